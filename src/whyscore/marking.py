@@ -1,0 +1,92 @@
+"""Words with their importance, made visible: colours, plain text and HTML.
+
+The scale is diverging and colour-blind safe (orange for words that cost points, blue for words that earn them, after
+Okabe and Ito). Colour never stands alone: every form can also be read as numbers.
+"""
+
+from collections.abc import Iterator, Sequence
+from math import isnan
+
+from markupsafe import Markup
+
+Span = tuple[int, int]
+
+COSTS = (213, 94, 0)
+EARNS = (0, 114, 178)
+WHITE = (255, 255, 255)
+
+# Above this strength dark text on the colour falls below a contrast of 4.5.
+_LIGHT_TEXT_FROM = 0.55
+
+
+def strengths(importance: Sequence[float], largest: float | None = None) -> list[float]:
+    """Return each importance scaled to -1 .. 1 by the largest size among them (or by `largest`); unknown ones are 0.
+
+    >>> strengths([2.0, -1.0, 0.0])
+    [1.0, -0.5, 0.0]
+    """
+    known = [value for value in importance if not isnan(value)]
+    scale = max(map(abs, known), default=0.0) if largest is None else largest
+    if not scale > 0:
+        return [0.0] * len(importance)
+    return [0.0 if isnan(value) else max(-1.0, min(1.0, value / scale)) for value in importance]
+
+
+def colour(strength: float) -> tuple[int, int, int]:
+    """Return the background for a strength of -1 (costs) .. 0 (white) .. 1 (earns)."""
+    end = EARNS if strength >= 0 else COSTS
+    weight = abs(strength)
+    red, green, blue = (round(w + (e - w) * weight) for w, e in zip(WHITE, end, strict=True))
+    return red, green, blue
+
+
+def needs_light_text(strength: float) -> bool:
+    """Return whether white letters are easier to read than black ones on this strength's colour."""
+    return abs(strength) > _LIGHT_TEXT_FROM
+
+
+def pieces(text: str, spans: Sequence[Span]) -> Iterator[tuple[str, int | None]]:
+    """Yield the text in order, cut at the spans: each piece with the number of its word, or None between words.
+
+    >>> list(pieces("a  b", [(0, 1), (3, 4)]))
+    [('a', 0), ('  ', None), ('b', 1)]
+    """
+    position = 0
+    for number, (start, end) in enumerate(spans):
+        if start > position:
+            yield text[position:start], None
+        yield text[start:end], number
+        position = end
+    if position < len(text):
+        yield text[position:], None
+
+
+def plain(text: str, spans: Sequence[Span], importance: Sequence[float], digits: int = 2) -> str:
+    """Return the text with every word and its importance in brackets, for screens without colour.
+
+    >>> plain("I see", [(0, 1), (2, 5)], [0.5, -0.25])
+    '[I +0.50] [see -0.25]'
+    """
+    return "".join(
+        piece if number is None else f"[{piece} {importance[number]:+.{digits}f}]"
+        for piece, number in pieces(text, spans)
+    )
+
+
+def html(text: str, spans: Sequence[Span], importance: Sequence[float], largest: float | None = None) -> Markup:
+    """Return the text as escaped HTML, each word on its colour, its value in the tooltip and for screen readers."""
+    strength = strengths(importance, largest)
+    word = Markup(
+        '<span title="{value}" aria-label="{piece}: {value}" '
+        'style="background:rgb({red},{green},{blue});color:{ink};padding:0 .15em;border-radius:.2em">{piece}</span>'
+    )
+    parts = []
+    for piece, number in pieces(text, spans):
+        if number is None:
+            parts.append(Markup("{}").format(piece))
+            continue
+        red, green, blue = colour(strength[number])
+        ink = "#fff" if needs_light_text(strength[number]) else "#000"
+        value = f"{importance[number]:+.4g}"
+        parts.append(word.format(piece=piece, value=value, red=red, green=green, blue=blue, ink=ink))
+    return Markup("").join(parts)

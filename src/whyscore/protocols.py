@@ -1,0 +1,210 @@
+"""What plugins must be able to do. Authors inherit nothing: a class with these members is enough.
+
+Components are frozen dataclasses: their parameters are the fields, making one does no work, and models load at the
+first score. `whyscore.testing` holds each protocol's contract as tests.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from whyscore.types import (
+    Evidence,
+    Fit,
+    FloatMatrix,
+    FloatVector,
+    Inputs,
+    KeepMasks,
+    Place,
+    Segment,
+    Signature,
+    Words,
+    WordScores,
+)
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """Scores segments.
+
+    A metric that can do without some text it would read says so by an attribute `needs: Inputs`: what must be there.
+
+    >>> class Shouting:
+    ...     inputs, higher_is_better = Inputs.HYPOTHESIS, False
+    ...     def signature(self): return Signature("shouting")
+    ...     def score(self, segments):
+    ...         return np.array([float(segment.hypothesis.count("!")) for segment in segments])
+    """
+
+    @property
+    def inputs(self) -> Inputs:
+        """Which texts of a segment the score depends on."""
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a larger score means a better hypothesis."""
+
+    def signature(self) -> Signature:
+        """Return the text that names every choice behind the scores."""
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        """Return one finite float64 per segment; each depends on its segment alone."""
+
+
+@runtime_checkable
+class RowMetric(Metric, Protocol):
+    """A metric with several numbers per segment (counts; precision, recall and F) behind each score."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The name of each number in a row."""
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
+        """Return one row of numbers per segment."""
+
+    def scores(self, rows: FloatMatrix) -> FloatVector:
+        """Return the segment score that each row stands for."""
+
+
+@runtime_checkable
+class CorpusMetric(RowMetric, Protocol):
+    """A metric whose corpus score is a formula over summed rows (BLEU, chrF, TER): resample rows, never texts."""
+
+    def total(self, row: FloatVector) -> float:
+        """Return the corpus score of one summed row."""
+
+    def segment_signature(self) -> Signature:
+        """Return the signature of the segment scores, where the formula differs from the corpus one."""
+
+
+@runtime_checkable
+class WordScorer(Protocol):
+    """Gives each word a score directly, without probes: matched n-grams, edits, similarities, log-probabilities."""
+
+    def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
+        """Return one answer per segment for the text at `place`, one number for each of its words."""
+
+
+@runtime_checkable
+class Explainer(Protocol):
+    """Knows masks, not metrics: says which probes to ask, then reads importance off the scores."""
+
+    @property
+    def rounds(self) -> int:
+        """How often probes may be planned; a later round sees the scores of the earlier ones."""
+
+    def cost(self, words: int) -> int:
+        """Return how many probes a text of that many words takes at the most."""
+
+    def plan(self, evidence: Evidence, rng: Generator) -> KeepMasks:
+        """Return the masks to ask next; no rows when nothing more is needed."""
+
+    def fit(self, evidence: Evidence) -> Fit:
+        """Return the importance of each word."""
+
+
+class Probes(NamedTuple):
+    """The texts that stand for the masks of one text.
+
+    Where `rows` is None there is one text per mask. Otherwise text i belongs to mask `rows[i]` with weight
+    `weights[i]`, and the score of a mask is the weighted sum.
+    """
+
+    texts: Sequence[str]
+    rows: Sequence[int] | None = None
+    weights: FloatVector | None = None
+
+
+@runtime_checkable
+class Masker(Protocol):
+    """Turns masks into texts: what a hidden word becomes."""
+
+    def render(self, asked: Sequence[tuple[Words, KeepMasks]]) -> list[Probes]:
+        """Return the texts for the masks of many texts at once; keeping every word gives the text back unchanged."""
+
+
+@runtime_checkable
+class Splitter(Protocol):
+    """Cuts a text into the units that are explained."""
+
+    def split(self, text: str) -> Words:
+        """Return the units with exact spans, in order, none of them empty."""
+
+
+class Tagged(NamedTuple):
+    """A stretch of text that carries features."""
+
+    start: int
+    end: int
+    features: tuple[str, ...]
+
+
+@runtime_checkable
+class Tagger(Protocol):
+    """Finds linguistic features in texts."""
+
+    def signature(self) -> Signature:
+        """Return the text that names every choice behind the tags."""
+
+    def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
+        """Return the tagged stretches of each text, in order."""
+
+
+@runtime_checkable
+class Aggregator(Protocol):
+    """Turns the importances of one segment into one number."""
+
+    def aggregate(self, importance: FloatVector) -> float:
+        """Return the number; NaN for no importance at all."""
+
+
+class Encoded(NamedTuple):
+    """A text as vectors, one per piece of the model's tokenizer."""
+
+    vectors: NDArray[np.float32]
+    """Pieces x width."""
+    spans: NDArray[np.int64]
+    """Pieces x 2: half-open code-point offsets into the text as it was given; empty for specials."""
+    pieces: tuple[str, ...]
+    """The pieces themselves; equal pieces are equal strings (idf counts them)."""
+    special: NDArray[np.bool_]
+    """Which pieces the tokenizer added by itself."""
+    total: int
+    """How many pieces the text has; more than there are vectors where it was cut."""
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Turns texts into vectors; each distinct text is encoded once per call."""
+
+    def signature(self) -> Signature:
+        """Return the text that names model, revision, layer, precision, limit and licence."""
+
+    def languages(self) -> frozenset[str] | None:
+        """Return the language codes the model was made for; None where nobody says."""
+
+    def encode(self, texts: Sequence[str]) -> list[Encoded]:
+        """Return the pieces of each text with their vectors, whatever the batches behind it."""
+
+    def pooled(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one vector per text, as the model itself makes it."""
+
+
+class Part(NamedTuple):
+    """A finished piece of work: which of the asked segments, their rows, and why rows are NaN (by position in it)."""
+
+    indices: Sequence[int]
+    rows: FloatMatrix
+    failures: Mapping[int, str] = MappingProxyType({})
+
+
+@runtime_checkable
+class Executor(Protocol):
+    """Runs a metric over batches, here or elsewhere. Only spec strings, segments and floats cross its border."""
+
+    def run(self, metric: Metric, segments: Sequence[Segment], batches: Iterable[Sequence[int]]) -> Iterator[Part]:
+        """Yield each batch's rows as they are ready, in any order."""
