@@ -1,0 +1,146 @@
+"""Which class a name stands for. Built-in names are import paths, so nothing is imported before it is used.
+
+Outsiders join by an entry point in the group `whyscore.metrics`, `whyscore.explainers` ..., or by `register`.
+A name can be taken once; a second claim is refused with both claimants named.
+"""
+
+import importlib
+import inspect
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+
+from whyscore.errors import ContractError, MissingExtra, SpecError, UnknownName
+
+Factory = Callable[..., object]
+
+BUILT_IN: dict[str, dict[str, str]] = {
+    "metric": {
+        "bleu": "whyscore.metrics.bleu:Bleu",
+        "callable": "whyscore.metrics.callable:Callable",
+        "chrf": "whyscore.metrics.chrf:Chrf",
+        "copy": "whyscore.metrics.controls:Copy",
+        "length": "whyscore.metrics.controls:Length",
+        "length_ratio": "whyscore.metrics.controls:LengthRatio",
+        "lookup": "whyscore.metrics.lookup:Lookup",
+        "rouge": "whyscore.metrics.rouge:Rouge",
+        "ter": "whyscore.metrics.ter:Ter",
+        "token_f1": "whyscore.metrics.token_f1:TokenF1",
+    },
+    "explainer": {
+        "ensemble": "whyscore.explainers.ensemble:Ensemble",
+        "erasure": "whyscore.explainers.erasure:Erasure",
+        "input_marginalization": "whyscore.explainers.input_marginalization:InputMarginalization",
+        "intrinsic": "whyscore.explainers.intrinsic:Intrinsic",
+        "lime": "whyscore.explainers.lime:Lime",
+        "logprob": "whyscore.explainers.logprob:LogProb",
+        "partition": "whyscore.explainers.partition:Partition",
+        "random": "whyscore.explainers.random:Random",
+        "shap": "whyscore.explainers.shap:Shap",
+    },
+    "masker": {
+        "delete": "whyscore.text.maskers:Delete",
+        "infill": "whyscore.text.infill:Infill",
+        "infill_file": "whyscore.text.infill:InfillFile",
+        "infill_model": "whyscore.models.language_models:InfillModel",
+        "replace": "whyscore.text.maskers:Replace",
+    },
+    "splitter": {
+        "auto": "whyscore.text.splitters:Auto",
+        "char": "whyscore.text.splitters:Characters",
+        "chunk": "whyscore.text.splitters:Chunks",
+        "sentence": "whyscore.text.splitters:Sentences",
+        "unicode": "whyscore.text.splitters:UnicodeWords",
+        "word": "whyscore.text.splitters:WhiteSpace",
+    },
+    "tagger": {},
+    "aggregator": {},
+    "encoder": {},
+    "executor": {
+        "processes": "whyscore.scoring.executors:Processes",
+        "serial": "whyscore.scoring.executors:Serial",
+    },
+}
+
+KINDS = tuple(BUILT_IN)
+
+_registered: dict[str, dict[str, Factory]] = {kind: {} for kind in KINDS}
+
+
+def register(kind: str, name: str, factory: Factory) -> None:
+    """Give a component class a name for this process; `kind` is metric, explainer, masker, ..."""
+    if kind not in BUILT_IN:
+        raise UnknownName.among("kind of component", kind, KINDS)
+    if not name.isidentifier():
+        raise SpecError(f"{name!r} cannot name a {kind}: use letters, digits and _")
+    holder = _registered[kind].get(name)
+    if holder is factory:
+        return
+    if holder is not None or name in known(kind):
+        taken = _where(holder) if holder is not None else BUILT_IN[kind].get(name) or _plugins(kind)[name].value
+        raise SpecError(f"the {kind} name {name!r} is taken by {taken}; {_where(factory)} needs another one")
+    _registered[kind][name] = factory
+
+
+def register_metric(name: str, factory: Factory) -> None:
+    """Give a metric class a name, so that it can be asked for like any other."""
+    register("metric", name, factory)
+
+
+def known(kind: str) -> list[str]:
+    """Return every name of a kind, sorted: built in, registered and from installed plugins."""
+    return sorted({*BUILT_IN[kind], *_registered[kind], *_plugins(kind)})
+
+
+def load(kind: str, name: str) -> Factory:
+    """Return the class that a name stands for, importing it now."""
+    if name in _registered[kind]:
+        return _registered[kind][name]
+    if name in BUILT_IN[kind]:
+        return _import(name, BUILT_IN[kind][name])
+    plugins = _plugins(kind)
+    if name in plugins:
+        return _plugin(name, plugins[name])
+    raise UnknownName.among(kind, name, known(kind))
+
+
+def name_of(kind: str, factory: type) -> str | None:
+    """Return the name that stands for a class, or None."""
+    path = f"{factory.__module__}:{factory.__qualname__}"
+    for name, target in BUILT_IN[kind].items():
+        if target == path:
+            return name
+    for name, held in _registered[kind].items():
+        if held is factory:
+            return name
+    return next((name for name, plugin in _plugins(kind).items() if plugin.value == path), None)
+
+
+def _plugins(kind: str) -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=f"whyscore.{kind}s") if point.name not in BUILT_IN[kind]}
+
+
+def _import(name: str, target: str) -> Factory:
+    module, _, attribute = target.partition(":")
+    try:
+        factory: Factory = getattr(importlib.import_module(module), attribute)
+    except MissingExtra:
+        raise
+    except ImportError as error:
+        raise MissingExtra(f"{name} needs the package {error.name!r}: pip install {error.name}") from error
+    return factory
+
+
+def _plugin(name: str, point: EntryPoint) -> Factory:
+    try:
+        factory: Factory = point.load()
+    except Exception as error:
+        origin = point.dist.name if point.dist else "an unknown package"
+        raise ContractError(f"the plugin {name!r} of {origin} ({point.value}) cannot be loaded: {error}") from error
+    return factory
+
+
+def _where(factory: Factory) -> str:
+    try:
+        return f"{inspect.getsourcefile(factory)}:{inspect.getsourcelines(factory)[1]}"
+    except (TypeError, OSError):
+        return repr(factory)

@@ -1,0 +1,1 @@
+"""Words with exact spans, what a hidden word becomes, and random numbers drawn from content."""
