@@ -1,0 +1,1 @@
+"""The way from segments to numbers: deduplication, store, batches, executors."""

@@ -1,0 +1,105 @@
+"""Where a metric runs: here, or in several processes of this machine.
+
+Only the spec string, texts and floats cross to a worker, which builds the metric once and keeps it. Results do not
+depend on the executor: batches are the same and are put back by index.
+"""
+
+import atexit
+import multiprocessing
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+
+from whyscore.errors import ExecutionError, SpecError, UnknownName
+from whyscore.options import check_fields
+from whyscore.protocols import Metric, Part
+from whyscore.registry import build, spec_of
+from whyscore.scoring.rows import Answer, ask
+from whyscore.types import Segment
+
+Texts = tuple[str, str | None, tuple[str, ...]]
+
+# Batches handed out per worker: one to work on, one waiting, so that no worker idles and memory stays bounded.
+_AHEAD = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Serial:
+    """Scores in this process, one batch after the other."""
+
+    def run(self, metric: Metric, segments: Sequence[Segment], batches: Iterable[Sequence[int]]) -> Iterator[Part]:
+        """Yield each batch's rows in order."""
+        for batch in batches:
+            answer = ask(metric, [segments[i] for i in batch])
+            yield Part(batch, answer.rows, answer.failures)
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Scores in `jobs` processes (0 = one per core)."""
+
+    jobs: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse a negative number of processes."""
+        check_fields(self)
+        if self.jobs < 0:
+            raise SpecError(f"processes: jobs is {self.jobs}, expected 0 (one per core) or more")
+
+    def run(self, metric: Metric, segments: Sequence[Segment], batches: Iterable[Sequence[int]]) -> Iterator[Part]:
+        """Yield each batch's rows as workers finish them."""
+        workers = self.jobs or os.cpu_count() or 1
+        pool = _pool(workers)
+        spec = spec_of(metric)
+        waiting = iter(batches)
+        running: dict[Future[Answer], Sequence[int]] = {}
+        try:
+            for batch in islice(waiting, workers * _AHEAD):
+                running[pool.submit(_work, spec, _texts(segments, batch))] = batch
+            while running:
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    batch = running.pop(future)
+                    answer = future.result()
+                    for following in islice(waiting, 1):
+                        running[pool.submit(_work, spec, _texts(segments, following))] = following
+                    yield Part(batch, answer.rows, answer.failures)
+        except UnknownName as error:
+            hint = "workers know installed plugins and file.py:function, not names registered in one process"
+            raise ExecutionError(f"{error}. The name is unknown to the worker processes: {hint}") from error
+        except BrokenProcessPool as error:
+            _pool.cache_clear()
+            raise ExecutionError(
+                f"a worker that ran {spec} died (killed, or out of memory); what was scored is kept. "
+                "Run the same command again to go on, perhaps with fewer --jobs"
+            ) from error
+        finally:
+            for future in running:
+                future.cancel()
+
+
+@lru_cache(maxsize=1)
+def _pool(workers: int) -> ProcessPoolExecutor:
+    # spawn: a forked child of a process with threads (torch, rich) can hang.
+    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    atexit.register(pool.shutdown, wait=False, cancel_futures=True)
+    return pool
+
+
+@lru_cache(maxsize=4)
+def _resident(spec: str) -> Metric:
+    metric: Metric = build(spec)
+    return metric
+
+
+def _work(spec: str, texts: Sequence[Texts]) -> Answer:
+    """Score one batch in a worker."""
+    return ask(_resident(spec), [Segment(*text) for text in texts])
+
+
+def _texts(segments: Sequence[Segment], batch: Sequence[int]) -> list[Texts]:
+    return [(segments[i].hypothesis, segments[i].source, segments[i].references) for i in batch]

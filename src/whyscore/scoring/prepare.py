@@ -1,0 +1,234 @@
+"""The standard stack around a metric: each distinct segment once, from the store where it is known, in batches else.
+
+    Prepared -> Deduplicated -> Cached -> Batched -> executor -> metric
+
+Each layer is a few lines and knows nothing of the others; the whole is a metric again.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from whyscore.errors import MissingInput
+from whyscore.protocols import CorpusMetric, Executor, Metric, Part, RowMetric
+from whyscore.scoring.batches import SIZE, batches
+from whyscore.scoring.executors import Serial
+from whyscore.scoring.progress import Progress, Silent
+from whyscore.scoring.rows import Incomplete, RowSource, name, needed, needs, read_scores, stored_name, width
+from whyscore.scoring.store import Store, digest
+from whyscore.types import FloatMatrix, FloatVector, Inputs, Segment, Signature
+
+
+@dataclass(frozen=True)
+class Batched:
+    """Asks the metric in batches of similar length through an executor."""
+
+    metric: Metric
+    executor: Executor = field(default_factory=Serial)
+    size: int | None = SIZE
+
+    def stream(self, segments: Sequence[Segment]) -> Iterator[Part]:
+        """Yield rows as they are ready."""
+        if self.size is None:
+            return self.executor.run(self.metric, segments, [range(len(segments))] if segments else [])
+        return self.executor.run(self.metric, segments, batches(segments, self.size))
+
+
+@dataclass(frozen=True)
+class Cached:
+    """Asks only for what the store does not hold, and stores each batch as soon as it is there."""
+
+    inner: Batched
+    store: Store | None = None
+    progress: Progress = field(default_factory=Silent)
+
+    def rows(self, segments: Sequence[Segment]) -> FloatMatrix:
+        """Return one row per segment."""
+        metric = self.inner.metric
+        rows = np.full((len(segments), width(metric)), np.nan)
+        self.progress.asked(len(segments))
+        table = stored_name(metric.signature()) if self.store is not None else None
+        keys = [] if table is None else [digest(segment) for segment in segments]
+        missing = self._fill(rows, table, keys)
+        failures: dict[int, str] = {}
+        for part in self.inner.stream([segments[i] for i in missing]):
+            places = [missing[i] for i in part.indices]
+            rows[places] = part.rows
+            failures |= {places[i]: reason for i, reason in part.failures.items()}
+            self._keep(table, keys, places, rows)
+            self.progress.answered(len(places), stored=False)
+        if failures:
+            raise Incomplete(name(metric), rows, dict(sorted(failures.items())))
+        return rows
+
+    def _fill(self, rows: FloatMatrix, table: str | None, keys: Sequence[bytes]) -> list[int]:
+        """Put the stored rows in place and return the indices of the others."""
+        if self.store is None or table is None:
+            return list(range(len(rows)))
+        known = self.store.get(table, keys, rows.shape[1])
+        missing = []
+        for i, key in enumerate(keys):
+            row = known.get(key)
+            if row is None:
+                missing.append(i)
+            else:
+                rows[i] = row
+        self.progress.answered(len(rows) - len(missing), stored=True)
+        return missing
+
+    def _keep(self, table: str | None, keys: Sequence[bytes], places: Sequence[int], rows: FloatMatrix) -> None:
+        if self.store is None or table is None:
+            return
+        good = [i for i in places if np.isfinite(rows[i]).all()]
+        if good:
+            self.store.put(table, [keys[i] for i in good], rows[good])
+
+
+@dataclass(frozen=True)
+class Deduplicated:
+    """Asks for each distinct segment once, reduced to what the metric reads."""
+
+    inner: RowSource
+    inputs: Inputs
+
+    def rows(self, segments: Sequence[Segment]) -> FloatMatrix:
+        """Return one row per segment; equal questions share an answer."""
+        first: dict[Segment, int] = {}
+        where = [first.setdefault(segment.only(self.inputs), len(first)) for segment in segments]
+        try:
+            return self.inner.rows(list(first))[where]
+        except Incomplete as error:
+            failures = {i: error.failures[k] for i, k in enumerate(where) if k in error.failures}
+            raise Incomplete(error.who, error.rows[where], failures) from None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A metric that never scores the same segment twice. It is itself a metric."""
+
+    metric: Metric
+    source: RowSource
+
+    @property
+    def inputs(self) -> Inputs:
+        """What the metric reads."""
+        return self.metric.inputs
+
+    @property
+    def needs(self) -> Inputs:
+        """What must be there."""
+        return needs(self.metric)
+
+    @property
+    def higher_is_better(self) -> bool:
+        """The metric's direction."""
+        return self.metric.higher_is_better
+
+    def signature(self) -> Signature:
+        """Return the metric's signature: how it was run changes no number."""
+        return self.metric.signature()
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        """Return one score per segment."""
+        require(self.metric, segments)
+        return read_scores(self.metric, self.source.rows(segments))
+
+
+@dataclass(frozen=True)
+class PreparedRows(Prepared):
+    """The same for a metric with rows."""
+
+    metric: RowMetric
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the numbers in a row."""
+        return self.metric.columns
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
+        """Return one row per segment."""
+        require(self.metric, segments)
+        return self.source.rows(segments)
+
+    def scores(self, rows: FloatMatrix) -> FloatVector:
+        """Return the segment score of each row."""
+        return self.metric.scores(rows)
+
+
+@dataclass(frozen=True)
+class PreparedCorpus(PreparedRows):
+    """The same for a corpus metric."""
+
+    metric: CorpusMetric
+
+    def total(self, row: FloatVector) -> float:
+        """Return the corpus score of a summed row."""
+        return self.metric.total(row)
+
+    def segment_signature(self) -> Signature:
+        """Return the signature of the segment scores."""
+        return self.metric.segment_signature()
+
+
+def prepare(
+    metric: Metric,
+    *,
+    store: Store | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    size: int | None = None,
+) -> Prepared:
+    """Return the metric behind deduplication, store and batches.
+
+    Without a store, other processes or someone to show progress to there is nothing to gain from batches: the metric
+    gets everything in one call and packs it as its model likes it.
+    """
+    if isinstance(metric, Prepared):
+        return metric
+    alone = store is None and executor in (None, Serial()) and progress is None
+    batch = size if size is not None or alone else SIZE
+    cached = Cached(Batched(metric, executor or Serial(), batch), store, progress or Silent())
+    source = Deduplicated(cached, metric.inputs)
+    if isinstance(metric, CorpusMetric):
+        return PreparedCorpus(metric, source)
+    return PreparedRows(metric, source) if isinstance(metric, RowMetric) else Prepared(metric, source)
+
+
+def require(metric: Metric, segments: Sequence[Segment]) -> None:
+    """Refuse segments that lack a text the metric reads, before anything is scored."""
+    wanted = needs(metric)
+    wants_source, wants_reference = Inputs.SOURCE in wanted, Inputs.REFERENCES in wanted
+    if not (wants_source or wants_reference):
+        return
+    for i, segment in enumerate(segments):
+        lacks = [what for what, missing in _lacking(segment, wants_source, wants_reference) if missing]
+        if lacks:
+            who = name(metric)
+            raise MissingInput(f"{who} needs {needed(metric)}: segment {i} has no {lacks[0]}. Give {_CURES[lacks[0]]}")
+
+
+_CURES = {"source": "a source with -s", "reference": "references with -r"}
+
+
+def _lacking(segment: Segment, source: bool, reference: bool) -> tuple[tuple[str, bool], ...]:  # noqa: FBT001
+    return (("source", source and segment.source is None), ("reference", reference and not any(segment.references)))
+
+
+class Cost(NamedTuple):
+    """What a score call would take."""
+
+    asked: int
+    distinct: int
+    stored: int
+
+
+def cost(metric: Metric, segments: Sequence[Segment], store: Store | None = None) -> Cost:
+    """Return how many segments would be asked for, how many are distinct, and how many the store holds."""
+    distinct = list(dict.fromkeys(segment.only(metric.inputs) for segment in segments))
+    table = stored_name(metric.signature())
+    if store is None or table is None or not store.path.exists():
+        return Cost(len(segments), len(distinct), 0)
+    known = store.get(table, [digest(segment) for segment in distinct], width(metric))
+    return Cost(len(segments), len(distinct), len(known))

@@ -1,0 +1,130 @@
+"""A metric's answer as rows: its counts where it has them, else its score alone.
+
+Deduplication, the store and the executors work on rows, so that one run gives corpus scores, segment scores and
+resampling from the same stored numbers.
+
+A metric that fails on some texts does not take the others with it: a failing batch is halved until the texts that
+cause it stand alone, the rest is kept, and `Incomplete` carries both.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from whyscore.errors import ContractError, TextFailure, WhyscoreError
+from whyscore.protocols import Metric, RowMetric
+from whyscore.types import FloatMatrix, FloatVector, Inputs, Segment, Signature
+
+_SHOWN = 80
+
+
+class RowSource(Protocol):
+    """Anything that turns segments into rows: a metric's own work, or a wrapper around it."""
+
+    def rows(self, segments: Sequence[Segment]) -> FloatMatrix:
+        """Return one row per segment."""
+
+
+class Incomplete(ContractError):
+    """Some segments could not be scored; `rows` has NaN there, and `failures` says why for each of them."""
+
+    def __init__(self, who: str, rows: FloatMatrix, failures: Mapping[int, str]) -> None:
+        """Tell of the first failure and count the others."""
+        self.who, self.rows, self.failures = who, rows, dict(failures)
+        first = next(iter(self.failures.values()))
+        more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+        super().__init__(f"{who} {first}{more}")
+
+
+class Answer(NamedTuple):
+    """Rows with the failures among them, by index."""
+
+    rows: FloatMatrix
+    failures: dict[int, str]
+
+
+def width(metric: Metric) -> int:
+    """Return how many numbers a row of this metric has."""
+    return len(metric.columns) if isinstance(metric, RowMetric) else 1
+
+
+def name(metric: Metric) -> str:
+    """Return what messages call a metric: the spec of its signature."""
+    return metric.signature().spec
+
+
+def ask(metric: Metric, segments: Sequence[Segment]) -> Answer:
+    """Return the metric's rows for a batch; a batch that fails is halved to find the texts that make it fail."""
+    if not segments:
+        return Answer(np.empty((0, width(metric))), {})
+    try:
+        rows = _checked(metric, segments)
+    except TextFailure as error:
+        return _halved(metric, segments, error.reason)
+    except WhyscoreError:
+        raise
+    except Exception as error:  # noqa: BLE001 - any error of a user's metric is reported with the text it failed on
+        return _halved(metric, segments, f"failed on {_quoted(segments[0])}: {type(error).__name__}: {error}")
+    return Answer(rows, _undefined(rows, segments))
+
+
+def read_scores(metric: Metric, rows: FloatMatrix) -> FloatVector:
+    """Return the segment scores that rows stand for."""
+    return metric.scores(rows) if isinstance(metric, RowMetric) else rows[:, 0].copy()
+
+
+def needs(metric: Metric) -> Inputs:
+    """Return what must be there: all that the metric reads, unless it says that it can do with less."""
+    wanted: Inputs = getattr(metric, "needs", metric.inputs)
+    return wanted
+
+
+def needed(metric: Metric) -> str:
+    """Return what a metric needs besides the hypothesis, in words."""
+    wanted = {Inputs.SOURCE: "a source", Inputs.REFERENCES: "a reference"}
+    return " and ".join(text for flag, text in wanted.items() if flag in needs(metric))
+
+
+def stored_name(signature: Signature) -> str | None:
+    """Return the text that names this metric's table in the store, or None where the scores must not be stored."""
+    return str(signature) if signature.stable else None
+
+
+def _halved(metric: Metric, segments: Sequence[Segment], reason: str) -> Answer:
+    """Return the answers of both halves of a batch that failed; one segment alone is the culprit."""
+    if len(segments) == 1:
+        return Answer(np.full((1, width(metric)), np.nan), {0: reason})
+    half = len(segments) // 2
+    return _joined(ask(metric, segments[:half]), ask(metric, segments[half:]))
+
+
+def _checked(metric: Metric, segments: Sequence[Segment]) -> FloatMatrix:
+    """Return the rows in the promised shape; NaN is judged later, row by row."""
+    given = metric.statistics(segments) if isinstance(metric, RowMetric) else metric.score(segments)
+    expected = (len(segments), width(metric)) if isinstance(metric, RowMetric) else (len(segments),)
+    rows = np.asarray(given, dtype=np.float64)
+    if rows.shape != expected:
+        asked = f"{len(segments)} segment(s)"
+        raise ContractError(f"{name(metric)} was asked about {asked} and gave shape {rows.shape}, expected {expected}")
+    return rows.reshape(len(segments), width(metric))
+
+
+def _undefined(rows: FloatMatrix, segments: Sequence[Segment]) -> dict[int, str]:
+    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1)).tolist()
+    return {i: f"gave {_first_bad(rows[i])} for {_quoted(segments[i])}; scores must be finite" for i in bad}
+
+
+def _first_bad(row: FloatVector) -> float:
+    return float(row[~np.isfinite(row)][0])
+
+
+def _quoted(segment: Segment) -> str:
+    text = segment.hypothesis
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
+
+def _joined(left: Answer, right: Answer) -> Answer:
+    shift = len(left.rows)
+    failures = left.failures | {shift + i: reason for i, reason in right.failures.items()}
+    return Answer(np.vstack([left.rows, right.rows]), failures)

@@ -1,0 +1,1 @@
+"""Pure statistics on numpy arrays, usable alone."""
