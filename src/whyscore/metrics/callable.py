@@ -1,0 +1,163 @@
+"""Any Python function as a metric.
+
+1. The function is given in Python, or named: `package.module:function`, `path/file.py:function`.
+2. It takes one list of segments, or two lists of texts: hypotheses and first references (sources, where `reads` names
+   the source and not the references). Which of the two is read off the number of its positional arguments without
+   default: one or two. `takes` overrides that.
+3. It returns one finite number per segment, as a list or an array; everything else is refused with what came.
+"""
+
+import inspect
+from collections.abc import Callable as AnyFunction
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Literal
+
+import numpy as np
+
+from whyscore.errors import ContractError, SpecError, TextFailure, UnknownName
+from whyscore.metrics.functions import Function, find
+from whyscore.metrics.needs import need_references, need_source, shown
+from whyscore.options import check_fields
+from whyscore.registry import spec_of
+from whyscore.registry.specs import written
+from whyscore.types import FloatVector, Inputs, Segment, Signature
+
+_INPUTS = {"hypothesis": Inputs.HYPOTHESIS, "source": Inputs.SOURCE, "references": Inputs.REFERENCES}
+_ANY = ("hypothesis", "source", "references")
+_TAKES: dict[int, Literal["segments", "texts"]] = {1: "segments", 2: "texts"}
+
+
+@dataclass(frozen=True, slots=True)
+class Callable:
+    """A metric made of a function.
+
+    Args:
+        target: the function, or its name as `package.module:function` or `path/file.py:function`.
+        takes: what the function is called with; None reads it off its arguments.
+        reads: the texts of a segment that it depends on; what it does not read need not be given, and segments that
+            differ only there are scored once.
+        higher_is_better: whether a larger number means a better hypothesis.
+        version: printed in the signature; change it when the function changes in a way its file does not show.
+    """
+
+    target: str | AnyFunction[..., object]
+    takes: Literal["segments", "texts"] | None = None
+    reads: tuple[str, ...] = _ANY
+    higher_is_better: bool = True
+    version: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse options of the wrong type and unknown texts."""
+        check_fields(self)
+        for name in self.reads:
+            if name not in _INPUTS:
+                raise SpecError(f"callable: {UnknownName.among('text of a segment', name, _INPUTS)}")
+        if "hypothesis" not in self.reads:
+            raise SpecError(f"callable: reads is {self.reads!r}, expected 'hypothesis' and what else it depends on")
+
+    @property
+    def inputs(self) -> Inputs:
+        """The texts named by `reads`."""
+        found = Inputs(0)
+        for name in self.reads:
+            found |= _INPUTS[name]
+        return found
+
+    @property
+    def needs(self) -> Inputs:
+        """The hypothesis alone where `reads` says nothing: such a function takes segments as they are."""
+        return Inputs.HYPOTHESIS if self.reads == _ANY else self.inputs
+
+    @property
+    def name(self) -> str:
+        """What the function is called in messages."""
+        if isinstance(self.target, str):
+            return self.target
+        module = getattr(self.target, "__module__", None) or "?"
+        return f"{module}:{getattr(self.target, '__qualname__', type(self.target).__qualname__)}"
+
+    def signature(self) -> Signature:
+        """Return the spec and a digest of the file; a function made in Python has no stable signature."""
+        facts = (("version", self.version),) if self.version else ()
+        if not isinstance(self.target, str):
+            return Signature(self._spec_of_object(), facts, stable=False)
+        digest = find(self.target).digest
+        return Signature(spec_of(self), (("digest", digest or "none"), *facts), stable=digest is not None)
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        """Return what the function says of the segments, checked."""
+        if not segments:
+            return np.empty(0, dtype=np.float64)
+        function = find(self.target).function if isinstance(self.target, str) else self.target
+        arguments = self._arguments(self.takes or _taken(function, self.name), segments)
+        try:
+            answer = function(*arguments)
+        except Exception as error:
+            asked = shown(segments[0].hypothesis) if len(segments) == 1 else f"{len(segments)} segments"
+            raise TextFailure(self.name, f"failed on {asked}: {_told(error)}") from error
+        return _checked(answer, segments, self.name)
+
+    def _arguments(self, takes: str, segments: Sequence[Segment]) -> tuple[list[object], ...]:
+        if takes == "segments":
+            return (list(segments),)
+        hypotheses: list[object] = [segment.hypothesis for segment in segments]
+        if "references" not in self.reads and "source" in self.reads:
+            need_source(self.name, segments)
+            return hypotheses, [segment.source for segment in segments]
+        need_references(self.name, segments)
+        return hypotheses, [segment.references[0] for segment in segments]
+
+    def _spec_of_object(self) -> str:
+        """Return the spec with the name of the function in angle brackets: it can be read, not rebuilt."""
+        options = [written(f"<{self.name}>")]
+        for field in fields(self)[1:]:
+            value = getattr(self, field.name)
+            if value != field.default:
+                options.append(f"{field.name}={written(value)}")
+        return f"callable({', '.join(options)})"
+
+
+def _taken(function: Function, name: str) -> str:
+    """Return what the function wants to be called with, by the number of its arguments."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        raise SpecError(f"cannot see the arguments of {name}: say takes='segments' or takes='texts'") from None
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [one.name for one in parameters if one.kind in positional and one.default is inspect.Parameter.empty]
+    if len(needed) not in _TAKES:
+        raise SpecError(
+            f"{name} has {len(needed)} arguments without default ({', '.join(needed) or 'none'}), expected one "
+            "(segments) or two (hypotheses, references). Say takes='segments' or takes='texts' if that is wrong"
+        )
+    return _TAKES[len(needed)]
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _checked(answer: object, segments: Sequence[Segment], name: str) -> FloatVector:
+    """Return the answer as numbers, or say what is wrong with it."""
+    wanted = f"{name} must return {len(segments)} numbers for {len(segments)} segments"
+    try:
+        values = np.asarray(answer)
+    except (TypeError, ValueError) as error:
+        raise ContractError(f"{wanted}, got {type(answer).__name__}: {error}") from error
+    if values.dtype.kind not in "fiub":
+        raise ContractError(f"{wanted}, got {shown(repr(answer))[1:-1]} ({type(answer).__name__})")
+    if values.shape != (len(segments),):
+        raise ContractError(f"{wanted}, got {_shape(values)}")
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        text = shown(segments[int(bad[0])].hypothesis)
+        more = f" and {bad.size - 1} more" if bad.size > 1 else ""
+        raise TextFailure(name, f"gave {values[bad[0]]} for {text}{more}; scores must be finite")
+    return values.astype(np.float64)
+
+
+def _shape(values: "np.ndarray[tuple[int, ...], np.dtype[np.generic]]") -> str:
+    if values.ndim == 0:
+        return f"the single number {values}"
+    return f"{len(values)} numbers" if values.ndim == 1 else f"an array of shape {values.shape}"

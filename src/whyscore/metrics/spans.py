@@ -1,0 +1,115 @@
+"""Where a metric's tokens stand in the text as it was given.
+
+Metrics cut and change texts: blanks move, case goes, `&quot;` becomes a quotation mark. The tokens are found again by
+their characters, from left to right:
+
+1. Take the characters of the text without blanks, and those of the tokens, both in lower case.
+2. If the two rows are equal, character k of the tokens is character k of the text.
+3. If not, read `&quot; &amp; &lt; &gt;` as one character each and try again.
+4. If not, align the rest between the common beginning and end (longest equal stretches first, `difflib`): equal
+   stretches go one to one, exchanged ones in proportion, and added characters stand nowhere.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from html import unescape
+from typing import NamedTuple
+
+import regex
+
+from whyscore.marking import Span
+from whyscore.types import Words
+
+_CHARACTERS = regex.compile(r"\S")
+_WITH_ENTITIES = regex.compile(r"&(?:quot|amp|lt|gt);|\S")
+
+
+class Token(NamedTuple):
+    """A token as the metric sees it, with its place in the original text."""
+
+    text: str
+    start: int
+    end: int
+
+
+class _Letters(NamedTuple):
+    """The characters of a text without blanks, folded, with the stretch of text each stands for."""
+
+    characters: list[str]
+    spans: list[Span]
+
+
+def located(tokens: Sequence[str], text: str) -> tuple[Token, ...]:
+    """Return the tokens with their spans, in order; a token that is nowhere in the text gets an empty span.
+
+    >>> located(["say", '"', "hi", '"'], "Say &quot;hi&quot;")[1]
+    Token(text='"', start=4, end=10)
+    """
+    row = [_folded(character) for token in tokens for character in token]
+    spans = _spans(row, text)
+    placed = []
+    position = at = 0
+    for token in tokens:
+        found = [span for span in spans[at : at + len(token)] if span is not None]
+        start, position = (found[0][0], found[-1][1]) if found else (position, position)
+        placed.append(Token(token, start, position))
+        at += len(token)
+    return tuple(placed)
+
+
+def touching(tokens: Sequence[tuple[int, int]], words: Words) -> list[range]:
+    """Return for each word the numbers of the tokens whose span overlaps it.
+
+    >>> touching([(0, 3), (3, 4)], Words("cat.", ((0, 4),)))
+    [range(0, 2)]
+    """
+    starts = [start for start, _ in tokens]
+    ends = [end for _, end in tokens]
+    return [range(bisect_right(ends, start), bisect_left(starts, end)) for start, end in words.spans]
+
+
+def _folded(character: str) -> str:
+    lower = character.lower()
+    return lower if len(lower) == 1 else character
+
+
+def _letters(text: str, pattern: "regex.Pattern[str]") -> _Letters:
+    found = list(pattern.finditer(text))
+    return _Letters([_folded(unescape(match.group())) for match in found], [match.span() for match in found])
+
+
+def _spans(row: list[str], text: str) -> Sequence[Span | None]:
+    for pattern in (_CHARACTERS, _WITH_ENTITIES):
+        letters = _letters(text, pattern)
+        if letters.characters == row:
+            return letters.spans
+    return _aligned(row, letters)
+
+
+def _aligned(row: list[str], letters: _Letters) -> list[Span | None]:
+    """Return the span of each character of the row, None where the text has no counterpart."""
+    result: list[Span | None] = [None] * len(row)
+    for here, there in _pairs(row, letters.characters):
+        result[here] = letters.spans[there]
+    return result
+
+
+def _pairs(row: list[str], other: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield which position of the row stands for which position of the other one, in order."""
+    head = _common(row, other)
+    tail = _common(row[head:][::-1], other[head:][::-1])
+    yield from ((k, k) for k in range(head))
+    middle, far = row[head : len(row) - tail], other[head : len(other) - tail]
+    for kind, i1, i2, j1, j2 in SequenceMatcher(None, middle, far, autojunk=False).get_opcodes():
+        if kind in {"equal", "replace"}:
+            yield from ((head + k, head + j1 + (k - i1) * (j2 - j1) // (i2 - i1)) for k in range(i1, i2))
+    yield from ((len(row) - k, len(other) - k) for k in range(tail, 0, -1))
+
+
+def _common(row: list[str], other: list[str]) -> int:
+    """Return how many characters agree from the beginning on."""
+    for number, (here, there) in enumerate(zip(row, other, strict=False)):
+        if here != there:
+            return number
+    return min(len(row), len(other))

@@ -1,0 +1,5 @@
+"""For plugin authors: the contract of each protocol as checks, and fast deterministic fakes."""
+
+from whyscore.testing.metrics import check_metric
+
+__all__ = ["check_metric"]

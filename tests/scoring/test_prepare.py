@@ -1,0 +1,207 @@
+"""The stack around a metric: asks once, keeps everything, changes no number."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from whyscore.errors import ContractError, ExecutionError, MissingInput
+from whyscore.protocols import CorpusMetric, Metric, RowMetric
+from whyscore.registry import build, register
+from whyscore.scoring.batches import batches
+from whyscore.scoring.executors import Processes, Serial
+from whyscore.scoring.oriented import oriented
+from whyscore.scoring.prepare import Cost, cost, prepare
+from whyscore.scoring.rows import Incomplete
+from whyscore.scoring.store import Store
+from whyscore.types import FloatVector, Inputs, Segment, Signature
+
+
+@dataclass(frozen=True)
+class Spy:
+    """Scores by length and remembers what it was asked."""
+
+    calls: list[list[Segment]] = field(default_factory=list, compare=False)
+    inputs: Inputs = Inputs.HYPOTHESIS | Inputs.REFERENCES
+    higher_is_better: bool = True
+    stable: bool = True
+
+    def signature(self) -> Signature:
+        return Signature("spy", (("version", "1"),), self.stable)
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        self.calls.append(list(segments))
+        if any("explode" in segment.hypothesis for segment in segments):
+            raise ZeroDivisionError("boom")
+        return np.array([np.nan if "nan" in s.hypothesis else float(len(s.hypothesis)) for s in segments])
+
+
+def segments(*texts: str) -> list[Segment]:
+    return [Segment(text, "the source", ("a reference",)) for text in texts]
+
+
+def test_equal_questions_are_asked_once() -> None:
+    spy = Spy()
+    asked = [
+        Segment("a", "s1", ("r",)),
+        Segment("a", "s2", ("r",)),
+        Segment("bb", "s1", ("r",)),
+        Segment("a", None, ("q",)),
+    ]
+    assert prepare(spy).score(asked).tolist() == [1, 1, 2, 1]
+    assert len(spy.calls) == 1
+    assert spy.calls[0] == [Segment("a", None, ("r",)), Segment("bb", None, ("r",)), Segment("a", None, ("q",))]
+
+
+def test_what_is_stored_is_not_asked_again(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s")
+    asked = segments("a", "bb", "ccc")
+    first = prepare(Spy(), store=store).score(asked[:2])
+    spy = Spy()
+    assert cost(spy, [*asked, *asked], store) == Cost(6, 3, 2)
+    assert prepare(spy, store=store).score(asked).tolist() == [*first, 3]
+    assert spy.calls == [[asked[2].only(spy.inputs)]]
+
+
+def test_scores_that_no_text_can_name_are_not_stored(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s")
+    prepare(Spy(stable=False), store=store).score(segments("a"))
+    assert store.held() == []
+    assert cost(Spy(stable=False), segments("a"), store) == Cost(1, 1, 0)
+
+
+def test_each_batch_is_stored_as_soon_as_it_is_there(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s")
+
+    class Interrupted(Spy):
+        def score(self, segments: Sequence[Segment]) -> FloatVector:
+            if len(self.calls) == 2:
+                raise KeyboardInterrupt
+            return super().score(segments)
+
+    with pytest.raises(KeyboardInterrupt):
+        prepare(Interrupted(), store=store, size=2).score(segments("a", "bb", "ccc", "dddd", "eeeee"))
+    assert [held.segments for held in store.held()] == [4]
+
+
+@given(st.lists(st.text(max_size=30), max_size=40), st.integers(1, 7), st.integers(1, 100))
+def test_batches_hold_every_index_once_and_keep_their_limits(texts: list[str], size: int, characters: int) -> None:
+    asked = segments(*texts)
+    found = list(batches(asked, size, characters))
+    assert sorted(i for batch in found for i in batch) == list(range(len(texts)))
+    assert all(len(batch) <= size for batch in found)
+    lengths = [len(asked[i].hypothesis) for batch in found for i in batch]
+    assert lengths == sorted(lengths, reverse=True)
+
+
+@given(st.lists(st.text(max_size=10), max_size=12), st.integers(1, 5))
+def test_batch_size_changes_no_number(texts: list[str], size: int) -> None:
+    assert prepare(Spy(), size=size).score(segments(*texts)).tolist() == [
+        (np.nan if "nan" in text else len(text)) for text in texts
+    ]
+
+
+def test_a_failing_text_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s")
+    asked = segments("a", "explode", "bb", "nan", "explode")
+    with pytest.raises(Incomplete) as caught:
+        prepare(Spy(), store=store).score(asked)
+    assert str(caught.value) == "spy failed on 'explode': ZeroDivisionError: boom (and 2 more)"
+    assert caught.value.rows[:, 0].tolist()[::2][:2] == [1, 2]
+    assert sorted(caught.value.failures) == [1, 3, 4]
+    assert caught.value.failures[3] == "gave nan for 'nan'; scores must be finite"
+    assert [held.segments for held in store.held()] == [2]
+
+
+def test_a_wrong_number_of_scores_breaks_the_contract() -> None:
+    class Short(Spy):
+        def score(self, segments: Sequence[Segment]) -> FloatVector:
+            return np.zeros(len(segments) - 1)
+
+    message = "spy was asked about 2 segment(s) and gave shape (1,), expected (2,)"
+    with pytest.raises(ContractError, match=re.escape(message)):
+        prepare(Short()).score(segments("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("metric", "segment", "message"),
+    [
+        (Spy(), Segment("a"), "spy needs a reference: segment 0 has no reference. Give references with -r"),
+        (
+            Spy(),
+            Segment("a", None, ("",)),
+            "spy needs a reference: segment 0 has no reference. Give references with -r",
+        ),
+        (Spy(inputs=Inputs.SOURCE), Segment("a"), "spy needs a source: segment 0 has no source. Give a source with -s"),
+    ],
+)
+def test_a_metric_that_lacks_its_input_is_not_asked(metric: Spy, segment: Segment, message: str) -> None:
+    with pytest.raises(MissingInput, match=re.escape(message)):
+        prepare(metric).score([segment])
+    assert metric.calls == []
+
+
+def test_a_prepared_metric_offers_what_the_metric_offers() -> None:
+    assert isinstance(prepare(build("chrf")), CorpusMetric)
+    assert isinstance(prepare(build("rouge")), RowMetric)
+    assert not isinstance(prepare(build("rouge")), CorpusMetric)
+    assert isinstance(prepare(Spy()), Metric)
+    assert not isinstance(prepare(Spy()), RowMetric)
+    assert prepare(prepare(Spy())).score([]).shape == (0,)
+
+
+def test_corpus_rows_and_totals_are_the_metrics_own(tmp_path: Path) -> None:
+    metric = build("chrf")
+    asked = [Segment("the cat sat", references=("the cat sat down",)), Segment("a dog", references=("the dog",))]
+    for store in (None, Store(tmp_path / "s"), Store(tmp_path / "s")):
+        prepared = prepare(metric, store=store)
+        assert isinstance(prepared, CorpusMetric)
+        rows = prepared.statistics(asked)
+        assert np.array_equal(rows, metric.statistics(asked))
+        assert np.array_equal(prepared.score(asked), metric.score(asked))
+        assert prepared.total(rows.sum(axis=0)) == metric.total(rows.sum(axis=0))
+        assert prepared.segment_signature() == metric.segment_signature()
+
+
+def test_lower_is_better_is_turned_once() -> None:
+    turned = oriented(Spy(higher_is_better=False))
+    assert turned.score(segments("aa")).tolist() == [-2]
+    assert turned.higher_is_better
+    assert dict(turned.signature().facts)["sign"] == "turned"
+    assert oriented(turned) is turned
+    assert oriented(Spy()).score(segments("aa")).tolist() == [2]
+
+
+def test_processes_give_the_same_numbers_as_this_process() -> None:
+    asked = [Segment(f"word {i} and {i * i}", references=(f"word {i + 1} and {i}",)) for i in range(300)]
+    for metric in (build("ter"), build("bleu"), build("token_f1")):
+        serial = prepare(metric, executor=Serial(), size=32).score(asked)
+        assert np.array_equal(prepare(metric, executor=Processes(2), size=32).score(asked), serial)
+
+
+def test_a_failure_in_a_worker_is_named_like_one_at_home(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("def score(segments):\n    return [1 / len(s.hypothesis) for s in segments]\n")
+    with pytest.raises(Incomplete) as caught:
+        prepare(build(f"{path}:score"), executor=Processes(2)).score([Segment("ab"), Segment("")])
+    assert "ZeroDivisionError" in str(caught.value)
+    assert caught.value.rows[0, 0] == 0.5
+
+
+def test_a_worker_that_dies_leaves_a_clear_word_and_what_was_done(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("import os\ndef score(segments):\n    os._exit(3)\n")
+    with pytest.raises(ExecutionError, match=re.escape("died (killed, or out of memory); what was scored is kept.")):
+        prepare(build(f"{path}:score"), executor=Processes(2)).score([Segment("a")])
+    assert prepare(build("token_f1"), executor=Processes(2)).score([Segment("a", references=("a",))]).tolist() == [1.0]
+
+
+def test_a_name_known_to_one_process_only_is_explained() -> None:
+    register("metric", "spy_for_this_test", Spy)
+    with pytest.raises(ExecutionError, match=re.escape("The name is unknown to the worker processes")):
+        prepare(Spy(), executor=Processes(2)).score(segments("a"))
