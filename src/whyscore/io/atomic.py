@@ -1,0 +1,79 @@
+"""Files that are there whole or not at all.
+
+1. The text goes to a temporary sibling, which is flushed to the disk.
+2. Then the sibling is renamed into place, which no reader can observe halfway. Until then an old file stays as it was.
+
+What is no ordinary file (`/dev/stdout`, a pipe) is written to directly.
+"""
+
+import errno
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from whyscore.errors import ExecutionError, UserError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def write_lines(path: str | Path, lines: Iterable[str]) -> None:
+    """Write lines, which carry their own ends, to a file that appears when all are written."""
+    with opened(path) as file:
+        file.writelines(lines)
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[IO[str]]:
+    """Yield a text file that takes the path's place when the block ends well, and leaves no trace when it does not."""
+    target = Path(os.path.realpath(path))
+    special = target.exists() and not target.is_file() and not target.is_dir()
+    written = target if special else target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    with _told(path):
+        file = written.open("w" if special else "x", encoding="utf-8", newline="\n")
+    try:
+        with _told(path):
+            with file:
+                yield file
+                file.flush()
+                if not special:
+                    os.fsync(file.fileno())
+            if not special:
+                written.replace(target)
+    except BaseException:
+        if not special:
+            with suppress(OSError):
+                written.unlink()
+        raise
+
+
+def cut_torn_line(path: str | Path) -> int:
+    """Return how many bytes after the last newline were cut off a file, so that more lines can be appended."""
+    with _told(path), Path(path).open("r+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        position = end
+        while position:
+            start = max(0, position - (1 << 16))
+            file.seek(start)
+            found = file.read(position - start).rfind(b"\n")
+            if found >= 0:
+                position = start + found + 1
+                break
+            position = start
+        file.truncate(position)
+    return end - position
+
+
+@contextmanager
+def _told(path: str | Path) -> Iterator[None]:
+    """Turn what the system says into an error with the path and a cure."""
+    try:
+        yield
+    except BrokenPipeError:  # a reader that has seen enough is no mistake
+        raise
+    except OSError as error:
+        if error.errno in _FULL:
+            raise ExecutionError(f"{path}: the disk is full; free some space and run again, nothing is lost") from error
+        raise UserError(f"{path}: cannot be written: {error.strerror}. Choose another place") from error

@@ -1,0 +1,58 @@
+"""A data set that remembers the file and line of every text, so that findings can point at them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from whyscore.types import Dataset, Place, Side
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which file each text came from, and the line of each entry in it.
+
+    Line-aligned files hold a line per segment; there the source and the references stand in files of their own, once
+    for all systems. A table is one file, and every row repeats them.
+    """
+
+    hypotheses: Mapping[str, str]
+    """The file of each system."""
+    lines: Sequence[int]
+    """The line of each entry, aligned with the entries."""
+    source: str | None = None
+    references: tuple[str, ...] = ()
+
+    @classmethod
+    def table(cls, file: str, systems: Sequence[str], lines: Sequence[int]) -> "Origin":
+        """Return the origin of entries that all stand in one file."""
+        return cls(dict.fromkeys(systems, file), lines, file, (file,))
+
+    @property
+    def repeats(self) -> bool:
+        """Whether source and references are written down again for every system."""
+        return self.source in self.hypotheses.values()
+
+    def file(self, place: Place, system: str) -> str | None:
+        """Return the file that holds the text at a place."""
+        if place.side is Side.HYPOTHESIS:
+            return self.hypotheses.get(system)
+        if place.side is Side.SOURCE:
+            return self.source
+        return self.references[min(place.reference or 0, len(self.references) - 1)] if self.references else None
+
+
+@dataclass(frozen=True)
+class Located(Dataset):
+    """A data set with its origin; the origin is dropped where the entries no longer fit it."""
+
+    origin: Origin | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Forget lines that belong to other entries."""
+        if self.origin is not None and len(self.origin.lines) != len(self.entries):
+            object.__setattr__(self, "origin", None)
+
+    def of(self, system: str) -> "Located":
+        """Return the entries of one system, with their lines."""
+        chosen = [k for k, entry in enumerate(self.entries) if entry.system == system]
+        origin = self.origin and replace(self.origin, lines=[self.origin.lines[k] for k in chosen])
+        return replace(self, entries=tuple(self.entries[k] for k in chosen), origin=origin)

@@ -1,0 +1,201 @@
+"""What looks wrong in a data set, before any work is done: warnings that need no model.
+
+1. Every text: characters that are not seen, forms that are not normalised, stray markup (`characters`), emptiness.
+2. Hypotheses against the texts beside them: copies of the source, copies of a reference.
+3. Systems against each other, and the size of the test set.
+
+There is one finding per check and group of texts (the hypotheses of a system, the sources, the references), with the
+count and the first lines. Where the data set knows its files, findings point into them; otherwise they name segments.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from whyscore.io.bulk import collector_at_rest
+from whyscore.io.characters import NOT_NFC, Hits, composed, search
+from whyscore.io.located import Located, Origin
+from whyscore.io.wording import counted, few
+from whyscore.text.splitters import Auto
+from whyscore.types import HYPOTHESIS, SOURCE, Dataset, Entry, Finding, Place, Segment, Side
+
+T = TypeVar("T")
+MUCH_COPIED = 0.05
+MUCH_EQUAL = 0.2
+FEW_SEGMENTS = 100
+_FEWEST_WORDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Ids(Sequence[str]):
+    """The ids of some entries, looked up only when asked for."""
+
+    entries: Sequence[Entry]
+    rows: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, row: int) -> str:  # type: ignore[override]
+        return self.entries[self.rows[row]].id
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Texts of one kind: the hypotheses of a system, the sources, or one reference set."""
+
+    name: str
+    file: str | None
+    where: str
+    """Whether `places` are lines or segments."""
+    places: Sequence[object]
+    texts: Sequence[str]
+
+    def finding(self, message: str, rows: Sequence[int]) -> Finding:
+        """Return a message with the places it is about."""
+        places = [self.places[row] for row in rows]
+        line = places[0] if isinstance(places[0], int) else None
+        return Finding(f"{message}: {self.where} {few(places)}", self.file, line)
+
+
+def findings(dataset: Dataset) -> tuple[Finding, ...]:
+    """Return what was noticed while reading a data set, and what looks wrong in it."""
+    found = [*dataset.findings]
+    with collector_at_rest():
+        systems = _by_system(dataset)
+        for system, rows in systems.items():
+            segments = _chosen(dataset.segments, rows)
+            group = _group(dataset, rows, HYPOTHESIS, [segment.hypothesis for segment in segments], system)
+            found.extend(_in_texts(group))
+            found.extend(_copied(group, segments))
+            found.extend(_leaked(group, segments))
+        for group in _shared_groups(dataset, systems):
+            found.extend(_in_texts(group))
+        found.extend(_twins(dataset, systems))
+    if len(dataset.ids) < FEW_SEGMENTS:
+        number = counted(len(dataset.ids), "segment")
+        found.append(Finding(f"{dataset.name} has {number}: fewer than {FEW_SEGMENTS} are too few for significance"))
+    return tuple(found)
+
+
+def _by_system(dataset: Dataset) -> Mapping[str, Sequence[int]]:
+    """Return the rows of each system's entries."""
+    if len(dataset.systems) == 1:
+        return {dataset.systems[0]: range(len(dataset))}
+    rows: dict[str, list[int]] = {system: [] for system in dataset.systems}
+    for row, entry in enumerate(dataset.entries):
+        rows[entry.system].append(row)
+    return rows
+
+
+def _shared_groups(dataset: Dataset, systems: Mapping[str, Sequence[int]]) -> Iterator[_Group]:
+    """Yield the sources and the reference sets; where they are not written down for every system, once."""
+    origin = _origin(dataset)
+    rows: Sequence[int] = range(len(dataset))
+    if len(systems) > 1 and not (origin is not None and origin.repeats):
+        first: dict[str, int] = {}
+        for row, entry in enumerate(dataset.entries):
+            first.setdefault(entry.id, row)
+        rows = list(first.values())
+    segments = _chosen(dataset.segments, rows)
+    sources = [segment.source for segment in segments]
+    texts = [source for source in sources if source is not None]
+    if texts:
+        given = [row for row, source in zip(rows, sources, strict=True) if source is not None]
+        yield _group(dataset, given, SOURCE, texts)
+    sets = [segment.references for segment in segments]
+    for number in range(max(map(len, sets), default=0)):
+        # Where an empty reference was left out of a segment, those after it have moved to other files' numbers.
+        least = number + 1 if origin is None or origin.repeats else len(origin.references)
+        texts = [references[number] for references in sets if len(references) >= least]
+        if texts:
+            given = [row for row, references in zip(rows, sets, strict=True) if len(references) >= least]
+            yield _group(dataset, given, Place(Side.REFERENCE, number), texts)
+
+
+def _chosen(items: Sequence[T], rows: Sequence[int]) -> Sequence[T]:
+    """Return some of the items, in order; most often it is all of them."""
+    return items if len(rows) == len(items) else [items[row] for row in rows]
+
+
+def _group(dataset: Dataset, rows: Sequence[int], place: Place, texts: Sequence[str], system: str = "") -> _Group:
+    name = f"hypotheses of {system}" if place is HYPOTHESIS else "sources" if place is SOURCE else f"texts of {place}"
+    origin = _origin(dataset)
+    if origin is None:
+        return _Group(name, None, "segments", _Ids(dataset.entries, rows), texts)
+    return _Group(name, origin.file(place, system), "lines", _chosen(origin.lines, rows), texts)
+
+
+def _origin(dataset: Dataset) -> Origin | None:
+    return dataset.origin if isinstance(dataset, Located) else None
+
+
+def _in_texts(group: _Group) -> Iterator[Finding]:
+    """Yield the findings that need one text at a time."""
+    for hits in search(group.texts):
+        yield group.finding(_described(hits, group), hits.rows)
+
+
+def _described(hits: Hits, group: _Group) -> str:
+    message = f"{hits.check.name} in {_share(hits.rows, group)}"
+    if hits.count > len(hits.rows):
+        message += f", {hits.count} in all"
+    if hits.check.name == NOT_NFC:
+        others = composed(group.texts, hits.rows)
+        message += f", while {others} others are composed (mixed NFC and NFD)" if others else ""
+        message += "; --normalize nfc would change that"
+    return message
+
+
+def _share(rows: Sequence[int], group: _Group) -> str:
+    return f"{len(rows)} of {len(group.texts)} {group.name}"
+
+
+def _copied(group: _Group, segments: Sequence[Segment]) -> Iterator[Finding]:
+    """Yield the finding about hypotheses that are their sources."""
+    hypotheses, sources = (map(str.lstrip, texts) for texts in (group.texts, [one.source or "" for one in segments]))
+    copied = [
+        row
+        for row, (hypothesis, source) in enumerate(zip(hypotheses, sources, strict=True))
+        # The first letter tells most hypotheses from their sources, at a fraction of the price.
+        if source and hypothesis[:1].casefold() == source[:1].casefold() and _copies(hypothesis, source)
+    ]
+    if copied:
+        share = len(copied) / len(segments)
+        much = f", more than {MUCH_COPIED:.0%}: was this translated at all?" if share > MUCH_COPIED else ""
+        yield group.finding(f"the source is copied in {_share(copied, group)} ({share:.1%}{much})", copied)
+
+
+def _leaked(group: _Group, segments: Sequence[Segment]) -> Iterator[Finding]:
+    """Yield the findings about hypotheses that are, too often, a reference."""
+    equal = Counter(
+        segment.references.index(segment.hypothesis) for segment in segments if segment.hypothesis in segment.references
+    )
+    for number, count in sorted(equal.items()):
+        share = count / len(segments)
+        if share > MUCH_EQUAL:
+            equals = f"{count} of {len(segments)} {group.name} equal reference {number + 1} ({share:.1%})"
+            yield Finding(f"{equals}: a leak, or the wrong file?", group.file)
+
+
+def _copies(hypothesis: str, source: str) -> bool:
+    """Return whether a hypothesis is its source, but for case and blanks, and long enough to be no name."""
+    if hypothesis.split(None, 1)[0].casefold() != source.split(None, 1)[0].casefold():
+        return False
+    folded = source.casefold().split()
+    return hypothesis.casefold().split() == folded and len(Auto().split(source)) >= _FEWEST_WORDS
+
+
+def _twins(dataset: Dataset, systems: Mapping[str, Sequence[int]]) -> Iterator[Finding]:
+    """Yield the pairs of systems whose hypotheses are all the same."""
+    if len(systems) == 1:
+        return
+    known: dict[int, str] = {}
+    for system, rows in systems.items():
+        said = hash(frozenset((dataset.entries[row].id, dataset.entries[row].segment.hypothesis) for row in rows))
+        if said in known:
+            number = counted(len(rows), "segment")
+            pair = f"systems {known[said]} and {system}"
+            yield Finding(f"{pair} have the same hypotheses in all {number}: the same file twice?")
+        known.setdefault(said, system)
