@@ -1,0 +1,1 @@
+"""Explainers: which probes to ask, and what the scores say of each word."""

@@ -1,0 +1,149 @@
+"""LIME for words, after Ribeiro, Singh and Guestrin (2016), arXiv 1602.04938, as the package lime 0.2.0.1 does it.
+
+1. Plan `samples - 1` probes beside the whole text. For each draw how many words to hide, uniformly from 1 to all of
+   them (so that the empty text occurs), then which, without replacement.
+2. Weigh each probe by its closeness to the whole text: with d = 100 (1 - sqrt(share of words kept)), the cosine
+   distance between the mask and the full one, the weight is sqrt(exp(-d^2 / kernel_width^2)).
+3. Fit a weighted ridge regression of the scores on the masks, penalty 1 on the coefficients and none on the
+   intercept. Importance = coefficients, quality = weighted R squared.
+
+`mode="compat"` draws the masks that lime 0.2.0.1 draws from a fresh `RandomState(seed)` for each text. Words must then
+be cut at U+0020 alone, as with lime's `split_expression=" "`.
+
+Deviation: lime selects features first; with all words asked for it keeps them all, so that step is left out.
+The ridge penalty shrinks short texts: for an additive metric and 100 samples, coefficients are 0.03, 0.33, 0.71 and
+0.94 of the true effect for 1, 2, 3 and 10 words. Texts of at most two words carry the flag `shrunk`.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.random import Generator, RandomState
+
+from whyscore.errors import SpecError
+from whyscore.explainers.checks import check_least, check_masker, check_seed
+from whyscore.options import check_fields
+from whyscore.protocols import Masker
+from whyscore.registry import component
+from whyscore.text.maskers import Replace
+from whyscore.types import Evidence, Fit, FloatVector, KeepMasks
+
+_LEAST_AUTO = 100
+_AUTO_PER_WORD = 4
+_SHRUNK_UP_TO = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Lime:
+    """Explains a text by a linear model of the scores around it.
+
+    `samples` counts the whole text; "auto" takes four per word, 100 at the least. `seed` is read in `compat` alone:
+    None takes the seed of the run.
+    """
+
+    samples: int | Literal["auto"] = 100
+    masker: Masker = component("masker", default=Replace())
+    mode: Literal["default", "compat"] = "default"
+    kernel_width: float = 25.0
+    seed: int | None = None
+
+    rounds: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        check_fields(self)
+        check_masker("lime", self.masker)
+        check_seed("lime", self.seed, self.mode)
+        if self.samples != "auto":
+            check_least("lime", "samples", self.samples, 2)
+        if not 0 < self.kernel_width < np.inf:
+            raise SpecError(f"lime: kernel_width is {self.kernel_width!r}, expected a number above 0")
+
+    def cost(self, words: int) -> int:
+        """Return the number of probes beside the whole text."""
+        return self._samples(words) - 1 if words else 0
+
+    def plan(self, evidence: Evidence, rng: Generator) -> KeepMasks:
+        """Return the masks, drawn at random."""
+        words = len(evidence.words)
+        if self.mode == "default" or not words:
+            return draw_masks(words, self.cost(words), rng)
+        seed = evidence.seed if self.seed is None else self.seed
+        return compat_masks(words, self._samples(words), RandomState(seed))
+
+    def fit(self, evidence: Evidence) -> Fit:
+        """Return the coefficients of the linear model."""
+        if not len(evidence.words):
+            return Fit(np.zeros(0))
+        weights = closeness(evidence.masks, self.kernel_width)
+        ridge = weighted_ridge(evidence.masks, evidence.scores, weights)
+        quality = None if np.isnan(ridge.r2) else ridge.r2
+        return Fit(ridge.coefficients, quality=quality, flags=self._flags(len(evidence.words), quality))
+
+    def _samples(self, words: int) -> int:
+        return max(_LEAST_AUTO, _AUTO_PER_WORD * words) if self.samples == "auto" else self.samples
+
+    def _flags(self, words: int, quality: float | None) -> tuple[str, ...]:
+        said = {
+            "shrunk": words <= _SHRUNK_UP_TO,
+            "few samples": self._samples(words) < words,
+            "constant": quality is None,
+        }
+        return tuple(flag for flag, holds in said.items() if holds)
+
+
+class Ridge(NamedTuple):
+    """A weighted ridge regression; `r2` is NaN where all scores are equal."""
+
+    coefficients: FloatVector
+    intercept: float
+    r2: float
+
+
+def draw_masks(words: int, rows: int, rng: Generator) -> KeepMasks:
+    """Return random masks: the number hidden is uniform from 1 to all words, their positions are any."""
+    if not words:
+        return np.zeros((0, 0), dtype=np.bool_)
+    hidden = rng.integers(1, words + 1, size=rows)
+    places = np.argsort(rng.random((rows, words)), axis=1)
+    kept: KeepMasks = places >= hidden[:, np.newaxis]
+    return kept
+
+
+def compat_masks(words: int, samples: int, state: RandomState) -> KeepMasks:
+    """Return the masks of lime 0.2.0.1 without its first row, the whole text; the state advances as lime's does."""
+    masks = np.ones((samples - 1, words), dtype=np.bool_)
+    for row, hidden in zip(masks, state.randint(1, words + 1, samples - 1), strict=True):
+        row[state.choice(words, hidden, replace=False)] = False
+    return masks
+
+
+def closeness(masks: KeepMasks, kernel_width: float) -> FloatVector:
+    """Return each mask's weight: 1 for the whole text, less the more words are hidden."""
+    distance = 100 * (1 - np.sqrt(masks.mean(axis=1)))
+    weights: FloatVector = np.sqrt(np.exp(-((distance / kernel_width) ** 2)))
+    return weights
+
+
+def weighted_ridge(masks: KeepMasks, scores: FloatVector, weights: FloatVector) -> Ridge:
+    """Return the linear model of the scores that minimises the weighted squares plus the squared coefficients.
+
+    Of the two equivalent linear systems, words x words and probes x probes, the smaller one is solved.
+    """
+    share = weights / weights.sum()
+    # Measured from the first score, equal scores give coefficients of exactly 0.
+    raised = scores - scores[0]
+    centre, middle = share @ masks, float(share @ raised)
+    root = np.sqrt(weights)
+    left = (masks - centre) * root[:, np.newaxis]
+    right = (raised - middle) * root
+    probes, words = left.shape
+    if words <= probes:
+        coefficients = np.linalg.solve(left.T @ left + np.eye(words), left.T @ right)
+    else:
+        coefficients = left.T @ np.linalg.solve(left @ left.T + np.eye(probes), right)
+    total = float(right @ right)
+    rest = float(np.sum((right - left @ coefficients) ** 2))
+    intercept = float(scores[0] + middle - centre @ coefficients)
+    return Ridge(coefficients, intercept, 1 - rest / total if total > 0 else np.nan)

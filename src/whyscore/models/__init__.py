@@ -1,0 +1,1 @@
+"""Neural models: loading them, and asking them in batches."""

@@ -1,0 +1,259 @@
+"""Numbers of subword pieces as numbers of words, by character spans alone.
+
+1. Words and pieces are half-open spans of code points in the same text. White space at the ends of a piece is trimmed
+   (SentencePiece spans begin at the blank before a word).
+2. A piece belongs to every word it overlaps. Several pieces may share a span: byte pieces of one character, ligatures
+   that were normalised into several letters.
+3. A piece that is empty after trimming, or only a boundary mark, is weak: it counts for the word it touches only when
+   that word has no other piece.
+4. Pool the pieces of each word: mean, sum, max, min or first. A piece over a word border counts in full for each word,
+   or by its share of characters (`split`), so that sums stay exact.
+5. A word without a piece is missing, for a reason: the text was cut before it (`truncated`), its pieces were left out
+   on purpose (`dropped`), or there is none (`no_piece`). It is refused or filled as the caller chooses, and reported.
+
+Nothing is guessed from the look of a piece, nothing is matched by its letters.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.errors import ContractError, DataError, SpecError
+from whyscore.marking import Span
+from whyscore.types import FloatVector, Words
+
+Pool = Literal["mean", "sum", "max", "min", "first"]
+Fill = Literal["error", "previous", "next", "median", "value", "null"]
+Reason = Literal["truncated", "dropped", "no_piece"]
+
+BOUNDARY_MARKS = "▁Ġ"
+"""How SentencePiece and byte-level tokenizers write the blank before a word."""
+
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The pieces of one text, special ones left out.
+
+    `texts` are the pieces as the tokenizer writes them, to know boundary marks by; `dropped` marks pieces that were
+    left out on purpose; `seen` is where a model stopped reading, None for the end of the text.
+    """
+
+    spans: Sequence[Span]
+    texts: Sequence[str] | None = None
+    dropped: Sequence[bool] | None = None
+    seen: int | None = None
+
+
+class Pairs(NamedTuple):
+    """Which piece belongs to which word, sorted by word and, within it, by piece."""
+
+    piece: Indices
+    word: Indices
+    share: FloatVector
+    """The share of the piece's characters that lies in the word."""
+
+
+class Missing(NamedTuple):
+    """A word without a piece, and why."""
+
+    word: int
+    reason: Reason
+
+
+class Pooled(NamedTuple):
+    """One number per word, NaN where there is none, and the pieces behind it."""
+
+    values: FloatVector
+    pairs: Pairs
+    missing: tuple[Missing, ...] = ()
+    filled: tuple[int, ...] = ()
+    """The missing words that got a number from elsewhere."""
+
+
+def pool_words(
+    words: Words,
+    pieces: Pieces,
+    values: FloatVector,
+    *,
+    pool: Pool = "mean",
+    fill: Fill = "error",
+    value: float | None = None,
+    split: bool = False,
+) -> Pooled:
+    """Return one number per word from one number per piece.
+
+    `fill="value"` gives missing words `value`. Truncated words stay NaN under every other policy, as nothing near
+    them was read.
+
+    >>> pool_words(Words("a bcd", ((0, 1), (2, 5))), Pieces([(0, 1), (2, 3), (3, 5)]), np.array([1., 2., 4.])).values
+    array([1., 3.])
+    """
+    if len(values) != len(pieces.spans):
+        raise ContractError(f"expected one number per piece, got {len(values)} for {len(pieces.spans)} pieces")
+    pairs = align(words, pieces)
+    numbers = values[pairs.piece] * pairs.share if split else values[pairs.piece]
+    result = _pooled(numbers, pairs.word, len(words), pool)
+    missing = _missing(words, pieces, pairs)
+    values, filled = _filled(words, result, missing, fill, value)
+    return Pooled(values, pairs, missing, filled)
+
+
+def align(words: Words, pieces: Pieces) -> Pairs:
+    """Return which piece belongs to which word; dropped pieces belong to none."""
+    starts, ends = _trimmed(words.text, pieces.spans)
+    kept = ~_flags(pieces.dropped, len(starts))
+    weak = (starts == ends) | _marks(pieces.texts, len(starts))
+    strong = _overlaps(words, starts, ends, np.flatnonzero(kept & ~weak))
+    touching = _touches(words, starts, ends, np.flatnonzero(kept & weak))
+    helped = ~_with_piece(strong, len(words))[touching.word]
+    joined = [np.concatenate([a, b[helped]]) for a, b in zip(strong, touching, strict=True)]
+    order = np.lexsort((joined[0], joined[1]))
+    piece, word, share = (part[order] for part in joined)
+    return Pairs(piece, word, share)
+
+
+def uncovered(text: str, spans: Sequence[Span]) -> list[int]:
+    """Return the offsets of the characters, white space aside, that no piece covers.
+
+    >>> uncovered("a bc", [(0, 1), (2, 3)])
+    [3]
+    """
+    edges = np.zeros(len(text) + 1, dtype=np.intp)
+    starts, ends = _columns(spans)
+    np.add.at(edges, starts, 1)
+    np.add.at(edges, ends, -1)
+    bare = (np.cumsum(edges[:-1]) == 0) & ~_blank(text)
+    return [int(offset) for offset in np.flatnonzero(bare)]
+
+
+def _with_piece(pairs: Pairs, words: int) -> NDArray[np.bool_]:
+    """Return which words have a piece."""
+    result = np.zeros(words, dtype=np.bool_)
+    result[pairs.word] = True
+    return result
+
+
+def _columns(spans: Sequence[Span]) -> tuple[Indices, Indices]:
+    table = np.array(spans, dtype=np.intp).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
+
+
+def _blank(text: str) -> NDArray[np.bool_]:
+    return np.fromiter(map(str.isspace, text), dtype=np.bool_, count=len(text))
+
+
+def _flags(given: Sequence[bool] | None, number: int) -> NDArray[np.bool_]:
+    return np.zeros(number, dtype=np.bool_) if given is None else np.array(given, dtype=np.bool_)
+
+
+def _marks(texts: Sequence[str] | None, number: int) -> NDArray[np.bool_]:
+    """Return which pieces are nothing but boundary marks."""
+    return _flags(None if texts is None else [not text.strip(BOUNDARY_MARKS + " ") for text in texts], number)
+
+
+def _trimmed(text: str, spans: Sequence[Span]) -> tuple[Indices, Indices]:
+    """Return the spans without white space at their ends; one of white space alone becomes empty, at its end."""
+    starts, ends = _columns(spans)
+    if len(starts) and (starts.min() < 0 or ends.max() > len(text) or np.any(starts > ends)):
+        raise ContractError(f"pieces reach outside their text of {len(text)} characters, or end before they start")
+    letters = np.flatnonzero(~_blank(text))
+    following = np.append(letters, len(text))[np.searchsorted(letters, np.arange(len(text) + 1))]
+    preceding = np.append(0, letters + 1)[np.searchsorted(letters, np.arange(len(text) + 1))]
+    trimmed = np.minimum(following[starts], ends)
+    return trimmed, np.maximum(preceding[ends], trimmed)
+
+
+def _overlaps(words: Words, starts: Indices, ends: Indices, which: Indices) -> Pairs:
+    """Return all pairs of a piece and a word with characters in common."""
+    word_starts, word_ends = _columns(words.spans)
+    first = np.searchsorted(word_ends, starts[which], side="right")
+    number = np.searchsorted(word_starts, ends[which], side="left") - first
+    piece = np.repeat(which, number)
+    word = np.arange(number.sum()) - np.repeat(np.cumsum(number) - number, number) + np.repeat(first, number)
+    common = np.minimum(ends[piece], word_ends[word]) - np.maximum(starts[piece], word_starts[word])
+    return Pairs(piece, word, common / (ends[piece] - starts[piece]))
+
+
+def _touches(words: Words, starts: Indices, ends: Indices, which: Indices) -> Pairs:
+    """Return the word at or after the beginning of each weak piece that reaches it."""
+    word_starts, word_ends = _columns(words.spans)
+    word = np.searchsorted(word_ends, starts[which], side="right")
+    inside = word < len(words)
+    which, word = which[inside], word[inside]
+    near = word_starts[word] <= np.maximum(starts[which], ends[which])
+    return Pairs(which[near], word[near], np.ones(int(near.sum())))
+
+
+def _pooled(numbers: FloatVector, word: Indices, words: int, pool: Pool) -> FloatVector:
+    result = np.full(words, np.nan)
+    present, begin, count = np.unique(word, return_index=True, return_counts=True)
+    if not len(present):
+        return result
+    match pool:
+        case "first":
+            result[present] = numbers[begin]
+        case "max":
+            result[present] = np.maximum.reduceat(numbers, begin)
+        case "min":
+            result[present] = np.minimum.reduceat(numbers, begin)
+        case "sum":
+            result[present] = np.add.reduceat(numbers, begin)
+        case "mean":
+            result[present] = np.add.reduceat(numbers, begin) / count
+    return result
+
+
+def _missing(words: Words, pieces: Pieces, pairs: Pairs) -> tuple[Missing, ...]:
+    absent = np.flatnonzero(~_with_piece(pairs, len(words)))
+    if not len(absent):
+        return ()
+    given = Pieces(pieces.spans, pieces.texts)
+    left_out = set(align(words, given).word.tolist())
+    seen = len(words.text) if pieces.seen is None else pieces.seen
+    found = []
+    for word in absent.tolist():
+        reason: Reason = "dropped" if word in left_out else "no_piece"
+        found.append(Missing(word, "truncated" if words.spans[word][0] >= seen else reason))
+    return tuple(found)
+
+
+def _filled(
+    words: Words, values: FloatVector, missing: Sequence[Missing], fill: Fill, value: float | None
+) -> tuple[FloatVector, tuple[int, ...]]:
+    """Return the values with missing words filled by the policy, where it reaches them, and which were filled."""
+    if fill == "value" and value is None:
+        raise SpecError("fill='value' needs the value to fill with, got None")
+    if not missing or fill == "null":
+        return values, ()
+    if fill == "error":
+        word, reason = missing[0]
+        name = words.text[slice(*words.spans[word])]
+        raise DataError(
+            f"{len(missing)} word(s) of {words.text!r} have no piece, first word {word + 1} {name!r} ({reason}); "
+            "choose a fill: previous, next, median, value or null"
+        )
+    wanted = [word for word, reason in missing if fill == "value" or reason != "truncated"]
+    result = values.copy()
+    result[wanted] = _substitutes(values, np.array(wanted, dtype=np.intp), fill, value)
+    return result, tuple(word for word in wanted if not np.isnan(result[word]))
+
+
+def _substitutes(values: FloatVector, wanted: Indices, fill: Fill, value: float | None) -> FloatVector:
+    """Return what stands in for each missing word; NaN where no word of the text has a number."""
+    present = np.flatnonzero(~np.isnan(values))
+    if fill == "value":
+        return np.full(len(wanted), value, dtype=np.float64)
+    if not len(present):
+        return np.full(len(wanted), np.nan)
+    if fill == "median":
+        return np.full(len(wanted), np.median(values[present]))
+    after = np.searchsorted(present, wanted)
+    # Before the first number there is only a next one, after the last only a previous one.
+    chosen = after - 1 if fill == "previous" else after
+    substitutes: FloatVector = values[present[np.clip(chosen, 0, len(present) - 1)]]
+    return substitutes
