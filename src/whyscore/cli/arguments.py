@@ -1,0 +1,70 @@
+"""Options that several verbs share, with the spellings of sacreBLEU, COMET and BERTScore as aliases."""
+
+import argparse
+
+FORMATS = ("text", "json", "jsonl", "tsv", "csv", "markdown", "latex")
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add where segments come from."""
+    group = parser.add_argument_group("input")
+    group.add_argument("data", nargs="*", metavar="FILE", help="a data file: .jsonl, .tsv, .csv (instead of -t)")
+    group.add_argument("-s", "--source", "--src", "--sources", metavar="FILE", help="source, one segment a line")
+    group.add_argument(
+        "-t",
+        "--hypotheses",
+        "--translations",
+        "--mt",
+        "--hyp",
+        "--cand",
+        "-i",
+        "--input",
+        dest="hypotheses",
+        nargs="+",
+        action="extend",
+        metavar="FILE",
+        help="hypotheses of one or more systems",
+    )
+    group.add_argument(
+        "-r", "--references", "--ref", "--refs", dest="references", nargs="+", action="extend", metavar="FILE",
+        help="one or more sets of references",
+    )  # fmt: skip
+    group.add_argument("--text", action="store_true", help="-s, -t and -r are the texts themselves, not files")
+    group.add_argument("--sample", action="store_true", help="the real data that ships with whyscore")
+    group.add_argument("--systems", nargs="+", action="extend", metavar="NAME", help="names of the systems")
+    group.add_argument("-l", "--lang-pair", "--language-pair", "--lp", metavar="DE-EN", help="languages of the texts")
+    group.add_argument(
+        "--columns", nargs="+", action="extend", metavar="ROLE=NAME", help="columns of a table: hypothesis=mt"
+    )
+    group.add_argument("--no-header", action="store_true", help="the table has no header; --columns gives numbers")
+    group.add_argument("--encoding", default="utf-8", metavar="NAME", help="of the input files (default: utf-8)")
+    group.add_argument("--strict", action="store_true", help="treat findings about the input as errors")
+
+
+def add_metrics(parser: argparse.ArgumentParser) -> None:
+    """Add which metrics are asked."""
+    parser.add_argument(
+        "-m", "--metrics", "--metric", dest="metrics", nargs="+", action="extend", metavar="SPEC",
+        help="chrf, 'bleu(tokenize=\"char\")', my_metric.py:score; see: whyscore list metrics",
+    )  # fmt: skip
+
+
+def add_output(parser: argparse.ArgumentParser, formats: tuple[str, ...] = FORMATS) -> None:
+    """Add how results come out."""
+    group = parser.add_argument_group("output")
+    group.add_argument("-f", "--format", choices=formats, help="default: text, or what the suffix of -o says")
+    group.add_argument("-o", "--output", metavar="FILE", help="write to this file instead of stdout")
+    group.add_argument("-w", "--width", type=int, metavar="N", help="decimals in tables")
+    group.add_argument("-q", "--quiet", action="store_true", help="no findings, signatures or progress on stderr")
+    group.add_argument("-v", "--verbose", action="store_true", help="all findings on stderr")
+    group.add_argument("--safe-csv", action="store_true", help="guard cells that a spreadsheet would run as formulas")
+
+
+def add_running(parser: argparse.ArgumentParser) -> None:
+    """Add how the work is done; none of it changes a number but the seed."""
+    group = parser.add_argument_group("running")
+    group.add_argument("--seed", type=int, default=0, help="fixes all random numbers (default: 0)")
+    group.add_argument("--store", metavar="PATH", help="where scores are kept, or none (default: your cache folder)")
+    group.add_argument("--executor", choices=("serial", "processes"), default=None, help="where metrics run")
+    group.add_argument("--jobs", type=int, default=0, metavar="N", help="processes (default: one per core)")
+    group.add_argument("--dry-run", action="store_true", help="say how many texts would be scored, and stop")

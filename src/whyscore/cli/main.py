@@ -1,0 +1,140 @@
+"""The door: finds the verb, runs it, and turns what goes wrong into one line and an exit code."""
+
+import argparse
+import contextlib
+import importlib
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Protocol, cast
+
+from whyscore.errors import UnknownName, WhyscoreError
+from whyscore.version import __version__
+
+VERBS = {
+    "score": "score systems and segments by any metrics, with intervals",
+    "explain": "show which words made the score",
+    "validate": "check input files alone, before any work",
+    "list": "metrics, explainers, maskers and other components there are",
+    "doctor": "what is installed, what is missing, and the command that helps",
+    "store": "size and pruning of the score store",
+}
+
+EXAMPLES = """\
+examples:
+  whyscore score -r ref.txt -t sysA.txt sysB.txt -m bleu chrf ter
+  whyscore explain --text -t "I have a cat" -r "I have a dog" -m chrf -e erasure
+  whyscore score --sample -m chrf
+"""
+
+INTERRUPTED = 130
+
+
+class Verb(Protocol):
+    """A module of this package: `add_arguments` fills a parser, `run` does the work."""
+
+    EXAMPLES: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the verb's options."""
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Do the work and return the exit code."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = _show_warning
+        return _guarded(lambda: _dispatch(given))
+
+
+def parser_of(verb: str) -> argparse.ArgumentParser:
+    """Return the parser of one verb, with defaults from `WHYSCORE_*` variables."""
+    module = _module(verb)
+    parser = argparse.ArgumentParser(
+        prog=f"whyscore {verb}",
+        description=f"{VERBS[verb][0].upper()}{VERBS[verb][1:]}.\n\n{module.EXAMPLES}",
+        formatter_class=_formatter,
+        allow_abbrev=False,
+    )
+    module.add_arguments(parser)
+    _defaults_from_environment(parser)
+    return parser
+
+
+def _dispatch(given: list[str]) -> int:
+    if not given or given[0] in ("-h", "--help", "help"):
+        _top().print_help()
+        return 0 if given else 2
+    if given[0] in ("-V", "--version"):
+        print(f"whyscore {__version__}")
+        return 0
+    if given[0] not in VERBS:
+        raise UnknownName.among("command", given[0], VERBS)
+    parser = parser_of(given[0])
+    return _module(given[0]).run(parser.parse_args(given[1:]))
+
+
+def _top() -> argparse.ArgumentParser:
+    verbs = "\n".join(f"  {verb:<10}{about}" for verb, about in VERBS.items())
+    return argparse.ArgumentParser(
+        prog="whyscore",
+        usage="whyscore COMMAND [options]",
+        description="Scores generated text and says which words made the score.",
+        epilog=f"commands:\n{verbs}\n\n{EXAMPLES}\nwhyscore COMMAND -h tells more. Nothing is ever sent anywhere.",
+        formatter_class=_formatter,
+    )
+
+
+def _module(verb: str) -> Verb:
+    return cast("Verb", importlib.import_module(f"whyscore.cli.{verb}"))
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    # Imported when help is shown: it costs more than all the rest of a short command.
+    from rich_argparse import RawDescriptionRichHelpFormatter  # noqa: PLC0415
+
+    return cast("argparse.HelpFormatter", RawDescriptionRichHelpFormatter(prog))
+
+
+def _defaults_from_environment(parser: argparse.ArgumentParser) -> None:
+    """Let `WHYSCORE_STORE` stand for `--store`, and so on for every long option with a value."""
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public list of its actions
+        names = [name for name in action.option_strings if name.startswith("--")]
+        value = os.environ.get(f"WHYSCORE_{names[0][2:].replace('-', '_').upper()}") if names else None
+        if value and action.nargs != 0:
+            action.default = [value] if action.nargs in ("+", "*") else value
+
+
+def _guarded(work: Callable[[], int]) -> int:
+    """Return the exit code of the work; what goes wrong becomes one line on stderr."""
+    try:
+        code = work()
+        sys.stdout.flush()
+    except WhyscoreError as error:
+        _say(f"error: {error}")
+        return error.exit_code
+    except KeyboardInterrupt:
+        _say("interrupted; what was scored is in the store. Run the same command again to go on")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Nobody reads any more. Python would complain once more while closing stdout.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except SystemExit as stop:  # argparse: 0 after help, 2 after a usage error
+        return stop.code if isinstance(stop.code, int) else 1
+    return code
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    if issubclass(category, UserWarning):
+        _say(f"warning: {message}")
+
+
+def _say(line: str) -> None:
+    print(f"whyscore: {line}", file=sys.stderr)

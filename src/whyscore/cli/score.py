@@ -1,0 +1,141 @@
+"""`whyscore score`: any metrics for any systems in one pass."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from whyscore.cli.arguments import add_inputs, add_metrics, add_output, add_running
+from whyscore.cli.output import document, emit, format_of, tell_signatures
+from whyscore.cli.progress import progress
+from whyscore.cli.setup import dataset, resources
+from whyscore.errors import UserError
+from whyscore.io.recording import row_lines, score_lines
+from whyscore.jobs.common import as_metric
+from whyscore.jobs.score import MetricResult, score_systems
+from whyscore.report.tables import Cell, Table, render
+from whyscore.scoring.prepare import cost
+from whyscore.types import Dataset, Signature
+
+EXAMPLES = """\
+examples:
+  whyscore score -r ref.txt -t sysA.txt sysB.txt -m bleu chrf ter
+  whyscore score -r ref.txt -t sysA.txt -m chrf --segments -f jsonl -o scores.jsonl
+  whyscore score data.tsv -m 'chrf(word_order=2)' my_metric.py:score
+  whyscore score --sample -m bleu chrf -f latex
+"""
+
+_DECIMALS = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add inputs, metrics and output."""
+    add_metrics(parser)
+    parser.add_argument("--segments", action="store_true", help="the score of every segment instead of the corpus")
+    parser.add_argument("-b", "--score-only", action="store_true", help="print the numbers alone")
+    parser.add_argument("--draws", type=int, default=1000, metavar="N", help="bootstrap samples; 0: no intervals")
+    add_inputs(parser)
+    add_output(parser)
+    add_running(parser)
+    parser.set_defaults(metrics=None)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Score everything that was asked for and write it out."""
+    metrics = arguments.metrics or []
+    if not metrics:
+        raise UserError("no metric: name one with -m, for example -m chrf")
+    if arguments.draws < 0:
+        raise UserError(f"--draws is {arguments.draws}, expected 0 or more")
+    data = dataset(arguments)
+    if arguments.dry_run:
+        emit(arguments, _planned(arguments, data, metrics))
+        return 0
+    with progress(arguments) as bar:
+        held = resources(arguments, bar)
+        results = score_systems(data, metrics, seed=arguments.seed, draws=arguments.draws, resources=held)
+    chosen = format_of(arguments)
+    emit(arguments, _lines(arguments, data, results, chosen))
+    if chosen == "text" and not arguments.score_only:
+        tell_signatures(arguments, _signatures(results, segments=arguments.segments).values())
+    return 0
+
+
+def _planned(arguments: argparse.Namespace, data: Dataset, metrics: Sequence[str]) -> Iterator[str]:
+    store = resources(arguments).store
+    for metric in metrics:
+        asked = cost(as_metric(metric), data.segments, store)
+        yield f"{metric}: {asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored\n"
+
+
+def _lines(arguments: argparse.Namespace, data: Dataset, results: Sequence[MetricResult], chosen: str) -> Iterator[str]:
+    if arguments.score_only:
+        yield from _numbers(results, arguments.width, segments=arguments.segments)
+    elif chosen in ("json", "jsonl"):
+        records = _segment_lines(data, results) if arguments.segments else _total_lines(data, results)
+        yield from document(records) if chosen == "json" else records
+    elif arguments.segments:
+        yield from render(_segment_table(data, results), chosen, decimals=arguments.width, safe=arguments.safe_csv)
+    else:
+        table = _long_table(results) if chosen in ("tsv", "csv") else _wide_table(data, results)
+        table = replace(table, below=()) if chosen == "text" else table  # there the signatures go to stderr
+        yield from render(table, chosen, decimals=arguments.width, safe=arguments.safe_csv)
+
+
+def _signatures(results: Sequence[MetricResult], *, segments: bool) -> dict[str, Signature]:
+    return {one.metric: one.entries.signature if segments else one.signature for one in results}
+
+
+def _numbers(results: Sequence[MetricResult], decimals: int | None, *, segments: bool) -> Iterator[str]:
+    digits = _DECIMALS if decimals is None else decimals
+    for one in results:
+        values = one.entries.values.tolist() if segments else [total.value for total in one.totals.values()]
+        yield from (f"{value:.{digits}f}\n" for value in values)
+
+
+def _segment_lines(data: Dataset, results: Sequence[MetricResult]) -> Iterator[str]:
+    return score_lines(data, {one.metric: one.entries for one in results})
+
+
+def _total_lines(data: Dataset, results: Sequence[MetricResult]) -> Iterator[str]:
+    signatures = {name: str(signature) for name, signature in _signatures(results, segments=False).items()}
+    rows = (
+        {"system": system, "metric": one.metric, "score": total.value, "low": total.low, "high": total.high}
+        | {"level": total.level, "n": total.n, "higher_is_better": one.higher_is_better}
+        for one in results
+        for system, total in one.totals.items()
+    )
+    return row_lines("totals", data, rows, signatures)
+
+
+def _arrowed(one: MetricResult) -> str:
+    return f"{one.metric}{'↑' if one.higher_is_better else '↓'}"
+
+
+def _wide_table(data: Dataset, results: Sequence[MetricResult]) -> Table:
+    """Return systems x metrics, the best of each metric marked."""
+    rows: list[list[Cell]] = [[system, *(one.totals[system] for one in results)] for system in data.systems]
+    best = set()
+    for j, one in enumerate(results, start=1):
+        values = [one.totals[system].value for system in data.systems]
+        top = max(values) if one.higher_is_better else min(values)
+        best |= {(i, j) for i, value in enumerate(values) if value == top and len(values) > 1}
+    about = f"{len(data.ids)} segments; in brackets: 95 % bootstrap interval"
+    signatures = [str(signature) for signature in _signatures(results, segments=False).values()]
+    return Table(["system", *map(_arrowed, results)], rows, frozenset(best), [about, *signatures])
+
+
+def _long_table(results: Sequence[MetricResult]) -> Table:
+    rows: list[list[Cell]] = [
+        [system, one.metric, total.value, total.low, total.high, total.n]
+        for one in results
+        for system, total in one.totals.items()
+    ]
+    return Table(["system", "metric", "score", "low", "high", "n"], rows)
+
+
+def _segment_table(data: Dataset, results: Sequence[MetricResult]) -> Table:
+    values = [one.entries.values.tolist() for one in results]
+    rows: list[list[Cell]] = [
+        [entry.id, entry.system, *numbers] for entry, *numbers in zip(data.entries, *values, strict=True)
+    ]
+    return Table(["id", "system", *(one.metric for one in results)], rows)

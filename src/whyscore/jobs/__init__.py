@@ -1,0 +1,1 @@
+"""The jobs, one public function each: plan, one score call, fit."""

@@ -1,0 +1,108 @@
+"""The score job: one call a metric, corpus scores from rows, intervals from resampled rows."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sacrebleu.metrics import BLEU, CHRF, TER
+
+import whyscore as ws
+from whyscore.errors import DataError
+from whyscore.types import Segment
+
+SYSTEMS = {"good": ["the cat sat on the mat", "I have a dog", "three"], "bad": ["cat the", "I a have cat", "four five"]}
+REFERENCES = [["the cat sat on a mat", "a cat was on the mat"], ["I have a dog"], ["three"]]
+
+
+def test_scores_are_aligned_with_the_segments() -> None:
+    segments = [Segment("a b", references=("a b",)), Segment("c", references=("a b",))]
+    found = ws.score(segments, "token_f1")
+    assert found.values.tolist() == [1.0, 0.0]
+    assert len(found) == 2
+    with pytest.raises(ValueError, match="read-only"):
+        found.values[0] = 3
+
+
+def test_any_function_is_a_metric() -> None:
+    def longest(hypotheses: Sequence[str], references: Sequence[str]) -> list[int]:
+        return [max(len(h), len(r)) for h, r in zip(hypotheses, references, strict=True)]
+
+    found = ws.score(ws.from_texts(["ab"], references=["abc"]), longest)
+    assert found.values.tolist() == [3.0]
+    assert not found.signature.stable
+
+
+@pytest.mark.parametrize(("name", "kind"), [("bleu", BLEU), ("chrf", CHRF), ("ter", TER)])
+def test_corpus_scores_with_a_varying_number_of_references_are_sacrebleus(name: str, kind: type) -> None:
+    data = ws.from_texts(SYSTEMS, references=REFERENCES)
+    (result,) = ws.score_systems(data, [name], draws=0)
+    padded = [[refs[k] if k < len(refs) else None for refs in REFERENCES] for k in range(2)]
+    for system, texts in SYSTEMS.items():
+        assert result.totals[system].value == pytest.approx(kind().corpus_score(texts, padded).score, abs=1e-9)
+    assert dict(result.signature.facts)["nrefs"] == "var"
+
+
+def test_a_metric_without_corpus_formula_is_averaged() -> None:
+    data = ws.from_texts(SYSTEMS, references=REFERENCES)
+    (result,) = ws.score_systems(data, ["token_f1"])
+    good = result.entries.values[:3]
+    assert result.totals["good"].value == pytest.approx(good.mean())
+    assert (result.totals["good"].low or 0) <= good.mean() <= (result.totals["good"].high or 0)
+    assert result.totals["good"].n == 3
+
+
+def test_intervals_depend_on_the_seed_alone() -> None:
+    data = ws.sample()
+    first, again = (ws.score_systems(data, ["chrf"], seed=1)[0].totals for _ in range(2))
+    other = ws.score_systems(data, ["chrf"], seed=2)[0].totals
+    assert first == again
+    assert first != other
+    backwards = ws.Dataset(data.name, data.entries[::-1])
+    assert ws.score_systems(backwards, ["chrf"], draws=0)[0].totals[data.systems[0]].value == pytest.approx(
+        first[data.systems[0]].value, abs=1e-9
+    )
+
+
+def test_signatures_of_corpus_and_segment_scores_differ_where_the_formulas_do() -> None:
+    data = ws.from_texts(["a b c"], references=["a b d"])
+    (result,) = ws.score_systems(data, ["bleu"])
+    assert str(result.signature) == "bleu|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
+    assert str(result.entries.signature) == "bleu|nrefs:1|case:mixed|eff:yes|tok:13a|smooth:exp|version:2.6.0"
+
+
+def test_one_segment_has_no_interval_and_says_so() -> None:
+    (result,) = ws.score_systems(ws.from_texts(["a b"], references=["a c"]), ["chrf"])
+    total = result.totals["hypothesis"]
+    assert (total.low, total.high, total.reason) == (None, None, "undefined")
+
+
+def test_human_scores_and_matrices_keep_gaps_as_gaps() -> None:
+    entry = ws.Entry
+    data = ws.Dataset(
+        "d",
+        (
+            entry("1", "A", Segment("x"), {"mqm": -1.0}),
+            entry("2", "A", Segment("y")),
+            entry("2", "B", Segment("z"), {"mqm": -3.0}),
+        ),
+    )
+    assert np.array_equal(data.human("mqm"), [-1.0, np.nan, -3.0], equal_nan=True)
+    assert np.array_equal(data.matrix(data.human("mqm")), [[-1.0, np.nan], [np.nan, -3.0]], equal_nan=True)
+    with pytest.raises(DataError, match="d has no human score 'da'; it has: mqm"):
+        data.human("da")
+
+
+@pytest.mark.parametrize("name", ["bleu", "chrf", "ter"])
+def test_real_text_scores_like_sacrebleu(shared: Path, name: str) -> None:
+    folder = shared / "muler" / "wmt19_deen"
+    read = {path.name: path.read_text("utf-8").split("\n")[:200] for path in sorted(folder.iterdir())}
+    reference = read.pop("newstest2019-deen-ref.en")
+    peer = {"bleu": BLEU(), "chrf": CHRF(), "ter": TER()}[name]
+    sentence = {"bleu": BLEU(effective_order=True), "chrf": CHRF(), "ter": TER()}[name]
+    (result,) = ws.score_systems(ws.from_texts(read, references=reference), [name], draws=0)
+    for system, texts in read.items():
+        assert result.totals[system].value == pytest.approx(peer.corpus_score(texts, [reference]).score, abs=1e-9)
+    texts = next(iter(read.values()))
+    expected = [sentence.sentence_score(h, [r]).score for h, r in zip(texts, reference, strict=True)]
+    assert result.entries.values[: len(texts)].tolist() == pytest.approx(expected, abs=1e-9)
