@@ -1,0 +1,46 @@
+# make demo    whyscore on the real data that ships with it
+# make test    everything: style, types, tests (installs what they need)
+# make check   style and types alone
+# make bench   the benchmarks: ratios against the peers, and counts
+# make docs    the generated pages
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test check bench docs clean
+
+demo: $(VENV)/.core
+	$(BIN)/whyscore score --sample -m chrf bleu ter --store none
+	@echo
+	$(BIN)/whyscore explain --text -s "Ich habe einen Hund" -t "I have a cat" -r "I have a dog" -m chrf -e erasure --store none
+
+test: check
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check src tests benchmarks scripts
+	$(BIN)/ruff format --check src tests benchmarks scripts
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev
+	for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+docs: $(VENV)/.dev
+	$(BIN)/python scripts/make_docs.py
+
+clean:
+	rm -rf $(VENV)
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) -e .
+	@touch $@
+
+# torch first and alone: asked for together with others, pip may take a build with gigabytes of GPU packages.
+$(VENV)/.dev: $(VENV)/.core
+	$(PIP) torch==2.13.0
+	$(PIP) -e '.[dev,neural,rouge,zstd,frames]'
+	@touch $@

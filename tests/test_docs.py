@@ -1,0 +1,59 @@
+"""What the documentation says is true: examples run, generated pages are fresh, every verb is described."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from whyscore.cli.main import VERBS
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    fence = re.compile(rf"```{language}\n(.*?)```", re.DOTALL)
+    return [(str(page.relative_to(ROOT)), block) for page in PAGES for block in fence.findall(page.read_text("utf-8"))]
+
+
+def commands() -> list[tuple[str, str]]:
+    """Every command of the pages that can run on the data that ships."""
+    lines = [(page, line) for page, block in blocks("bash") for line in block.splitlines()]
+    ours = [(page, line) for page, line in lines if line.startswith("whyscore ")]
+    return [(page, line) for page, line in ours if "--sample" in line or "--text" in line]
+
+
+@pytest.mark.parametrize(("page", "code"), blocks("python"))
+def test_python_examples_run(page: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, page, "exec"), {"__name__": page})
+
+
+@pytest.mark.parametrize(("page", "line"), commands())
+def test_commands_of_the_pages_run(page: str, line: str, tmp_path: Path) -> None:
+    arguments = shlex.split(line, comments=True)[1:]
+    command = [sys.executable, "-m", "whyscore", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, f"{page}: {line}\n{done.stderr}"
+
+
+def test_generated_pages_are_fresh() -> None:
+    # In a process of its own: names that other tests registered would show up in the lists.
+    command = [sys.executable, str(ROOT / "scripts" / "make_docs.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"run make docs: {done.stderr}"
+
+
+def test_every_verb_is_described() -> None:
+    told = "\n".join(page.read_text("utf-8") for page in PAGES if page.parent.name != "reference")
+    missing = [verb for verb in VERBS if f"whyscore {verb}" not in told]
+    assert missing == []
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    link = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+    links = [(page, target) for page in PAGES for target in link.findall(page.read_text("utf-8"))]
+    assert [f"{page.name}: {target}" for page, target in links if not (page.parent / target).exists()] == []
