@@ -15,8 +15,8 @@ COSTS = (213, 94, 0)
 EARNS = (0, 114, 178)
 WHITE = (255, 255, 255)
 
-# Above this strength dark text on the colour falls below a contrast of 4.5.
-_LIGHT_TEXT_FROM = 0.55
+# Relative luminance at which black and white letters have the same contrast (WCAG 2): sqrt(1.05 * 0.05) - 0.05.
+_EQUAL_CONTRAST = 0.179
 
 
 def strengths(importance: Sequence[float], largest: float | None = None) -> list[float]:
@@ -40,9 +40,16 @@ def colour(strength: float) -> tuple[int, int, int]:
     return red, green, blue
 
 
-def needs_light_text(strength: float) -> bool:
-    """Return whether white letters are easier to read than black ones on this strength's colour."""
-    return abs(strength) > _LIGHT_TEXT_FROM
+def ink(strength: float) -> str:
+    """Return the colour of letters that is easiest to read on a strength's background: black or white."""
+    return "#000000" if _luminance(colour(strength)) > _EQUAL_CONTRAST else "#ffffff"
+
+
+def _luminance(rgb: tuple[int, int, int]) -> float:
+    """Return how bright a colour is, 0 to 1 (WCAG 2)."""
+    parts = [part / 255 for part in rgb]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]  # noqa: PLR2004
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def pieces(text: str, spans: Sequence[Span]) -> Iterator[tuple[str, int | None]]:
@@ -86,7 +93,6 @@ def html(text: str, spans: Sequence[Span], importance: Sequence[float], largest:
             parts.append(Markup("{}").format(piece))
             continue
         red, green, blue = colour(strength[number])
-        ink = "#fff" if needs_light_text(strength[number]) else "#000"
-        value = f"{importance[number]:+.4g}"
-        parts.append(word.format(piece=piece, value=value, red=red, green=green, blue=blue, ink=ink))
+        value, letters = f"{importance[number]:+.4g}", ink(strength[number])
+        parts.append(word.format(piece=piece, value=value, red=red, green=green, blue=blue, ink=letters))
     return Markup("").join(parts)

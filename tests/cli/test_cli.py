@@ -58,7 +58,7 @@ def test_scores_come_as_a_table_with_intervals_and_signatures(run: Run) -> None:
     done = run("score", *FILES, "-m", "bleu", "chrf", "ter")
     assert done.code == 0
     lines = done.out.splitlines()
-    assert lines[0].split() == ["system", "bleu↑", "chrf↑", "ter↓"]
+    assert lines[0].split() == ["system", "bleu", "↑", "chrf", "↑", "ter", "↓"]
     assert lines[-2].startswith("sysA")
     assert "signature: chrf|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0" in done.err
     assert "signature: bleu|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0" in done.err

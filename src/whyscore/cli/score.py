@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from whyscore.cli.arguments import add_inputs, add_metrics, add_output, add_running
 from whyscore.cli.output import document, emit, format_of, tell_signatures
@@ -10,11 +9,11 @@ from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources
 from whyscore.errors import UserError
 from whyscore.io.recording import row_lines, score_lines
+from whyscore.io.tabular import Cell, Table, render
 from whyscore.jobs.common import as_metric
 from whyscore.jobs.score import MetricResult, score_systems
-from whyscore.report.tables import Cell, Table, render
 from whyscore.scoring.prepare import cost
-from whyscore.types import Dataset, Signature
+from whyscore.types import Dataset, Estimate, Signature
 
 EXAMPLES = """\
 examples:
@@ -25,6 +24,7 @@ examples:
 """
 
 _DECIMALS = 2
+_PAPER_DECIMALS = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,12 +73,18 @@ def _lines(arguments: argparse.Namespace, data: Dataset, results: Sequence[Metri
     elif chosen in ("json", "jsonl"):
         records = _segment_lines(data, results) if arguments.segments else _total_lines(data, results)
         yield from document(records) if chosen == "json" else records
-    elif arguments.segments:
-        yield from render(_segment_table(data, results), chosen, decimals=arguments.width, safe=arguments.safe_csv)
     else:
-        table = _long_table(results) if chosen in ("tsv", "csv") else _wide_table(data, results)
-        table = replace(table, below=()) if chosen == "text" else table  # there the signatures go to stderr
-        yield from render(table, chosen, decimals=arguments.width, safe=arguments.safe_csv)
+        table = _table(arguments, data, results, chosen)
+        yield render(table, chosen, decimals=arguments.width, safe=arguments.safe_csv)
+
+
+def _table(arguments: argparse.Namespace, data: Dataset, results: Sequence[MetricResult], chosen: str) -> Table:
+    if arguments.segments:
+        return _segment_table(data, results)
+    if chosen in ("tsv", "csv"):
+        return _long_table(results)
+    # On a terminal the signatures go to stderr, where they do not disturb what is copied or piped.
+    return _wide_table(data, results, arguments.width, paper=chosen != "text")
 
 
 def _signatures(results: Sequence[MetricResult], *, segments: bool) -> dict[str, Signature]:
@@ -107,35 +113,45 @@ def _total_lines(data: Dataset, results: Sequence[MetricResult]) -> Iterator[str
     return row_lines("totals", data, rows, signatures)
 
 
-def _arrowed(one: MetricResult) -> str:
-    return f"{one.metric}{'↑' if one.higher_is_better else '↓'}"
+def _wide_table(data: Dataset, results: Sequence[MetricResult], width: int | None, *, paper: bool) -> Table:
+    """Return systems x metrics, each with its interval, the best of each metric marked."""
+    digits = (_PAPER_DECIMALS if paper else _DECIMALS) if width is None else width
+    rows = [(system, *(_interval(one.totals[system], digits) for one in results)) for system in data.systems]
+    notes = [f"{len(data.ids)} segments; in brackets the 95 % interval of the bootstrap over segments"]
+    notes += [str(signature) for signature in _signatures(results, segments=False).values()]
+    return Table(
+        ("system", *(one.metric for one in results)),
+        tuple(rows),
+        {one.metric: one.higher_is_better for one in results},
+        frozenset(cell for one in results for cell in _best(data, one)),
+        tuple(notes) if paper else (),
+    )
 
 
-def _wide_table(data: Dataset, results: Sequence[MetricResult]) -> Table:
-    """Return systems x metrics, the best of each metric marked."""
-    rows: list[list[Cell]] = [[system, *(one.totals[system] for one in results)] for system in data.systems]
-    best = set()
-    for j, one in enumerate(results, start=1):
-        values = [one.totals[system].value for system in data.systems]
-        top = max(values) if one.higher_is_better else min(values)
-        best |= {(i, j) for i, value in enumerate(values) if value == top and len(values) > 1}
-    about = f"{len(data.ids)} segments; in brackets: 95 % bootstrap interval"
-    signatures = [str(signature) for signature in _signatures(results, segments=False).values()]
-    return Table(["system", *map(_arrowed, results)], rows, frozenset(best), [about, *signatures])
+def _best(data: Dataset, one: MetricResult) -> list[tuple[int, str]]:
+    """Return the cells of the best system, or systems; where there is one system, none is best."""
+    values = [one.totals[system].value for system in data.systems]
+    top = max(values) if one.higher_is_better else min(values)
+    return [(row, one.metric) for row, value in enumerate(values) if value == top and len(values) > 1]
+
+
+def _interval(total: Estimate, digits: int) -> str:
+    shown = "" if total.low is None or total.high is None else f" [{total.low:.{digits}f}, {total.high:.{digits}f}]"
+    return f"{total.value:.{digits}f}{shown}"
 
 
 def _long_table(results: Sequence[MetricResult]) -> Table:
-    rows: list[list[Cell]] = [
-        [system, one.metric, total.value, total.low, total.high, total.n]
+    rows = [
+        (system, one.metric, total.value, total.low, total.high, total.n)
         for one in results
         for system, total in one.totals.items()
     ]
-    return Table(["system", "metric", "score", "low", "high", "n"], rows)
+    return Table(("system", "metric", "score", "low", "high", "n"), tuple(rows))
 
 
 def _segment_table(data: Dataset, results: Sequence[MetricResult]) -> Table:
     values = [one.entries.values.tolist() for one in results]
-    rows: list[list[Cell]] = [
-        [entry.id, entry.system, *numbers] for entry, *numbers in zip(data.entries, *values, strict=True)
+    rows: list[tuple[Cell, ...]] = [
+        (entry.id, entry.system, *numbers) for entry, *numbers in zip(data.entries, *values, strict=True)
     ]
-    return Table(["id", "system", *(one.metric for one in results)], rows)
+    return Table(("id", "system", *(one.metric for one in results)), tuple(rows))

@@ -40,7 +40,7 @@ def legend() -> Text:
     scale = Text("costs points ")
     for step in (-1.0, -0.6, -0.3, 0.0, 0.3, 0.6, 1.0):
         scale.append(f" {step:+.1f} ", style=_style(step))
-    return scale.append(" earns points   (1 = the strongest word of the segment)")
+    return scale.append(" earns points (1: the strongest word)")
 
 
 def show(explanations: Iterable[tuple[str, Explanation]], console: Console, digits: int) -> None:
@@ -69,8 +69,7 @@ def _coloured(one: Explanation, largest: float) -> Text:
 
 def _style(strength: float) -> str:
     red, green, blue = marking.colour(strength)
-    ink = "white" if marking.needs_light_text(strength) else "black"
-    return f"{ink} on rgb({red},{green},{blue})"
+    return f"{marking.ink(strength)} on rgb({red},{green},{blue})"
 
 
 def _remarks(one: Explanation, digits: int) -> list[str]:

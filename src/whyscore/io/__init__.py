@@ -2,12 +2,13 @@
 
 | module | what it does |
 |---|---|
-| `files`, `unpacking`, `atomic` | lines out of plain and packed files, with guards; files written whole or not at all |
-| `text`, `tables`, `jsonl`, `frames` | line-aligned texts, TSV and CSV, JSON lines, data frames |
 | `reading` | any single file: the format is chosen by suffix or content |
-| `columns`, `gathering` | which column plays which role; rows become entries |
-| `validation` | what looks wrong in a data set before any work is done |
-| `records`, `spans` | whyscore's own JSON lines, written and read back |
-| `tabular` | result tables as text, TSV, CSV, Markdown, LaTeX, JSON |
-| `sample` | the real data that ships with whyscore |
+| `text`, `tables`, `jsonl`, `frames`, `datasets` | aligned texts, TSV and CSV, JSON lines, data frames, our own records |
+| `files`, `unpacking` | lines out of plain and packed files, with guards |
+| `columns`, `conversion`, `gathering`, `bulk` | which column plays which role; rows become entries, many at once |
+| `references`, `naming`, `drift`, `spans` | empty or transposed references, names of systems, files out of step, spans |
+| `validation`, `characters`, `located` | what looks wrong in a data set, and in which file and line |
+| `records`, `recording`, `strict` | whyscore's own JSON lines: header and reader, writers, strict JSON |
+| `tabular`, `atomic` | result tables in every format; files written whole or not at all |
+| `sample` | the real data that ship with whyscore |
 """

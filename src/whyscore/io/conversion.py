@@ -56,13 +56,12 @@ def optional_texts(block: Block, place: int | None) -> Sequence[str | None]:
     return cast("Sequence[str | None]", column)
 
 
-def labels(block: Block, place: int) -> list[str]:
+def labels(block: Block, place: int) -> Sequence[str]:
     """Return a column of ids or names; whole numbers count as their digits."""
     column = block.columns[place]
-    kinds = {str} if block.cells else set(map(type, column))
-    if kinds - {str, int}:
+    if not block.cells and set(map(type, column)) - {str, int}:
         raise block.bad(_first_other(column, str, int), place, "a text or a whole number")
-    found = list(map(str, column))
+    found = cast("list[str]", column) if block.cells else list(map(str, column))
     if "" in found:
         raise block.bad(found.index(""), place, "a name")
     return found

@@ -50,7 +50,7 @@ class TextFile:
         self._begun, self._bom, self._crlf, self._count = False, False, 0, 0
         self._blocks: Iterator[list[str]] | None = None
         try:
-            b"".decode(encoding)
+            b" ".decode(encoding, "ignore")
         except LookupError as error:
             raise SpecError(f"no text encoding named {encoding!r}: use one that Python knows, e.g. latin-1") from error
 

@@ -12,7 +12,7 @@ import csv
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -130,7 +130,7 @@ def _tsv_rows(file: TextFile, delimiter: str, quoting: Quoting, notes: list[Find
         cells = joined.split(delimiter)
         if quoted and '"' in joined:
             cells = [cell[1:-1].replace('""', '"') if '"' in cell else cell for cell in cells]
-        widths = [line.count(delimiter) + 1 for line in block]
+        widths = [count + 1 for count in map(str.count, block, repeat(delimiter))]
         yield Rows(widths, cells, range(start, start + len(block)))
         start += len(block)
 

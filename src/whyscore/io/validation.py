@@ -11,6 +11,7 @@ count and the first lines. Where the data set knows its files, findings point in
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import TypeVar
 
 from whyscore.io.bulk import collector_at_rest
@@ -73,7 +74,8 @@ def findings(dataset: Dataset) -> tuple[Finding, ...]:
         for group in _shared_groups(dataset, systems):
             found.extend(_in_texts(group))
         found.extend(_twins(dataset, systems))
-    if len(dataset.ids) < FEW_SEGMENTS:
+    # Within a system all ids differ, so one long system is enough.
+    if max(map(len, systems.values())) < FEW_SEGMENTS and len(dataset.ids) < FEW_SEGMENTS:
         number = counted(len(dataset.ids), "segment")
         found.append(Finding(f"{dataset.name} has {number}: fewer than {FEW_SEGMENTS} are too few for significance"))
     return tuple(found)
@@ -102,16 +104,19 @@ def _shared_groups(dataset: Dataset, systems: Mapping[str, Sequence[int]]) -> It
     sources = [segment.source for segment in segments]
     texts = [source for source in sources if source is not None]
     if texts:
-        given = [row for row, source in zip(rows, sources, strict=True) if source is not None]
-        yield _group(dataset, given, SOURCE, texts)
+        yield _group(dataset, _where(rows, [source is not None for source in sources]), SOURCE, texts)
     sets = [segment.references for segment in segments]
     for number in range(max(map(len, sets), default=0)):
         # Where an empty reference was left out of a segment, those after it have moved to other files' numbers.
         least = number + 1 if origin is None or origin.repeats else len(origin.references)
         texts = [references[number] for references in sets if len(references) >= least]
         if texts:
-            given = [row for row, references in zip(rows, sets, strict=True) if len(references) >= least]
+            given = _where(rows, [len(references) >= least for references in sets])
             yield _group(dataset, given, Place(Side.REFERENCE, number), texts)
+
+
+def _where(rows: Sequence[int], kept: Sequence[bool]) -> Sequence[int]:
+    return rows if all(kept) else list(compress(rows, kept))
 
 
 def _chosen(items: Sequence[T], rows: Sequence[int]) -> Sequence[T]:
@@ -154,12 +159,13 @@ def _share(rows: Sequence[int], group: _Group) -> str:
 
 def _copied(group: _Group, segments: Sequence[Segment]) -> Iterator[Finding]:
     """Yield the finding about hypotheses that are their sources."""
-    hypotheses, sources = (map(str.lstrip, texts) for texts in (group.texts, [one.source or "" for one in segments]))
+    sources = [segment.source or "" for segment in segments]
     copied = [
         row
-        for row, (hypothesis, source) in enumerate(zip(hypotheses, sources, strict=True))
+        for row, (hypothesis, source) in enumerate(zip(group.texts, sources, strict=True))
         # The first letter tells most hypotheses from their sources, at a fraction of the price.
-        if source and hypothesis[:1].casefold() == source[:1].casefold() and _copies(hypothesis, source)
+        if ((one := hypothesis[:1].casefold()) == (other := source[:1].casefold()) or one == " " or other == " ")
+        and _copies(hypothesis, source)
     ]
     if copied:
         share = len(copied) / len(segments)
@@ -181,7 +187,8 @@ def _leaked(group: _Group, segments: Sequence[Segment]) -> Iterator[Finding]:
 
 def _copies(hypothesis: str, source: str) -> bool:
     """Return whether a hypothesis is its source, but for case and blanks, and long enough to be no name."""
-    if hypothesis.split(None, 1)[0].casefold() != source.split(None, 1)[0].casefold():
+    first, start = hypothesis.split(None, 1)[:1], source.split(None, 1)[:1]
+    if not first or not start or first[0].casefold() != start[0].casefold():
         return False
     folded = source.casefold().split()
     return hypothesis.casefold().split() == folded and len(Auto().split(source)) >= _FEWEST_WORDS

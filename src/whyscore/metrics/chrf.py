@@ -104,15 +104,14 @@ class Chrf:
         rows = _rows(self)
         text = segment.text(place)
         other = rows.best(segment) if place.side is Side.HYPOTHESIS else segment.hypothesis
-        characters = _orders(
-            character_grams(rows.characters(text), self.char_order),
-            character_grams(rows.characters(other), self.char_order),
-        )
-        pairs = _orders(
-            token_grams(rows.tokens(text), self.word_order), token_grams(rows.tokens(other), self.word_order)
-        )
-        spans = [(token.start, token.end) for token in located(rows.tokens(text), text)]
-        chains = [Chain(_character_spans(rows, text), characters), Chain(spans, pairs, "word {n}-grams")]
+        own, there = rows.characters(text), rows.characters(other)
+        orders = _orders(character_grams(own, self.char_order), character_grams(there, self.char_order))
+        chains = [Chain(_character_spans(rows, text), orders)]
+        if self.word_order:
+            tokens = located(rows.tokens(text), text)
+            grams = token_grams([token.text for token in tokens], self.word_order)
+            orders = _orders(grams, token_grams(rows.tokens(other), self.word_order))
+            chains.append(Chain([(token.start, token.end) for token in tokens], orders, "word {n}-grams"))
         return balances(words, chains)
 
 

@@ -156,19 +156,24 @@ class TerRows(TER):
         """Return one row per segment."""
         result = np.empty((len(segments), 2), dtype=np.float64)
         for places in _grouped(segment.references for segment in segments):
-            references = [self.reference_tokens(text) for text in present(segments[places[0]].references)]
-            length = sum(map(len, references)) / len(references)
+            references = self.references(segments[places[0]])
+            length = mean_length(references)
             for place in places:
                 hypothesis = self.tokens(segments[place].hypothesis)
                 result[place] = [min(edits(hypothesis, words) for words in references), length]
         return result
 
-    def best(self, segment: Segment) -> str:
-        """Return the reference that needs the fewest edits, the first of equals."""
+    def references(self, segment: Segment) -> list[list[str]]:
+        """Return the words of the references that are not missing."""
+        return [self.reference_tokens(text) for text in present(segment.references)]
+
+    def best(self, segment: Segment) -> list[str]:
+        """Return the words of the reference that needs the fewest edits, the first of equals."""
+        given = self.references(segment)
+        if len(given) == 1:
+            return given[0]
         hypothesis = self.tokens(segment.hypothesis)
-        given = present(segment.references)
-        counts = [edits(hypothesis, self.reference_tokens(text)) for text in given]
-        return given[counts.index(min(counts))]
+        return min(given, key=lambda words: edits(hypothesis, words))
 
     def formula(self, row: Row) -> float:
         """Return the TER that a row of counts stands for."""
@@ -177,6 +182,11 @@ class TerRows(TER):
     def facts(self) -> Facts:
         """Return the fields of sacreBLEU's signature."""
         return _facts(self._SIGNATURE_TYPE, self.__dict__)
+
+
+def mean_length(references: Sequence[Sequence[str]]) -> float:
+    """Return what TER divides by: the mean number of words."""
+    return sum(map(len, references)) / len(references)
 
 
 def _grouped(keys: Iterable[Hashable]) -> Iterable[list[int]]:

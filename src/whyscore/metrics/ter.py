@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from whyscore.metrics.needs import need_place, need_references
-from whyscore.metrics.sacrebleu_rows import TerRows
+from whyscore.metrics.sacrebleu_rows import TerRows, mean_length
 from whyscore.metrics.spans import Token, located, touching
 from whyscore.metrics.ter_edits import Edit, Trace, trace
 from whyscore.metrics.word_balance import NOT_READ
@@ -89,21 +89,19 @@ class Ter:
         """Return minus the points of TER that each word's edits cost, with the edits as notes."""
         need_place("ter", place)
         need_references("ter", segments)
-        lengths = self.statistics(segments)[:, 1].tolist()
-        return [
-            self._word_scores(segment, place, text, length)
-            for segment, text, length in zip(segments, words, lengths, strict=True)
-        ]
+        return [self._word_scores(segment, place, text) for segment, text in zip(segments, words, strict=True)]
 
-    def _word_scores(self, segment: Segment, place: Place, words: Words, length: float) -> WordScores:
+    def _word_scores(self, segment: Segment, place: Place, words: Words) -> WordScores:
         rows = _rows(self)
         on_hypothesis = place.side is Side.HYPOTHESIS
         text = segment.text(place)
-        reference = rows.best(segment) if on_hypothesis else text
-        steps = trace(rows.tokens(segment.hypothesis), rows.reference_tokens(reference))
-        edits = steps.hypothesis if on_hypothesis else steps.reference
-        tokens = located(rows.tokens(text) if on_hypothesis else rows.reference_tokens(text), text)
-        return _charged(words, tokens, edits, _points(steps, length), "for" if on_hypothesis else "by")
+        hypothesis = rows.tokens(segment.hypothesis)
+        reference = rows.best(segment) if on_hypothesis else rows.reference_tokens(text)
+        steps = trace(hypothesis, reference)
+        points = _points(steps, mean_length(rows.references(segment)))
+        if on_hypothesis:
+            return _charged(words, located(hypothesis, text), steps.hypothesis, points, "for")
+        return _charged(words, located(reference, text), steps.reference, points, "by")
 
 
 def _points(steps: Trace, length: float) -> float:

@@ -1,5 +1,6 @@
 """For plugin authors: the contract of each protocol as checks, and fast deterministic fakes."""
 
+from whyscore.testing.explainers import check_explainer
 from whyscore.testing.metrics import check_metric
 
-__all__ = ["check_metric"]
+__all__ = ["check_explainer", "check_metric"]

@@ -138,8 +138,9 @@ def _check_signature(
     signature = metric.signature()
     if not isinstance(signature, Signature):
         raise ContractError(f"{name}.signature() must be a Signature, got {signature!r}")
-    if str(metric.signature()) != str(signature):
-        raise ContractError(f"{name}.signature() says {str(signature)!r}, then {str(metric.signature())!r}")
+    second = str(metric.signature())
+    if second != str(signature):
+        raise ContractError(f"{name}.signature() says {str(signature)!r}, then {second!r}")
     if not (rebuild and signature.stable):
         return
     try:

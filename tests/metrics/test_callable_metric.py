@@ -1,0 +1,300 @@
+"""Any function as a metric: found, called, and its answers checked."""
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from whyscore.errors import ContractError, MissingInput, SpecError, TextFailure, UnknownName, UserError
+from whyscore.metrics.callable import Callable
+from whyscore.registry import build
+from whyscore.types import Inputs, Segment
+
+SEGMENTS = [Segment("a cat", "eine Katze", ("a dog", "my cat")), Segment("no", "nein", ("nope",))]
+
+FILE = """
+from dataclasses import dataclass
+
+LIMIT = 3
+
+@dataclass
+class Weight:
+    value: float = 2.0
+
+def words(segments):
+    return [Weight().value * len(segment.hypothesis.split()) for segment in segments]
+
+def same_length(hypotheses, references, *, scale=1):
+    return [scale * (len(h) == len(r)) for h, r in zip(hypotheses, references)]
+
+class Scorers:
+    @staticmethod
+    def zero(segments):
+        return [0 for _ in segments]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "metric.py"
+    path.write_text(FILE, encoding="utf-8")
+    return path
+
+
+def count(segments: Sequence[Segment]) -> list[int]:
+    return [len(segment.references) for segment in segments]
+
+
+def test_a_function_of_segments_is_called_once_with_all_of_them() -> None:
+    calls: list[Sequence[Segment]] = []
+
+    def remember(segments: Sequence[Segment]) -> list[float]:
+        calls.append(segments)
+        return [1.0] * len(segments)
+
+    assert Callable(remember).score(SEGMENTS).tolist() == [1, 1]
+    assert calls == [SEGMENTS]
+
+
+def test_a_function_of_two_lists_gets_hypotheses_and_first_references() -> None:
+    asked: list[tuple[list[str], list[str]]] = []
+
+    def pairs(hypotheses: list[str], references: list[str]) -> np.ndarray:
+        asked.append((hypotheses, references))
+        return np.array([len(h) - len(r) for h, r in zip(hypotheses, references, strict=True)], dtype=np.int32)
+
+    scores = Callable(pairs).score(SEGMENTS)
+    assert scores.tolist() == [0, -2]
+    assert scores.dtype == np.float64
+    assert asked == [(["a cat", "no"], ["a dog", "nope"])]
+
+
+def test_a_function_that_reads_source_and_not_references_gets_the_sources() -> None:
+    def pairs(hypotheses: list[str], sources: list[str]) -> list[bool]:
+        return [h in s for h, s in zip(hypotheses, sources, strict=True)]
+
+    metric = Callable(pairs, reads=("hypothesis", "source"))
+    assert metric.inputs == Inputs.HYPOTHESIS | Inputs.SOURCE
+    assert metric.score([Segment("ein", "nein"), Segment("no", "nein")]).tolist() == [1, 0]
+    with pytest.raises(MissingInput, match=re.escape("needs the source: segment 1 (hypothesis 'a') has none")):
+        metric.score([Segment("a")])
+
+
+def test_arguments_with_defaults_do_not_count() -> None:
+    def scaled(segments: Sequence[Segment], scale: float = 2.0, *, shift: float = 1.0) -> list[float]:
+        return [scale + shift for _ in segments]
+
+    assert Callable(scaled).score(SEGMENTS).tolist() == [3, 3]
+
+
+def test_takes_overrides_what_the_arguments_say() -> None:
+    def anything(*arguments: object) -> list[float]:
+        return [float(len(arguments))] * 2
+
+    assert Callable(anything, takes="texts").score(SEGMENTS).tolist() == [2, 2]
+    assert Callable(anything, takes="segments").score(SEGMENTS).tolist() == [1, 1]
+    message = "anything has 0 arguments without default (none), expected one (segments) or two"
+    with pytest.raises(SpecError, match=re.escape(message)):
+        Callable(anything).score(SEGMENTS)
+
+
+def test_three_arguments_are_one_too_many() -> None:
+    def three(hypotheses: list[str], sources: list[str], references: list[str]) -> list[float]:
+        return [0.0 for _ in (hypotheses, sources, references)]
+
+    message = "three has 3 arguments without default (hypotheses, sources, references), expected one"
+    with pytest.raises(SpecError, match=re.escape(message)):
+        Callable(three).score(SEGMENTS)
+
+
+def test_an_object_that_can_be_called_is_a_function() -> None:
+    class Counting:
+        def __call__(self, segments: Sequence[Segment]) -> list[int]:
+            return [7 for _ in segments]
+
+    metric = Callable(Counting())
+    assert metric.score(SEGMENTS).tolist() == [7, 7]
+    assert "Counting" in metric.name
+
+
+def test_functions_are_found_in_files(file: Path) -> None:
+    assert build(f"{file}:words").score(SEGMENTS).tolist() == [4, 2]
+    assert build(f"{file}:same_length").score(SEGMENTS).tolist() == [1, 0]
+    assert build(f"{file}:Scorers.zero").score(SEGMENTS).tolist() == [0, 0]
+
+
+def test_functions_are_found_in_modules(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.rename(file.with_name("importable_metric.py"))
+    monkeypatch.syspath_prepend(str(file.parent))
+    metric = build("importable_metric:words")
+    assert metric.score(SEGMENTS).tolist() == [4, 2]
+    assert re.fullmatch(r'callable\(target="importable_metric:words"\)\|digest:[0-9a-f]{12}', str(metric.signature()))
+
+
+def test_the_signature_of_a_file_names_its_content(file: Path) -> None:
+    signature = Callable(f"{file}:words", version="2").signature()
+    assert signature.stable
+    assert [key for key, _ in signature.facts] == ["digest", "version"]
+    other = file.with_name("other.py")
+    other.write_text(FILE + "\n# changed\n", encoding="utf-8")
+    assert dict(Callable(f"{other}:words").signature().facts)["digest"] != dict(signature.facts)["digest"]
+    same = file.with_name("same.py")
+    same.write_text(FILE, encoding="utf-8")
+    assert dict(Callable(f"{same}:words").signature().facts)["digest"] == dict(signature.facts)["digest"]
+    assert build(signature.spec).signature() == signature
+
+
+def test_a_function_stays_what_it_was_when_its_file_changes(file: Path) -> None:
+    metric = Callable(f"{file}:words")
+    before = metric.signature(), metric.score(SEGMENTS).tolist()
+    file.write_text("def words(segments): return [0 for _ in segments]\n", encoding="utf-8")
+    assert (metric.signature(), metric.score(SEGMENTS).tolist()) == before
+
+
+def test_a_function_made_in_python_has_no_stable_signature() -> None:
+    signature = Callable(count, takes="segments", higher_is_better=False).signature()
+    assert not signature.stable
+    assert str(signature).startswith('callable("<')
+    assert str(signature).endswith(':count>", takes="segments", higher_is_better=False)')
+    with pytest.raises(SpecError):
+        build(signature.spec).score(SEGMENTS)
+
+
+def test_a_builtin_has_no_file_and_no_stable_signature() -> None:
+    metric = Callable("builtins:len", takes="segments")
+    assert not metric.signature().stable
+    assert dict(metric.signature().facts)["digest"] == "none"
+
+
+def test_nothing_is_asked_about_nothing() -> None:
+    def refuse(segments: Sequence[Segment]) -> list[float]:
+        raise AssertionError(segments)
+
+    assert Callable(refuse).score([]).shape == (0,)
+
+
+def test_everything_may_be_read_unless_said_otherwise() -> None:
+    assert Callable(count).inputs == Inputs.HYPOTHESIS | Inputs.SOURCE | Inputs.REFERENCES
+    assert Callable(count, reads=("hypothesis",)).inputs == Inputs.HYPOTHESIS
+
+
+def answer(value: object) -> Callable:
+    def give(segments: Sequence[Segment]) -> object:  # noqa: ARG001 - a metric's argument
+        return value
+
+    return Callable(give)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([1.0], "give must return 2 numbers for 2 segments, got 1 numbers"),
+        ([[1.0], [2.0]], "give must return 2 numbers for 2 segments, got an array of shape (2, 1)"),
+        (3.5, "give must return 2 numbers for 2 segments, got the single number 3.5"),
+        (["1.0", "2.0"], "give must return 2 numbers for 2 segments, got ['1.0', '2.0'] (list)"),
+        (None, "give must return 2 numbers for 2 segments, got None (NoneType)"),
+        ([1.0, None], "give must return 2 numbers for 2 segments, got [1.0, None] (list)"),
+        ([1.0, [2.0]], "give must return 2 numbers for 2 segments, got list: "),
+        ([1j, 2j], "give must return 2 numbers for 2 segments, got [1j, 2j] (list)"),
+        ([1.0, math.nan], "give gave nan for 'no'; scores must be finite"),
+        ([math.inf, math.nan], "give gave inf for 'a cat' and 1 more; scores must be finite"),
+    ],
+)
+def test_answers_that_are_no_scores_are_refused(value: object, message: str) -> None:
+    with pytest.raises(ContractError, match=re.escape(message)):
+        answer(value).score(SEGMENTS)
+
+
+def test_a_function_that_fails_is_named_with_its_error() -> None:
+    def broken(segments: Sequence[Segment]) -> list[float]:
+        raise KeyError(segments[0].hypothesis)
+
+    with pytest.raises(ContractError, match=re.escape("broken failed on 2 segments: KeyError: 'a cat'")) as caught:
+        Callable(broken).score(SEGMENTS)
+    assert isinstance(caught.value.__cause__, KeyError)
+    with pytest.raises(TextFailure, match=re.escape("broken failed on 'no': KeyError: 'no'")):
+        Callable(broken).score(SEGMENTS[1:])
+
+
+def test_a_function_that_names_what_it_reads_needs_it_too() -> None:
+    assert Callable(count).needs == Inputs.HYPOTHESIS
+    assert Callable(count, reads=("hypothesis", "references")).needs == Inputs.HYPOTHESIS | Inputs.REFERENCES
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    target = f"{tmp_path}/nowhere.py:score"
+    with pytest.raises(SpecError, match=re.escape(f"no file '{tmp_path}/nowhere.py' for the function {target!r}")):
+        build(target).score(SEGMENTS)
+
+
+def test_a_function_that_is_not_there_is_answered_with_the_near_one(file: Path) -> None:
+    message = (
+        f"no function in {file} named 'word'. Did you mean 'words'? Known: Scorers, Weight, dataclass, same_length"
+    )
+    with pytest.raises(UnknownName, match=re.escape(message)):
+        build(f"{file}:word").score(SEGMENTS)
+    with pytest.raises(SpecError, match=re.escape(f"'LIMIT' in {file} is int, expected a function")):
+        build(f"{file}:LIMIT").score(SEGMENTS)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("x = 1\ny = 1 / 0\n", "cannot be loaded: ZeroDivisionError: division by zero (line 2)"),
+        ("x = 1\ndef f(:\n", "cannot be loaded: SyntaxError: invalid syntax (line 2)"),
+        ("import surely_not_there\n", "cannot be loaded: ModuleNotFoundError: No module named 'surely_not_there'"),
+    ],
+)
+def test_a_file_that_fails_is_named_with_the_line(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(UserError, match=re.escape(f"{path} {message}")):
+        build(f"{path}:f").score(SEGMENTS)
+
+
+def test_a_module_that_is_not_there_is_named() -> None:
+    message = "no module named 'surely_not_there': install it, or write path/file.py:function"
+    with pytest.raises(SpecError, match=re.escape(message)):
+        build("surely_not_there.inner:score").score(SEGMENTS)
+
+
+def test_a_module_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "failing_module.py").write_text("import surely_not_there\n", encoding="utf-8")
+    (tmp_path / "raising_module.py").write_text("raise ValueError('no')\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(UserError, match=re.escape("failing_module cannot be loaded: ModuleNotFoundError: No module")):
+        build("failing_module:score").score(SEGMENTS)
+    with pytest.raises(UserError, match=re.escape("raising_module cannot be loaded: ValueError: no")):
+        build("raising_module:score").score(SEGMENTS)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": "nothing"}, "cannot read the function 'nothing': write package.module:function or path/file.py"),
+        ({"target": 3}, "Callable: target is 3, expected a text or a function"),
+        ({"target": count, "takes": "lists"}, "Callable: takes is 'lists', expected 'segments' or 'texts' or None"),
+        (
+            {"target": count, "reads": ("hypothesis", "reference")},
+            "callable: no text of a segment named 'reference'. Did you mean 'references'? Known: hypothesis",
+        ),
+        (
+            {"target": count, "reads": ("source",)},
+            "callable: reads is ('source',), expected 'hypothesis' and what else",
+        ),
+    ],
+)
+def test_impossible_options_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(message)):
+        Callable(**options).score(SEGMENTS)  # type: ignore[arg-type]
+
+
+def test_a_segment_without_reference_is_refused_where_texts_are_taken() -> None:
+    def pairs(hypotheses: list[str], references: list[str]) -> list[float]:
+        return [0.0 for _ in zip(hypotheses, references, strict=True)]
+
+    with pytest.raises(MissingInput, match=re.escape("pairs needs a reference: segment 1 (hypothesis 'a') has none")):
+        Callable(pairs).score([Segment("a")])
