@@ -142,7 +142,7 @@ def test_a_typed_sentence_is_explained_word_by_word(run: Run) -> None:
     assert done.code == 0
     assert "hypothesis" in done.out
     assert "[I +0.18] [have +0.18] [a +0.18] [cat -0.11]" in done.out
-    assert "source" not in done.out  # the metric does not read it
+    assert "source       Ich habe einen Hund" in done.out  # not read by the metric, but shown
     assert "signature: erasure|metric:token_f1|unit:word|masker:delete|seed:0" in done.err
 
 

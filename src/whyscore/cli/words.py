@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from whyscore import marking
-from whyscore.types import Explanation
+from whyscore.types import Explanation, Inputs
 
 _NAMED = 3
 
@@ -23,16 +23,22 @@ def segment_view(explanations: Sequence[Explanation], digits: int) -> Renderable
         grid.add_row(Text(str(one.place), style="bold"), _coloured(one, largest))
         for line in _remarks(one, digits):
             grid.add_row("", Text(line, style="dim"))
+    for place, text in _context(explanations):
+        grid.add_row(Text(place, style="dim"), Text(text, style="dim"))
     return grid
 
 
 def plain_view(explanations: Sequence[Explanation], digits: int) -> Iterator[str]:
     """Yield the lines of one segment for where there is no colour: every word in brackets with its number."""
-    width = max(len(str(one.place)) for one in explanations) + 2
+    context = _context(explanations)
+    width = (
+        max(len(place) for place in [*(str(one.place) for one in explanations), *(place for place, _ in context)]) + 2
+    )
     for one in explanations:
         words = marking.plain(one.words.text, one.words.spans, one.importance.tolist(), digits)
         yield f"{one.place!s:<{width}}{words}"
         yield from (f"{'':<{width}}{line}" for line in _remarks(one, digits))
+    yield from (f"{place:<{width}}{text}" for place, text in context)
 
 
 def legend() -> Text:
@@ -57,6 +63,14 @@ def show(explanations: Iterable[tuple[str, Explanation]], console: Console, digi
         console.print()
     if colour:
         console.print(legend())
+
+
+def _context(explanations: Sequence[Explanation]) -> list[tuple[str, str]]:
+    """Return the texts of the segment that are not explained: readers want to see them all the same."""
+    segment = explanations[0].segment
+    explained = {one.place for one in explanations}
+    everything = Inputs.HYPOTHESIS | Inputs.SOURCE | Inputs.REFERENCES
+    return [(str(place), segment.text(place)) for place in segment.places(everything) if place not in explained]
 
 
 def _coloured(one: Explanation, largest: float) -> Text:
@@ -85,6 +99,7 @@ def _remarks(one: Explanation, digits: int) -> list[str]:
     lines = [f"costs: {', '.join(worst)}"] if worst else []
     lines += [f"earns: {', '.join(best)}"] if best else []
     if one.notes:
-        lines.append("; ".join(f"{word}: {note}" for word, note in zip(words, one.notes, strict=True)))
-    told = " · ".join(fact for fact in facts if fact)
-    return [*lines, told] if told else lines
+        told = [f"{words[i]}: {one.notes[i]}" for i in range(len(words)) if one.importance[i] < 0]
+        lines += ["; ".join(told)] if told else []
+    known = " · ".join(fact for fact in facts if fact)
+    return [*lines, known] if known else lines
