@@ -86,7 +86,7 @@ def test_there_is_one_finding_for_each_system_and_side() -> None:
 def test_decomposed_texts_are_reported_and_mixtures_named() -> None:
     decomposed = unicodedata.normalize("NFD", "é")
     expected = (
-        "text that is not in NFC in 1 of 100 hypotheses of hypothesis{}; --normalize nfc would change that: segments 0"
+        "text that is not in NFC in 1 of 100 hypotheses of hypothesis{}; metrics take them for different characters: segments 0"
     )
     assert told(from_texts(texts_with(decomposed))) == [expected.format("")]
     mixed = told(from_texts(texts_with(decomposed, "ä", "ö")))
@@ -142,6 +142,7 @@ def test_identical_systems_are_named() -> None:
 def test_a_small_test_set_is_reported() -> None:
     expected = "texts has 1 segment: fewer than 100 are too few for significance"
     assert told(from_texts(["a"])) == [expected]
+    assert told(Dataset("nothing", ())) == ["nothing has 0 segments: fewer than 100 are too few for significance"]
     assert told(from_texts(texts_with()[:99]))[0].startswith("texts has 99 segments: ")
 
 

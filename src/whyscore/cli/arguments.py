@@ -38,6 +38,14 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--no-header", action="store_true", help="the table has no header; --columns gives numbers")
     group.add_argument("--encoding", default="utf-8", metavar="NAME", help="of the input files (default: utf-8)")
+    group.add_argument("--human", nargs="+", action="extend", metavar="COLUMN", help="columns with human scores")
+    group.add_argument(
+        "--input-format", choices=("tsv", "csv", "jsonl", "txt"), help="where the suffix does not say it"
+    )
+    group.add_argument("--quoting", choices=("auto", "csv", "raw"), default="auto", help="of a TSV (default: auto)")
+    group.add_argument("--max-line", type=int, metavar="N", help="characters a line may have (default: 1,000,000)")
+    group.add_argument("--max-file", type=int, metavar="N", help="bytes a file may have (default: 2,000,000,000)")
+    group.add_argument("--max-ratio", type=int, metavar="N", help="bytes a packed byte may become (default: 200)")
     group.add_argument("--strict", action="store_true", help="treat findings about the input as errors")
 
 

@@ -11,6 +11,7 @@ from whyscore.errors import DataError, UserError
 from whyscore.io.reading import read
 from whyscore.io.sample import sample
 from whyscore.io.text import from_literals, read_texts
+from whyscore.io.unpacking import Limits
 from whyscore.io.validation import findings
 from whyscore.jobs.common import Resources
 from whyscore.protocols import Executor
@@ -57,8 +58,13 @@ def _given(arguments: argparse.Namespace) -> Dataset:
         return read(
             arguments.data[0],
             columns=_columns(arguments.columns),
+            human=arguments.human or (),
             header=not arguments.no_header,
+            quoting=arguments.quoting,
+            languages=languages,
             encoding=arguments.encoding,
+            limits=_limits(arguments),
+            format=arguments.input_format,
         )
     if not arguments.hypotheses:
         raise UserError("no input: give hypotheses with -t (and -r, -s), a data file, or --sample")
@@ -77,7 +83,13 @@ def _given(arguments: argparse.Namespace) -> Dataset:
         systems=arguments.systems,
         languages=languages,
         encoding=arguments.encoding,
+        limits=_limits(arguments),
     )
+
+
+def _limits(arguments: argparse.Namespace) -> Limits:
+    given = {"line": arguments.max_line, "file": arguments.max_file, "ratio": arguments.max_ratio}
+    return Limits(**{name: value for name, value in given.items() if value is not None})
 
 
 def _languages(pair: str | None) -> tuple[str, str] | None:

@@ -3,10 +3,10 @@
 | module | what it does |
 |---|---|
 | `reading` | any single file: the format is chosen by suffix or content |
-| `text`, `tables`, `jsonl`, `frames`, `datasets` | aligned texts, TSV and CSV, JSON lines, data frames, our own records |
+| `text`, `tables`, `jsonl`, `frames`, `datasets` | aligned texts, TSV, CSV, JSON lines, data frames, our own records |
 | `files`, `unpacking` | lines out of plain and packed files, with guards |
 | `columns`, `conversion`, `gathering`, `bulk` | which column plays which role; rows become entries, many at once |
-| `references`, `naming`, `drift`, `spans` | empty or transposed references, names of systems, files out of step, spans |
+| `references`, `naming`, `drift`, `spans` | empty or transposed references, system names, files out of step, spans |
 | `validation`, `characters`, `located` | what looks wrong in a data set, and in which file and line |
 | `records`, `recording`, `strict` | whyscore's own JSON lines: header and reader, writers, strict JSON |
 | `tabular`, `atomic` | result tables in every format; files written whole or not at all |

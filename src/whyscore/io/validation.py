@@ -75,7 +75,7 @@ def findings(dataset: Dataset) -> tuple[Finding, ...]:
             found.extend(_in_texts(group))
         found.extend(_twins(dataset, systems))
     # Within a system all ids differ, so one long system is enough.
-    if max(map(len, systems.values())) < FEW_SEGMENTS and len(dataset.ids) < FEW_SEGMENTS:
+    if max(map(len, systems.values()), default=0) < FEW_SEGMENTS and len(dataset.ids) < FEW_SEGMENTS:
         number = counted(len(dataset.ids), "segment")
         found.append(Finding(f"{dataset.name} has {number}: fewer than {FEW_SEGMENTS} are too few for significance"))
     return tuple(found)
@@ -149,7 +149,7 @@ def _described(hits: Hits, group: _Group) -> str:
     if hits.check.name == NOT_NFC:
         others = composed(group.texts, hits.rows)
         message += f", while {others} others are composed (mixed NFC and NFD)" if others else ""
-        message += "; --normalize nfc would change that"
+        message += "; metrics take them for different characters"
     return message
 
 
