@@ -24,6 +24,10 @@ KeepMasks = NDArray[np.bool_]
 """Probes x words; True keeps the word."""
 
 
+SHOWN = 50
+"""Explanations that a notebook shows at a time."""
+
+
 def read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a copy that refuses to be written to: results are values."""
     copy = np.array(array, dtype=np.float64)
@@ -338,10 +342,22 @@ class Explanation:
         """Return the words with their importance in brackets."""
         return marking.plain(self.words.text, self.words.spans, self.importance.tolist())
 
+    def __repr__(self) -> str:
+        """Return place, score and words: what one wants to see in a list of explanations."""
+        return f"<Explanation of {self.place}, score {self.score:.4g}: {self}>"
+
     def _repr_html_(self) -> str:
         head = Markup("<div><small>{place} &middot; {score:.4g} &middot; {signature}</small><br>{words}</div>")
         words = marking.html(self.words.text, self.words.spans, self.importance.tolist())
         return str(head.format(place=str(self.place), score=self.score, signature=str(self.signature), words=words))
+
+
+class Explanations(list[Explanation]):
+    """Several explanations, which a notebook shows below each other."""
+
+    def _repr_html_(self) -> str:
+        shown = "".join(one._repr_html_() for one in self[:SHOWN])  # noqa: SLF001 - the same protocol
+        return shown + (f"<div>and {len(self) - SHOWN} more</div>" if len(self) > SHOWN else "")
 
 
 @dataclass(frozen=True, slots=True)

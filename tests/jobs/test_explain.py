@@ -300,6 +300,10 @@ def test_explanations_show_themselves() -> None:
     assert "<b>" not in html
     with pytest.raises(ValueError, match="read-only"):
         found.importance[0] = 1
+    assert repr(found) == "<Explanation of hypothesis, score 0.5: [<b>a</b> -0.17] [cat +0.50]>"
+    many = ws.explain(SEGMENTS * 15, "token_f1", sides=["hypothesis"])
+    assert many._repr_html_().count("<small>") == 50
+    assert "and 25 more" in many._repr_html_()
 
 
 def test_the_signature_names_every_choice() -> None:

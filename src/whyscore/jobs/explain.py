@@ -35,7 +35,7 @@ from whyscore.registry import spec_of
 from whyscore.scoring.oriented import oriented
 from whyscore.scoring.prepare import Cost, require
 from whyscore.scoring.prepare import cost as score_cost
-from whyscore.types import Evidence, Explanation, Fit, FloatVector, Segment, Side, Signature
+from whyscore.types import Evidence, Explanation, Explanations, Fit, FloatVector, Segment, Side, Signature
 
 _LONG_UNIT = 30  # characters a unit has on average where white space does not separate words
 
@@ -43,7 +43,7 @@ _LONG_UNIT = 30  # characters a unit has on average where white space does not s
 class Unexplained(ContractError):
     """Some segments could not be explained; `explanations` holds all the others."""
 
-    def __init__(self, message: str, explanations: list[Explanation]) -> None:
+    def __init__(self, message: str, explanations: Explanations) -> None:
         """Keep what was explained."""
         super().__init__(message)
         self.explanations = explanations
@@ -61,7 +61,7 @@ def explain(
     repeat: int = 1,
     resources: Resources = LOCAL,
     window: int = WINDOW,
-) -> list[Explanation]:
+) -> Explanations:
     """Return one explanation per segment and place: hypothesis, source and references, as far as the metric reads them.
 
     Args:
@@ -86,7 +86,7 @@ def explain(
     require(plan.metric.metric, asked)
     by = _by_probes if isinstance(plan.explainer, Explainer) else _by_words
     results, failures = by(plan, asked, sides_of(sides))
-    whole = [replace(one, segment=given[one.index]) for one in results]
+    whole = Explanations(replace(one, segment=given[one.index]) for one in results)
     if failures:
         raise Unexplained(_told(failures, len(given)), whole)
     return whole
