@@ -356,7 +356,7 @@ class Explanations(list[Explanation]):
     """Several explanations, which a notebook shows below each other."""
 
     def _repr_html_(self) -> str:
-        shown = "".join(one._repr_html_() for one in self[:SHOWN])  # noqa: SLF001 - the same protocol
+        shown = "".join(one._repr_html_() for one in self[:SHOWN])
         return shown + (f"<div>and {len(self) - SHOWN} more</div>" if len(self) > SHOWN else "")
 
 
