@@ -86,7 +86,8 @@ def test_there_is_one_finding_for_each_system_and_side() -> None:
 def test_decomposed_texts_are_reported_and_mixtures_named() -> None:
     decomposed = unicodedata.normalize("NFD", "é")
     expected = (
-        "text that is not in NFC in 1 of 100 hypotheses of hypothesis{}; metrics take them for different characters: segments 0"
+        "text that is not in NFC in 1 of 100 hypotheses of hypothesis{}; "
+        "metrics take them for different characters: segments 0"
     )
     assert told(from_texts(texts_with(decomposed))) == [expected.format("")]
     mixed = told(from_texts(texts_with(decomposed, "ä", "ö")))
