@@ -1,6 +1,8 @@
 """The stack around a metric: asks once, keeps everything, changes no number."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -182,6 +184,21 @@ def test_processes_give_the_same_numbers_as_this_process() -> None:
     for metric in (build("ter"), build("bleu"), build("token_f1")):
         serial = prepare(metric, executor=Serial(), size=32).score(asked)
         assert np.array_equal(prepare(metric, executor=Processes(2), size=32).score(asked), serial)
+
+
+def test_workers_do_not_run_the_users_script_again(tmp_path: Path) -> None:
+    script = (
+        "import whyscore as ws\n"
+        "from whyscore.scoring.executors import Processes\n"
+        "print('started')\n"
+        "segments = [ws.Segment(str(i), references=('1 2 3',)) for i in range(200)]\n"
+        "print(ws.score(segments, 'token_f1', resources=ws.Resources(executor=Processes(2))).values.sum())\n"
+    )
+    (tmp_path / "mine.py").write_text(script, "utf-8")
+    by_name = subprocess.run([sys.executable, str(tmp_path / "mine.py")], capture_output=True, text=True, check=True)
+    by_pipe = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True, check=True)
+    assert by_name.stdout == by_pipe.stdout
+    assert by_name.stdout.count("started") == 1
 
 
 def test_a_failure_in_a_worker_is_named_like_one_at_home(tmp_path: Path) -> None:

@@ -7,12 +7,15 @@ depend on the executor: batches are the same and are put back by index.
 import atexit
 import multiprocessing
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from typing import ClassVar
 
 from whyscore.errors import ExecutionError, SpecError, UnknownName
 from whyscore.options import check_fields
@@ -44,6 +47,9 @@ class Processes:
 
     jobs: int = 0
 
+    batch: ClassVar[int] = 64
+    """Segments a batch holds at the most: small enough that no worker waits long for the last one."""
+
     def __post_init__(self) -> None:
         """Refuse a negative number of processes."""
         check_fields(self)
@@ -59,14 +65,14 @@ class Processes:
         running: dict[Future[Answer], Sequence[int]] = {}
         try:
             for batch in islice(waiting, workers * _AHEAD):
-                running[pool.submit(_work, spec, _texts(segments, batch))] = batch
+                running[_submitted(pool, spec, _texts(segments, batch))] = batch
             while running:
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     batch = running.pop(future)
                     answer = future.result()
                     for following in islice(waiting, 1):
-                        running[pool.submit(_work, spec, _texts(segments, following))] = following
+                        running[_submitted(pool, spec, _texts(segments, following))] = following
                     yield Part(batch, answer.rows, answer.failures)
         except UnknownName as error:
             hint = "workers know installed plugins and file.py:function, not names registered in one process"
@@ -88,6 +94,30 @@ def _pool(workers: int) -> ProcessPoolExecutor:
     pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
     atexit.register(pool.shutdown, wait=False, cancel_futures=True)
     return pool
+
+
+def _submitted(pool: ProcessPoolExecutor, spec: str, texts: Sequence[Texts]) -> "Future[Answer]":
+    with _hidden_main():  # handing out work may start a worker
+        return pool.submit(_work, spec, texts)
+
+
+@contextmanager
+def _hidden_main() -> Iterator[None]:
+    """Keep workers from running the user's script again: what they need is in this package.
+
+    Without it a script needs `if __name__ == "__main__"`, and a notebook or a script on stdin cannot use processes.
+    """
+    main = sys.modules["__main__"]
+    spec, file = main.__spec__, getattr(main, "__file__", None)
+    main.__spec__ = None
+    if file is not None:
+        del main.__file__
+    try:
+        yield
+    finally:
+        main.__spec__ = spec
+        if file is not None:
+            main.__file__ = file
 
 
 @lru_cache(maxsize=4)

@@ -188,7 +188,7 @@ def prepare(
     if isinstance(metric, Prepared):
         return metric
     alone = store is None and executor in (None, Serial()) and progress is None
-    batch = size if size is not None or alone else SIZE
+    batch = size if size is not None or alone else getattr(executor, "batch", SIZE)
     cached = Cached(Batched(metric, executor or Serial(), batch), store, progress or Silent())
     source = Deduplicated(cached, metric.inputs)
     if isinstance(metric, CorpusMetric):
