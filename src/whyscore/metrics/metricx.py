@@ -1,0 +1,217 @@
+"""MetricX-23 and -24, after Juraska et al. (2023, 2024): mT5 as a regression model.
+
+1. Segments become one string. MetricX-24: `source: .. candidate: .. reference: ..`, without the last part where no
+   reference is read; MetricX-23: `candidate: .. reference: ..`, or `candidate: .. source: ..`.
+2. The string is cut at 1 536 (23: 1 024) pieces; the end token is left out of each row before rows are padded.
+3. The decoder takes one step from token 0. The logit of vocabulary number 250089 is the score, clipped to 0 .. 25:
+   the errors a human annotator would count, so lower is better.
+
+Only that one row of the output layer is computed. Several references are scored one by one; `references` says whether
+their mean or the best one, the lowest, counts.
+"""
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, cast
+
+import numpy as np
+
+from whyscore.errors import DataError, SpecError
+from whyscore.metrics.model_facts import signed
+from whyscore.metrics.needs import need_references, need_source, present
+from whyscore.models.checkpoints import (
+    NETWORKS,
+    SMALL,
+    Home,
+    Precision,
+    device_of,
+    find,
+    package,
+    read,
+    read_json,
+    ready,
+    weights_of,
+)
+from whyscore.models.licences import licence_of, warn_of
+from whyscore.models.opening import VOCABULARIES, coder_of, config_of, fill
+from whyscore.models.pairs import Coder, Cuts, Row, as_tensors, budget_of, in_batches
+from whyscore.options import check_fields
+from whyscore.types import FloatVector, Inputs, Segment, Signature
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+WHO = "metricx"
+LIMITS = {23: 1024, 24: 1536}
+WORST = 25.0
+_OUTPUT = "lm_head.weight"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricX:
+    """Predicted errors from 0, none, to 25; lower is better.
+
+    Args:
+        model: local folder, hub name or name@revision.
+        version: 23 or 24, which write their input differently.
+        against: what the hypothesis is compared with; `reference` of version 24 reads the source as well. `auto` takes
+            the source for models with `qe` in their name.
+        references: whether the mean over several references counts or the best, the lowest.
+        tokenizer: folder or hub name, for models that come without one.
+        logit: number in the vocabulary whose logit is the score.
+        device: auto, cpu, cuda, cuda:1, mps.
+        precision: of the network.
+        allow_pickle: read files that could run code while loading; only for files you trust.
+    """
+
+    model: str
+    version: Literal[23, 24] = 24
+    against: Literal["auto", "reference", "source"] = "auto"
+    references: Literal["mean", "min"] = "mean"
+    tokenizer: str = "google/mt5-small"
+    logit: int = 250_089
+    device: str = "auto"
+    precision: Precision = "fp32"
+    allow_pickle: bool = False
+
+    higher_is_better: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        check_fields(self)
+        if self.logit < 0:
+            raise SpecError(f"metricx: logit is {self.logit}, expected 0 or more")
+
+    @property
+    def inputs(self) -> Inputs:
+        """What the string holds."""
+        if not self._with_reference():
+            return Inputs.HYPOTHESIS | Inputs.SOURCE
+        source = Inputs.SOURCE if self.version == 24 else Inputs(0)  # noqa: PLR2004 - a version
+        return Inputs.HYPOTHESIS | Inputs.REFERENCES | source
+
+    def signature(self) -> Signature:
+        """Return the spec and the model's facts."""
+        home, weights = weights_of(self.model, NETWORKS, WHO)
+        against = "reference" if self._with_reference() else "source"
+        limit = LIMITS[self.version]
+        return signed(self, home, [weights], precision=self.precision, limit=limit, against=against)
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        """Return the predicted errors of each segment."""
+        if Inputs.SOURCE in self.inputs:
+            need_source(WHO, segments)
+        if self._with_reference():
+            need_references(WHO, segments)
+        asked = [self.strings(segment) for segment in segments]
+        device = device_of(self.device, WHO)
+        model = load(Asked(self.model, self.tokenizer, self.logit, device, self.precision, self.allow_pickle))
+        found = model.scores([text for texts in asked for text in texts], LIMITS[self.version])
+        over = np.mean if self.references == "mean" else np.min
+        return np.array([over([found[text] for text in texts]) for texts in asked], dtype=np.float64)
+
+    def strings(self, segment: Segment) -> list[str]:
+        """Return what the model reads, once per reference; outer white space of the texts is left out."""
+        source, hypothesis = (segment.source or "").strip(), segment.hypothesis.strip()
+        if self.version == 23:  # noqa: PLR2004 - a version
+            before, named = f"candidate: {hypothesis}", f" source: {source}"
+        else:
+            before, named = f"source: {source} candidate: {hypothesis}", ""
+        if not self._with_reference():
+            return [f"{before}{named}"]
+        return [f"{before} reference: {reference.strip()}" for reference in present(segment.references)]
+
+    def _with_reference(self) -> bool:
+        if self.against == "auto":
+            return "qe" not in Path(self.model.partition("@")[0]).name.lower().split("-")
+        return self.against == "reference"
+
+
+class Asked(NamedTuple):
+    """Which model is wanted, and how."""
+
+    model: str
+    tokenizer: str
+    logit: int
+    device: str
+    precision: Precision
+    allow_pickle: bool
+
+
+@dataclass
+class MetricXModel:
+    """A loaded model."""
+
+    coder: Coder
+    network: "Module"
+    output: "Tensor"
+    """The one row of the output layer that counts, scaled."""
+    device: str
+    cuts: dict[int, Cuts]
+
+    def scores(self, texts: Sequence[str], limit: int) -> dict[str, float]:
+        """Return the score of each distinct string."""
+        coded = self.coder.code(texts, strip=False)
+        # The limit counts the end token, which is then left out.
+        room = limit - len(self.coder.frame.after)
+        cut = sum(len(text.ids) > room for text in coded.values())
+        self.cuts.setdefault(limit, Cuts(WHO, limit)).add(cut, len(coded))
+        rows = [Row(text.ids[:room], 0) for text in coded.values()]
+
+        def compute(batch: list[int]) -> list[float]:
+            return self._computed([rows[number] for number in batch])
+
+        scores = in_batches([len(row.ids) for row in rows], budget_of(self.device), compute, WHO)
+        return dict(zip(coded, scores, strict=True))
+
+    def _computed(self, rows: Sequence[Row]) -> list[float]:
+        torch = importlib.import_module("torch")
+        inputs = as_tensors(rows, self.coder.padding, self.device)
+        with torch.inference_mode():
+            state = self.network(
+                input_ids=inputs.ids,
+                attention_mask=inputs.mask,
+                decoder_input_ids=torch.zeros((len(rows), 1), dtype=torch.long, device=self.device),
+                use_cache=False,
+                return_dict=True,
+            ).last_hidden_state[:, 0]
+            scores = (state.float() @ self.output).clamp(0.0, WORST)
+        return cast("list[float]", scores.tolist())
+
+
+def load(asked: Asked) -> MetricXModel:
+    """Return a loaded model; the same one again for the same files and options."""
+    home, weights = weights_of(asked.model, NETWORKS, WHO)
+    return _load(asked, home, weights, weights.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=2)
+def _load(asked: Asked, home: Home, path: Path, _: int) -> MetricXModel:
+    transformers = package("transformers", WHO)
+    # The class that the file names is of the publisher's own making, so that of mT5 is taken by name.
+    config = config_of(home, WHO, "MT5Config")
+    given = read_json(home.folder / "config.json")
+    own = any((home.folder / file).is_file() for file in VOCABULARIES)
+    coder = coder_of(home if own else find(asked.tokenizer, SMALL, WHO), WHO)
+    weights = read(path, WHO, allow_pickle=asked.allow_pickle)
+    output = _row(weights, asked.logit, path)
+    network = fill(transformers.MT5Model, config, {k: v for k, v in weights.items() if k != _OUTPUT}, path)
+    # mT5 has an output layer of its own; a shared one is scaled down, as in T5.
+    scale = float(config.d_model**-0.5) if given.get("tie_word_embeddings") else 1.0
+    warn_of(asked.model, licence_of(asked.model, home.folder))
+    return MetricXModel(
+        coder, ready(network, asked.device, asked.precision), scale * output.to(asked.device), asked.device, {}
+    )
+
+
+def _row(weights: dict[str, "Tensor"], logit: int, path: Path) -> "Tensor":
+    table = weights.get(_OUTPUT, weights.get("shared.weight"))
+    if table is None:
+        raise DataError(f"the weights do not fit the model: missing {_OUTPUT}", file=str(path))
+    if logit >= len(table):
+        raise SpecError(f"{WHO}: logit is {logit}, but the vocabulary of the model ends at {len(table) - 1}")
+    return table[logit].float()

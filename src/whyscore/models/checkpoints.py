@@ -1,0 +1,278 @@
+"""Checkpoints: where the files of a model are, and what is in them.
+
+1. A model is a local folder, a hub name, or `name@revision`. Files of the hub are fetched by its own client, which
+   honours HF_HUB_OFFLINE. A missing file is an error that names it and the command that fetches it.
+2. Weights are safetensors where there are any, whole or in shards. A `.bin`, `.ckpt` or `.pth` file is read as tensors
+   in plain containers and nothing else; what would run code is refused unless the caller trusts the file.
+3. Weights that do not fit their network (missing, one too many, of another size) are errors with their names.
+4. The revision is the hub's commit, or a digest of the files of a local folder.
+
+No code of a model repository is ever run. torch and transformers are imported at the first use.
+"""
+
+import contextlib
+import hashlib
+import importlib
+import json
+import re
+from argparse import Namespace
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from pickle import UnpicklingError  # the error of torch's own reader; nothing is unpickled here
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from whyscore.errors import DataError, MissingExtra, SpecError
+from whyscore.models.licences import owner_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+Precision = Literal["fp32", "bf16", "fp16"]
+
+_TYPES: dict[Precision, str] = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+
+SMALL = ("*.json", "*.model", "*.txt", "README.md")
+"""What the hub is asked for besides weights: configuration, tokenizer, card."""
+
+NETWORKS = (
+    ("model.safetensors", "model.safetensors.index.json"),
+    ("pytorch_model.bin", "pytorch_model.bin.index.json"),
+)
+"""Where transformers keeps weights, better formats first: whole, or in shards with an index."""
+
+LEFTOVERS = ("pooler.", "position_ids")
+"""Weights of encoders that no metric reads: a head of pre-training, and numbers that newer versions compute."""
+
+_HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w.-]+)?(@[\w./-]+)?")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_BLOCKS, _BLOCK = 16, 65_536
+_SHOWN = 5
+_INDEX = ".index.json"
+
+
+# Trainers put their settings beside the weights, in dictionaries with attributes.
+_HARMLESS: tuple[tuple[type, str], ...] = (
+    (Namespace, "argparse.Namespace"),
+    (OrderedDict, "pytorch_lightning.utilities.parsing.AttributeDict"),
+    (OrderedDict, "lightning.pytorch.utilities.parsing.AttributeDict"),
+    (OrderedDict, "lightning_fabric.utilities.data.AttributeDict"),
+    (OrderedDict, "lightning.fabric.utilities.data.AttributeDict"),
+)
+
+
+class Home(NamedTuple):
+    """Where the files of a model are, and the name it was asked for by."""
+
+    name: str
+    folder: Path
+    hub: bool
+    """Whether the folder is the hub's own copy."""
+
+
+def package(name: str, who: str) -> ModuleType:
+    """Return a package that only some installations have."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingExtra.of(who, "neural") from error
+
+
+def find(name: str, patterns: Sequence[str], who: str) -> Home:
+    """Return where a model is, fetching the files that fit the patterns from the hub if it is no local folder."""
+    local = Path(name).expanduser()
+    if local.is_dir():
+        return Home(name, local, hub=False)
+    if not _HUB_NAME.fullmatch(name):
+        raise MissingExtra(f"{who}: no folder {name}. {_fetch(name, '')}")
+    try:
+        return Home(name, _fetched(name, tuple(patterns), who), hub=True)
+    except (OSError, ValueError) as error:
+        raise _not_fetched(name, patterns, error, who) from error
+
+
+@lru_cache(maxsize=256)
+def _fetched(name: str, patterns: tuple[str, ...], who: str) -> Path:
+    """Return the hub's folder, asked for once per process: even without news an answer takes a while."""
+    repository, _, revision = name.partition("@")
+    hub = package("huggingface_hub", who)
+    return Path(hub.snapshot_download(repository, revision=revision or None, allow_patterns=list(patterns)))
+
+
+def need(home: Home, files: Sequence[str], who: str) -> Path:
+    """Return the first of these files that is there; none is an error with the command that fetches the first."""
+    for file in files:
+        if (home.folder / file).is_file():
+            return home.folder / file
+    tried = " or ".join(files)
+    raise MissingExtra(f"{who}: {home.folder} has no {tried}. {_fetch(home.name, files[0])}")
+
+
+def weights_of(name: str, groups: Sequence[Sequence[str]], who: str) -> tuple[Home, Path]:
+    """Return the weights of a model: the file, or the index of the shards; worse formats are fetched only at need."""
+    for group in groups:
+        home = find(name, [*SMALL, *group, *(pattern for file in group for pattern in _shards(file))], who)
+        for file in group:
+            if (home.folder / file).is_file():
+                return home, home.folder / file
+    return home, need(home, [file for group in groups for file in group], who)
+
+
+def read(path: Path, who: str, *, allow_pickle: bool = False) -> dict[str, "Tensor"]:
+    """Return the weights of a file, or of all shards of an index, by name."""
+    if path.name.endswith(_INDEX):
+        return {key: value for part in parts_of(path) for key, value in _read(part, who, trusted=allow_pickle).items()}
+    return _read(path, who, trusted=allow_pickle)
+
+
+def parts_of(path: Path) -> list[Path]:
+    """Return the files that hold the weights: the file itself, or the shards that an index names."""
+    if not path.name.endswith(_INDEX):
+        return [path]
+    named = read_json(path).get("weight_map")
+    if not isinstance(named, dict):
+        raise DataError(f"expected weight_map, the shard of each weight, found {named!r}", file=str(path))
+    return [path.parent / part for part in sorted(set(named.values()))]
+
+
+def _read(path: Path, who: str, *, trusted: bool) -> dict[str, "Tensor"]:
+    if path.suffix == ".safetensors":
+        loaded: dict[str, Tensor] = package("safetensors.torch", who).load_file(path)
+        return loaded
+    return _tensors(_unpacked(path, who, trusted=trusted), path, who)
+
+
+def read_json(path: Path) -> dict[str, object]:
+    """Return a JSON object."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise DataError(f"is not JSON: {error}", file=str(path)) from error
+    if not isinstance(content, dict):
+        raise DataError(f"expected a JSON object, found {type(content).__name__}", file=str(path))
+    return content
+
+
+def refuse(where: Path, missing: Sequence[str], unexpected: Sequence[str], sizes: Mapping[str, str]) -> None:
+    """Raise an error that names the weights that do not fit, if there are any."""
+    told = [f"missing {_listed(missing)}"] if missing else []
+    told += [f"unexpected {_listed(unexpected)}"] if unexpected else []
+    told += [f"of another size {_listed([f'{key} {size}' for key, size in sorted(sizes.items())])}"] if sizes else []
+    if told:
+        raise DataError(f"the weights do not fit the model: {'; '.join(told)}", file=str(where))
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keep transformers from printing while weights are loaded: what it would say becomes an error of ours."""
+    logging = importlib.import_module("transformers").utils.logging
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def ready(network: "Module", device: str, precision: Precision) -> "Module":
+    """Return the network on its device, in the precision asked for."""
+    moved: Module = network.to(device=device, dtype=getattr(importlib.import_module("torch"), _TYPES[precision]))
+    return moved
+
+
+def device_of(name: str, who: str) -> str:
+    """Return the device a name stands for: `auto` is the first GPU, else the processor."""
+    torch = package("torch", who)
+    if name == "auto":
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).split("\n", maxsplit=1)[0]
+        raise SpecError(f"{who}: cannot use the device {name!r} ({reason}); say auto, cpu, cuda or mps") from error
+    return name
+
+
+def revision(home: Home, files: Sequence[Path]) -> str:
+    """Return what tells these weights from others: the hub's commit, or a digest of the files."""
+    if home.hub and _COMMIT.fullmatch(home.folder.name):
+        return home.folder.name[:12]
+    parts = [part for path in files for part in parts_of(path)]
+    return _digest(tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in parts))
+
+
+@lru_cache(maxsize=64)
+def _digest(states: tuple[tuple[str, int, int], ...]) -> str:
+    """Return a digest of sizes and of blocks spread evenly over each file: reading gigabytes would take too long."""
+    digest = hashlib.blake2b(digest_size=6)
+    for path, size, _ in states:
+        digest.update(size.to_bytes(8, "big"))
+        with Path(path).open("rb") as file:
+            for number in range(_BLOCKS):
+                file.seek(number * max(0, size - _BLOCK) // (_BLOCKS - 1))
+                digest.update(file.read(_BLOCK))
+    return digest.hexdigest()
+
+
+def _shards(file: str) -> tuple[str, ...]:
+    stem, _, ending = file.partition(".")
+    return (f"{stem}-*-of-*.{ending.removesuffix(_INDEX)}",) if file.endswith(_INDEX) else ()
+
+
+def _fetch(name: str, file: str) -> str:
+    """Return the command that brings a file where it was looked for."""
+    local = not _HUB_NAME.fullmatch(name) or Path(name).is_dir()
+    short = Path(name).name or name
+    repository = f"{owner_of(short) or 'OWNER'}/{short}" if local else name.partition("@")[0]
+    command = " ".join(part for part in ("hf download", repository, file) if part)
+    return f"Fetch it with: {command}{f' --local-dir {name}' if local else ''}"
+
+
+def _not_fetched(name: str, patterns: Sequence[str], error: Exception, who: str) -> MissingExtra:
+    reason = str(error).strip().split("\n", maxsplit=1)[0]
+    if type(error).__name__ == "GatedRepoError":
+        page = f"https://huggingface.co/{name.partition('@')[0]}"
+        return MissingExtra(f"{who}: {name} is gated. Accept the licence at {page} and log in with: hf auth login")
+    wanted = next((pattern for pattern in patterns if pattern not in SMALL), patterns[0])
+    return MissingExtra(f"{who}: cannot fetch {wanted} of {name}: {reason} {_fetch(name, '')}")
+
+
+def _unpacked(path: Path, who: str, *, trusted: bool) -> object:
+    torch = package("torch", who)
+    if trusted:
+        return torch.load(path, map_location="cpu", weights_only=False)
+    try:
+        with torch.serialization.safe_globals(list(_HARMLESS)):
+            return torch.load(path, map_location="cpu", weights_only=True)
+    except UnpicklingError as error:
+        found = re.search(r"GLOBAL ([\w.]+)", str(error))
+        what = f"it needs {found[1]}" if found else "it holds more than tensors"
+        raise DataError(
+            f"is not read, as it could run code while loading: {what}. Convert it to safetensors, or say "
+            "allow_pickle=True if you trust whoever made it",
+            file=str(path),
+        ) from error
+    except (RuntimeError, EOFError) as error:
+        raise DataError(f"is damaged: {str(error).splitlines()[0]}", file=str(path)) from error
+
+
+def _tensors(content: object, path: Path, who: str) -> dict[str, "Tensor"]:
+    """Return the named tensors of a file: it holds them directly, or under `state_dict` as trainers write it."""
+    torch = package("torch", who)
+    inner = content.get("state_dict", content) if isinstance(content, Mapping) else content
+    if not isinstance(inner, Mapping) or not all(isinstance(value, torch.Tensor) for value in inner.values()):
+        raise DataError("holds no weights by name (a state dict)", file=str(path))
+    return dict(inner)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"

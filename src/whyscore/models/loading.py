@@ -1,0 +1,94 @@
+"""Encoders by name: `embedded`, `static`, a local folder, or a hub name with or without `@revision`."""
+
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+from whyscore.errors import SpecError
+from whyscore.models.checkpoints import Precision
+from whyscore.models.embedded import Embedded
+from whyscore.models.rows import Long
+from whyscore.models.sentence import MODULES, Sentence
+from whyscore.models.static import Static
+from whyscore.models.transformer import Transformer
+from whyscore.protocols import Encoder
+
+
+class CoverageNotice(UserWarning):
+    """A model was not made for a language of the texts."""
+
+
+def encoder(
+    model: str,
+    layer: int | None = None,
+    *,
+    device: str = "auto",
+    precision: Precision = "fp32",
+    long: Long = "truncate",
+    revision: str | None = None,
+    languages: Iterable[str] = (),
+) -> Encoder:
+    """Return the encoder that a name stands for, with a notice for each of `languages` it was not made for.
+
+    A local folder of sentence-transformers is a sentence encoder, unless a layer is asked for.
+
+    Args:
+        model: `embedded`, `static`, a folder, or a hub name, `name@revision` for one version of it.
+        layer: which layer's vectors; None for the recommended one.
+        device: `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
+        precision: of the network's numbers.
+        long: what becomes of texts that are longer than the model can read; `embedded` and `static` read all.
+        revision: a version of a hub model, instead of `name@revision`.
+        languages: the language codes of the texts, where they are known.
+
+    >>> encoder("embedded").layer
+    2
+    """
+    found: Encoder
+    if model in ("embedded", "static"):
+        found = _small(model, layer, device, precision, revision)
+    elif layer is None and revision is None and (Path(model).expanduser() / MODULES).is_file():
+        found = Sentence(model, device=device, precision=precision, long=long)
+    else:
+        found = Transformer(model, layer, device=device, precision=precision, long=long, revision=revision)
+    warn_uncovered(found, languages)
+    return found
+
+
+def uncovered(encoder: Encoder, languages: Iterable[str]) -> tuple[str, ...]:
+    """Return the languages, as they were given, that the model was not made for; none where nobody knows.
+
+    >>> uncovered(encoder("embedded"), ["en", "zh-TW", "et"])
+    ('et',)
+    """
+    given = dict.fromkeys(languages)
+    known = encoder.languages() if given else None
+    if known is None:
+        return ()
+    return tuple(code for code in given if code.lower().replace("_", "-").split("-")[0] not in known)
+
+
+def warn_uncovered(encoder: Encoder, languages: Iterable[str]) -> None:
+    """Say which languages the model was not made for, if any."""
+    for code in uncovered(encoder, languages):
+        known = " ".join(sorted(encoder.languages() or ()))
+        warnings.warn(
+            f"{encoder.signature().spec} was not made for {code!r}, its vectors mean little there; it knows: {known}",
+            CoverageNotice,
+            stacklevel=2,
+        )
+
+
+def _small(model: str, layer: int | None, device: str, precision: str, revision: str | None) -> Encoder:
+    """Return an encoder that runs on numpy; what it cannot do is refused."""
+    if device not in ("auto", "cpu"):
+        raise SpecError(f"{model} computes on the processor alone, got device={device!r}; leave it out")
+    if precision != "fp32":
+        raise SpecError(f"{model} computes in fp32 alone, got precision={precision!r}; leave it out")
+    if revision is not None:
+        raise SpecError(f"{model} has one revision, that of its package, got revision={revision!r}; leave it out")
+    if model == "embedded":
+        return Embedded() if layer is None else Embedded(layer)
+    if layer not in (None, 0):
+        raise SpecError(f"static has layer 0 alone, got layer={layer}")
+    return Static()

@@ -1,0 +1,293 @@
+"""Texts as rows of pieces, alone or joined, and the batches they are computed in.
+
+1. Outer white space is removed; spans point into the text as it was given. Fast tokenizers only.
+2. The special pieces before, between and after texts are read off the tokenizer, so that two, three or more texts are
+   joined the way it joins two.
+3. Rows go through the network longest first, as many at a time as fit a budget of pieces with padding. When memory
+   runs out the batch is halved. Answers come back in the order that was asked.
+4. What was computed of a text that is read by itself is pinned, the most recently used within a bound of bytes, so
+   that probes meet what is known of the texts that do not change.
+5. Texts that are cut are counted, and told once per model.
+"""
+
+import gc
+import importlib
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+
+from whyscore.errors import ExecutionError, SpecError
+from whyscore.marking import Span
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+BUDGET = {"cpu": 8_192, "gpu": 32_768}
+"""Pieces computed at a time, padding included, by the kind of device."""
+
+MEMORY = 2 * 1024**3
+"""Bytes of vectors or states that a loaded model keeps."""
+
+Result = TypeVar("Result")
+
+_AFTER_PADDING = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert")
+
+
+class TruncatedTextWarning(UserWarning):
+    """Texts were longer than a model reads."""
+
+
+class MemoryWarning(UserWarning):
+    """A batch did not fit and was halved."""
+
+
+class Tokens(Protocol):
+    """What is used of the pieces of one text."""
+
+    ids: list[int]
+    offsets: list[Span]
+    tokens: list[str]
+    special_tokens_mask: list[int]
+    sequence_ids: list[int | None]
+
+
+class Batch(Protocol):
+    """What is used of a tokenizer's answer."""
+
+    @property
+    def encodings(self) -> list[Tokens]:
+        """The pieces of each text."""
+
+
+class Tokenizer(Protocol):
+    """What is used of a fast tokenizer of transformers."""
+
+    is_fast: bool
+    pad_token_id: int | None
+
+    def __call__(self, texts: list[str], pairs: list[str] | None = None, **options: object) -> Batch:
+        """Return the pieces of each text, or of each pair."""
+
+
+class Coded(NamedTuple):
+    """A text as pieces, special ones left out: their numbers, their spans in the text, and how they are written."""
+
+    ids: tuple[int, ...]
+    spans: tuple[Span, ...]
+    pieces: tuple[str, ...]
+
+
+class Frame(NamedTuple):
+    """The special pieces before the first text, between two texts, and after the last."""
+
+    before: tuple[int, ...]
+    between: tuple[int, ...]
+    after: tuple[int, ...]
+
+    def size(self, texts: int) -> int:
+        """Return how many special pieces stand around that many texts."""
+        return len(self.before) + (texts - 1) * len(self.between) + len(self.after)
+
+    def join(self, texts: Sequence[Sequence[int]]) -> "Row":
+        """Return the texts as one row."""
+        ids = [*self.before, *texts[0]]
+        for text in texts[1:]:
+            ids += [*self.between, *text]
+        # BERT counts the first separator to the first text.
+        first = len(self.before) + len(texts[0]) + min(1, len(self.between))
+        return Row((*ids, *self.after), first if len(texts) > 1 else len(ids) + len(self.after))
+
+
+class Row(NamedTuple):
+    """What a network reads at once: the pieces, and how many of them belong to the first text."""
+
+    ids: tuple[int, ...]
+    first: int
+
+
+class Inputs(NamedTuple):
+    """Rows as tensors, batch x pieces: numbers, which of them are real, and which text they belong to."""
+
+    ids: "Tensor"
+    mask: "Tensor"
+    types: "Tensor"
+
+
+@dataclass
+class Cuts:
+    """Counts the texts that were cut, and tells of it once."""
+
+    who: str
+    limit: int
+    count: int = 0
+    told: bool = field(default=False, repr=False)
+
+    def add(self, cut: int, asked: int) -> None:
+        """Count cut texts among those that were asked."""
+        self.count += cut
+        if cut and not self.told:
+            self.told = True
+            limit = f"the {self.limit} pieces the model reads"
+            told = f"{self.who}: {cut} of {asked} inputs are longer than {limit}; their ends do not count in the score"
+            warnings.warn(told, TruncatedTextWarning, stacklevel=2)
+
+
+class Sized(Protocol):
+    """Anything that knows its size in bytes: arrays and tensors."""
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the numbers take."""
+
+
+Held = TypeVar("Held", bound=Sized)
+
+
+class Pinned(Generic[Held]):
+    """What is known of texts, each computed once for as long as it fits the memory."""
+
+    def __init__(self, memory: int = MEMORY) -> None:
+        """Hold nothing yet."""
+        self.memory = memory
+        self.computed = 0
+        self._held: OrderedDict[str, Held] = OrderedDict()
+
+    def take(self, texts: Iterable[str], compute: Callable[[list[str]], Sequence[Held]]) -> dict[str, Held]:
+        """Return what is known of each text; `compute` is asked for all that is missing at once."""
+        distinct = list(dict.fromkeys(texts))
+        missing = [text for text in distinct if text not in self._held]
+        self._held.update(zip(missing, compute(missing) if missing else (), strict=True))
+        self.computed += len(missing)
+        for text in distinct:
+            self._held.move_to_end(text)
+        found = {text: self._held[text] for text in distinct}
+        self._trim()
+        return found
+
+    @property
+    def size(self) -> int:
+        """How many bytes are held."""
+        return sum(held.nbytes for held in self._held.values())
+
+    def _trim(self) -> None:
+        size = self.size
+        while size > self.memory:
+            size -= self._held.popitem(last=False)[1].nbytes
+
+
+class Coder:
+    """A tokenizer, and the special pieces it puts around texts."""
+
+    def __init__(self, tokenizer: Tokenizer, who: str) -> None:
+        """Read the special pieces off the tokenizer."""
+        if not tokenizer.is_fast:
+            raise SpecError(f"{who}: the model has no fast tokenizer, which is needed to find pieces in texts")
+        self._tokenizer = tokenizer
+        self.padding = tokenizer.pad_token_id or 0
+        self.frame = _frame(tokenizer)
+
+    def code(self, texts: Iterable[str], *, strip: bool = True) -> dict[str, Coded]:
+        """Return the pieces of each distinct text; `strip=False` is for strings a metric composed, blanks and all."""
+        distinct = list(dict.fromkeys(texts))
+        if not distinct:
+            return {}
+        read = [text.strip() if strip else text for text in distinct]
+        found = self._tokenizer(read, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        coded = {}
+        for text, tokens in zip(distinct, found.encodings, strict=True):
+            lead = len(text) - len(text.lstrip()) if strip else 0
+            spans = tuple((start + lead, end + lead) for start, end in tokens.offsets)
+            coded[text] = Coded(tuple(tokens.ids), spans, tuple(tokens.tokens))
+        return coded
+
+
+def _frame(tokenizer: Tokenizer) -> Frame:
+    (alone,) = tokenizer(["a"], verbose=False).encodings
+    (pair,) = tokenizer(["a"], ["a"], verbose=False).encodings
+    real = [number for number, special in enumerate(alone.special_tokens_mask) if not special]
+    owners = pair.sequence_ids
+    last = max(number for number, owner in enumerate(owners) if owner == 0)
+    following = min(number for number, owner in enumerate(owners) if owner == 1)
+    return Frame(tuple(alone.ids[: real[0]]), tuple(pair.ids[last + 1 : following]), tuple(alone.ids[real[-1] + 1 :]))
+
+
+def positions(config: Mapping[str, object], otherwise: int = 512) -> int:
+    """Return how many pieces a position table serves; RoBERTa's kind counts from after the padding piece on.
+
+    >>> positions({"model_type": "xlm-roberta", "max_position_embeddings": 514, "pad_token_id": 1})
+    512
+    """
+    table = config.get("max_position_embeddings")
+    if not isinstance(table, int):
+        return otherwise
+    padding = config.get("pad_token_id", 1)
+    lost = padding + 1 if config.get("model_type") in _AFTER_PADDING and isinstance(padding, int) else 0
+    return table - lost
+
+
+def shorter(first: Sequence[int], second: Sequence[int], room: int) -> tuple[Sequence[int], Sequence[int]]:
+    """Return two texts that fit together: the longer one loses its end first, then both in turn.
+
+    >>> shorter([1, 2, 3, 4], [5, 6], 4)
+    ([1, 2], [5, 6])
+    """
+    room = max(room, 0)
+    if len(first) + len(second) <= room:
+        return first, second
+    left = room - len(second) if len(second) <= room // 2 else min(len(first), (room + 1) // 2)
+    return first[:left], second[: room - left]
+
+
+def as_tensors(rows: Sequence[Row], padding: int, device: str) -> Inputs:
+    """Return rows as tensors, short ones filled up at the end."""
+    torch = importlib.import_module("torch")
+    longest = max(len(row.ids) for row in rows)
+    ids = torch.tensor([[*row.ids, *[padding] * (longest - len(row.ids))] for row in rows], device=device)
+    places = torch.arange(longest, device=device)
+    lengths = torch.tensor([len(row.ids) for row in rows], device=device)
+    firsts = torch.tensor([row.first for row in rows], device=device)
+    return Inputs(ids, (places < lengths[:, None]).long(), (places >= firsts[:, None]).long())
+
+
+def budget_of(device: str) -> int:
+    """Return how many pieces a device computes at a time."""
+    return BUDGET["cpu" if device == "cpu" else "gpu"]
+
+
+def in_batches(
+    lengths: Sequence[int], budget: int, compute: Callable[[list[int]], Sequence[Result]], who: str
+) -> list[Result]:
+    """Return one answer per row, in order; `compute` gets the numbers of the rows of one batch, longest first."""
+    order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
+    answers: dict[int, Result] = {}
+    while len(answers) < len(order):
+        rest = order[len(answers) :]
+        batch = rest[: max(1, budget // max(1, lengths[rest[0]]))]
+        try:
+            answers.update(zip(batch, compute(batch), strict=True))
+        except (RuntimeError, MemoryError) as error:
+            if not isinstance(error, MemoryError) and "memory" not in str(error).lower():
+                raise
+        else:
+            continue
+        # Here the error is gone, and with it what it kept in memory.
+        budget = _halved(len(batch), lengths[batch[0]], who)
+    return [answers[number] for number in range(len(lengths))]
+
+
+def _halved(count: int, longest: int, who: str) -> int:
+    """Return a smaller budget after memory ran out; a single row is an error."""
+    if count == 1:
+        raise ExecutionError(
+            f"{who}: one input of {longest} pieces does not fit into memory. Use a smaller model, precision='bf16', or "
+            "a device with more memory; what was scored before is kept"
+        )
+    told = f"{who}: {count} inputs of {longest} pieces do not fit into memory; going on with {count // 2} at a time"
+    warnings.warn(told, MemoryWarning, stacklevel=3)
+    gc.collect()
+    torch = importlib.import_module("torch")
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    return count // 2 * longest

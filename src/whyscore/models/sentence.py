@@ -1,0 +1,253 @@
+"""Sentence encoders in the folders of sentence-transformers (Reimers and Gurevych 2019, arXiv 1908.10084).
+
+`modules.json` lists what a text goes through. These modules are known, all others are refused by name:
+
+1. Transformer: the last layer of an encoder; texts are too long after `max_seq_length` pieces.
+2. Pooling over all pieces, special ones included: the first piece, the maximum, the mean, or the sum divided by the
+   square root of the number; several are joined.
+3. Dense: a linear layer with an activation.
+4. Normalize: unit length.
+
+Vectors of pieces are those of step 1; the vector of a text is what comes out at the end.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.errors import DataError, MissingExtra, SpecError
+from whyscore.models.cards import languages_of
+from whyscore.models.checkpoints import SMALL, Home, Precision, device_of, find, need, package, read, read_json
+from whyscore.models.encoding import Encoding, batch_of, limit_facts
+from whyscore.models.heads import ACTIVATIONS
+from whyscore.models.pairs import Cuts
+from whyscore.models.rows import Long, RowCoder, Vectors
+from whyscore.models.stacks import Source, source, stack
+from whyscore.options import check_fields
+from whyscore.protocols import Encoded
+from whyscore.registry import spec_of
+from whyscore.types import Signature
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+WHO = "sentence"
+MODULES = "modules.json"
+
+Step = Callable[["Tensor"], "Tensor"]
+"""Texts x numbers -> texts x numbers."""
+
+_POOLS: dict[str, Callable[[Vectors], Vectors]] = {
+    "cls": lambda rows: rows[0],
+    "max": lambda rows: rows.max(axis=0),
+    "mean": lambda rows: rows.mean(axis=0),
+    "mean_sqrt_len_tokens": lambda rows: rows.sum(axis=0) / np.sqrt(len(rows)),
+}
+
+# How configurations say it: one name or a list of them, or, before, a flag for each in this order.
+_FLAGS = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One vector per text, from a model of sentence-transformers.
+
+    Args:
+        model: a folder with `modules.json`, or a hub name; `name@revision` for one version of it.
+        device: `auto` (a GPU where there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
+        precision: of the network's numbers; vectors come back in fp32.
+        long: what becomes of texts the model cannot read whole: `truncate`, `window` or `error`.
+        allow_pickle: whether weights may come from `.bin` files.
+        batch: how many pieces, padding counted, are computed at once; None for 2,048, or 32,768 on a GPU.
+    """
+
+    model: str
+    device: str = "auto"
+    precision: Precision = "fp32"
+    long: Long = "truncate"
+    allow_pickle: bool = False
+    batch: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse options that mean nothing."""
+        check_fields(self)
+        if self.batch is not None and self.batch < 1:
+            raise SpecError(f"sentence: batch is {self.batch}, expected 1 or more")
+
+    @property
+    def additive(self) -> bool:
+        """Whether the vector of a text is, but for its length, the mean of those of its pieces."""
+        head = self._pipeline().head
+        return head.pools == ("mean",) and not head.dense
+
+    def signature(self) -> Signature:
+        """Return the spec, then revision, pooling, precision, limit and licence."""
+        pipeline = self._pipeline()
+        pooling = "+".join([*pipeline.head.pools, *(["dense"] if pipeline.head.dense else [])])
+        facts = {"rev": pipeline.source.revision, "pool": pooling, "prec": self.precision}
+        facts |= limit_facts(pipeline.limit, self.long) | {"licence": pipeline.source.licence}
+        return Signature(spec_of(self), tuple(facts.items()))
+
+    def languages(self) -> frozenset[str] | None:
+        """Return the languages that the model's card names."""
+        return languages_of(self._pipeline().source.home.folder)
+
+    def encode(self, texts: Sequence[str]) -> list[Encoded]:
+        """Return the pieces of each text with the vectors that are pooled."""
+        return self._encoding().encode(texts)
+
+    def pooled(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one vector per text."""
+        torch = package("torch", WHO)
+        head = self._pipeline().head
+        encoding = self._encoding()
+        pooled = {text: head.pool(encoded.vectors) for text, encoded in encoding.each(texts)}
+        width = encoding.width * len(head.pools)
+        values = torch.from_numpy(np.array([pooled[text] for text in texts], dtype=np.float32).reshape(-1, width))
+        with torch.inference_mode():
+            for step in head.steps:
+                values = step(values)
+        result: NDArray[np.float32] = values.numpy()
+        return result
+
+    def _pipeline(self) -> "_Pipeline":
+        home = find(self.model, [*SMALL, "*_Dense/model.safetensors"], WHO)
+        listed = need(home, [MODULES], WHO)
+        return _pipeline(home, listed.stat().st_mtime_ns, self.allow_pickle)
+
+    def _encoding(self) -> Encoding:
+        pipeline = self._pipeline()
+        device = device_of(self.device, WHO)
+        return Encoding(
+            coder=pipeline.coder,
+            stack=stack(pipeline.source, pipeline.source.shape.blocks, device, self.precision, WHO),
+            width=pipeline.source.shape.width,
+            limit=pipeline.limit,
+            long=self.long,
+            batch=self.batch or batch_of(device),
+            cuts=pipeline.cuts,
+            who=WHO,
+        )
+
+
+class _Head(NamedTuple):
+    """What follows the encoder."""
+
+    pools: tuple[str, ...]
+    steps: tuple[Step, ...]
+    dense: bool
+
+    def pool(self, rows: Vectors) -> Vectors:
+        """Return one vector from those of the pieces; zeros where there are none."""
+        if not len(rows):
+            return np.zeros(rows.shape[1] * len(self.pools), dtype=np.float32)
+        return np.concatenate([_POOLS[pool](rows) for pool in self.pools])
+
+
+class _Pipeline(NamedTuple):
+    """A model as its folder describes it, before the weights of the encoder are loaded."""
+
+    source: Source
+    head: _Head
+    limit: int | None
+    coder: RowCoder
+    cuts: Cuts
+
+
+@lru_cache(maxsize=4)
+def _pipeline(home: Home, _: int, allow_pickle: bool) -> _Pipeline:  # noqa: FBT001 - lru_cache needs positions
+    modules = _modules(home)
+    kinds = [kind for kind, _ in modules]
+    if kinds[:2] != ["Transformer", "Pooling"] or set(kinds[2:]) - {"Dense", "Normalize"}:
+        raise SpecError(
+            f"sentence: {home.name} is made of {', '.join(kinds)}; known are Transformer, Pooling, then any Dense and "
+            "Normalize"
+        )
+    first = modules[0][1]
+    model = source(str(first) if first != home.folder else home.name, WHO, allow_pickle=allow_pickle)
+    settings = _settings(home, first)
+    bounds = [bound for bound in (settings.get("max_seq_length"), model.limit) if isinstance(bound, int)]
+    limit = min(bounds, default=None)
+    coder = RowCoder(model.tokenizer, WHO, lower=settings.get("do_lower_case") is True)
+    steps = tuple(
+        _dense(folder, allow_pickle=allow_pickle) if kind == "Dense" else _unit for kind, folder in modules[2:]
+    )
+    head = _Head(_pools(modules[1][1] / "config.json"), steps, "Dense" in kinds)
+    return _Pipeline(model, head, limit, coder, Cuts(WHO, limit or 0))
+
+
+def _modules(home: Home) -> list[tuple[str, Path]]:
+    """Return the kind and the folder of each module."""
+    listed = home.folder / MODULES
+    try:
+        content = json.loads(listed.read_text("utf-8"))
+        return [(entry["type"].rpartition(".")[2], home.folder / entry["path"]) for entry in content]
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise DataError("expected a list of modules with type and path", file=str(listed)) from error
+
+
+def _settings(home: Home, folder: Path) -> Mapping[str, object]:
+    """Return how the encoder is used; a default prompt is refused, as its pieces would count for the text."""
+    prompts = home.folder / "config_sentence_transformers.json"
+    named = read_json(prompts).get("default_prompt_name") if prompts.is_file() else None
+    if named is not None:
+        raise SpecError(f"sentence: {home.name} puts the prompt {named!r} before every text, which is not supported")
+    file = folder / "sentence_bert_config.json"
+    return read_json(file) if file.is_file() else {}
+
+
+def _pools(file: Path) -> tuple[str, ...]:
+    config = read_json(file)
+    named = config.get("pooling_mode", [mode for flag, mode in _FLAGS.items() if config.get(flag)] or "mean")
+    pools = [named] if isinstance(named, str) else [str(pool) for pool in named] if isinstance(named, list) else []
+    unknown = [pool for pool in pools if pool not in _POOLS]
+    if unknown or not pools:
+        raise DataError(f"pools by {', '.join(unknown) or named}; known are {', '.join(_POOLS)}", file=str(file))
+    return tuple(pools)
+
+
+def _dense(folder: Path, *, allow_pickle: bool) -> Step:
+    torch = package("torch", WHO)
+    config = read_json(folder / "config.json")
+    activation = str(config.get("activation_function", "torch.nn.Tanh")).rpartition(".")[2]
+    if activation not in ACTIVATIONS or config.get("use_residual"):
+        what = "a residual connection" if config.get("use_residual") else f"the activation {activation}"
+        raise DataError(f"a dense layer with {what} is not supported", file=str(folder / "config.json"))
+    path = _dense_weights(folder, allow_pickle=allow_pickle)
+    weights = read(path, WHO)
+    bent = getattr(torch.nn, activation)()
+    return lambda values: bent(torch.nn.functional.linear(values, weights["linear.weight"].float(), _bias(weights)))
+
+
+def _bias(weights: Mapping[str, "Tensor"]) -> "Tensor | None":
+    bias = weights.get("linear.bias")
+    return None if bias is None else bias.float()
+
+
+def _dense_weights(folder: Path, *, allow_pickle: bool) -> Path:
+    safe, pickled = folder / "model.safetensors", folder / "pytorch_model.bin"
+    if safe.is_file():
+        return safe
+    if not pickled.is_file():
+        raise MissingExtra(f"sentence: {folder} has no {safe.name}; fetch the whole folder of the model")
+    if not allow_pickle:
+        raise MissingExtra(f"sentence: {pickled} is pickled; it is read, as tensors alone, with allow_pickle=True")
+    return pickled
+
+
+def _unit(values: "Tensor") -> "Tensor":
+    unit: Tensor = package("torch", WHO).nn.functional.normalize(values, dim=1)
+    return unit
