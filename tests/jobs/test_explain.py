@@ -17,7 +17,7 @@ from whyscore.jobs.explain import Unexplained, cost
 from whyscore.registry import known
 from whyscore.scoring.executors import Processes
 from whyscore.scoring.prepare import Cost
-from whyscore.types import FloatVector, Inputs, Segment, Side, Signature
+from whyscore.types import HYPOTHESIS, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 
 PROBING = ["erasure", "lime(samples=30)", "shap", "shap(method=kernel, budget=60)", "partition(budget=40)", "random"]
 
@@ -283,6 +283,22 @@ def test_lexical_metrics_say_themselves_which_words_matched(metric: str) -> None
     assert all(one.notes is not None and len(one.notes) == len(one.words) for one in found)
 
 
+class HypothesisOnly(Overlap):
+    """Has something to say of the hypothesis alone."""
+
+    def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
+        if place != HYPOTHESIS:
+            raise SpecError(f"overlap has no words for the {place}")
+        return [WordScores(np.ones(len(text))) for _, text in zip(segments, words, strict=True)]
+
+
+def test_texts_that_a_metric_has_no_words_for_are_left_out_unless_asked_for() -> None:
+    found = ws.explain(SEGMENTS, HypothesisOnly(), "intrinsic")
+    assert [one.place for one in found] == [HYPOTHESIS] * len(SEGMENTS)
+    with pytest.raises(SpecError, match="overlap has no words for the reference 1"):
+        ws.explain(SEGMENTS, HypothesisOnly(), "intrinsic", sides=["reference"])
+
+
 @given(st.lists(st.text(max_size=25), min_size=1, max_size=4), st.text(min_size=1, max_size=20))
 @settings(max_examples=40)
 def test_words_slice_their_text_and_importances_are_finite(texts: list[str], reference: str) -> None:
@@ -388,4 +404,5 @@ def test_explanations_find_the_errors_people_found(
 
 def test_every_explainer_is_covered_here_or_needs_more_than_a_text() -> None:
     covered = {spec.partition("(")[0] for spec in PROBING} | {"intrinsic"}
-    assert set(known("explainer")) - covered <= {"ensemble", "input_marginalization", "logprob", "twin_for_this_test"}
+    needing = {"attention", "ensemble", "gradient", "input_marginalization", "logprob", "twin_for_this_test"}
+    assert set(known("explainer")) - covered <= needing

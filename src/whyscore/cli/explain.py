@@ -27,6 +27,7 @@ examples:
 """
 
 _DIGITS = 2
+_MOST_DIGITS = 8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -140,9 +141,9 @@ def _write(arguments: argparse.Namespace, data: Dataset, found: Sequence[Found])
 
 
 def _show(arguments: argparse.Namespace, found: Sequence[Found]) -> None:
-    digits = _DIGITS if arguments.width is None else arguments.width
+    digits = _digits(found) if arguments.width is None else arguments.width
     titled = [
-        (f"{entry.system} {entry.id} · {metric} {one.score:.{digits}f} · {one.signature.spec}", one)
+        (f"{entry.system} {entry.id} · {metric} {one.score:.{_DIGITS}f} · {one.signature.spec}", one)
         for metric, _, pairs, _ in found
         for entry, one in pairs
     ]
@@ -153,3 +154,11 @@ def _show(arguments: argparse.Namespace, found: Sequence[Found]) -> None:
         return
     console = Console(file=sys.stdout, highlight=False)
     show(titled, console, digits)
+
+
+def _digits(found: Sequence[Found]) -> int:
+    """Return enough decimals for the largest importance to show two digits."""
+    largest = max(
+        (float(abs(one.importance).max(initial=0.0)) for *_, pairs, _ in found for _, one in pairs), default=0.0
+    )
+    return next((digits for digits in range(_DIGITS, _MOST_DIGITS) if largest >= 10.0**-digits * 10), _MOST_DIGITS)

@@ -36,7 +36,18 @@ from whyscore.registry import spec_of
 from whyscore.scoring.oriented import oriented
 from whyscore.scoring.prepare import Cost, require
 from whyscore.scoring.prepare import cost as score_cost
-from whyscore.types import Evidence, Explanation, Explanations, Fit, FloatVector, Segment, Side, Signature
+from whyscore.types import (
+    HYPOTHESIS,
+    Evidence,
+    Explanation,
+    Explanations,
+    Fit,
+    FloatVector,
+    Segment,
+    Side,
+    Signature,
+    WordScores,
+)
 
 _LONG_UNIT = 30  # characters a unit has on average where white space does not separate words
 
@@ -215,25 +226,35 @@ def _by_words(plan: Plan, segments: Sequence[Segment], sides: frozenset[Side]) -
     scorer = _word_scorer(plan)
     whole, failures = scored(plan, segments)
     tasks = [task for task in tasks_of(replace(plan, repeat=1), segments, sides) if task.segment not in failures]
-    signature = plan.signature()
     found: dict[Task, Explanation] = {}
     for place in dict.fromkeys(task.place for task in tasks):
         group = [task for task in tasks if task.place == place]
-        answers = scorer.word_scores([segments[task.segment] for task in group], place, [task.words for task in group])
-        for task, answer in zip(group, answers, strict=True):
-            score = plan.metric.sign * float(whole[task.segment])
-            found[task] = Explanation(
-                segment=segments[task.segment],
-                place=place,
-                words=task.words,
-                importance=answer.importance,
-                score=score,
-                probes=1,
-                signature=signature,
-                notes=answer.notes,
-                index=task.segment,
+        try:
+            answers = scorer.word_scores(
+                [segments[task.segment] for task in group], place, [task.words for task in group]
             )
-    return [found[task] for task in tasks], failures
+        except SpecError:
+            # Not every metric has words to say of every text. Where no side was asked for, the others will do.
+            if sides != frozenset(Side) or place == HYPOTHESIS:
+                raise
+            continue
+        for task, answer in zip(group, answers, strict=True):
+            found[task] = _answered(plan, segments, task, answer, whole[task.segment])
+    return [found[task] for task in tasks if task in found], failures
+
+
+def _answered(plan: Plan, segments: Sequence[Segment], task: Task, answer: WordScores, score: float) -> Explanation:
+    return Explanation(
+        segment=segments[task.segment],
+        place=task.place,
+        words=task.words,
+        importance=answer.importance,
+        score=plan.metric.sign * float(score),
+        probes=1,
+        signature=plan.signature(),
+        notes=answer.notes,
+        index=task.segment,
+    )
 
 
 def _word_scorer(plan: Plan) -> WordScorer:
