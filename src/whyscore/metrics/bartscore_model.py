@@ -114,7 +114,7 @@ class BartModel:
 
     def _bytes_per_piece(self) -> int:
         weight = self.network.get_parameter("lm_head.weight")
-        return weight.shape[1] * weight.element_size()
+        return int(weight.shape[1] * weight.element_size())
 
     def _computed(self, pairs: Sequence[Pair], rows: dict[str, Row]) -> list[FloatVector]:
         states = self._states(list(dict.fromkeys(text for text, _ in pairs)), rows)

@@ -148,7 +148,7 @@ def strange(inside: Inside, reason: str) -> SpecError:
 
 
 def _state(output: object) -> "Tensor":
-    state: Tensor = output[0] if isinstance(output, tuple) else output  # type: ignore[assignment]
+    state: Tensor = output[0] if isinstance(output, tuple) else output
     return state
 
 

@@ -99,7 +99,7 @@ def save(
     coder = tokenizer(family, texts, limit)
     made = network(name, len(coder), positions=limit, **options)  # type: ignore[arg-type]
     with quiet():
-        made.save_pretrained(folder)  # type: ignore[operator]
+        made.save_pretrained(folder)
         coder.save_pretrained(folder)
     return made
 
