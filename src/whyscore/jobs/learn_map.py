@@ -1,0 +1,185 @@
+"""Maps between languages, learned from translated texts.
+
+1. Keep pairs with 1 to 99 words and at most 175 pieces a side, the first `limit` of them.
+2. Encode both sides; a word's vector is the mean of its pieces, special pieces never, not scaled to unit length.
+3. Link words: as given; by mutual nearest neighbours in two rounds, the second after a first projection (`argmax`); or
+   by IBM model 1 (`ibm1`).
+4. Sum what the maps need over all links, block by block, and solve (`whyscore.models.maps`).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.errors import DataError, SpecError
+from whyscore.models.loading import encoder as load_encoder
+from whyscore.models.maps import Gram, LanguageMap, encoder_facts
+from whyscore.models.word_links import Link, ibm1, mutual_nearest
+from whyscore.protocols import Encoded, Encoder, Splitter
+from whyscore.registry import build
+from whyscore.text.alignment import Pieces, align
+from whyscore.types import Words
+
+Aligner = Literal["argmax", "ibm1"]
+
+_MOST_WORDS = 99
+_MOST_PIECES = 175
+_BLOCK = 256
+_ROUNDS = 2
+
+
+class WordVectors(NamedTuple):
+    """The words of one text that have pieces, and the mean vector of each."""
+
+    numbers: NDArray[np.intp]
+    vectors: NDArray[np.float64]
+
+
+class _Pair(NamedTuple):
+    source: Words
+    target: Words
+    links: tuple[Link, ...] | None
+
+
+def learn_map(
+    sources: Sequence[str],
+    targets: Sequence[str],
+    *,
+    model: str | Encoder = "embedded",
+    layer: int | None = None,
+    alignments: Sequence[Sequence[Link]] | None = None,
+    aligner: Aligner = "argmax",
+    limit: int = 2000,
+    languages: Sequence[str] = (),
+    unit: str | Splitter = "word",
+) -> LanguageMap:
+    """Return the projection and the mismatch direction from the sources' language to that of the targets.
+
+    Args:
+        sources: One text per line of a corpus.
+        targets: Their translations.
+        model: An encoder, or the name of one.
+        layer: Which layer; None for the recommended one.
+        alignments: The links of each pair, where they are known; `aligner` is not used then.
+        aligner: How words are linked else.
+        limit: How many pairs are used.
+        languages: Of source and target, for the map's facts.
+        unit: What a word is; links count these.
+    """
+    if aligner not in ("argmax", "ibm1"):
+        raise SpecError(f"learn_map: aligner is {aligner!r}, expected 'argmax' or 'ibm1'")
+    if limit < 1:
+        raise SpecError(f"learn_map: limit is {limit!r}, expected 1 or more")
+    encoder = load_encoder(model, layer) if isinstance(model, str) else model
+    splitter = cast("Splitter", build(unit, "splitter")) if isinstance(unit, str) else unit
+    pairs = _kept(encoder, _pairs(sources, targets, alignments, splitter), limit)
+    known = "given" if alignments is not None else aligner
+    if known == "ibm1":
+        linked = ibm1([list(pair.source) for pair in pairs], [list(pair.target) for pair in pairs])
+        pairs = [pair._replace(links=links) for pair, links in zip(pairs, linked, strict=True)]
+    facts = encoder_facts(encoder.signature()) | {"aligner": known, "pairs": str(len(pairs))}
+    if languages:
+        facts["languages"] = "-".join(languages)
+    return _learned(encoder, pairs, facts)
+
+
+def _learned(encoder: Encoder, pairs: Sequence[_Pair], facts: dict[str, str]) -> LanguageMap:
+    """Return the maps; where no links are known, a first map finds the links of the second."""
+    found: LanguageMap | None = None
+    for _ in range(_ROUNDS if facts["aligner"] == "argmax" else 1):
+        gram: Gram | None = None
+        for pair, source, target in _encoded(encoder, pairs):
+            gram = gram or Gram(source.vectors.shape[1])
+            links = pair.links if pair.links is not None else _nearest(source, target, found)
+            here, there = _rows(source, target, links)
+            gram.add(source.vectors[here], target.vectors[there])
+        if gram is None:
+            raise DataError("no pair of texts to learn from: every text is empty or too long")
+        found = gram.solve(facts)
+    return cast("LanguageMap", found)
+
+
+def word_vectors(words: Words, encoded: Encoded) -> WordVectors:
+    """Return the mean vector of the pieces of each word; words without pieces are left out."""
+    real = np.flatnonzero(~encoded.special)
+    spans = [(int(start), int(end)) for start, end in encoded.spans[real]]
+    pairs = align(words, Pieces(spans, [encoded.pieces[piece] for piece in real.tolist()]))
+    numbers, begin, count = np.unique(pairs.word, return_index=True, return_counts=True)
+    rows = encoded.vectors[real[pairs.piece]].astype(np.float64)
+    sums = np.add.reduceat(rows, begin) if len(begin) else rows
+    return WordVectors(numbers.astype(np.intp), sums / count[:, None])
+
+
+def _pairs(
+    sources: Sequence[str],
+    targets: Sequence[str],
+    alignments: Sequence[Sequence[Link]] | None,
+    splitter: Splitter,
+) -> Iterator[_Pair]:
+    """Yield the pairs with a fit number of words; links that point nowhere are an error."""
+    counts = {len(sources), len(targets), len(sources if alignments is None else alignments)}
+    if len(counts) > 1:
+        lines = "" if alignments is None else f", {len(alignments)} lines of links"
+        raise DataError(f"{len(sources)} sources, {len(targets)} targets{lines}: every line needs its counterpart")
+    links = [None] * len(sources) if alignments is None else [tuple(line) for line in alignments]
+    for number, (source, target, known) in enumerate(zip(sources, targets, links, strict=True), start=1):
+        pair = _Pair(splitter.split(source), splitter.split(target), known)
+        if any(s >= len(pair.source) or t >= len(pair.target) for s, t in known or ()):
+            shape = f"{len(pair.source)} and {len(pair.target)} words"
+            raise DataError(f"a link points outside the texts of {shape}", line=number)
+        if 0 < len(pair.source) <= _MOST_WORDS and 0 < len(pair.target) <= _MOST_WORDS:
+            yield pair
+
+
+def _kept(encoder: Encoder, pairs: Iterator[_Pair], limit: int) -> list[_Pair]:
+    """Return the first pairs that are not cut into too many pieces."""
+    kept: list[_Pair] = []
+    block: list[_Pair] = []
+    for pair in pairs:
+        block.append(pair)
+        if len(block) == min(_BLOCK, limit - len(kept)):
+            kept += _short(encoder, block)
+            block = []
+        if len(kept) == limit:
+            return kept
+    return kept + _short(encoder, block)
+
+
+def _short(encoder: Encoder, block: Sequence[_Pair]) -> list[_Pair]:
+    sides = [encoder.encode([words.text for words in side]) for side in _sides(block)]
+    sizes = [[encoded.total - int(encoded.special.sum()) for encoded in side] for side in sides]
+    return [pair for pair, *here in zip(block, *sizes, strict=True) if max(here) <= _MOST_PIECES]
+
+
+def _sides(pairs: Sequence[_Pair]) -> tuple[list[Words], list[Words]]:
+    return [pair.source for pair in pairs], [pair.target for pair in pairs]
+
+
+def _encoded(encoder: Encoder, pairs: Sequence[_Pair]) -> Iterator[tuple[_Pair, WordVectors, WordVectors]]:
+    for start in range(0, len(pairs), _BLOCK):
+        block = pairs[start : start + _BLOCK]
+        here, there = (encoder.encode([words.text for words in side]) for side in _sides(block))
+        for pair, source, target in zip(block, here, there, strict=True):
+            yield pair, word_vectors(pair.source, source), word_vectors(pair.target, target)
+
+
+def _nearest(source: WordVectors, target: WordVectors, found: LanguageMap | None) -> tuple[Link, ...]:
+    """Return links between words by their numbers in the texts."""
+    here = source.vectors if found is None else found.apply(source.vectors, "clp")
+    similarity = _unit(here) @ _unit(target.vectors).T
+    return tuple((int(source.numbers[i]), int(target.numbers[j])) for i, j in mutual_nearest(similarity))
+
+
+def _rows(source: WordVectors, target: WordVectors, links: Sequence[Link]) -> tuple[list[int], list[int]]:
+    """Return the rows of linked words; a link to a word without pieces is left out."""
+    here = {number: row for row, number in enumerate(source.numbers.tolist())}
+    there = {number: row for row, number in enumerate(target.numbers.tolist())}
+    found = [(here[s], there[t]) for s, t in links if s in here and t in there]
+    return [row for row, _ in found], [row for _, row in found]
+
+
+def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1.0)

@@ -1,0 +1,198 @@
+"""Maps that bring the vectors of one language nearer to those of another (Zhao et al. 2020, arXiv 2005.01196).
+
+Rows of X are vectors of source words, rows of Z those of the words they are linked to.
+
+1. Linear projection (CLP): X'Z = U D V', W = UV', the orthogonal matrix with the least |XW - Z|; applied as x W.
+2. Mismatch direction (UMD): v, the direction in which X - Z is longest (top eigenvector of (X-Z)'(X-Z), not centred);
+   applied as x - (x.v) v.
+3. Both need X'Z and (X-Z)'(X-Z) only, which are summed block by block in float64: the memory is O(d^2) whatever the
+   corpus.
+
+A file holds both maps and says for which model and layer they were learned; `.npz` needs numpy alone, `.safetensors`
+its package. Published maps are text, one row of numbers a line, and both kinds can be d x d: such a file is taken as a
+projection or, by its first row, as a direction, whichever is asked for. A vector is a direction.
+"""
+
+import hashlib
+import importlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.errors import DataError, MissingExtra, SpecError
+from whyscore.types import FloatMatrix, FloatVector, Signature, read_only
+
+Kind = Literal["clp", "umd"]
+"""Which of the two maps is applied."""
+
+Vectors = NDArray[np.float64] | NDArray[np.float32]
+
+_FACTS = "facts"
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageMap:
+    """A projection W (d x d) and a mismatch direction v (d), either of which may be absent, and where they come from.
+
+    `facts` are texts: model, revision, layer, languages, pairs, links, aligner.
+    """
+
+    projection: FloatMatrix | None
+    direction: FloatVector | None
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Keep the numbers from being changed, and refuse maps of nothing."""
+        if self.projection is None and self.direction is None:
+            raise DataError("a map needs a projection or a direction, got neither")
+        for name in ("projection", "direction"):
+            numbers = getattr(self, name)
+            object.__setattr__(self, name, None if numbers is None else read_only(numbers))
+
+    @property
+    def width(self) -> int:
+        """The length of the vectors that can be mapped."""
+        return len(cast("FloatVector", self.direction if self.projection is None else self.projection))
+
+    @property
+    def digest(self) -> str:
+        """A short name for the numbers."""
+        whole = hashlib.blake2b(digest_size=6)
+        for numbers in (self.projection, self.direction):
+            whole.update(b"-" if numbers is None else np.ascontiguousarray(numbers, dtype="<f8").tobytes())
+        return whole.hexdigest()
+
+    def apply(self, vectors: Vectors, which: Kind) -> NDArray[np.float64]:
+        """Return mapped vectors, one per row."""
+        given = np.asarray(vectors, dtype=np.float64)
+        if which == "clp":
+            return given @ self._need(self.projection, "projection (clp)")
+        direction = self._need(self.direction, "direction (umd)")
+        return given - np.outer(given @ direction, direction)
+
+    def check(self, name: str, encoder: Signature, width: int) -> None:
+        """Refuse vectors the map was not learned for; `name` says which map in the message."""
+        if width != self.width:
+            raise SpecError(f"{name} maps vectors of {self.width} numbers, the model gives {width}")
+        for key, value in encoder_facts(encoder).items():
+            learned = self.facts.get(key, value)
+            if learned != value:
+                raise SpecError(f"{name} was learned for {key} {learned}, the metric uses {key} {value}; learn it anew")
+
+    def _need(self, numbers: FloatMatrix | None, what: str) -> FloatMatrix:
+        if numbers is None:
+            raise SpecError(f"the map has no {what}; choose the other one")
+        return numbers
+
+
+class Gram:
+    """Sums X'Z and (X-Z)'(X-Z) over blocks of linked words."""
+
+    def __init__(self, width: int) -> None:
+        """Start with no links."""
+        self._cross = np.zeros((width, width))
+        self._difference = np.zeros((width, width))
+        self.links = 0
+
+    def add(self, source: Vectors, target: Vectors) -> None:
+        """Add linked words, one per row."""
+        here, there = np.asarray(source, dtype=np.float64), np.asarray(target, dtype=np.float64)
+        self._cross += here.T @ there
+        apart = here - there
+        self._difference += apart.T @ apart
+        self.links += len(here)
+
+    def solve(self, facts: Mapping[str, str] | None = None) -> LanguageMap:
+        """Return both maps; the direction's largest number is positive, so that equal data give equal files."""
+        if not self.links:
+            raise DataError("no linked words to learn a map from")
+        left, _, right = np.linalg.svd(self._cross)
+        direction = np.linalg.eigh(self._difference).eigenvectors[:, -1]
+        direction *= np.sign(direction[np.argmax(np.abs(direction))])
+        return LanguageMap(left @ right, direction, {**(facts or {}), "links": str(self.links)})
+
+
+def encoder_facts(signature: Signature) -> dict[str, str]:
+    """Return the facts of an encoder that its maps depend on."""
+    known = dict(signature.facts)
+    return {"model": signature.spec} | {key: known[key] for key in ("rev", "layer") if key in known}
+
+
+def write_map(learned: LanguageMap, path: str | Path) -> None:
+    """Write a map; the ending of the path, .npz or .safetensors, says how."""
+    target = Path(path)
+    numbers = {"projection": learned.projection, "direction": learned.direction}
+    present = {name: array for name, array in numbers.items() if array is not None}
+    facts = dict(learned.facts) | {"digest": learned.digest}
+    if target.suffix == ".npz":
+        with target.open("wb") as file:
+            np.savez(file, allow_pickle=False, **present, **{_FACTS: np.array(json.dumps(facts))})
+    elif target.suffix == ".safetensors":
+        _safetensors().save_file(present, str(target), metadata=facts)
+    else:
+        raise SpecError(f"cannot write a map to {str(path)!r}: end the name in .npz or .safetensors")
+
+
+def read_map(path: str | Path) -> LanguageMap:
+    """Return the map in a file: .npz, .safetensors, or numbers as text."""
+    target = Path(path)
+    if not target.is_file():
+        raise DataError(f"no map {str(path)!r}: learn one with learn_map", file=str(path))
+    readers = {".npz": _read_npz, ".safetensors": _read_safetensors}
+    try:
+        found = readers.get(target.suffix, _read_text)(target)
+    except (ValueError, OSError, KeyError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"cannot be read as a map: {error}", file=str(path)) from error
+    stored = found.facts.get("digest", found.digest)
+    if stored != found.digest:
+        raise DataError(f"its numbers are not those it was written with (digest {stored})", file=str(path))
+    return found
+
+
+def _read_npz(path: Path) -> LanguageMap:
+    with np.load(path, allow_pickle=False) as stored:
+        numbers = {name: stored[name] for name in stored.files}
+    facts = json.loads(str(numbers.pop(_FACTS, "{}")))
+    return LanguageMap(numbers.get("projection"), numbers.get("direction"), facts)
+
+
+def _read_safetensors(path: Path) -> LanguageMap:
+    package = _safetensors()
+    size = int.from_bytes(path.read_bytes()[:8], "little")
+    header = json.loads(path.read_bytes()[8 : 8 + size])
+    numbers = package.load_file(str(path))
+    return LanguageMap(numbers.get("projection"), numbers.get("direction"), header.get("__metadata__", {}))
+
+
+def _read_text(path: Path) -> LanguageMap:
+    numbers = np.loadtxt(path, dtype=np.float64, ndmin=2)
+    rows, width = numbers.shape
+    direction = numbers[:, 0] if width == 1 else numbers[0]
+    length = float(np.linalg.norm(direction))
+    if not length > 0:
+        raise DataError("the first row, which would be the direction, has no length", file=str(path))
+    return LanguageMap(numbers if rows == width else None, direction / length)
+
+
+class _Safetensors(Protocol):
+    """What is used of safetensors.numpy."""
+
+    def save_file(self, tensors: Mapping[str, FloatMatrix], filename: str, metadata: Mapping[str, str]) -> None:
+        """Write arrays with texts beside them."""
+
+    def load_file(self, filename: str) -> dict[str, FloatMatrix]:
+        """Return the arrays of a file."""
+
+
+def _safetensors() -> _Safetensors:
+    try:
+        return cast("_Safetensors", importlib.import_module("safetensors.numpy"))
+    except ImportError as error:
+        raise MissingExtra.of("a map in safetensors", "neural") from error
