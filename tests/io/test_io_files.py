@@ -175,8 +175,8 @@ def test_the_usual_limits_are_those_of_the_documentation() -> None:
 @pytest.mark.parametrize(
     ("data", "what"),
     [
-        (gzip.compress(b"a\n" * 1000)[:-9], "gzip"),
-        (gzip.compress(b"abc")[:12] + b"\xff" * 20, "gzip"),
+        (gzip.compress(b"a\n" * 1000, mtime=0)[:-9], "gzip"),
+        (gzip.compress(b"abc", mtime=0)[:12] + b"\xff" * 20, "gzip"),
         (zstandard.compress(b"abc" * 1000)[:6] + b"\xff" * 9, "Zstandard"),
     ],
 )
