@@ -89,6 +89,32 @@ class WordScorer(Protocol):
         """Return one answer per segment for the text at `place`, one number for each of its words."""
 
 
+class Similarities(NamedTuple):
+    """How similar every unit of one text is to every unit of the hypothesis, and how much each unit counts."""
+
+    cosines: FloatMatrix
+    """Units of the other text x units of the hypothesis."""
+    spans: NDArray[np.int64]
+    """Units of the other text x 2: code-point offsets into it; empty for special pieces."""
+    weights: FloatVector
+    """Of the units of the other text."""
+    hypothesis_spans: NDArray[np.int64]
+    """Units of the hypothesis x 2."""
+    hypothesis_weights: FloatVector
+    """Of the units of the hypothesis."""
+
+
+@runtime_checkable
+class MatrixMetric(Metric, Protocol):
+    """A metric that is arithmetic over similarities (BERTScore): texts are encoded once, changed cells cost nothing."""
+
+    def similarities(self, segments: Sequence[Segment]) -> list[tuple[Similarities, ...]]:
+        """Return for each segment one matrix per reference, or the one against the source."""
+
+    def matched(self, similarities: Sequence[Sequence[Similarities]]) -> FloatVector:
+        """Return the score of each segment from its matrices; unchanged ones give what `score` gives."""
+
+
 @runtime_checkable
 class Explainer(Protocol):
     """Knows masks, not metrics: says which probes to ask, then reads importance off the scores."""
