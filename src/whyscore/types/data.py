@@ -1,0 +1,105 @@
+"""What people bring: entries with human judgements, error spans, data sets and findings about them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from whyscore.errors import DataError
+from whyscore.types.arrays import FloatMatrix, FloatVector
+from whyscore.types.segments import Segment, Side
+
+Severity = Literal["neutral", "minor", "major", "critical"]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorSpan:
+    """A marked error: half-open code-point offsets into the text of its side."""
+
+    start: int
+    end: int
+    severity: Severity | None = None
+    category: str | None = None
+    side: Side = Side.HYPOTHESIS
+    reference: int | None = None
+    score: float | None = None
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A segment with its identity and what people said of it, kept apart from the value."""
+
+    id: str
+    system: str
+    segment: Segment
+    human: Mapping[str, float] = field(default_factory=dict)
+    spans: tuple[ErrorSpan, ...] | None = None
+    document: str | None = None
+    extra: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something noticed in the input: a warning, or an error that stops the work. Lines count from one."""
+
+    message: str
+    file: str | None = None
+    line: int | None = None
+    error: bool = False
+
+    def __str__(self) -> str:
+        """Return `file:line: message`."""
+        place = ":".join(str(part) for part in (self.file, self.line) if part is not None)
+        return f"{place}: {self.message}" if place else self.message
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Entries of one or more systems, in the order they were read."""
+
+    name: str
+    entries: tuple[Entry, ...]
+    languages: tuple[str, str] | None = None
+    findings: tuple[Finding, ...] = ()
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self.entries)
+
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments, aligned with the entries."""
+        return tuple(entry.segment for entry in self.entries)
+
+    @cached_property
+    def systems(self) -> tuple[str, ...]:
+        """The systems in the order of their first entry."""
+        return tuple(dict.fromkeys(entry.system for entry in self.entries))
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """The segment ids in the order of their first entry."""
+        return tuple(dict.fromkeys(entry.id for entry in self.entries))
+
+    def of(self, system: str) -> "Dataset":
+        """Return the entries of one system."""
+        return replace(self, entries=tuple(entry for entry in self.entries if entry.system == system))
+
+    def human(self, name: str) -> FloatVector:
+        """Return the human score of that name for every entry, NaN where there is none."""
+        known = {score for entry in self.entries for score in entry.human}
+        if name not in known:
+            raise DataError(f"{self.name} has no human score {name!r}; it has: {', '.join(sorted(known)) or 'none'}")
+        return np.array([entry.human.get(name, np.nan) for entry in self.entries], dtype=np.float64)
+
+    def matrix(self, values: Sequence[float] | FloatVector) -> FloatMatrix:
+        """Return one value per entry as systems x segments, NaN where a system lacks a segment."""
+        rows = {system: i for i, system in enumerate(self.systems)}
+        columns = {name: j for j, name in enumerate(self.ids)}
+        result = np.full((len(rows), len(columns)), np.nan)
+        for entry, value in zip(self.entries, values, strict=True):
+            result[rows[entry.system], columns[entry.id]] = value
+        return result

@@ -1,0 +1,119 @@
+"""What comes back: signatures, scores, estimates and explanations."""
+
+from dataclasses import dataclass, replace
+
+from markupsafe import Markup
+
+from whyscore import marking
+from whyscore.types.arrays import FloatMatrix, FloatVector, read_only
+from whyscore.types.segments import Place, Segment
+from whyscore.types.words import Words
+
+SHOWN = 50
+"""Explanations that a notebook shows at a time."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The text that names every choice behind a number: the spec that rebuilds the object, then facts.
+
+    `stable` is False where the text cannot name everything (a function made at run time): such scores are never stored.
+    """
+
+    spec: str
+    facts: tuple[tuple[str, str], ...] = ()
+    stable: bool = True
+
+    def __str__(self) -> str:
+        """Return `spec|key:value|...`, sacreBLEU's grammar."""
+        return "|".join([self.spec, *(f"{key}:{value}" for key, value in self.facts)])
+
+    def having(self, **facts: object) -> "Signature":
+        """Return the signature with facts replaced in place, or added at the end."""
+        merged = dict(self.facts) | {key: str(value) for key, value in facts.items()}
+        return replace(self, facts=tuple(merged.items()))
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """The importance of each word of one text: above zero where the word raises the quality the metric sees.
+
+    `score` is the metric's own number for the whole segment, in the metric's own direction.
+    """
+
+    segment: Segment
+    place: Place
+    words: Words
+    importance: FloatVector
+    score: float
+    probes: int
+    signature: Signature
+    fit: float | None = None
+    method: str | None = None
+    flags: tuple[str, ...] = ()
+    notes: tuple[str, ...] | None = None
+    spread: FloatVector | None = None
+    stability: float | None = None
+    index: int = 0
+    """Which of the segments that were asked about, from zero."""
+
+    def __post_init__(self) -> None:
+        """Keep the importance from being changed."""
+        object.__setattr__(self, "importance", read_only(self.importance))
+
+    @property
+    def error_scores(self) -> FloatVector:
+        """One number per word, higher where the word is more likely an error: the importance turned round."""
+        return -self.importance
+
+    def __str__(self) -> str:
+        """Return the words with their importance in brackets."""
+        return marking.plain(self.words.text, self.words.spans, self.importance.tolist())
+
+    def __repr__(self) -> str:
+        """Return place, score and words: what one wants to see in a list of explanations."""
+        return f"<Explanation of {self.place}, score {self.score:.4g}: {self}>"
+
+    def _repr_html_(self) -> str:
+        head = Markup("<div><small>{place} &middot; {score:.4g} &middot; {signature}</small><br>{words}</div>")
+        words = marking.html(self.words.text, self.words.spans, self.importance.tolist())
+        return str(head.format(place=str(self.place), score=self.score, signature=str(self.signature), words=words))
+
+
+class Explanations(list[Explanation]):
+    """Several explanations, which a notebook shows below each other."""
+
+    def _repr_html_(self) -> str:
+        shown = "".join(one._repr_html_() for one in self[:SHOWN])
+        return shown + (f"<div>and {len(self) - SHOWN} more</div>" if len(self) > SHOWN else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its interval; `reason` says why where there is none."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    level: float = 0.95
+    n: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """A metric's numbers, aligned with the segments they were asked for."""
+
+    values: FloatVector
+    signature: Signature
+    higher_is_better: bool = True
+    rows: FloatMatrix | None = None
+    columns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Keep the values from being changed."""
+        object.__setattr__(self, "values", read_only(self.values))
+
+    def __len__(self) -> int:
+        """Return the number of segments."""
+        return len(self.values)

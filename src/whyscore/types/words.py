@@ -1,0 +1,75 @@
+"""Words with exact offsets, and what is known about them while and after they are explained."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from whyscore.marking import Span
+from whyscore.types.arrays import FloatVector, KeepMasks
+
+
+@dataclass(frozen=True)
+class Words:
+    """A text cut into words with exact code-point spans; what lies between words is kept."""
+
+    text: str
+    spans: tuple[Span, ...]
+
+    def __len__(self) -> int:
+        """Return the number of words."""
+        return len(self.spans)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the words."""
+        return (self.text[start:end] for start, end in self.spans)
+
+    @cached_property
+    def gaps(self) -> tuple[str, ...]:
+        """The text before the first word, between neighbours, and after the last: one more than there are words."""
+        starts = [start for start, _ in self.spans] + [len(self.text)]
+        ends = [0] + [end for _, end in self.spans]
+        return tuple(self.text[end:start] for end, start in zip(ends, starts, strict=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """What an explainer knows of one text: the masks asked so far and the score each got; row 0 keeps every word."""
+
+    words: Words
+    masks: KeepMasks
+    scores: FloatVector
+    seed: int = 0
+
+    @classmethod
+    def whole(cls, words: Words, score: float, seed: int = 0) -> "Evidence":
+        """Return the evidence before any probe: the whole text and its score."""
+        return cls(words, np.ones((1, len(words)), dtype=np.bool_), np.array([score], dtype=np.float64), seed)
+
+    def extend(self, masks: KeepMasks, scores: FloatVector) -> Self:
+        """Return the evidence with more probes behind it."""
+        return replace(self, masks=np.vstack([self.masks, masks]), scores=np.concatenate([self.scores, scores]))
+
+
+class Fit(NamedTuple):
+    """An explainer's answer for one text."""
+
+    importance: FloatVector
+    quality: float | None = None
+    """How well the explanation describes the probes (weighted R squared), where that means something."""
+    method: str | None = None
+    """Which algorithm ran, where the explainer chooses one."""
+    flags: tuple[str, ...] = ()
+    """Words of warning that belong beside the result."""
+    spread: FloatVector | None = None
+    """Disagreement between the members of an ensemble, per word."""
+
+
+class WordScores(NamedTuple):
+    """What a metric itself says of each word of one text."""
+
+    importance: FloatVector
+    notes: tuple[str, ...] | None = None
+    """Per word, why: the n-grams that matched, the edit, the counterpart."""
