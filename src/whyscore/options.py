@@ -17,7 +17,7 @@ def check_fields(thing: object) -> None:
     """
     hints = get_type_hints(type(thing))
     for field in dataclasses.fields(thing):  # type: ignore[arg-type]
-        if field.metadata:
+        if field.metadata or not field.init:
             continue
         value, hint = getattr(thing, field.name), hints[field.name]
         wanted = converted(value, hint)

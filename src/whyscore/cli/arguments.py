@@ -73,6 +73,9 @@ def add_running(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("running")
     group.add_argument("--seed", type=int, default=0, help="fixes all random numbers (default: 0)")
     group.add_argument("--store", metavar="PATH", help="where scores are kept, or none (default: your cache folder)")
-    group.add_argument("--executor", choices=("serial", "processes"), default=None, help="where metrics run")
-    group.add_argument("--jobs", type=int, default=0, metavar="N", help="processes (default: one per core)")
+    group.add_argument("--executor", choices=("serial", "processes", "ray"), default=None, help="where metrics run")
+    group.add_argument("--jobs", type=int, default=0, metavar="N", help="processes or workers (default: one per core)")
+    group.add_argument(
+        "--ray-address", metavar="HOST:PORT", help="a running Ray cluster, or auto (default: start one here)"
+    )
     group.add_argument("--dry-run", action="store_true", help="say how many texts would be scored, and stop")

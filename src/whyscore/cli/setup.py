@@ -17,6 +17,7 @@ from whyscore.jobs.common import Resources
 from whyscore.protocols import Executor
 from whyscore.scoring.executors import Processes, Serial
 from whyscore.scoring.progress import Progress
+from whyscore.scoring.ray_workers import Ray
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Finding
 
@@ -110,6 +111,8 @@ def _columns(given: Sequence[str] | None) -> dict[str, str]:
 
 
 def _executor(arguments: argparse.Namespace) -> Executor:
+    if arguments.executor == "ray" or (arguments.executor is None and arguments.ray_address):
+        return Ray(workers=arguments.jobs, address=arguments.ray_address)
     if arguments.executor == "processes" or (arguments.executor is None and arguments.jobs > 1):
         return Processes(arguments.jobs)
     return Serial()

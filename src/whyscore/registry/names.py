@@ -68,6 +68,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
     },
     "executor": {
         "processes": "whyscore.scoring.executors:Processes",
+        "ray": "whyscore.scoring.ray_workers:Ray",
         "serial": "whyscore.scoring.executors:Serial",
     },
 }

@@ -65,14 +65,14 @@ class Processes:
         running: dict[Future[Answer], Sequence[int]] = {}
         try:
             for batch in islice(waiting, workers * _AHEAD):
-                running[_submitted(pool, spec, _texts(segments, batch))] = batch
+                running[_submitted(pool, spec, texts_of(segments, batch))] = batch
             while running:
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     batch = running.pop(future)
                     answer = future.result()
                     for following in islice(waiting, 1):
-                        running[_submitted(pool, spec, _texts(segments, following))] = following
+                        running[_submitted(pool, spec, texts_of(segments, following))] = following
                     yield Part(batch, answer.rows, answer.failures)
         except UnknownName as error:
             hint = "workers know installed plugins and file.py:function, not names registered in one process"
@@ -131,5 +131,6 @@ def _work(spec: str, texts: Sequence[Texts]) -> Answer:
     return ask(_resident(spec), [Segment(*text) for text in texts])
 
 
-def _texts(segments: Sequence[Segment], batch: Sequence[int]) -> list[Texts]:
+def texts_of(segments: Sequence[Segment], batch: Sequence[int]) -> list[Texts]:
+    """Return the texts of a batch, which is all that crosses to a worker."""
     return [(segments[i].hypothesis, segments[i].source, segments[i].references) for i in batch]
