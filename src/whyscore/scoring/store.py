@@ -61,31 +61,39 @@ class Store:
 
     def get(self, signature: str, digests: Sequence[bytes], width: int) -> dict[bytes, FloatMatrix]:
         """Return the rows that are known, by digest."""
-        with self._guarded():
-            table = self._table(signature, width)
-            if table is None:
-                return {}
-            found: dict[bytes, FloatMatrix] = {}
-            for start in range(0, len(digests), _CHUNK):
-                some = digests[start : start + _CHUNK]
-                marks = ",".join("?" * len(some))
-                query = f"SELECT digest, row FROM {table} WHERE digest IN ({marks})"  # noqa: S608 - our own table name
-                for key, row in self._connection().execute(query, some):
-                    found[key] = np.frombuffer(row, dtype="<f8")
-            return found
+        known = self.get_bytes(signature, digests, width)
+        return {key: np.frombuffer(row, dtype="<f8") for key, row in known.items()}
 
     def put(self, signature: str, digests: Sequence[bytes], rows: FloatMatrix) -> None:
         """Keep rows; where that is impossible (full disk, read-only), warn once and go on."""
         values = [row.tobytes() for row in np.ascontiguousarray(rows, dtype="<f8")]
+        self.put_bytes(signature, digests, values, rows.shape[1])
+
+    def get_bytes(self, signature: str, digests: Sequence[bytes], width: int) -> dict[bytes, bytes]:
+        """Return what is kept under a signature, by digest; rows that are no numbers have width 0."""
+        with self._guarded():
+            table = self._table(signature, width)
+            if table is None:
+                return {}
+            found: dict[bytes, bytes] = {}
+            for start in range(0, len(digests), _CHUNK):
+                some = digests[start : start + _CHUNK]
+                marks = ",".join("?" * len(some))
+                query = f"SELECT digest, row FROM {table} WHERE digest IN ({marks})"  # noqa: S608 - our own table name
+                found |= self._connection().execute(query, some)
+            return found
+
+    def put_bytes(self, signature: str, digests: Sequence[bytes], rows: Sequence[bytes], width: int) -> None:
+        """Keep bytes by digest; where that is impossible, warn once and go on."""
         try:
             with self._guarded(), self._transaction() as connection:
-                table = self._made_table(connection, signature, rows.shape[1])
+                table = self._made_table(connection, signature, width)
                 statement = f"INSERT OR REPLACE INTO {table} VALUES (?, ?)"  # noqa: S608 - our own table name
-                connection.executemany(statement, zip(digests, values, strict=True))
+                connection.executemany(statement, zip(digests, rows, strict=True))
         except StoreError as error:
             if str(error) not in self._warned:
                 self._warned.add(str(error))
-                warnings.warn(f"{error}; the scores come out all the same", StoreWarning, stacklevel=2)
+                warnings.warn(f"{error}; the results come out all the same", StoreWarning, stacklevel=2)
 
     def held(self) -> list[Held]:
         """Return what is held, most recently used first."""
@@ -214,7 +222,7 @@ _REASONS = {
     "readonly": "the store is read-only. Choose another file with --store, or --store none",
     "unable to open": "the store cannot be opened. Choose another file with --store, or --store none",
     "not a database": "this is not a whyscore store. Choose another file with --store, or --store none",
-    "malformed": "the store is damaged. Move it away (only time is lost), or choose another file with --store",
+    "malformed": "the store is damaged. Save what can be read with: whyscore store repair",
     "locked": f"another process kept the store locked for {_PATIENCE:.0f} seconds. Try again, or use --store none",
 }
 

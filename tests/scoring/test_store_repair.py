@@ -1,0 +1,97 @@
+"""A damaged store says so, and gives up only what cannot be read."""
+
+import json
+import re
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from whyscore.cli.main import main
+from whyscore.errors import StoreError
+from whyscore.scoring.store import Store, digest
+from whyscore.scoring.store_repair import check, repair, take
+from whyscore.types import Segment
+
+KEYS = [digest(Segment(f"text {i}")) for i in range(5000)]
+ROWS = np.arange(10_000, dtype=np.float64).reshape(5000, 2)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    found = Store(tmp_path / "scores.sqlite")
+    found.put("chrf|version:1", KEYS, ROWS)
+    found.put_bytes("tagger", KEYS[:3], [b"a", b"bc", b""], 0)
+    with sqlite3.connect(found.path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    found.close()
+    return found
+
+
+def damage(store: Store, *, pages: tuple[int, ...]) -> None:
+    content = bytearray(store.path.read_bytes())
+    size = int.from_bytes(content[16:18], "big")
+    for page in pages:
+        content[page * size : (page + 1) * size] = b"\xff" * size
+    store.path.write_bytes(bytes(content))
+
+
+def test_a_sound_store_has_no_fault_and_loses_nothing_by_repair(store: Store) -> None:
+    assert check(store) == []
+    done = repair(store)
+    assert done.rows == 5003
+    assert done.damaged.name == "scores.sqlite.damaged-1"
+    assert np.array_equal(np.stack([store.get("chrf|version:1", KEYS, 2)[key] for key in KEYS]), ROWS)
+    assert store.get_bytes("tagger", KEYS[:4], 0) == dict(zip(KEYS, [b"a", b"bc", b""], strict=False))
+
+
+def test_a_damaged_page_costs_its_own_rows_alone(store: Store) -> None:
+    damage(store, pages=(20,))
+    assert check(store)
+    done = repair(store)
+    assert 4700 < done.rows < 5003
+    assert check(store) == []
+    for key, row in store.get("chrf|version:1", KEYS, 2).items():
+        assert np.array_equal(row, ROWS[KEYS.index(key)])
+
+
+def test_a_file_that_is_no_store_any_more_is_replaced_by_an_empty_one(store: Store) -> None:
+    damage(store, pages=(0,))
+    assert check(store) == ["file is not a database"]
+    assert repair(store).rows == 0
+    store.put("chrf", KEYS[:1], ROWS[:1])
+    assert len(store.get("chrf", KEYS, 2)) == 1
+
+
+def test_rows_that_are_no_finite_numbers_are_faults_and_go(store: Store) -> None:
+    store.put_bytes("chrf|version:1", KEYS[:2], [b"short", np.array([np.nan, 1.0]).tobytes()], 2)
+    assert check(store) == ["2 rows of chrf|version:1 are not 2 numbers"]
+    assert repair(store).rows == 5001
+
+
+def test_a_store_that_is_not_there_cannot_be_repaired(tmp_path: Path) -> None:
+    absent = Store(tmp_path / "no.sqlite")
+    assert check(absent) == []
+    with pytest.raises(StoreError, match=re.escape("there is no store to repair")):
+        repair(absent)
+
+
+def test_what_was_scored_elsewhere_can_be_taken_over(store: Store, tmp_path: Path) -> None:
+    other = Store(tmp_path / "other.sqlite")
+    other.put("ter", KEYS[:7], ROWS[:7])
+    assert take(store, other) == 7
+    assert len(store.get("ter", KEYS, 2)) == 7
+
+
+def test_the_command_says_what_is_wrong_and_what_was_saved(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    where = ["--store", str(store.path)]
+    assert main(["store", "check", *where]) == 0
+    assert capsys.readouterr().out == f"{store.path} is sound\n"
+    damage(store, pages=(20,))
+    assert main(["store", "check", *where, "-f", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)["faults"]
+    assert main(["store", "check", *where]) == 1
+    assert "whyscore store repair" in capsys.readouterr().out
+    assert main(["store", "repair", *where]) == 0
+    assert "rows saved; the damaged file is now" in capsys.readouterr().out
