@@ -18,7 +18,7 @@ from whyscore.registry import build, register
 from whyscore.scoring.batches import batches
 from whyscore.scoring.executors import Processes, Serial
 from whyscore.scoring.oriented import oriented
-from whyscore.scoring.prepare import Cost, cost, prepare
+from whyscore.scoring.prepare import Cost, cost, prepare, require
 from whyscore.scoring.rows import Incomplete
 from whyscore.scoring.store import Store
 from whyscore.types import FloatVector, Inputs, Segment, Signature
@@ -144,8 +144,15 @@ def test_a_wrong_number_of_scores_breaks_the_contract() -> None:
 )
 def test_a_metric_that_lacks_its_input_is_not_asked(metric: Spy, segment: Segment, message: str) -> None:
     with pytest.raises(MissingInput, match=re.escape(message)):
-        prepare(metric).score([segment])
+        require(metric, [segment])
     assert metric.calls == []
+
+
+def test_a_probe_may_hide_the_whole_reference_but_not_do_without() -> None:
+    spy = Spy()
+    prepare(spy).score([Segment("a", None, ("",))])
+    with pytest.raises(MissingInput, match=re.escape("segment 0 has no reference")):
+        prepare(spy).score([Segment("a")])
 
 
 def test_a_prepared_metric_offers_what_the_metric_offers() -> None:

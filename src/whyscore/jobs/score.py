@@ -7,7 +7,7 @@ import numpy as np
 
 from whyscore.jobs.common import LOCAL, MetricLike, Resources, Segments, as_metric, as_segments, asked_name
 from whyscore.protocols import CorpusMetric, Metric, RowMetric
-from whyscore.scoring.prepare import Prepared
+from whyscore.scoring.prepare import Prepared, require
 from whyscore.stats.resampling import bootstrap_mean, bootstrap_total
 from whyscore.types import Dataset, Estimate, FloatMatrix, FloatVector, Scores, Segment, Signature
 
@@ -79,6 +79,7 @@ def nrefs(segments: Sequence[Segment]) -> str:
 
 
 def _rows(prepared: Prepared, segments: Sequence[Segment]) -> FloatMatrix:
+    require(prepared.metric, segments)
     return prepared.statistics(segments) if isinstance(prepared, RowMetric) else prepared.score(segments)[:, None]
 
 

@@ -132,7 +132,7 @@ class Prepared:
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         """Return one score per segment."""
-        require(self.metric, segments)
+        require(self.metric, segments, blank=True)
         return read_scores(self.metric, self.source.rows(segments))
 
 
@@ -149,7 +149,7 @@ class PreparedRows(Prepared):
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
         """Return one row per segment."""
-        require(self.metric, segments)
+        require(self.metric, segments, blank=True)
         return self.source.rows(segments)
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
@@ -196,24 +196,27 @@ def prepare(
     return PreparedRows(metric, source) if isinstance(metric, RowMetric) else Prepared(metric, source)
 
 
-def require(metric: Metric, segments: Sequence[Segment]) -> None:
-    """Refuse segments that lack a text the metric reads, before anything is scored."""
+def require(metric: Metric, segments: Sequence[Segment], *, blank: bool = False) -> None:
+    """Refuse segments that lack a text the metric reads, before anything is scored.
+
+    Data whose references are all empty lack a reference. A probe with all words of the reference hidden does not:
+    `blank` lets it through.
+    """
     wanted = needs(metric)
     wants_source, wants_reference = Inputs.SOURCE in wanted, Inputs.REFERENCES in wanted
     if not (wants_source or wants_reference):
         return
     for i, segment in enumerate(segments):
-        lacks = [what for what, missing in _lacking(segment, wants_source, wants_reference) if missing]
+        lacks = "source" if wants_source and segment.source is None else None
+        if wants_reference and not (segment.references if blank else any(segment.references)):
+            lacks = lacks or "reference"
         if lacks:
-            who = name(metric)
-            raise MissingInput(f"{who} needs {needed(metric)}: segment {i} has no {lacks[0]}. Give {_CURES[lacks[0]]}")
+            raise MissingInput(
+                f"{name(metric)} needs {needed(metric)}: segment {i} has no {lacks}. Give {_CURES[lacks]}"
+            )
 
 
 _CURES = {"source": "a source with -s", "reference": "references with -r"}
-
-
-def _lacking(segment: Segment, source: bool, reference: bool) -> tuple[tuple[str, bool], ...]:  # noqa: FBT001
-    return (("source", source and segment.source is None), ("reference", reference and not any(segment.references)))
 
 
 class Cost(NamedTuple):
