@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from whyscore.io.text import from_texts
     from whyscore.jobs.common import Resources
     from whyscore.jobs.explain import explain
+    from whyscore.jobs.fit_weights import FittedWeights, fit_weights
+    from whyscore.jobs.mee_parts import MeeParts, mee_parts
     from whyscore.jobs.score import score, score_systems
     from whyscore.registry import build, register, register_metric, spec_of
     from whyscore.scoring.store import Store
@@ -30,6 +32,8 @@ __all__ = [
     "Entry",
     "ErrorSpan",
     "Explanation",
+    "FittedWeights",
+    "MeeParts",
     "Resources",
     "Scores",
     "Segment",
@@ -39,7 +43,9 @@ __all__ = [
     "__version__",
     "build",
     "explain",
+    "fit_weights",
     "from_texts",
+    "mee_parts",
     "read",
     "register",
     "register_metric",
@@ -55,6 +61,8 @@ _HOMES = {
     "whyscore.io.text": ("from_texts",),
     "whyscore.jobs.common": ("Resources",),
     "whyscore.jobs.explain": ("explain",),
+    "whyscore.jobs.fit_weights": ("FittedWeights", "fit_weights"),
+    "whyscore.jobs.mee_parts": ("MeeParts", "mee_parts"),
     "whyscore.jobs.score": ("score", "score_systems"),
     "whyscore.registry": ("build", "register", "register_metric", "spec_of"),
     "whyscore.scoring.store": ("Store",),

@@ -11,6 +11,7 @@ from whyscore.errors import UserError
 from whyscore.io.recording import row_lines, score_lines
 from whyscore.io.tabular import Cell, Table, render
 from whyscore.jobs.common import as_metric
+from whyscore.jobs.languages import spoken
 from whyscore.jobs.score import MetricResult, score_systems
 from whyscore.scoring.prepare import cost
 from whyscore.types import Dataset, Estimate, Signature
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _planned(arguments: argparse.Namespace, data: Dataset, metrics: Sequence[str]) -> Iterator[str]:
     store = resources(arguments).store
     for metric in metrics:
-        asked = cost(as_metric(metric), data.segments, store)
+        asked = cost(spoken(as_metric(metric), data.languages), data.segments, store)
         yield f"{metric}: {asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored\n"
 
 

@@ -99,7 +99,8 @@ def _remarks(one: Explanation, digits: int) -> list[str]:
     lines = [f"costs: {', '.join(worst)}"] if worst else []
     lines += [f"earns: {', '.join(best)}"] if best else []
     if one.notes:
-        told = [f"{words[i]}: {one.notes[i]}" for i in range(len(words)) if one.importance[i] < 0]
+        costly = [i for i in range(len(words)) if one.importance[i] < 0]
+        told = [f"{words[i]}: {one.notes[i]}" for i in costly or range(len(words)) if one.notes[i]]
         lines += ["; ".join(told)] if told else []
     known = " · ".join(fact for fact in facts if fact)
     return [*lines, known] if known else lines

@@ -17,6 +17,7 @@ import numpy as np
 
 from whyscore.errors import ContractError, SpecError
 from whyscore.jobs.common import LOCAL, MetricLike, Resources, Segments, as_segments
+from whyscore.jobs.languages import languages_of, spoken
 from whyscore.jobs.probing import (
     WINDOW,
     Plan,
@@ -92,7 +93,8 @@ def explain(
     [a +0.50] [cat -0.17]
     """
     plan = make_plan(metric, explainer, unit=unit, masker=masker, seed=seed, repeat=repeat, window=window)
-    plan = replace(plan, metric=oriented(resources.prepare(plan.metric.metric)))
+    metric = spoken(plan.metric.metric, languages_of(segments))
+    plan = replace(plan, metric=oriented(resources.prepare(metric)))
     given = as_segments(segments)
     asked = [segment.only(plan.metric.inputs) for segment in given]
     require(plan.metric.metric, asked)
@@ -119,7 +121,7 @@ def cost(
     """
     plan = make_plan(metric, explainer, **options)  # type: ignore[arg-type]
     asked = [segment.only(plan.metric.inputs) for segment in as_segments(segments)]
-    base = plan.metric.metric
+    base = spoken(plan.metric.metric, languages_of(segments))
     if not isinstance(plan.explainer, Explainer):
         return score_cost(base, asked, resources.store)
     total, distinct, stored = score_cost(base, asked, resources.store)

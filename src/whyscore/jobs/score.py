@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from whyscore.jobs.common import LOCAL, MetricLike, Resources, Segments, as_metric, as_segments, asked_name
+from whyscore.jobs.languages import languages_of, spoken
 from whyscore.protocols import CorpusMetric, Metric, RowMetric
 from whyscore.scoring.prepare import Prepared, require
 from whyscore.stats.resampling import bootstrap_mean, bootstrap_total
@@ -30,7 +31,7 @@ def score(segments: Segments, metric: MetricLike, *, resources: Resources = LOCA
     array([0.75])
     """
     asked = as_segments(segments)
-    prepared = resources.prepare(as_metric(metric))
+    prepared = resources.prepare(spoken(as_metric(metric), languages_of(segments)))
     return _scores(prepared, _rows(prepared, asked), nrefs(asked))
 
 
@@ -49,8 +50,8 @@ def score_systems(
     parts = {system: _indices(dataset, system) for system in dataset.systems}
     count = nrefs(dataset.segments)
     results = []
-    prepared_metrics = [(asked_name(metric), resources.prepare(as_metric(metric))) for metric in metrics]
-    for name, prepared in prepared_metrics:
+    told = [spoken(as_metric(metric), dataset.languages) for metric in metrics]
+    for name, prepared in zip(map(asked_name, metrics), map(resources.prepare, told), strict=True):
         rows = _rows(prepared, dataset.segments)
         scores = _scores(prepared, rows, count)
         totals = {

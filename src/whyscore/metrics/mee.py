@@ -1,0 +1,228 @@
+"""MEE, after Mukherjee et al. (2020): how many words match exactly, by root, or as synonyms.
+
+1. Cut both texts into words, and match them (`mee_words`, `mee_links`).
+2. MEE is the mean of F (beta = 3) of the exact matches, of these and the root matches, and of all matches.
+
+`paper` is what the article describes: each word is used once. `compat` is what the published score files of WMT22
+contain: words are what stands between blanks, and hypothesis words are used again, so that a module's F can reach
+20/19; MEE itself cannot exceed 1. Scores of the two modes are not comparable.
+
+Word scores: the credit of a word over D, which adds up to MEE on either side; with `view="loss"` minus what the word
+costs, which over both sides adds up to MEE - 1. A note says what each word matched, and how.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, cast
+
+import numpy as np
+
+from whyscore.errors import MissingInput, SpecError
+from whyscore.metrics import mee_parts as parts
+from whyscore.metrics.mee_notes import explained
+from whyscore.metrics.mee_words import Alignment, Form, Matcher, Mode, Pair, aligned
+from whyscore.metrics.needs import need_place, need_references, present, shown
+from whyscore.metrics.spans import Token
+from whyscore.models.loading import encoder, warn_uncovered
+from whyscore.models.word_vectors import EncoderVectors, word_vectors
+from whyscore.models.word_vectors_bin import BinaryVectors
+from whyscore.options import check_fields
+from whyscore.protocols import Encoder
+from whyscore.registry import spec_of
+from whyscore.text.segmentation import SegmenterName, segmenter
+from whyscore.text.stemming import Stemmer, StemmerName, stemmer
+from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
+from whyscore.version import __version__
+
+OBJECT = {"takes": "a name or an object"}
+"""Marks options that also take objects, whose form is looked at when they are used."""
+
+
+@dataclass(frozen=True)
+class Mee:
+    """Exact, root and synonym matches of words; 0 to 1, higher is better.
+
+    Args:
+        mode: `paper`, or `compat` for the numbers of the published score files.
+        words: vectors of words: `embedded` (the default of `paper`), `static`, a .vec or .bin file, None, or an object;
+            `auto` is the default of the mode, and `compat` has none.
+        language: of hypothesis and reference, for root matches and segmenters; without it roots are matched by vectors.
+        stemmer: `auto`, `snowball`, `simplemma`, `none`, or an object.
+        segmenter: `auto`, `characters`, `jieba`, `fugashi`, `pythainlp`; `split` for texts that are cut already.
+        root: cosine from which on words have one root, where there is no stemmer.
+        synonym: cosine from which on words are synonyms.
+        lowercase: whether exact matches ignore case (`paper`).
+        normalise: NFC or NFKC; None compares texts as they are.
+        references: whether the best of several references counts or their mean.
+        view: what word scores show: what a word earns (`credit`) or what it costs (`loss`).
+    """
+
+    mode: Mode = "paper"
+    words: object = field(default="auto", metadata=OBJECT)
+    language: str | None = None
+    stemmer: object = field(default="auto", metadata=OBJECT)
+    segmenter: SegmenterName = "auto"
+    root: float = 0.5
+    synonym: float = 0.4
+    lowercase: bool = False
+    normalise: Form | None = None
+    references: Literal["max", "mean"] = "max"
+    view: Literal["credit", "loss"] = "credit"
+
+    inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.REFERENCES
+    higher_is_better: ClassVar[bool] = True
+    columns: ClassVar[tuple[str, ...]] = ("exact", "root", "synonym", "lms", "unknown")
+    name: ClassVar[str] = "mee"
+
+    def __post_init__(self) -> None:
+        """Refuse options that mean nothing together."""
+        check_fields(self)
+        for option in ("root", "synonym"):
+            value = getattr(self, option)
+            if not -1 <= value <= 1:
+                raise SpecError(f"{self.name}: {option} is {value}, expected a cosine from -1 to 1")
+        if self.synonym > self.root:
+            raise SpecError(f"{self.name}: synonym={self.synonym} is above root={self.root}; it must not be")
+        if self.lowercase and self.mode == "compat":
+            raise SpecError(f"{self.name}: the published metric keeps case; lowercase=True needs mode='paper'")
+        if isinstance(self.stemmer, str) and self.stemmer not in ("auto", "snowball", "simplemma", "none"):
+            raise SpecError(
+                f"{self.name}: stemmer is {self.stemmer!r}, expected 'auto', 'snowball', 'simplemma', 'none' or an "
+                "object with stems()"
+            )
+
+    def signature(self) -> Signature:
+        """Return the spec, then what it stands for here: segmenter, stemmer, vectors, order."""
+        matcher = self._matcher()
+        facts = matcher.facts() | self._more_facts() | {"version": __version__}
+        try:
+            spec = spec_of(self)
+        except SpecError:
+            return Signature(f"{self.name}(of objects)", tuple(facts.items()), stable=False)
+        return Signature(spec, tuple(facts.items()), stable=matcher.stable and self._names_alone())
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        """Return one score per segment."""
+        return self.scores(self.statistics(segments))
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
+        """Return the parts of each segment: those of the best reference, or their means."""
+        asked = [self._pairs(segment, number) for number, segment in enumerate(segments, start=1)]
+        for coder in self._coders() if self.language is not None else ():
+            warn_uncovered(coder, [self.language or ""])
+        found = self._rows([pair for pairs in asked for pair in pairs])
+        rows = [self._over(np.array([found[pair] for pair in pairs], dtype=np.float64)) for pairs in asked]
+        return np.array(rows, dtype=np.float64).reshape(len(segments), len(self.columns))
+
+    def scores(self, rows: FloatMatrix) -> FloatVector:
+        """Return MEE."""
+        return np.array(rows[:, self.columns.index("lms")], dtype=np.float64)
+
+    def tokens(self, text: str) -> tuple[Token, ...]:
+        """Return the words that are compared, with their places in the text."""
+        words = self._matcher().cut(text)
+        return tuple(Token(word, start, end) for word, (start, end) in zip(words, words.spans, strict=True))
+
+    def on_tokens(self) -> "Mee":
+        """Return the same metric for texts that are cut already: words joined by blanks."""
+        return replace(self, segmenter="split")
+
+    def alignments(self, segments: Sequence[Segment]) -> list[tuple[Alignment, ...]]:
+        """Return for each segment which words matched, one alignment per reference."""
+        need_references(self.name, segments)
+        pairs = [[(segment.hypothesis, text) for text in segment.references] for segment in segments]
+        found = aligned(self._matcher(), [pair for own in pairs for pair in own])
+        return [tuple(found[pair] for pair in own) for own in pairs]
+
+    def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
+        """Return what each word of the texts at `place` earns or costs, with what it matched as a note."""
+        need_place(self.name, place)
+        asked = self._explained_pairs(segments, place)
+        found = aligned(self._matcher(), [pair for pairs in asked for pair in pairs])
+        on_hypothesis, weight = place.side is Side.HYPOTHESIS, self._lms_share()
+        return [
+            explained(own, [found[pair] for pair in pairs], weight, on_hypothesis=on_hypothesis, view=self.view)
+            for own, pairs in zip(words, asked, strict=True)
+        ]
+
+    def _explained_pairs(self, segments: Sequence[Segment], place: Place) -> list[list[Pair]]:
+        """Return the pairs whose matches explain each segment: the given reference, the best one, or all."""
+        if place.side is Side.REFERENCE:
+            need_references(self.name, segments)
+            return [[(segment.hypothesis, segment.text(place))] for segment in segments]
+        asked = [self._pairs(segment, number) for number, segment in enumerate(segments, start=1)]
+        if self.references == "mean" or all(len(pairs) == 1 for pairs in asked):
+            return asked
+        found = self._rows([pair for pairs in asked for pair in pairs])
+        return [[pairs[self._best(np.array([found[pair] for pair in pairs]))]] for pairs in asked]
+
+    def _pairs(self, segment: Segment, number: int) -> list[Pair]:
+        need_references(self.name, [segment])
+        if self.mode == "compat" and len(segment.references) > 1:
+            raise MissingInput(
+                f"{self.name}(mode='compat') takes one reference: segment {number} (hypothesis "
+                f"{shown(segment.hypothesis)}) has {len(segment.references)}. Choose mode='paper', or one of them"
+            )
+        return [(segment.hypothesis, text) for text in present(segment.references)]
+
+    def _rows(self, pairs: Sequence[Pair]) -> Mapping[Pair, tuple[float, ...]]:
+        """Return the parts of each pair, as the columns name them."""
+        found = parts.lexical(self._matcher(), pairs)
+        return {pair: (*one.counts.modules, one.counts.lms, one.unknown) for pair, one in found.items()}
+
+    def _over(self, rows: FloatMatrix) -> FloatVector:
+        mean: FloatVector = rows.mean(axis=0)
+        return mean if self.references == "mean" else rows[self._best(rows)]
+
+    def _best(self, rows: FloatMatrix) -> int:
+        return int(np.argmax(self.scores(rows)))
+
+    def _coders(self) -> list[Encoder]:
+        """Return the encoders that may not be made for the language."""
+        provider = self._matcher().words
+        return [encoder(provider.name, 0)] if isinstance(provider, EncoderVectors) else []
+
+    def _lms_share(self) -> float:
+        return 1.0
+
+    def _more_facts(self) -> dict[str, str]:
+        return {"refs": self.references}
+
+    def _names_alone(self) -> bool:
+        return all(value is None or isinstance(value, str) for value in (self.words, self.stemmer))
+
+    def _matcher(self) -> Matcher:
+        """Return what decides which words match; nothing is read before words are asked for."""
+        words = self.words
+        if words == "auto":
+            words = "embedded"
+            if self.mode == "compat":
+                raise SpecError(
+                    f"{self.name}(mode='compat') has no vectors by default: write words='cc.ru.300.vec' (fastText's "
+                    "file of the target language), or words=None to go without"
+                )
+        provider = word_vectors(words)
+        if self.mode == "compat" and isinstance(provider, BinaryVectors):
+            raise SpecError(
+                f"{self.name}(mode='compat') does not take {words}: a .bin has vectors for unknown words, which the "
+                "published scores do not have. Use the .vec file"
+            )
+        return Matcher(
+            self.mode,
+            segmenter(self.segmenter, self.language),
+            self._stemmer(),
+            provider,
+            self.root,
+            self.synonym,
+            self.lowercase,
+            self.normalise,
+        )
+
+    def _stemmer(self) -> Stemmer | None:
+        if self.mode == "compat":
+            return None
+        if isinstance(self.stemmer, str):
+            return stemmer(cast("StemmerName", self.stemmer), self.language)
+        if isinstance(self.stemmer, Stemmer):
+            return self.stemmer
+        raise SpecError(f"{self.name}: stemmer is {self.stemmer!r}, expected a name or an object with stems()")
