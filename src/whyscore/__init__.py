@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from whyscore.jobs.common import Resources
     from whyscore.jobs.explain import explain
     from whyscore.jobs.fit_weights import FittedWeights, fit_weights
+    from whyscore.jobs.learn_map import learn_map
     from whyscore.jobs.mee_parts import MeeParts, mee_parts
     from whyscore.jobs.score import score, score_systems
+    from whyscore.models.maps import write_map
     from whyscore.registry import build, register, register_metric, spec_of
     from whyscore.scoring.store import Store
     from whyscore.types import Dataset, Entry, ErrorSpan, Explanation, Scores, Segment, Signature, Words
@@ -45,6 +47,7 @@ __all__ = [
     "explain",
     "fit_weights",
     "from_texts",
+    "learn_map",
     "mee_parts",
     "read",
     "register",
@@ -53,6 +56,7 @@ __all__ = [
     "score",
     "score_systems",
     "spec_of",
+    "write_map",
 ]
 
 _HOMES = {
@@ -63,7 +67,9 @@ _HOMES = {
     "whyscore.jobs.explain": ("explain",),
     "whyscore.jobs.fit_weights": ("FittedWeights", "fit_weights"),
     "whyscore.jobs.mee_parts": ("MeeParts", "mee_parts"),
+    "whyscore.jobs.learn_map": ("learn_map",),
     "whyscore.jobs.score": ("score", "score_systems"),
+    "whyscore.models.maps": ("write_map",),
     "whyscore.registry": ("build", "register", "register_metric", "spec_of"),
     "whyscore.scoring.store": ("Store",),
     "whyscore.types": ("Dataset", "Entry", "ErrorSpan", "Explanation", "Scores", "Segment", "Signature", "Words"),

@@ -129,6 +129,7 @@ NEEDING = {
     "infill_model": 'infill_model(model="some/folder")',
     "input_marginalization": 'input_marginalization(masker=infill(corpus="ref.txt"), top=5)',
     "metricx": 'metricx(model="some/folder")',
+    "power_means": 'power_means(model="some/folder", layers=3)',
     "encoder sentence": 'sentence(model="some/folder")',
     "transformer": 'transformer(model="some/folder", layer=3)',
     "transquest": 'transquest(model="some/folder")',

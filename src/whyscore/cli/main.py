@@ -15,6 +15,7 @@ from whyscore.version import __version__
 VERBS = {
     "score": "score systems and segments by any metrics, with intervals",
     "explain": "show which words made the score",
+    "learn-map": "learn a map between the vectors of two languages, for xmoverscore",
     "validate": "check input files alone, before any work",
     "list": "metrics, explainers, maskers and other components there are",
     "doctor": "what is installed, what is missing, and the command that helps",
@@ -91,7 +92,7 @@ def _top() -> argparse.ArgumentParser:
 
 
 def _module(verb: str) -> Verb:
-    return cast("Verb", importlib.import_module(f"whyscore.cli.{verb}"))
+    return cast("Verb", importlib.import_module(f"whyscore.cli.{verb.replace('-', '_')}"))
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:

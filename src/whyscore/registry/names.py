@@ -30,10 +30,13 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "mee2": "whyscore.metrics.mee_combined:Mee2",
         "mee4": "whyscore.metrics.mee_combined:Mee4",
         "metricx": "whyscore.metrics.metricx:MetricX",
+        "moverscore": "whyscore.metrics.moverscore:MoverScore",
         "rouge": "whyscore.metrics.rouge:Rouge",
+        "sbert": "whyscore.metrics.sbert:SBert",
         "ter": "whyscore.metrics.ter:Ter",
         "token_f1": "whyscore.metrics.token_f1:TokenF1",
         "transquest": "whyscore.metrics.transquest:TransQuest",
+        "xmoverscore": "whyscore.metrics.moverscore:XMoverScore",
     },
     "explainer": {
         "attention": "whyscore.explainers.attention:Attention",
@@ -67,6 +70,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
     "aggregator": {},
     "encoder": {
         "embedded": "whyscore.models.embedded:Embedded",
+        "power_means": "whyscore.models.power_means:PowerMeans",
         "sentence": "whyscore.models.sentence:Sentence",
         "static": "whyscore.models.static:Static",
         "transformer": "whyscore.models.transformer:Transformer",

@@ -1,0 +1,131 @@
+"""Vectors from several layers at once: minimum, mean and maximum over the last ones, joined (Rueckle et al. 2018).
+
+1. The states after each of the last blocks are scaled to unit length, piece by piece.
+2. Their minimum, mean and maximum, number by number, stand one after the other: three times the width of the network.
+
+This is how the first MoverScore reads BERT (Zhao et al. 2019, arXiv 1909.02622). All layers come from one pass.
+"""
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.errors import SpecError
+from whyscore.models.cards import languages_of
+from whyscore.models.checkpoints import Precision, device_of
+from whyscore.models.encoding import Encoding, batch_of, limit_facts, mean
+from whyscore.models.pairs import Cuts, Row, as_tensors
+from whyscore.models.rows import Long, RowCoder, Vectors
+from whyscore.models.stacks import Source, Stack, source, stack
+from whyscore.options import check_fields
+from whyscore.protocols import Encoded
+from whyscore.registry import spec_of
+from whyscore.types import Signature
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+WHO = "power_means"
+_PARTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PowerMeans:
+    """Minimum, mean and maximum of the last layers of a network, joined.
+
+    Args:
+        model: a folder or a hub name; `name@revision` for one version of it.
+        layers: how many of the last layers.
+        device: `auto` (a GPU where there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
+        precision: of the network's numbers; vectors come back in fp32.
+        long: what becomes of texts the model cannot read whole: `truncate`, `window` or `error`.
+    """
+
+    model: str
+    layers: int = 5
+    device: str = "auto"
+    precision: Precision = "fp32"
+    long: Long = "truncate"
+
+    def __post_init__(self) -> None:
+        """Refuse options that mean nothing."""
+        check_fields(self)
+        if self.layers < 1:
+            raise SpecError(f"power_means: layers is {self.layers}, expected 1 or more")
+
+    def signature(self) -> Signature:
+        """Return the spec, then revision, layers, precision, limit and licence."""
+        model = self._source()
+        blocks = model.shape.blocks
+        facts = {"rev": model.revision, "layer": f"{blocks - self.layers + 1}-{blocks}/{blocks}"}
+        facts |= {"prec": self.precision} | limit_facts(model.limit, self.long) | {"licence": model.licence}
+        return Signature(spec_of(self), tuple(facts.items()))
+
+    def languages(self) -> frozenset[str] | None:
+        """Return the languages that the model's card names."""
+        return languages_of(self._source().home.folder)
+
+    def encode(self, texts: Sequence[str]) -> list[Encoded]:
+        """Return the pieces of each text with their vectors."""
+        return self._encoding().encode(texts)
+
+    def pooled(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the mean of the vectors of each text, special pieces included."""
+        encoding = self._encoding()
+        means = {text: mean(encoded) for text, encoded in encoding.each(texts)}
+        return np.array([means[text] for text in texts], dtype=np.float32).reshape(-1, encoding.width)
+
+    def _source(self) -> Source:
+        model = source(self.model, WHO)
+        if self.layers > model.shape.blocks:
+            raise SpecError(f"power_means: {self.model} has {model.shape.blocks} blocks, got layers={self.layers}")
+        return model
+
+    def _encoding(self) -> Encoding:
+        model = self._source()
+        device = device_of(self.device, WHO)
+        coder, cuts = _reading(model)
+        lower = stack(model, model.shape.blocks, device, self.precision, WHO)
+        return Encoding(
+            coder=coder,
+            stack=_Joined(lower._network, device, coder.padding, self.layers),  # noqa: SLF001 - read at more places
+            width=_PARTS * model.shape.width,
+            limit=model.limit,
+            long=self.long,
+            batch=batch_of(device),
+            cuts=cuts,
+            who=WHO,
+        )
+
+
+@lru_cache(maxsize=4)
+def _reading(model: Source) -> tuple[RowCoder, Cuts]:
+    """Return what turns texts into rows, and the count of those that are cut."""
+    return RowCoder(model.tokenizer, WHO), Cuts(WHO, model.limit or 0)
+
+
+class _Joined(Stack):
+    """An encoder of which the last layers are read."""
+
+    def __init__(self, network: "Module", device: str, padding: int, layers: int) -> None:
+        """Take the network and the number of layers."""
+        super().__init__(network, device, padding, None)
+        self._layers = layers
+
+    def states(self, rows: Sequence[Row]) -> list[Vectors]:
+        """Return the joined vectors of the pieces of each row."""
+        torch = importlib.import_module("torch")
+        inputs = as_tensors(rows, self._padding, self._device)
+        with torch.inference_mode():
+            answer = self._network(input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True)
+            chosen = answer.hidden_states[-self._layers :]
+            states: Tensor = torch.nn.functional.normalize(torch.stack(chosen).float(), dim=-1)
+            table = torch.cat([states.amin(0), states.mean(0), states.amax(0)], dim=-1).cpu().numpy()
+        # Copies, as slices would keep the padded table alive.
+        return [table[number, : len(row.ids)].copy() for number, row in enumerate(rows)]
