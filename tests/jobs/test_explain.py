@@ -404,5 +404,6 @@ def test_explanations_find_the_errors_people_found(
 
 def test_every_explainer_is_covered_here_or_needs_more_than_a_text() -> None:
     covered = {spec.partition("(")[0] for spec in PROBING} | {"intrinsic"}
-    needing = {"attention", "ensemble", "gradient", "input_marginalization", "logprob", "twin_for_this_test"}
+    needing = {"attention", "ensemble", "gradient", "input_marginalization", "logprob", "matching", "token_matching"}
+    needing.add("twin_for_this_test")
     assert set(known("explainer")) - covered <= needing

@@ -124,6 +124,7 @@ NEEDING = {
     "callable": 'callable(target="json:dumps", version="2")',
     "comet": 'comet(model="some/folder")',
     "ensemble": 'ensemble(members=(lime(samples=7), shap), how="sum", weights=(1.0, 2.0))',
+    "metric ensemble": 'ensemble(members=(chrf, xbertscore(phrases=2)), how="mean")',
     "infill": 'infill(corpus=("a text", "another"), top=3)',
     "infill_file": 'infill_file(path="candidates.jsonl", threshold=0.5)',
     "infill_model": 'infill_model(model="some/folder")',

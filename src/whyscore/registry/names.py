@@ -18,11 +18,13 @@ Factory = Callable[..., object]
 BUILT_IN: dict[str, dict[str, str]] = {
     "metric": {
         "bartscore": "whyscore.metrics.bartscore:BartScore",
+        "bertscore": "whyscore.metrics.bertscore:BertScore",
         "bleu": "whyscore.metrics.bleu:Bleu",
         "callable": "whyscore.metrics.callable:Callable",
         "chrf": "whyscore.metrics.chrf:Chrf",
         "comet": "whyscore.metrics.comet:Comet",
         "copy": "whyscore.metrics.controls:Copy",
+        "ensemble": "whyscore.metrics.ensemble:Ensemble",
         "length": "whyscore.metrics.controls:Length",
         "length_ratio": "whyscore.metrics.controls:LengthRatio",
         "lookup": "whyscore.metrics.lookup:Lookup",
@@ -37,6 +39,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "token_f1": "whyscore.metrics.token_f1:TokenF1",
         "transquest": "whyscore.metrics.transquest:TransQuest",
         "xmoverscore": "whyscore.metrics.moverscore:XMoverScore",
+        "xbertscore": "whyscore.metrics.bertscore:XBertScore",
     },
     "explainer": {
         "attention": "whyscore.explainers.attention:Attention",
@@ -47,9 +50,11 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "intrinsic": "whyscore.explainers.intrinsic:Intrinsic",
         "lime": "whyscore.explainers.lime:Lime",
         "logprob": "whyscore.explainers.logprob:LogProb",
+        "matching": "whyscore.explainers.matching:Matching",
         "partition": "whyscore.explainers.partition:Partition",
         "random": "whyscore.explainers.random:Random",
         "shap": "whyscore.explainers.shap:Shap",
+        "token_matching": "whyscore.explainers.matching:TokenMatching",
     },
     "masker": {
         "delete": "whyscore.text.maskers:Delete",

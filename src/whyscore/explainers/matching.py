@@ -1,0 +1,17 @@
+"""Token matching: the metric's own similarities between the words of two texts (Leiter 2021).
+
+Nothing is planned and nothing is fitted: this component only says whom to ask. The metric (bertscore, xbertscore, ...)
+gives each word the similarity of its best counterpart in the other text, and names the counterpart.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Stands for the metric's own word scores, as `intrinsic` does."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenMatching:
+    """The same by its other name."""

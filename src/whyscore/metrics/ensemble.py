@@ -1,0 +1,111 @@
+"""Several metrics as one: the sum, or the mean, of their scores and of their word scores (Leiter 2021).
+
+1. A row holds the score of each member; the score is their sum, without any normalisation.
+2. Word scores are summed word by word, after each member has pooled its own pieces, so that tokenizers may differ. With
+   one tokenizer and mean pooling this is the paper's sum over pieces.
+
+Members must agree on whether larger is better.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from whyscore.errors import SpecError
+from whyscore.options import check_fields
+from whyscore.protocols import Metric, WordScorer
+from whyscore.registry import component, spec_of
+from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Signature, Words, WordScores
+from whyscore.version import __version__
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Sum of the scores of several metrics, and of their word scores.
+
+    Args:
+        members: the metrics, each by its spec.
+        how: whether scores are summed or averaged.
+    """
+
+    members: tuple[Metric, ...] = component("metric")
+    how: Literal["sum", "mean"] = "sum"
+
+    def __post_init__(self) -> None:
+        """Check that the members can be added up."""
+        if not isinstance(self.members, tuple):
+            object.__setattr__(self, "members", (self.members,))
+        check_fields(self)
+        if not self.members:
+            raise SpecError("ensemble needs members: write ensemble(xbertscore, chrf)")
+        for member in self.members:
+            if not isinstance(member, Metric):
+                raise SpecError(f"ensemble: {member!r} is no metric and cannot be a member")
+        if len({member.higher_is_better for member in self.members}) > 1:
+            named = [f"{spec_of(m)} is better when {'higher' if m.higher_is_better else 'lower'}" for m in self.members]
+            raise SpecError(f"ensemble: the sum would mean nothing, as {', '.join(named)}; choose members that agree")
+
+    @property
+    def inputs(self) -> Inputs:
+        """All that any member reads."""
+        return _joined([member.inputs for member in self.members])
+
+    @property
+    def needs(self) -> Inputs:
+        """All that any member cannot do without."""
+        return _joined([getattr(member, "needs", member.inputs) for member in self.members])
+
+    @property
+    def higher_is_better(self) -> bool:
+        """The members' direction."""
+        return self.members[0].higher_is_better
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """One column per member; equal members are told apart by a number."""
+        names = [spec_of(member) for member in self.members]
+        return tuple(name if names.count(name) == 1 else f"{name} {k}" for k, name in enumerate(names, start=1))
+
+    def signature(self) -> Signature:
+        """Return the spec, then the signature of each member in brackets."""
+        own = [member.signature() for member in self.members]
+        facts = [(f"member{k}", f"[{signature}]") for k, signature in enumerate(own, start=1)]
+        return Signature(spec_of(self), (*facts, ("version", __version__)), all(one.stable for one in own))
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        """Return one score per segment."""
+        return self.scores(self.statistics(segments))
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
+        """Return the score of each member, per segment."""
+        return np.stack([member.score(segments) for member in self.members], axis=1)
+
+    def scores(self, rows: FloatMatrix) -> FloatVector:
+        """Return the sum over the members, or the mean."""
+        total = rows.sum(axis=1)
+        return np.asarray(total if self.how == "sum" else total / len(self.members), dtype=np.float64)
+
+    def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
+        """Return the sum of what the members say of each word, with all their notes."""
+        for member in self.members:
+            if not isinstance(member, WordScorer):
+                raise SpecError(
+                    f"ensemble: {spec_of(member)} has no word scores of its own: explain it with erasure, lime or shap"
+                )
+        each = [m.word_scores(segments, place, words) for m in self.members if isinstance(m, WordScorer)]
+        return [self._added(answers) for answers in zip(*each, strict=True)]
+
+    def _added(self, answers: Sequence[WordScores]) -> WordScores:
+        importance = self.scores(np.stack([answer.importance for answer in answers], axis=1))
+        told = [answer.notes for answer in answers if answer.notes is not None]
+        notes = tuple(" | ".join(own) for own in zip(*told, strict=True)) if told else None
+        return WordScores(importance, notes)
+
+
+def _joined(flags: Sequence[Inputs]) -> Inputs:
+    result = Inputs(0)
+    for flag in flags:
+        result |= flag
+    return result
