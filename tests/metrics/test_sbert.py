@@ -118,7 +118,7 @@ def test_several_references_count_by_their_mean_or_the_best(mean: str) -> None:
 
 def special_share(metric: SBert, segment: Segment) -> float:
     """What the special pieces add, computed apart."""
-    own, other = metric._encoder().encode([segment.hypothesis, segment.source or ""])
+    own, other = metric.encoder().encode([segment.hypothesis, segment.source or ""])
     u, v = (one.vectors.astype(np.float64).mean(axis=0) for one in (own, other))
     shares = own.vectors[own.special].astype(np.float64) @ v / len(own.vectors)
     return float(shares.sum() / np.linalg.norm(u) / np.linalg.norm(v))

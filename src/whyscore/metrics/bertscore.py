@@ -114,7 +114,7 @@ class BertScore:
 
     def signature(self) -> Signature:
         """Return the spec, then model, matching and licence."""
-        found = self._encoder()
+        found = self.encoder()
         own, phrases = self._signature(found), self._phrases(found)
         facts = {} if self.model is not None else {"model": self._model}
         facts |= {"mode": self.mode, "units": f"words1-{phrases}" if phrases else "pieces"}
@@ -134,7 +134,7 @@ class BertScore:
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
         """Return precision, recall and F of each segment."""
-        found = self._encoder()
+        found = self.encoder()
         texts = self._texts(segments, found)
         each = [[numbers(match(x, y), x.weights, y.weights) for _, x, y in own] for own in texts]
         return self._rows(each, found)
@@ -145,7 +145,7 @@ class BertScore:
 
     def similarities(self, segments: Sequence[Segment]) -> list[tuple[Similarities, ...]]:
         """Return for each segment one matrix of cosines per reference, or the one against the source."""
-        found = self._encoder()
+        found = self.encoder()
         if self._phrases(found):
             raise SpecError(f"{self._name} matches phrases, which no single matrix holds; write phrases=0 for pieces")
         return [
@@ -155,12 +155,12 @@ class BertScore:
 
     def matched(self, similarities: Sequence[Sequence[Similarities]]) -> FloatVector:
         """Return the score of each segment from its matrices."""
-        return self.scores(self._rows([[_numbers(matrix) for matrix in own] for own in similarities], self._encoder()))
+        return self.scores(self._rows([[_numbers(matrix) for matrix in own] for own in similarities], self.encoder()))
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         """Return the similarity of each word, or its contribution."""
         self._check_place(place)
-        found = self._encoder()
+        found = self.encoder()
         base = self._baseline(found)
         turned = place.side is not Side.HYPOTHESIS
         side = None if base is None else base.recall if turned else base.precision
@@ -209,7 +209,8 @@ class BertScore:
             return self.model
         return PUBLISHED.get(self._codes[-1][:2] if self._codes else "en", MULTILINGUAL)
 
-    def _encoder(self) -> Encoder:
+    def encoder(self) -> Encoder:
+        """Return what turns texts into vectors."""
         found = encoder(self._model, self.layer, device=self.device, precision=self.precision, long=self.long)
         if self.model is None:
             try:

@@ -101,7 +101,7 @@ class Mover:
 
     def signature(self) -> Signature:
         """Return the spec, then the facts of the encoder, of masses, map and language model."""
-        encoder = self._encoder()
+        encoder = self.encoder()
         own = encoder.signature()
         facts = {"encoder": own.spec} | dict(own.facts) | {"mode": self.mode, "mass": self._masses(encoder)}
         facts |= self._more_facts()
@@ -160,7 +160,8 @@ class Mover:
         mean: FloatVector = np.mean([answer.importance for _, answer in found], axis=0)
         return WordScores(mean, tuple(f"reference {nearest + 1}: {note}" for note in best.notes or ()))
 
-    def _encoder(self) -> Encoder:
+    def encoder(self) -> Encoder:
+        """Return what turns texts into vectors."""
         asked = Asked(self.model, self.layer, self.layers, self.device, self.precision, self.long)
         return encoder_of(self.who, asked, self.versions[self.version])
 
@@ -180,7 +181,7 @@ class Mover:
         return "+".join(named)
 
     def _recipe(self) -> Recipe:
-        encoder, axes = self._encoder(), self._axes()
+        encoder, axes = self.encoder(), self._axes()
         there, here = self._tables(encoder)
         words = stop_words(self.stop_words)
         mapped, turned = self._maps(encoder)

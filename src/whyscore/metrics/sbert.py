@@ -88,21 +88,21 @@ class SBert:
 
     def signature(self) -> Signature:
         """Return the spec, then the facts of the encoder."""
-        own = self._encoder().signature()
+        own = self.encoder().signature()
         return Signature(spec_of(self), (("encoder", own.spec), *own.facts, ("version", __version__)))
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         """Return one cosine per segment."""
         asked = [(segment.hypothesis, self._others(segment)) for segment in self._checked(segments)]
         texts = [text for hypothesis, others in asked for text in (hypothesis, *others)]
-        vectors = _vectors(self._encoder(), texts)
+        vectors = _vectors(self.encoder(), texts)
         scores = [self._over([_cosine(vectors[own], vectors[other]) for other in others]) for own, others in asked]
         return np.array(scores, dtype=np.float64)
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         """Return what each word adds to the cosine, where the encoder's vectors are means."""
         self._check_place(place)
-        encoder = self._encoder()
+        encoder = self.encoder()
         if not _additive(encoder):
             raise SpecError(
                 f"sbert: the vectors of {encoder.signature().spec} are no sums over words, so that words have no share "
@@ -119,7 +119,7 @@ class SBert:
 
     def inspected(self, segments: Sequence[Segment]) -> Inside:
         """Return what the network reads of each segment, and the score as a differentiable function of it."""
-        return opened(self._encoder(), self._checked(segments), self._places, self.references, "sbert")
+        return opened(self.encoder(), self._checked(segments), self._places, self.references, "sbert")
 
     def _words(self, words: Words, own: "_Rows", others: Sequence["_Rows"]) -> WordScores:
         shares = np.array([own.shares(other.mean) for other in others])
@@ -127,7 +127,8 @@ class SBert:
         values: FloatVector = shares[best] if self.references == "max" else shares.mean(axis=0)
         return own.words(words, values, self.fill)
 
-    def _encoder(self) -> Encoder:
+    def encoder(self) -> Encoder:
+        """Return what turns texts into vectors."""
         return load_encoder(self.model, self.layer, device=self.device, precision=self.precision, long=self.long)
 
     def _over(self, values: Sequence[float]) -> float:

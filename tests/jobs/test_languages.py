@@ -1,0 +1,44 @@
+"""Metrics hear of languages where their numbers depend on them, and warn where a model is at a loss."""
+
+import warnings
+
+import pytest
+
+import whyscore as ws
+from whyscore.jobs.languages import languages_of, spoken
+from whyscore.models.loading import CoverageNotice
+from whyscore.registry import build
+from whyscore.types import Dataset
+
+DATA = Dataset("dogs", (ws.Entry("0", "a", ws.Segment("ein Hund", "koer", ("ein Hund",))),), ("et", "de"))
+
+
+def test_a_metric_with_a_language_gets_the_target_unless_it_has_one() -> None:
+    assert getattr(spoken(build("mee"), ("en", "ru")), "language") == "ru"  # noqa: B009 - not every metric has one
+    assert getattr(spoken(build("mee(language='de')"), ("en", "ru")), "language") == "de"  # noqa: B009
+    assert spoken(build("chrf"), ("en", "ru")) == build("chrf")
+
+
+def test_languages_choose_the_model_only_where_none_is_named() -> None:
+    assert getattr(spoken(build("bertscore"), ("en", "tr")), "languages") == "en-tr"  # noqa: B009
+    named = build("bertscore(model='embedded')")
+    assert spoken(named, ("en", "tr")) is named
+
+
+@pytest.mark.parametrize("name", ["xbertscore", "xmoverscore", "sbert"])
+def test_a_language_the_model_was_not_made_for_is_told_and_changes_no_name(name: str) -> None:
+    with pytest.warns(CoverageNotice, match="was not made for 'et'"):
+        told = ws.score(DATA, name)
+    assert "et" not in told.signature.spec.replace("xbertscore", "").replace("sbert", "")
+
+
+def test_what_is_not_read_is_not_warned_about() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ws.score(DATA, "bertscore(model='embedded')")
+
+
+def test_bare_segments_have_no_languages() -> None:
+    assert languages_of(DATA.segments) is None
+    assert languages_of(DATA) == ("et", "de")
+    assert isinstance(DATA, Dataset)
