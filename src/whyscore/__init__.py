@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from whyscore.io.sample import sample
     from whyscore.io.text import from_texts
     from whyscore.jobs.common import Resources
+    from whyscore.jobs.compare import compare
     from whyscore.jobs.explain import explain
     from whyscore.jobs.fit_weights import FittedWeights, fit_weights
     from whyscore.jobs.learn_map import learn_map
     from whyscore.jobs.mee_parts import MeeParts, mee_parts
+    from whyscore.jobs.metaevaluate import metaevaluate
     from whyscore.jobs.score import score, score_systems
     from whyscore.models.maps import write_map
     from whyscore.registry import build, register, register_metric, spec_of
@@ -44,11 +46,13 @@ __all__ = [
     "Words",
     "__version__",
     "build",
+    "compare",
     "explain",
     "fit_weights",
     "from_texts",
     "learn_map",
     "mee_parts",
+    "metaevaluate",
     "read",
     "register",
     "register_metric",
@@ -64,10 +68,12 @@ _HOMES = {
     "whyscore.io.sample": ("sample",),
     "whyscore.io.text": ("from_texts",),
     "whyscore.jobs.common": ("Resources",),
+    "whyscore.jobs.compare": ("compare",),
     "whyscore.jobs.explain": ("explain",),
     "whyscore.jobs.fit_weights": ("FittedWeights", "fit_weights"),
     "whyscore.jobs.mee_parts": ("MeeParts", "mee_parts"),
     "whyscore.jobs.learn_map": ("learn_map",),
+    "whyscore.jobs.metaevaluate": ("metaevaluate",),
     "whyscore.jobs.score": ("score", "score_systems"),
     "whyscore.models.maps": ("write_map",),
     "whyscore.registry": ("build", "register", "register_metric", "spec_of"),

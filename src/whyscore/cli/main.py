@@ -15,6 +15,8 @@ from whyscore.version import __version__
 VERBS = {
     "score": "score systems and segments by any metrics, with intervals",
     "explain": "show which words made the score",
+    "compare": "is A better than B? tests, intervals and clusters",
+    "metaeval": "how good is a metric or an explainer? agreement with people, tests, sentinels",
     "learn-map": "learn a map between the vectors of two languages, for xmoverscore",
     "validate": "check input files alone, before any work",
     "list": "metrics, explainers, maskers and other components there are",
@@ -63,7 +65,7 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     module.add_arguments(parser)
-    _defaults_from_environment(parser)
+    defaults_from_environment(parser)
     return parser
 
 
@@ -102,7 +104,7 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
     return cast("argparse.HelpFormatter", RawDescriptionRichHelpFormatter(prog))
 
 
-def _defaults_from_environment(parser: argparse.ArgumentParser) -> None:
+def defaults_from_environment(parser: argparse.ArgumentParser) -> None:
     """Let `WHYSCORE_STORE` stand for `--store`, and so on for every long option with a value."""
     for action in parser._actions:  # noqa: SLF001 - argparse has no public list of its actions
         names = [name for name in action.option_strings if name.startswith("--")]

@@ -1,0 +1,259 @@
+"""How good is a metric? Its agreement with people, beside other metrics and beside sentinels.
+
+1. Scores become matrices (systems x segments) per group; human references among the systems are left out unless asked.
+2. Every metric gets its agreement with a bootstrap interval; sentinels (length, copying, chance) too.
+3. Metrics are tested against each other where that is asked for, and those that cannot be told apart share a rank.
+4. What looks wrong is told: metrics not above the best sentinel, metrics below chance, cells left out.
+"""
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypedDict, Unpack, overload
+
+import numpy as np
+
+from whyscore.errors import DataError
+from whyscore.jobs.common import LOCAL, MetricLike, Resources, as_metric, asked_name
+from whyscore.jobs.metaevaluate_sentinels import LENGTH, sentinels
+from whyscore.jobs.metaevaluate_sets import MatrixSet, matrix_sets, without_humans
+from whyscore.jobs.metaevaluate_tables import ScoreTable
+from whyscore.jobs.metaevaluate_tests import compare_metrics, method_of
+from whyscore.jobs.metaevaluation import Agreement, Judged, MetaEvaluation
+from whyscore.protocols import Metric
+from whyscore.scoring.oriented import oriented
+from whyscore.stats.correction import ALPHA, corrected
+from whyscore.stats.correlation import partial_correlation
+from whyscore.stats.intervals import bootstrap
+from whyscore.stats.matrices import DegenerateStatisticWarning, Missing, row_means
+from whyscore.stats.measures import Measure, agree, measure_of
+from whyscore.stats.swaps import Permute
+from whyscore.types import Dataset, FloatMatrix, FloatVector, Scores
+
+DRAWS = 1000
+TEST_DRAWS = 9999
+_BOOTSTRAPPED = ("pearson", "spearman", "kendall_b", "kendall_c", "tau_23", "acc_23", "pairwise_accuracy")
+_ONE = "metric"
+_PARTIAL = ("pearson", "spearman")
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """How metrics are judged; see `metaevaluate`."""
+
+    level: str | None = None
+    coefficient: str = "kendall_b"
+    test: str | None = None
+    permute: Permute = "cell"
+    correction: str = "none"
+    alpha: float = ALPHA
+    draws: int = DRAWS
+    test_draws: int = TEST_DRAWS
+    seed: int = 0
+    missing: Missing = "paired"
+    with_sentinels: bool = True
+    with_humans: bool = False
+    given_length: bool = False
+
+
+class Options(TypedDict, total=False):
+    """The fields of `Judging`, as options of `metaevaluate`."""
+
+    level: str | None
+    coefficient: str
+    test: str | None
+    permute: Permute
+    correction: str
+    alpha: float
+    draws: int
+    test_draws: int
+    seed: int
+    missing: Missing
+    with_sentinels: bool
+    with_humans: bool
+    given_length: bool
+
+
+Given = Scores | FloatVector | MetricLike
+"""One number per entry, or a metric that gives them."""
+
+
+@overload
+def metaevaluate(
+    dataset: Dataset,
+    scores: Mapping[str, Given] | list[MetricLike],
+    *,
+    human: str,
+    resources: Resources = ...,
+    **options: Unpack[Options],
+) -> MetaEvaluation: ...
+@overload
+def metaevaluate(
+    dataset: Dataset, scores: Given, *, human: str, resources: Resources = ..., **options: Unpack[Options]
+) -> Agreement: ...
+def metaevaluate(
+    dataset: Dataset,
+    scores: Given | Mapping[str, Given] | list[MetricLike],
+    *,
+    human: str,
+    resources: Resources = LOCAL,
+    **options: Unpack[Options],
+) -> Agreement | MetaEvaluation:
+    """Return the agreement of scores with a human score of the data set.
+
+    One vector, `Scores` or metric gives one estimate with its interval; several by name, or a list of metrics, give a
+    table, with tests between them where `test` is asked for. Scores are turned where they say that lower is better.
+
+    Args:
+        dataset: entries with human scores.
+        scores: one number per entry, a metric, or several of them.
+        human: the name of the human score, higher is better.
+        resources: store, executor and progress, where metrics are scored.
+        options: fields of `Judging`: level, coefficient, test, permute, correction, alpha, draws, seed, missing ...
+    """
+    judging = Judging(**options)
+    given: dict[str, Given]
+    if isinstance(scores, Mapping):
+        given = dict(scores)
+    elif isinstance(scores, list):
+        given = {asked_name(metric): metric for metric in scores}
+    else:
+        given = {_ONE: scores}
+        judging = replace(judging, with_sentinels=False)
+    vectors = {name: _vector(dataset, name, one, resources) for name, one in given.items()}
+    table = ScoreTable(
+        name=dataset.name,
+        systems=tuple(entry.system for entry in dataset.entries),
+        segments=tuple(entry.id for entry in dataset.entries),
+        scores={human: dataset.human(human)} | vectors,
+        lines=tuple(range(1, len(dataset) + 1)),
+        texts=dataset,
+    )
+    found = metaevaluate_table(table, human, list(given), judging)
+    return found[_ONE] if _ONE in given else found
+
+
+def _vector(dataset: Dataset, name: str, given: Given, resources: Resources) -> FloatVector:
+    """Return one number per entry, higher is better."""
+    if isinstance(given, str | Metric) or callable(given):
+        return oriented(resources.prepare(as_metric(given))).score(dataset.segments)
+    values = given.values if isinstance(given, Scores) else np.asarray(given, dtype=np.float64)
+    if len(values) != len(dataset):
+        raise DataError(f"{name} has {len(values)} scores for {len(dataset)} entries of {dataset.name}: one for each")
+    return -values if isinstance(given, Scores) and not given.higher_is_better else values
+
+
+def with_metrics(table: ScoreTable, metrics: Sequence[MetricLike], resources: Resources = LOCAL) -> ScoreTable:
+    """Return a table with the scores of metrics on its texts, turned so that higher is better."""
+    if metrics and table.texts is None:
+        names = ", ".join(asked_name(metric) for metric in metrics)
+        raise DataError(f"{table.name} has no column {names} and no texts to score: name columns, or add texts")
+    for metric in metrics:
+        prepared = oriented(resources.prepare(as_metric(metric)))
+        table = table.having(**{asked_name(metric): prepared.score(table.texts.segments)})  # type: ignore[union-attr]
+    return table
+
+
+def metaevaluate_table(
+    table: ScoreTable, human: str, metrics: Sequence[str], judging: Judging | None = None
+) -> MetaEvaluation:
+    """Return the agreement of the named columns of a table with its human column."""
+    judging = judging or Judging()
+    measure = measure_of(judging.coefficient, judging.level)
+    corrected(judging.correction, [], judging.alpha)  # refuses unknown names before any work
+    if np.isnan(table.scores[human]).all():
+        raise DataError(f"{table.name}: the human score {human!r} is missing in every row")
+    table, notes = without_humans(table, keep=judging.with_humans)
+    extra = sentinels(table, judging.seed) if judging.with_sentinels or judging.given_length else {}
+    sets = matrix_sets(table, human, metrics, extra)
+    groups = tuple(_judged(one, measure, judging) for one in sets)
+    told = [*table.notes, *notes, *(note for one in groups for note in _warnings(one, measure, judging))]
+    told += _means(groups, metrics)
+    method = None if judging.test is None else method_of(judging.test, measure, judging.permute)
+    return MetaEvaluation(
+        *(human, f"{measure.name}@{measure.level}", groups, method, judging.seed, judging.alpha, judging.correction),
+        notes=tuple(dict.fromkeys(told)),
+    )
+
+
+def _judged(one: MatrixSet, measure: Measure, judging: Judging) -> Judged:
+    shown = one.sentinels if judging.with_sentinels else {}
+    with warnings.catch_warnings():
+        # Told in the table, with the reason.
+        warnings.simplefilter("ignore", DegenerateStatisticWarning)
+        found = [_agreement(one, name, measure, judging) for name in one.metrics]
+        controls = [replace(_agreement(one, name, measure, judging), sentinel=True) for name in shown]
+        values = {a.metric: a.value for a in found}
+        tests, order = compare_metrics(one.metrics, one.human, values, (measure, one.group), judging)
+    best = max((a.value for a in controls if not math.isnan(a.value)), default=math.nan)
+    ranks = dict(zip(order.names, order.ranks, strict=True)) if order else {}
+    marked = [replace(a, beaten=a.value <= best, rank=ranks.get(a.metric)) for a in found]
+    ordered = [*sorted(marked, key=_place), *sorted(controls, key=_place)]
+    systems = int((~np.isnan(one.human)).any(axis=1).sum())
+    return Judged(one.group, tuple(ordered), tests, order, systems, int((~np.isnan(one.human)).any(axis=0).sum()))
+
+
+def _place(one: Agreement) -> tuple[bool, float, str]:
+    return math.isnan(one.value), -one.value, one.metric
+
+
+def _agreement(one: MatrixSet, name: str, measure: Measure, judging: Judging) -> Agreement:
+    matrix = one.metrics[name] if name in one.metrics else one.sentinels[name]
+    found, facts = agree(matrix, one.human, measure, missing=judging.missing, seed=judging.seed)
+    low = high = None
+    if judging.draws and measure.name in _BOOTSTRAPPED and not math.isnan(found.value):
+        coefficient = "acc_23" if measure.name == "pairwise_accuracy" else measure.name
+        interval = bootstrap(
+            *(matrix, one.human, measure.level, coefficient),
+            n=judging.draws,
+            seed=judging.seed,
+            missing=judging.missing,
+        ).estimate
+        low, high = interval.low, interval.high
+    return Agreement(
+        *(found.value, low, high, 0.95, found.n, found.reason, name, found.name, one.group, found.n_used),
+        dropped=found.dropped.cells,
+        below_chance=high is not None and measure.chance is not None and high < measure.chance,
+        epsilon=facts.get("epsilon"),
+        given_length=_given_length(one, matrix, measure) if judging.given_length else None,
+    )
+
+
+def _given_length(one: MatrixSet, matrix: FloatMatrix, measure: Measure) -> float | None:
+    """Return the correlation given length, for the levels that compare one vector."""
+    if measure.name not in _PARTIAL or measure.level not in ("system", "global") or LENGTH not in one.sentinels:
+        return None
+    vectors = (matrix, one.human, one.sentinels[LENGTH])
+    sides = [row_means(side) if measure.level == "system" else side.ravel() for side in vectors]
+    return partial_correlation(sides[0], sides[1], sides[2], measure.name)
+
+
+def _warnings(one: Judged, measure: Measure, judging: Judging) -> list[str]:
+    """Return what a reader of the numbers should know."""
+    where = "" if one.group is None else f"{one.group}: "
+    told = [
+        f"{where}{a.metric} is below chance ({a.value:.4f}, at most {a.high:.4f}): are lower scores the better ones?"
+        for a in one.agreements
+        if a.below_chance and not a.sentinel and a.high is not None
+    ]
+    told += [f"{where}{a.metric} is not above the best sentinel" for a in one.agreements if a.beaten and not a.sentinel]
+    told += [f"{where}{a.metric} has no {a.measure}: {a.reason}" for a in one.agreements if a.reason and not a.sentinel]
+    dropped = max((a.dropped for a in one.agreements if not a.sentinel), default=0)
+    if dropped:
+        told.append(f"{where}up to {dropped} cells were left out ({judging.missing}), as one side lacks them")
+    if one.systems < 2 and measure.level in ("system", "segment"):  # noqa: PLR2004 - a correlation takes two
+        told.append(f"{where}one system has no {measure.name}@{measure.level}: use the level global")
+    return told
+
+
+def _means(groups: Sequence[Judged], metrics: Sequence[str]) -> list[str]:
+    """Return the mean of each metric over several groups, all of the same weight."""
+    if len(groups) < 2:  # noqa: PLR2004 - one group is its own mean
+        return []
+    values = {name: [a.value for one in groups for a in one.agreements if a.metric == name] for name in metrics}
+    return [
+        f"{name}: mean over {len(own)} groups {math.fsum(own) / len(own):.4f} (equal weights)"
+        for name, own in values.items()
+        if not any(map(math.isnan, own))
+    ]

@@ -1,0 +1,218 @@
+"""Agreement as a share of pairs: who is right about which of two is better.
+
+1. Accuracy with calibrated ties (Deutsch, Foster and Freitag 2023, arXiv 2305.14324). Differences of the metric up to
+   epsilon are ties; a pair is right if its order, or its tie, is that of people. One epsilon per metric: the one with
+   the best mean over segments, the smallest where several are. All pairs are sorted once; running sums do the rest.
+2. Pairwise accuracy (Kocmi et al. 2021, arXiv 2107.10821): the share of pairs of systems whose means are in the
+   order of people; tied in both is right, tied in one is wrong.
+3. Pairwise difference Pearson: over all pairs of systems on one segment, the correlation of differences around zero.
+4. The Kendall-like tau of WMT's old tables: pairs with a human difference of at least 25; a metric's tie is wrong.
+"""
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whyscore.errors import SpecError
+from whyscore.stats.matrices import (
+    NOTHING,
+    TIE_TOLERANCE,
+    DegenerateStatisticWarning,
+    Dropped,
+    Level,
+    Missing,
+    align,
+    level_of,
+    row_means,
+    tie,
+)
+from whyscore.types import FloatMatrix, FloatVector
+
+_EQUAL = 1e-12  # accuracies closer than this are equal but for rounding
+CLEAR = 25.0
+"""Points of direct assessment from which WMT took a human preference for clear."""
+
+
+@dataclass(frozen=True, slots=True)
+class TieAccuracy:
+    """Accuracy with calibrated ties; `reason` says why where it is NaN."""
+
+    value: float
+    epsilon: float
+    at_zero: float
+    """The accuracy without calibration, where only equal scores are ties."""
+    level: Level
+    n: int
+    """Groups (segments, for the level segment)."""
+    n_used: int
+    """Groups with at least one pair."""
+    pairs: int
+    fitted: bool
+    """Whether epsilon was chosen on these data."""
+    dropped: Dropped = NOTHING
+    reason: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name a number is printed with."""
+        return f"acc_eq@{self.level}"
+
+
+@dataclass(frozen=True, slots=True)
+class PairShare:
+    """A share of pairs (or a tau over pairs) with the counts behind it, so that several sets can be pooled."""
+
+    value: float
+    measure: str
+    agreed: int
+    pairs: int
+    dropped: Dropped = NOTHING
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceCorrelation:
+    """Pearson of the differences between systems on the same segment."""
+
+    value: float
+    pairs: int
+    dropped: Dropped = NOTHING
+    reason: str | None = None
+
+
+class PairTable(NamedTuple):
+    """Every pair of places within a group: how far apart the metric sees them and what people say."""
+
+    distance: FloatVector
+    tied: NDArray[np.bool_]
+    """Whether people see no difference."""
+    concordant: NDArray[np.bool_]
+    group: NDArray[np.int64]
+    weight: FloatVector
+    """One over (pairs of the group x groups with pairs), so that right pairs add up to the mean over groups."""
+
+
+def pair_table(x: FloatMatrix, z: FloatMatrix) -> PairTable:
+    """Return the pairs within each row of groups x places; pairs with a missing side are left out."""
+    first, second = np.triu_indices(x.shape[1], 1)
+    dx, dz = x[:, first] - x[:, second], z[:, first] - z[:, second]
+    valid = ~np.isnan(dx + dz)
+    counts = valid.sum(axis=1)
+    share = np.divide(1.0, counts, out=np.zeros(len(counts)), where=counts > 0) / max(int((counts > 0).sum()), 1)
+    group = np.broadcast_to(np.arange(len(x))[:, None], valid.shape)[valid]
+    dx, dz = dx[valid], dz[valid]
+    return PairTable(np.abs(dx), dz == 0, np.sign(dx) * np.sign(dz) > 0, group, share[group])
+
+
+def right(pairs: PairTable, epsilon: float) -> NDArray[np.bool_]:
+    """Return which pairs the metric is right about, where differences up to epsilon are ties."""
+    near = pairs.distance <= epsilon
+    return (near & pairs.tied) | (~near & pairs.concordant)
+
+
+def best_epsilon(pairs: PairTable) -> float:
+    """Return the smallest epsilon with the best accuracy, among 0 and every difference there is."""
+    order = np.argsort(pairs.distance, kind="stable")
+    distance = pairs.distance[order]
+    # A pair that becomes a tie is right if people tie it, and was right before if it was concordant.
+    gain = (pairs.weight * (pairs.tied.astype(np.float64) - pairs.concordant))[order]
+    value = np.cumsum(gain)
+    last = np.append(distance[1:] != distance[:-1], np.True_)
+    candidates, values = distance[last], value[last]
+    if not len(candidates) or candidates[0] > 0:
+        candidates, values = np.append(0.0, candidates), np.append(0.0, values)
+    return float(candidates[np.flatnonzero(values >= values.max() - _EQUAL)[0]])
+
+
+def acc_eq(
+    x: ArrayLike, z: ArrayLike, level: str = "segment", *, epsilon: float | None = None, missing: Missing = "paired"
+) -> TieAccuracy:
+    """Return the accuracy with calibrated ties, or with a given epsilon, for example one fitted on other segments."""
+    at = level_of(level)
+    if epsilon is not None and not epsilon >= 0:
+        raise SpecError(f"epsilon is {epsilon}, expected 0 or more")
+    (a, b), dropped = align(x, z, missing=missing, level=at)
+    groups = len(grouped(a, at))
+    pairs = pair_table(grouped(a, at), grouped(b, at))
+    if not len(pairs.distance):
+        _warn("acc_eq", "no pair has scores on both sides")
+        return TieAccuracy(math.nan, math.nan, math.nan, at, groups, 0, 0, epsilon is None, dropped, "empty")
+    chosen = best_epsilon(pairs) if epsilon is None else epsilon
+    at_zero, value = (float(pairs.weight[right(pairs, one)].sum()) for one in (0.0, chosen))
+    used = len(np.unique(pairs.group))
+    return TieAccuracy(value, chosen, at_zero, at, groups, used, len(pairs.distance), epsilon is None, dropped)
+
+
+def grouped(matrix: FloatMatrix, level: Level) -> FloatMatrix:
+    """Return systems x segments as groups x places; at the level system, the one group of means."""
+    if level == "system":
+        return tie(row_means(matrix))[None, :]
+    if level == "segment":
+        return matrix.T
+    return matrix if level == "within_system" else matrix.reshape(1, -1)
+
+
+def pairwise_accuracy(
+    x: ArrayLike, z: ArrayLike, *, missing: Missing = "paired", tie_tolerance: float = TIE_TOLERANCE
+) -> PairShare:
+    """Return the share of pairs of systems that the metric puts in the order of people."""
+    (a, b), dropped = align(x, z, missing=missing, level="system")
+    first, second = tie(row_means(a), tie_tolerance), tie(row_means(b), tie_tolerance)
+    kept = ~np.isnan(first + second)
+    i, j = np.triu_indices(int(kept.sum()), 1)
+    signs = [np.sign(means[kept][i] - means[kept][j]) for means in (first, second)]
+    agreed = int((signs[0] == signs[1]).sum())
+    if not len(i):
+        _warn("pairwise_accuracy", "there are fewer than two systems")
+        return PairShare(math.nan, "pairwise_accuracy", 0, 0, dropped, "empty")
+    return PairShare(agreed / len(i), "pairwise_accuracy", agreed, len(i), dropped)
+
+
+def pooled(results: Sequence[PairShare]) -> PairShare:
+    """Return the share over the pairs of several sets together."""
+    agreed, pairs = sum(one.agreed for one in results), sum(one.pairs for one in results)
+    dropped = Dropped(*(sum(parts) for parts in zip(*(one.dropped for one in results), strict=True)))
+    measure = " + ".join(dict.fromkeys(one.measure for one in results))
+    return PairShare(agreed / pairs if pairs else math.nan, measure, agreed, pairs, dropped, None if pairs else "empty")
+
+
+def difference_correlation(x: ArrayLike, z: ArrayLike, *, missing: Missing = "paired") -> DifferenceCorrelation:
+    """Return the Pearson correlation, without centring, of all differences between two systems on one segment."""
+    (a, b), dropped = align(x, z, missing=missing)
+    there = ~np.isnan(a)
+    counts = there.sum(axis=0)
+    # The sum of (x_i - x_j)(z_i - z_j) over pairs is k times the sum of products minus the product of sums.
+    a, b = (np.where(there, one - _column_means(one), 0.0) for one in (a, b))
+    both, own, other = (float((counts * (one * two).sum(axis=0)).sum()) for one, two in ((a, b), (a, a), (b, b)))
+    pairs = int((counts * (counts - 1) // 2).sum())
+    if own <= 0 or other <= 0:
+        reason = "constant" if pairs else "empty"
+        _warn("pdp", "no two systems differ on a segment")
+        return DifferenceCorrelation(math.nan, pairs, dropped, reason)
+    return DifferenceCorrelation(both / math.sqrt(own * other), pairs, dropped)
+
+
+def _column_means(matrix: FloatMatrix) -> FloatVector:
+    return row_means(matrix.T)
+
+
+def kendall_like(x: ArrayLike, z: ArrayLike, *, threshold: float = CLEAR, missing: Missing = "paired") -> PairShare:
+    """Return (right - wrong) / (right + wrong) over the pairs that people clearly prefer one side of."""
+    (a, b), dropped = align(x, z, missing=missing)
+    first, second = np.triu_indices(a.shape[0], 1)
+    human, metric = b[first] - b[second], a[first] - a[second]
+    clear = np.abs(human) >= threshold
+    agreed, pairs = int((np.sign(human) * np.sign(metric) > 0)[clear].sum()), int(clear.sum())
+    if not pairs:
+        _warn("kendall_like", f"no pair differs by {threshold:g} points or more in the human scores")
+        return PairShare(math.nan, "kendall_like", 0, 0, dropped, "empty")
+    return PairShare((2 * agreed - pairs) / pairs, "kendall_like", agreed, pairs, dropped)
+
+
+def _warn(name: str, why: str) -> None:
+    warnings.warn(f"{name} is not defined: {why}", DegenerateStatisticWarning, stacklevel=3)

@@ -1,0 +1,134 @@
+"""Many tests at once: corrected p-values within a named family.
+
+1. Bonferroni: N times p.
+2. Holm (1979): the u-th smallest p times N - u + 1, never below the one before it.
+3. Benjamini and Hochberg (1995): the share of false findings instead of the chance of one.
+4. Partial conjunction (Benjamini and Heller 2008, as Dror et al. 2017 use it): in how many settings there is an effect,
+   with what certainty; counted by Bonferroni over the remaining hypotheses this is the number of Holm's rejections.
+
+NaN (a test that could not be made) stays NaN and does not count as a test.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from whyscore.errors import DataError, SpecError
+from whyscore.types import FloatVector
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """Corrected p-values in the order they were given, and which of them reject at `alpha`."""
+
+    method: str
+    alpha: float
+    p: tuple[float, ...]
+    adjusted: tuple[float, ...]
+    family: str = ""
+    n: int = 0
+    """Tests in the family."""
+
+    @property
+    def rejected(self) -> tuple[bool, ...]:
+        """Which hypotheses are rejected."""
+        return tuple(value <= self.alpha for value in self.adjusted)
+
+    @property
+    def rejections(self) -> int:
+        """How many hypotheses are rejected."""
+        return sum(self.rejected)
+
+
+@dataclass(frozen=True, slots=True)
+class PartialConjunction:
+    """An effect in at least `k` of `n` settings; `p[u - 1]` is the p-value of "in at least u settings"."""
+
+    k: int
+    n: int
+    alpha: float
+    p: tuple[float, ...]
+    family: str = ""
+
+
+def bonferroni(p: Sequence[float], alpha: float = ALPHA, *, family: str = "") -> Corrected:
+    """Return p-values times their number.
+
+    >>> bonferroni([0.001, 0.01, 0.02, 0.04]).rejections
+    2
+    """
+    return _corrected("bonferroni", p, alpha, family, lambda ordered: ordered * len(ordered))
+
+
+def holm(p: Sequence[float], alpha: float = ALPHA, *, family: str = "") -> Corrected:
+    """Return Holm's p-values: never larger than Bonferroni's, with the same promise.
+
+    >>> holm([0.04, 0.001, 0.01, 0.02]).adjusted
+    (0.04, 0.004, 0.03, 0.04)
+    """
+    return _corrected("holm", p, alpha, family, _step_down)
+
+
+def benjamini_hochberg(p: Sequence[float], alpha: float = ALPHA, *, family: str = "") -> Corrected:
+    """Return p-values that bound the expected share of false rejections."""
+
+    def step_up(ordered: FloatVector) -> FloatVector:
+        scaled = ordered * len(ordered) / np.arange(1, len(ordered) + 1)
+        return np.minimum.accumulate(scaled[::-1])[::-1]
+
+    return _corrected("benjamini_hochberg", p, alpha, family, step_up)
+
+
+def partial_conjunction(p: Sequence[float], alpha: float = ALPHA, *, family: str = "") -> PartialConjunction:
+    """Return in how many settings there is an effect, at the least.
+
+    >>> partial_conjunction([0.001, 0.01, 0.02, 0.04]).k
+    4
+    """
+    values = _checked(p, alpha)
+    ordered = np.sort(values[~np.isnan(values)])
+    adjusted = np.minimum(_step_down(ordered), 1.0)
+    return PartialConjunction(int((adjusted <= alpha).sum()), len(ordered), alpha, tuple(adjusted.tolist()), family)
+
+
+def corrected(method: str, p: Sequence[float], alpha: float = ALPHA, *, family: str = "") -> Corrected:
+    """Return p-values corrected by a named method; `none` leaves them."""
+    methods = {"bonferroni": bonferroni, "holm": holm, "benjamini_hochberg": benjamini_hochberg}
+    if method == "none":
+        return _corrected("none", p, alpha, family, lambda ordered: ordered)
+    if method not in methods:
+        raise SpecError(f"no correction named {method!r}: use none, {', '.join(methods)}")
+    return methods[method](p, alpha, family=family)
+
+
+def _step_down(ordered: FloatVector) -> FloatVector:
+    count = len(ordered)
+    steps: FloatVector = np.maximum.accumulate(ordered * (count - np.arange(count)))
+    return steps
+
+
+def _corrected(
+    method: str, p: Sequence[float], alpha: float, family: str, adjust: Callable[[FloatVector], FloatVector]
+) -> Corrected:
+    values = _checked(p, alpha)
+    adjusted = np.full(len(values), math.nan)
+    known = np.flatnonzero(~np.isnan(values))
+    order = known[np.argsort(values[known], kind="stable")]
+    adjusted[order] = np.minimum(adjust(values[order]), 1.0)
+    return Corrected(method, alpha, tuple(values.tolist()), tuple(adjusted.tolist()), family, len(known))
+
+
+def _checked(p: Sequence[float], alpha: float) -> FloatVector:
+    values = np.asarray(p, dtype=np.float64)
+    if values.ndim != 1:
+        raise DataError(f"p-values must be a plain list, got {values.ndim} dimensions")
+    wrong = values[(values < 0) | (values > 1)]
+    if len(wrong):
+        raise DataError(f"a p-value is {wrong[0]:g}, expected 0 to 1")
+    if not 0 < alpha < 1:
+        raise SpecError(f"alpha is {alpha}, expected more than 0 and less than 1")
+    return values

@@ -1,0 +1,211 @@
+"""Score matrices: systems x segments, NaN where a system lacks a segment.
+
+1. `from_rows` makes a matrix of a long table, whatever the order of its rows.
+2. `align` settles what happens to cells that are missing in one of several matrices, and counts what was dropped.
+3. `tie` makes means equal that differ by rounding alone: 1469/300 can be reached by many sums.
+
+All matrices are oriented: higher is better.
+"""
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whyscore.errors import DataError, SpecError
+from whyscore.types import FloatMatrix, FloatVector
+
+Level = Literal["system", "segment", "global", "within_system"]
+Missing = Literal["paired", "unpaired", "complete", "error"]
+
+LEVELS: tuple[Level, ...] = get_args(Level)
+ALIASES: dict[str, Level] = {"input": "segment", "summary": "segment", "none": "global", "item": "segment"}
+TIE_TOLERANCE = 1e-9
+_REFERENCES = ("human-", "ref-")
+
+
+class DegenerateStatisticWarning(UserWarning):
+    """A statistic is not defined: a vector is constant or too short. The value is NaN, never 0."""
+
+
+class Dropped(NamedTuple):
+    """What was left out as it was missing somewhere: cells that one matrix had, rows and columns left empty."""
+
+    cells: int = 0
+    rows: int = 0
+    columns: int = 0
+
+
+NOTHING = Dropped()
+
+
+class Aligned(NamedTuple):
+    """Matrices of one shape, with NaN at the same places unless they are unpaired."""
+
+    matrices: tuple[FloatMatrix, ...]
+    dropped: Dropped
+
+
+class Table(NamedTuple):
+    """A matrix with the names of its rows and columns, in the order of their first appearance."""
+
+    values: FloatMatrix
+    systems: tuple[Hashable, ...]
+    segments: tuple[Hashable, ...]
+
+
+def level_of(name: str) -> Level:
+    """Return a level by its name or one of the names others give it.
+
+    >>> level_of("input"), level_of("system")
+    ('segment', 'system')
+    """
+    found = ALIASES.get(name, name)
+    for level in LEVELS:
+        if found == level:
+            return level
+    raise SpecError(f"no level named {name!r}: use {', '.join((*LEVELS, *ALIASES))}")
+
+
+def as_matrix(values: ArrayLike, name: str = "the matrix") -> FloatMatrix:
+    """Return values as systems x segments; a plain vector is one column, every item a system of its own."""
+    matrix = np.asarray(values, dtype=np.float64)
+    matrix = matrix[:, None] if matrix.ndim == 1 else matrix
+    if matrix.ndim != 2:  # noqa: PLR2004 - systems and segments
+        raise DataError(f"{name} has {matrix.ndim} dimensions, expected systems x segments")
+    if not matrix.size:
+        raise DataError(f"{name} is empty ({matrix.shape[0]} systems, {matrix.shape[1]} segments)")
+    if np.isinf(matrix).any():
+        raise DataError(f"{name} holds an infinite number: scores must be finite, or NaN where missing")
+    return matrix
+
+
+def align(*given: ArrayLike, missing: Missing = "paired", level: Level = "segment") -> Aligned:
+    """Return matrices of one shape in which the same cells count."""
+    if missing not in get_args(Missing):
+        raise SpecError(f"missing is {missing!r}, expected {' or '.join(map(repr, get_args(Missing)))}")
+    names = ("X", "Z") if len(given) == 2 else ("X", "Y", "Z")  # noqa: PLR2004
+    matrices = [as_matrix(values, name) for name, values in zip(names, given, strict=False)]
+    _check_shapes(matrices, names)
+    gaps = [np.isnan(matrix) for matrix in matrices]
+    gap: NDArray[np.bool_] = np.logical_or.reduce(gaps)
+    if missing == "error" and gap.any():
+        row, column = np.argwhere(gap)[0].tolist()
+        raise DataError(f"{int(gap.sum())} cells are missing, the first in row {row}, column {column}")
+    if missing == "unpaired":
+        if level != "system":
+            raise SpecError(f"missing='unpaired' is for the level system, not {level}: use 'paired' or 'complete'")
+        return Aligned(tuple(matrices), Dropped())
+    if missing == "complete":
+        gap = np.broadcast_to(gap.any(axis=0), gap.shape)
+    lost = sum(int((gap & ~own).sum()) for own in gaps)
+    kept = tuple(np.where(gap, np.nan, matrix) for matrix in matrices)
+    return Aligned(kept, Dropped(lost, int(gap.all(axis=1).sum()), int(gap.all(axis=0).sum())))
+
+
+def _check_shapes(matrices: Sequence[FloatMatrix], names: Sequence[str]) -> None:
+    first = matrices[0].shape
+    for name, matrix in zip(names, matrices, strict=True):
+        if matrix.shape != first:
+            raise DataError(
+                f"{names[0]} has {first[0]} systems x {first[1]} segments, {name} has {matrix.shape[0]} x "
+                f"{matrix.shape[1]}: all matrices need the same systems and segments; use NaN where a score is missing"
+            )
+
+
+def row_means(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean of each row (the last axis) over what it has; NaN for a row that has nothing."""
+    there = ~np.isnan(matrix)
+    counts = there.sum(axis=-1)
+    if there.all():
+        whole: NDArray[np.float64] = matrix.mean(axis=-1)
+        return whole
+    sums = np.where(there, matrix, 0.0).sum(axis=-1)
+    means: NDArray[np.float64] = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+    return means
+
+
+def tie(values: NDArray[np.float64], tolerance: float = TIE_TOLERANCE) -> NDArray[np.float64]:
+    """Return the values with those made equal that lie in one run of sorted values with gaps up to the tolerance.
+
+    The tolerance is a share of the spread; 0 leaves the values alone. Works along the last axis; NaN stays NaN.
+
+    >>> tie(np.array([0.3, 0.1 + 0.2, 1.0])).tolist()
+    [0.3, 0.3, 1.0]
+    """
+    if tolerance == 0 or values.shape[-1] < 2:  # noqa: PLR2004 - one value ties with nothing
+        return values
+    order = np.argsort(values, axis=-1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=-1)
+    gaps = np.diff(ordered, axis=-1)
+    known = ~np.isnan(values)
+    spread = np.where(known, values, -np.inf).max(axis=-1) - np.where(known, values, np.inf).min(axis=-1)
+    with np.errstate(invalid="ignore"):
+        near = gaps <= tolerance * spread[..., None]
+    near &= gaps > 0
+    if not near.any():
+        return values
+    with np.errstate(invalid="ignore"):
+        starts = ~(gaps <= tolerance * spread[..., None])
+    first = np.concatenate([np.ones((*starts.shape[:-1], 1), dtype=np.bool_), starts], axis=-1)
+    places = np.where(first, np.arange(values.shape[-1]), 0)
+    leaders = np.maximum.accumulate(places, axis=-1)
+    result = np.empty_like(values)
+    np.put_along_axis(result, order, np.take_along_axis(ordered, leaders, axis=-1), axis=-1)
+    return result
+
+
+def from_rows(
+    systems: Sequence[Hashable],
+    segments: Sequence[Hashable],
+    values: Sequence[float],
+    *,
+    lines: Sequence[int] | None = None,
+    file: str | None = None,
+) -> Table:
+    """Return the matrix of a long table; a (system, segment) pair that comes twice is an error with both lines."""
+    numbers = lines if lines is not None else range(1, len(values) + 1)
+    rows = {name: i for i, name in enumerate(dict.fromkeys(systems))}
+    columns = {name: j for j, name in enumerate(dict.fromkeys(segments))}
+    matrix = np.full((len(rows), len(columns)), np.nan)
+    seen: dict[tuple[int, int], int] = {}
+    for system, segment, value, number in zip(systems, segments, values, numbers, strict=True):
+        key = (rows[system], columns[segment])
+        if key in seen:
+            raise DataError(
+                f"system {system!r} has the segment {segment!r} twice, first on line {seen[key]}: keep one row for "
+                "each system and segment",
+                file=file,
+                line=number,
+            )
+        seen[key] = number
+        matrix[key] = value
+    return Table(matrix, tuple(rows), tuple(columns))
+
+
+def mean_rating(ratings: Sequence[float]) -> float:
+    """Return the mean of several raters, summed exactly, so that equal ratings in any order are ties."""
+    return math.fsum(ratings) / len(ratings) if ratings else math.nan
+
+
+def is_human(system: str) -> bool:
+    """Return whether a system's name says that people wrote its texts (`Human-A`, `ref-B`).
+
+    >>> is_human("Human-P.0"), is_human("refined")
+    (True, False)
+    """
+    return system.lower().startswith(_REFERENCES)
+
+
+def standardised(matrix: FloatMatrix) -> FloatMatrix:
+    """Return a matrix with mean 0 and standard deviation 1 over all its cells; a constant one becomes 0."""
+    centred = matrix - np.nanmean(matrix)
+    spread = float(np.nanstd(matrix))
+    return centred / spread if spread > 0 else centred
+
+
+def flat(matrix: FloatMatrix) -> FloatVector:
+    """Return the cells that are there, row by row."""
+    return matrix[~np.isnan(matrix)]

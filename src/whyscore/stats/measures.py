@@ -1,0 +1,111 @@
+"""Every measure of agreement under one roof: a name, the level it is made for, and what chance gives.
+
+Coefficients (see `coefficients`) take any level; the others have their own. Averages over tasks that mix correlations
+and accuracies map correlations to (r + 1) / 2 first.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from numpy.typing import ArrayLike
+
+from whyscore.errors import SpecError, UnknownName
+from whyscore.stats.agreement import acc_eq, difference_correlation, kendall_like
+from whyscore.stats.coefficients import COEFFICIENTS, coefficient_of
+from whyscore.stats.correlation import Correlation, correlate
+from whyscore.stats.matrices import Level, Missing, level_of
+from whyscore.stats.spa import DRAWS, soft_pairwise_accuracy
+
+
+class Measure(NamedTuple):
+    """A measure of agreement."""
+
+    name: str
+    level: Level
+    """The level it is taken at unless told."""
+    fixed: bool
+    """Whether it has no other level."""
+    chance: float | None
+    """What a metric without any information gets; None where that depends on the ties."""
+
+
+MEASURES: dict[str, Measure] = {
+    **{name: Measure(name, "system", fixed=False, chance=0.0) for name in COEFFICIENTS},
+    "acc_23": Measure("acc_23", "system", fixed=False, chance=None),
+    "tau_23": Measure("tau_23", "system", fixed=False, chance=None),
+    "acc_eq": Measure("acc_eq", "segment", fixed=False, chance=None),
+    "pairwise_accuracy": Measure("pairwise_accuracy", "system", fixed=True, chance=0.5),
+    "spa": Measure("spa", "system", fixed=True, chance=0.5),
+    "pdp": Measure("pdp", "segment", fixed=True, chance=0.0),
+    "kendall_like": Measure("kendall_like", "segment", fixed=True, chance=0.0),
+}
+_ACCURACIES = ("acc_23", "acc_eq", "pairwise_accuracy", "spa")
+
+
+def measure_of(name: str, level: str | None = None) -> Measure:
+    """Return a measure at a level; its own level where none is asked for.
+
+    >>> measure_of("kendall", "input")
+    Measure(name='kendall_b', level='segment', fixed=False, chance=0.0)
+    """
+    if name in MEASURES:
+        found = MEASURES[name]
+    else:
+        try:
+            found = MEASURES[coefficient_of(name)]
+        except SpecError:
+            raise UnknownName.among("coefficient", name, [*MEASURES, "kendall"]) from None
+    at = found.level if level is None else level_of(level)
+    if found.fixed and at != found.level:
+        raise SpecError(f"{found.name} is made for the level {found.level}, not {at}: leave the level out")
+    return found._replace(level=at)
+
+
+def agree(
+    x: ArrayLike, z: ArrayLike, measure: Measure, *, missing: Missing = "paired", draws: int = DRAWS, seed: int = 0
+) -> tuple[Correlation, Mapping[str, float]]:
+    """Return the agreement of a metric with people, and further facts (epsilon of `acc_eq`)."""
+    name, at = measure.name, measure.level
+    if name == "acc_eq":
+        ties = acc_eq(x, z, at, missing=missing)
+        facts = {"epsilon": ties.epsilon, "at_zero": ties.at_zero}
+        return Correlation(ties.value, at, name, ties.n, ties.n_used, missing, ties.dropped, ties.reason), facts
+    if name == "pairwise_accuracy":
+        # The same number: tied in both is right, tied in one is wrong.
+        share = correlate(x, z, "system", "acc_23", missing=missing)
+        return _named(share, name), {}
+    if name == "spa":
+        soft = soft_pairwise_accuracy(x, z, n=draws, seed=seed, missing=missing)
+        return Correlation(soft.value, at, name, soft.pairs, soft.pairs, missing, soft.dropped, soft.reason), {}
+    if name == "pdp":
+        pdp = difference_correlation(x, z, missing=missing)
+        return Correlation(pdp.value, at, name, pdp.pairs, pdp.pairs, missing, pdp.dropped, pdp.reason), {}
+    if name == "kendall_like":
+        like = kendall_like(x, z, missing=missing)
+        return Correlation(like.value, at, name, like.pairs, like.pairs, missing, like.dropped, like.reason), {}
+    return correlate(x, z, at, name, missing=missing), {}
+
+
+def _named(found: Correlation, name: str) -> Correlation:
+    return Correlation(
+        found.value, found.level, name, found.n, found.n_used, found.missing, found.dropped, found.reason
+    )
+
+
+def as_share(value: float, measure: str) -> float:
+    """Return a value on the scale 0 to 1, for averages over tasks that mix correlations and accuracies.
+
+    >>> as_share(0.5, "pearson"), as_share(0.5, "spa")
+    (0.75, 0.5)
+    """
+    return value if measure in _ACCURACIES else (value + 1) / 2
+
+
+def average(values: Mapping[str, tuple[float, str]], weights: Mapping[str, float] | None = None) -> float:
+    """Return the weighted mean over tasks of (value, measure); mapped to shares where measures are mixed."""
+    mixed = len({measure in _ACCURACIES for _, measure in values.values()}) > 1
+    weighed = [(1.0 if weights is None else weights[task]) for task in values]
+    mapped = [as_share(value, measure) if mixed else value for value, measure in values.values()]
+    total = math.fsum(weighed)
+    return math.fsum(w * v for w, v in zip(weighed, mapped, strict=True)) / total if total else math.nan

@@ -1,0 +1,295 @@
+"""Is one metric better than another? Permutation tests of a difference of correlations.
+
+1. X and Y are brought to one scale (mean 0, deviation 1 over the whole matrix); delta = r(X, Z) - r(Y, Z).
+2. Cells change places between X and Y at random, or in every way there is where that is at most 2^20 ways.
+3. p is the share of swaps whose delta is at least as extreme, counting the observed one: (c + 1) / (n + 1).
+
+What `permute` swaps decides what may be claimed: `systems` speaks for other systems on the same segments, `inputs` for
+other segments and the same systems, `cell` and `row_xor_column` for both. Three of them are called "permute-both"
+somewhere and differ, so that the name belongs beside every p. Deutsch, Dror and Roth (2021), doi 10.1162/tacl_a_00417.
+"""
+
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.random import Generator, RandomState
+from numpy.typing import ArrayLike, NDArray
+
+from whyscore.errors import SpecError
+from whyscore.stats.coefficients import Coefficient, coefficient_of
+from whyscore.stats.correlation import level_values, mean_values
+from whyscore.stats.matrices import (
+    NOTHING,
+    TIE_TOLERANCE,
+    DegenerateStatisticWarning,
+    Dropped,
+    Level,
+    Missing,
+    align,
+    level_of,
+    row_means,
+    standardised,
+)
+from whyscore.stats.swaps import (
+    ENUMERATED,
+    PERMUTES,
+    Coins,
+    Permute,
+    coins,
+    every_coin,
+    free_coins,
+    spread,
+    swapped_sums,
+)
+from whyscore.stats.tables import TABLED, table_deltas
+from whyscore.types import FloatMatrix, FloatVector
+
+Alternative = Literal["two-sided", "greater", "less"]
+Seed = int | Generator | RandomState
+
+MARGIN = 1e-12
+"""Two deltas closer than this are equal: what is left is rounding."""
+
+MEMORY = 256_000_000
+_BLOCK = 1000  # resamples between two looks of early stopping
+_LOW, _HIGH = 0.02, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class PermutationTest:
+    """A tested difference of two correlations; `p` is NaN with a reason where it is not defined."""
+
+    p: float
+    delta: float
+    level: Level
+    coefficient: str
+    permute: str
+    alternative: Alternative
+    n: int
+    """Resamples that have a delta."""
+    extreme: int
+    """Those of them that are at least as extreme as the observed one."""
+    exact: bool
+    seed: int | None
+    undefined: int = 0
+    """Resamples without a delta, left out."""
+    missing: Missing = "paired"
+    dropped: Dropped = NOTHING
+    compat: str | None = None
+    stopped: bool = False
+    reason: str | None = None
+    samples: FloatVector | None = None
+
+    @property
+    def name(self) -> str:
+        """The name a p-value is printed with: `kendall_b@system, permute cell`."""
+        return f"{self.coefficient}@{self.level}, permute {self.permute}"
+
+
+class _Setting(NamedTuple):
+    """What every resample shares."""
+
+    x: FloatMatrix
+    y: FloatMatrix
+    z: FloatMatrix
+    level: Level
+    coefficient: Coefficient
+    permute: Permute
+    tolerance: float
+    memory: int
+
+
+def permutation_test(
+    x: ArrayLike,
+    y: ArrayLike,
+    z: ArrayLike,
+    level: str = "system",
+    coefficient: str = "kendall_b",
+    *,
+    permute: Permute = "cell",
+    alternative: Alternative = "two-sided",
+    n: int = 9999,
+    seed: Seed = 0,
+    missing: Missing = "paired",
+    exact: bool | None = None,
+    compat: Literal["nlpstats"] | None = None,
+    early_stop: bool = False,
+    tie_tolerance: float | None = None,
+    memory: int = MEMORY,
+    keep: bool = False,
+) -> PermutationTest:
+    """Return the test of whether X agrees with Z better (`greater`), worse (`less`) or otherwise than Y does.
+
+    Args:
+        x: one metric, systems x segments.
+        y: the other metric.
+        z: the human scores.
+        level: see `correlation`.
+        coefficient: see `coefficients`.
+        permute: which cells are swapped together.
+        alternative: what delta is compared with.
+        n: number of random swaps.
+        seed: a whole number, or a generator that goes on from where it is.
+        missing: what to do with cells that one of the matrices lacks.
+        exact: True lists all swaps, False never does; by default they are listed where they are at most 2^20.
+        compat: `nlpstats` gives that package's p = c / n from the same random numbers (a RandomState).
+        early_stop: stop after a block of 1000 where p is below .02 or above .5.
+        tie_tolerance: as in `correlate`; 0 in compatible mode.
+        memory: bytes that resampling may take.
+        keep: return the resampled deltas.
+    """
+    at, named = level_of(level), coefficient_of(coefficient)
+    check_options(permute, alternative, n)
+    if compat not in (None, "nlpstats"):
+        raise SpecError(f"compat is {compat!r}, expected 'nlpstats' or None")
+    (first, second, human), dropped = align(x, y, z, missing=missing, level=at)
+    tolerance = tie_tolerance if tie_tolerance is not None else (0.0 if compat else TIE_TOLERANCE)
+    setting = _Setting(standardised(first), standardised(second), human, at, named, permute, tolerance, memory)
+    observed = _observed(setting)
+    listed = _listed(permute, first.shape, exact=False if compat else exact)
+    facts = _Facts(at, named, permute, alternative, seed if isinstance(seed, int) else None, missing, dropped, compat)
+    if math.isnan(observed):
+        warnings.warn(f"{named}@{at} is not defined for both metrics", DegenerateStatisticWarning, stacklevel=2)
+        return facts.undefined(exact=listed)
+    rng = None if listed else as_random(seed, compat)
+    deltas, stopped = _resampled(setting, n, rng, observed if early_stop else None, alternative)
+    return facts.result(observed, deltas, exact=listed, stopped=stopped, keep=keep)
+
+
+class _Facts(NamedTuple):
+    """What the result of a test repeats of its question."""
+
+    level: Level
+    coefficient: str
+    permute: Permute
+    alternative: Alternative
+    seed: int | None
+    missing: Missing
+    dropped: Dropped
+    compat: str | None
+
+    def undefined(self, *, exact: bool) -> PermutationTest:
+        """Return the result where there is no difference to be tested."""
+        return PermutationTest(
+            *(math.nan, math.nan, self.level, self.coefficient, self.permute, self.alternative, 0, 0, exact, self.seed),
+            missing=self.missing,
+            dropped=self.dropped,
+            compat=self.compat,
+            reason="constant",
+        )
+
+    def result(
+        self, observed: float, deltas: FloatVector, *, exact: bool, stopped: bool, keep: bool
+    ) -> PermutationTest:
+        """Return the result of resampled differences."""
+        known = deltas[~np.isnan(deltas)]
+        extreme = int(at_least(known, observed, self.alternative).sum())
+        p = extreme / max(len(known), 1) if exact or self.compat else (extreme + 1) / (len(known) + 1)
+        return PermutationTest(
+            *(p, observed, self.level, self.coefficient, self.permute, self.alternative, len(known), extreme, exact),
+            seed=None if exact else self.seed,
+            undefined=len(deltas) - len(known),
+            missing=self.missing,
+            dropped=self.dropped,
+            compat=self.compat,
+            stopped=stopped,
+            samples=deltas if keep else None,
+        )
+
+
+def as_random(seed: Seed, compat: str | None = None) -> Generator | RandomState:
+    """Return the generator of a seed: numpy's default one, or the old one that other packages draw from."""
+    if not isinstance(seed, int):
+        return seed
+    return RandomState(seed) if compat == "nlpstats" else np.random.default_rng(seed)
+
+
+def at_least(deltas: FloatVector, observed: float, alternative: Alternative) -> NDArray[np.bool_]:
+    """Return which deltas are at least as extreme as the observed one."""
+    if alternative == "greater":
+        return deltas >= observed - MARGIN
+    if alternative == "less":
+        return deltas <= observed + MARGIN
+    return np.abs(deltas) >= abs(observed) - MARGIN
+
+
+def check_options(permute: str, alternative: str, n: int) -> None:
+    """Refuse options that no test knows."""
+    if permute not in PERMUTES:
+        raise SpecError(f"no way to permute named {permute!r}: use {', '.join(PERMUTES)}")
+    if alternative not in get_args(Alternative):
+        raise SpecError(f"alternative is {alternative!r}, expected {' or '.join(map(repr, get_args(Alternative)))}")
+    if n < 1:
+        raise SpecError(f"n is {n}, expected at least 1 resample")
+
+
+def _listed(permute: Permute, shape: tuple[int, ...], *, exact: bool | None) -> bool:
+    few = free_coins(permute, shape[0], shape[1]) <= ENUMERATED
+    if exact and not few:
+        raise SpecError(f"permute={permute!r} has more than 2^{ENUMERATED} swaps here: leave exact out to draw some")
+    return few if exact is None else exact
+
+
+def _observed(setting: _Setting) -> float:
+    values = [
+        level_values(one, setting.z, setting.level, setting.coefficient, setting.tolerance)
+        for one in (setting.x, setting.y)
+    ]
+    return float(values[0] - values[1])
+
+
+def _resampled(
+    setting: _Setting,
+    n: int,
+    rng: Generator | RandomState | None,
+    watched: float | None,
+    alternative: Alternative,
+) -> tuple[FloatVector, bool]:
+    """Return the deltas of swapped matrices (all swaps where there is no generator) and whether it stopped early."""
+    rows, columns = setting.x.shape
+    # Tables of pairs are made once per block and need the coins alone; other ways need the swapped matrices.
+    tabled = setting.coefficient in TABLED and setting.level != "system"
+    block = max(1, setting.memory // ((2 if tabled else 64) * setting.x.size))
+    block = _BLOCK if watched is not None else block
+    tossed: Iterator[Coins]
+    if rng is None:
+        tossed = every_coin(setting.permute, rows, columns, block=block)
+    else:
+        tossed = coins(rng, setting.permute, rows, columns, n=n, block=block)
+    found: list[FloatVector] = []
+    for part in tossed:
+        found.append(_deltas(setting, part))
+        if watched is not None and rng is not None:
+            p = float(at_least(np.concatenate(found), watched, alternative).mean())
+            if p < _LOW or p > _HIGH:
+                return np.concatenate(found), sum(map(len, found)) < n
+    return np.concatenate(found), False
+
+
+def _deltas(setting: _Setting, tossed: Coins) -> FloatVector:
+    """Return delta of every swap."""
+    if setting.level == "system":
+        return _by_means(setting, tossed)
+    swaps = spread(tossed, setting.permute, *setting.x.shape)
+    if setting.coefficient in TABLED:
+        matrices = (setting.x, setting.y, setting.z)
+        return table_deltas(matrices, swaps, setting.level, setting.coefficient, memory=setting.memory)
+    x, y = np.where(swaps, setting.y, setting.x), np.where(swaps, setting.x, setting.y)
+    how = (setting.z, setting.level, setting.coefficient)
+    return level_values(x, *how) - level_values(y, *how)
+
+
+def _by_means(setting: _Setting, tossed: Coins) -> FloatVector:
+    """Return delta of every swap at the level of systems: what moves is the means."""
+    there = ~np.isnan(setting.x)
+    counts = np.where(there.any(axis=1), there.sum(axis=1), np.nan)
+    moved = swapped_sums(tossed, setting.permute, np.where(there, setting.y - setting.x, 0.0)) / counts
+    human = row_means(setting.z)
+    how = (setting.coefficient, setting.tolerance)
+    return mean_values(row_means(setting.x) + moved, human, *how) - mean_values(
+        row_means(setting.y) - moved, human, *how
+    )

@@ -1,0 +1,258 @@
+"""Is system A better than system B? Tests on segments that both translated.
+
+1. What is resampled is a row of numbers per segment: the counts of a corpus metric (BLEU, chrF, TER), or the segment's
+   score and a 1, whose total is the mean. Texts are never touched.
+2. `permutation` (approximate randomisation, Riezler and Maxwell 2005): rows change places between the two systems.
+   Means have the distribution of flipped signs, exact where it can be (see `flips`); corpus metrics list all swaps
+   where they are no more than would be drawn.
+3. `bootstrap` (Koehn 2004): segments are drawn with replacement. `sign` p is the share of differences at or below 0.
+4. `t` and `wilcoxon` on the segments' differences, as quick references.
+5. Documents as blocks: whole blocks are swapped, flipped or drawn, as their segments are not independent.
+"""
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whyscore.errors import DataError, SpecError
+from whyscore.stats.flips import PValues, flip_test, p_values
+from whyscore.stats.permutation import Alternative
+from whyscore.stats.resampling import draw_counts
+from whyscore.types import FloatMatrix, FloatVector
+
+Test = Literal["permutation", "bootstrap", "t", "wilcoxon"]
+TESTS: tuple[Test, ...] = get_args(Test)
+Totals = Callable[[FloatMatrix], FloatVector]
+"""Summed rows, one per resample -> the corpus score of each."""
+
+DRAWS = 10_000
+_CELLS = 8_000_000
+_MARGIN = 1e-9  # of the observed scores: what is left is rounding
+
+
+@dataclass(frozen=True, slots=True)
+class SystemTest:
+    """A tested difference A - B; `p` is NaN with a reason where it is not defined."""
+
+    difference: float
+    p: float
+    test: Test
+    alternative: Alternative
+    method: str
+    n: int
+    """Segments that both systems have."""
+    blocks: int | None
+    """Documents, where whole documents were resampled."""
+    exact: bool
+    draws: int | None
+    seed: int | None
+    dropped: int = 0
+    low: float | None = None
+    high: float | None = None
+    reason: str | None = None
+
+
+class Units(NamedTuple):
+    """Rows of two systems that are resampled together: segments, or whole documents."""
+
+    a: FloatMatrix
+    b: FloatMatrix
+    totals: Totals
+
+
+def mean_totals(sums: FloatMatrix) -> FloatVector:
+    """Return means from sums of (score, 1) rows."""
+    means: FloatVector = np.divide(sums[:, 0], sums[:, 1], out=np.full(len(sums), math.nan), where=sums[:, 1] > 0)
+    return means
+
+
+def mean_rows(values: FloatVector) -> FloatMatrix:
+    """Return the rows whose total is the mean."""
+    return np.stack([values, np.ones(len(values))], axis=1)
+
+
+def in_blocks(rows: FloatMatrix, blocks: Sequence[Hashable] | None) -> FloatMatrix:
+    """Return one summed row per block, in the order of their first row; the rows themselves without blocks."""
+    if blocks is None:
+        return rows
+    if len(blocks) != len(rows):
+        raise DataError(f"{len(blocks)} blocks for {len(rows)} segments: each segment belongs to one")
+    places = {name: k for k, name in enumerate(dict.fromkeys(blocks))}
+    summed = np.zeros((len(places), rows.shape[1]))
+    np.add.at(summed, [places[name] for name in blocks], rows)
+    return summed
+
+
+def compare_systems(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    test: Test = "permutation",
+    alternative: Alternative = "two-sided",
+    n: int = DRAWS,
+    seed: int = 0,
+    blocks: Sequence[Hashable] | None = None,
+    exact: bool | None = None,
+    p: Literal["sign", "centred"] = "sign",
+) -> SystemTest:
+    """Return the test of the mean of A against the mean of B on the segments that both have.
+
+    Args:
+        a: scores of one system, higher is better, NaN where missing.
+        b: scores of the other on the same segments.
+        test: `permutation`, `bootstrap`, `t` or `wilcoxon`.
+        alternative: A differs from B, is better (`greater`) or worse (`less`).
+        n: number of resamples.
+        seed: fixes them.
+        blocks: the document of each segment, where whole documents are resampled.
+        exact: False never lists all sign flips.
+        p: which p-value of the bootstrap.
+    """
+    _check(test, alternative, n)
+    first, second = (np.asarray(one, dtype=np.float64).ravel() for one in (a, b))
+    if len(first) != len(second):
+        raise DataError(f"system A has {len(first)} segments, B has {len(second)}: both need the same ones")
+    kept = ~np.isnan(first + second)
+    named = None if blocks is None else [name for name, keep in zip(blocks, kept, strict=True) if keep]
+    difference = (first - second)[kept]
+    count, dropped = int(kept.sum()), int((~kept).sum())
+    facts = _Facts(test, alternative, count, None if named is None else len(set(named)), seed, dropped)
+    if not count:
+        return facts.result(math.nan, None, reason="empty")
+    observed = float(difference.mean())
+    if test in ("t", "wilcoxon"):
+        if blocks is not None:
+            raise SpecError(f"the {test} test knows no blocks: use permutation or bootstrap")
+        return facts.result(observed, classical(difference, test))
+    units = Units(in_blocks(mean_rows(first[kept]), named), in_blocks(mean_rows(second[kept]), named), mean_totals)
+    if test == "permutation":
+        return facts.result(observed, flip_test(units.a[:, 0] - units.b[:, 0], n=n, seed=seed, exact=exact))
+    deltas = resampled(units.a, mean_totals, n, seed) - resampled(units.b, mean_totals, n, seed)
+    low, high = np.quantile(deltas, [0.025, 0.975]).tolist()
+    return facts.result(observed, bootstrap_p(deltas, observed, p), low=low, high=high)
+
+
+def compare_rows(
+    units: Units, *, test: Test, alternative: Alternative = "two-sided", n: int, seed: int, deltas: FloatVector | None
+) -> PValues:
+    """Return the p-values of a difference of corpus scores (A - B) whose rows are resampled.
+
+    `deltas` are the differences of bootstrap samples, where they are known already.
+    """
+    _check(test, alternative, n)
+    if test == "permutation":
+        return swap_test(units, n=n, seed=seed)
+    if test != "bootstrap":
+        raise SpecError(
+            f"the {test} test is for means of segments, not for corpus scores: use permutation or bootstrap"
+        )
+    if deltas is None:
+        deltas = resampled(units.a, units.totals, n, seed) - resampled(units.b, units.totals, n, seed)
+    return bootstrap_p(deltas, _difference(units), "sign")
+
+
+def swap_test(units: Units, *, n: int, seed: int) -> PValues:
+    """Return the p-values of swapping rows between two systems; all swaps where that is no more work than drawing."""
+    count = len(units.a)
+    listed = 2**count <= 2 * n
+    whole = (units.a.sum(axis=0), units.b.sum(axis=0))
+    moved = units.b - units.a
+    found = []
+    for swaps in _every(count) if listed else _coins(count, n, seed):
+        change = swaps @ moved
+        found.append(units.totals(whole[0] + change) - units.totals(whole[1] - change))
+    deltas = np.concatenate(found)
+    scale = float(np.abs([units.totals(one[None, :])[0] for one in whole]).max())
+    method = "all swaps" if listed else "random swaps"
+    return p_values(
+        deltas, _difference(units), _MARGIN * scale, method, total=len(deltas) if listed else None, draws=n
+    )  # fmt: skip
+
+
+def _difference(units: Units) -> float:
+    return float(units.totals(units.a.sum(axis=0)[None, :])[0] - units.totals(units.b.sum(axis=0)[None, :])[0])
+
+
+def _every(count: int) -> Iterator[FloatMatrix]:
+    numbers = np.arange(2**count)
+    yield ((numbers[:, None] >> np.arange(count)) & 1).astype(np.float64)
+
+
+def _coins(count: int, n: int, seed: int) -> Iterator[FloatMatrix]:
+    rng = np.random.default_rng(seed)
+    block = max(1, _CELLS // count)
+    for start in range(0, n, block):
+        drawn = rng.random((min(block, n - start), count), dtype=np.float32)
+        yield (drawn < 0.5).astype(np.float64)  # noqa: PLR2004 - a fair coin
+
+
+def resampled(rows: FloatMatrix, totals: Totals, n: int, seed: int) -> FloatVector:
+    """Return the corpus scores of bootstrap samples; the same seed draws the same segments for every system."""
+    return np.concatenate([totals(counts @ rows) for counts in draw_counts(len(rows), n, seed)])
+
+
+def bootstrap_p(deltas: FloatVector, observed: float, kind: Literal["sign", "centred"]) -> PValues:
+    """Return the p-values of bootstrap differences: `sign` around 0, `centred` around twice the observed one."""
+    if kind == "sign":
+        greater, less = float((deltas <= 0).mean()), float((deltas >= 0).mean())
+        two_sided = min(1.0, 2 * min(greater, less))
+    else:
+        greater, less = float((deltas >= 2 * observed).mean()), float((deltas <= 2 * observed).mean())
+        two_sided = float((np.abs(deltas - observed) >= abs(observed)).mean())
+    return PValues(two_sided, greater, less, exact=False, method=f"paired bootstrap, {kind}", draws=len(deltas))
+
+
+def classical(differences: NDArray[np.float64], test: str) -> PValues:
+    """Return the p-values of the paired t-test or of Wilcoxon's signed ranks; NaN where all differences are equal."""
+    from scipy import stats  # noqa: PLC0415 - loads all of scipy
+
+    if len(differences) < 2 or np.ptp(differences) == 0:  # noqa: PLR2004 - no spread
+        return PValues(math.nan, math.nan, math.nan, exact=False, method=test)
+    ask = stats.wilcoxon if test == "wilcoxon" else lambda values, alternative: stats.ttest_1samp(
+        values, 0.0, alternative=alternative
+    )  # fmt: skip
+    two_sided, greater, less = (float(ask(differences, alternative=way).pvalue) for way in get_args(Alternative))
+    return PValues(
+        two_sided, greater, less, exact=False, method="Wilcoxon signed ranks" if test == "wilcoxon" else "paired t"
+    )
+
+
+class _Facts(NamedTuple):
+    """What every result of one comparison shares."""
+
+    test: Test
+    alternative: Alternative
+    n: int
+    blocks: int | None
+    seed: int
+    dropped: int
+
+    def result(
+        self,
+        difference: float,
+        found: PValues | None,
+        *,
+        low: float | None = None,
+        high: float | None = None,
+        reason: str | None = None,
+    ) -> SystemTest:
+        p = math.nan if found is None else found.of(self.alternative)
+        why = reason or ("constant" if math.isnan(p) else None)
+        drawn = None if found is None else found.draws
+        return SystemTest(
+            *(difference, p, self.test, self.alternative, found.method if found else self.test, self.n, self.blocks),
+            *(found is not None and found.exact, drawn, self.seed if drawn else None, self.dropped, low, high, why),
+        )
+
+
+def _check(test: str, alternative: str, n: int) -> None:
+    if test not in TESTS:
+        raise SpecError(f"no test named {test!r}: use {', '.join(TESTS)}")
+    if alternative not in get_args(Alternative):
+        raise SpecError(f"alternative is {alternative!r}, expected {' or '.join(map(repr, get_args(Alternative)))}")
+    if n < 1:
+        raise SpecError(f"n is {n}, expected at least 1 resample")

@@ -1,0 +1,198 @@
+"""`whyscore compare` and `whyscore metaeval scores` from the command line, offline."""
+
+import contextlib
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from whyscore.cli import metaeval
+from whyscore.cli.main import main
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+REFERENCES = ["the cat sat on the mat", "a dog ran away", "it rains today", "I like green tea", "he went home early"]
+GOOD = ["the cat sat on a mat", "a dog ran off", "it rains today", "I like tea", "he went home"]
+BAD = ["cat on mat", "dogs run", "it is wet", "I like coffee", "he goes"]
+SCORES = "system,doc,da,good,bad\n" + "".join(
+    f"s{i},{j},{i + j % 3},{i + (j * i) % 3},{(7 * i + 3 * j) % 5}\n" for i in range(5) for j in range(8)
+)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "110")
+    for name, texts in (("ref", REFERENCES), ("good", GOOD), ("bad", BAD)):
+        Path(f"{name}.txt").write_text("".join(f"{text}\n" for text in texts), "utf-8")
+    Path("scores.csv").write_text(SCORES, "utf-8")
+
+    def go(*arguments: str) -> Done:
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main((*arguments, "--store", "none"))
+        return Done(code, out.getvalue(), err.getvalue())
+
+    return go
+
+
+COMPARE = ("compare", "-r", "ref.txt", "-t", "good.txt", "bad.txt", "-m", "token_f1")
+JUDGE = (
+    "metaeval",
+    "scores",
+    "scores.csv",
+    "--segment",
+    "doc",
+    "--human",
+    "da",
+    "--metric",
+    "good",
+    "bad",
+    "--draws",
+    "50",
+)
+
+
+def test_compare_prints_scores_ranks_and_plain_words(run: Run) -> None:
+    done = run(*COMPARE)
+    assert done.code == 0
+    assert done.out.splitlines()[0].split() == ["system", "token_f1", "↑", "token_f1", "rank"]
+    assert "5 segments; in brackets the 95 % interval" in done.out
+    assert "token_f1: good and bad cannot be told apart on 5 segments" in done.out
+    assert "signature: token_f1|nrefs:1|" in done.err
+    assert "note: 5 segments are too few: the smallest p they can give is 0.0625" in done.err
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "tsv", "csv", "markdown", "latex"])
+def test_compare_writes_every_format(run: Run, form: str) -> None:
+    done = run(*COMPARE, "-f", form, "-q")
+    assert done.code == 0
+    assert done.err == ""
+    if form == "json":
+        document = json.loads(done.out)
+        assert document["kind"] == "comparisons"
+        assert [row["rank"] for row in document["systems"]] == [1, 1]
+        assert document["records"][0]["exact"] is True
+    elif form == "jsonl":
+        assert json.loads(done.out.splitlines()[1])["first"] == "good"
+    elif form in ("tsv", "csv"):
+        row = next(csv.DictReader(io.StringIO(done.out), delimiter="\t" if form == "tsv" else ","))
+        assert row["p"] == "0.0625"
+    else:
+        assert "5 segments are too few" in done.out
+
+
+def test_compare_refuses_what_it_cannot_do(run: Run) -> None:
+    one = run("compare", "-r", "ref.txt", "-t", "good.txt", "-m", "chrf", "-q")
+    assert (one.code, one.err) == (
+        3,
+        "whyscore: error: compare takes at least two systems, ref.txt has 1: give more -t\n",
+    )
+    none = run("compare", "-r", "ref.txt", "-t", "good.txt", "bad.txt")
+    assert (none.code, none.err) == (2, "whyscore: error: no metric: name one with -m, for example -m chrf\n")
+    draws = run(*COMPARE, "--draws", "0")
+    assert (draws.code, draws.err) == (2, "whyscore: error: --draws is 0, expected 1 or more\n")
+    planned = run(*COMPARE, "--dry-run", "-q")
+    assert planned.out == "token_f1: 10 texts, 10 distinct, 0 stored\n"
+
+
+def test_compare_knows_human_scores_of_the_sample(run: Run) -> None:
+    done = run("compare", "--sample", "--human", "mqm", "--draws", "100", "-f", "json", "-q")
+    assert json.loads(done.out)["records"][0]["method"] == "sign flips by convolution"
+
+
+def test_metaeval_prints_agreement_tests_and_sentinels(run: Run) -> None:
+    done = run(*JUDGE, "--level", "system", "--coefficient", "kendall", "--test", "permute-both", "--resamples", "99")
+    assert done.code == 0
+    head = done.out.splitlines()[0].split()
+    assert head == ["metric", "kendall_b@system", "↑", "rank", "n", "remarks"]
+    assert "(random)" in done.out
+    assert "permutation test, permute cell" in done.out
+    assert "kendall_b@system with da, 5 systems x 8 segments" in done.out
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "tsv", "csv", "markdown", "latex"])
+def test_metaeval_writes_every_format(run: Run, form: str) -> None:
+    done = run(*JUDGE, "--test", "permutation", "--resamples", "20", "-f", form, "-q")
+    assert (done.code, done.err) == (0, "")
+    if form == "json":
+        document = json.loads(done.out)
+        constant = next(row for row in document["metrics"] if row["metric"] == "constant")
+        assert (constant["value"], constant["reason"]) == (None, "constant")
+        assert document["tests"][0]["method"] == "permutation test, permute cell"
+    elif form == "jsonl":
+        header, first, *_ = map(json.loads, done.out.splitlines())
+        assert (header["schema"], header["kind"]) == ("whyscore/1", "metaeval")
+        assert first["metric"] in ("good", "bad")
+    elif form in ("tsv", "csv"):
+        rows = list(csv.DictReader(io.StringIO(done.out), delimiter="\t" if form == "tsv" else ","))
+        assert {row["measure"] for row in rows} == {"kendall_b@system"}
+    else:
+        assert "good" in done.out
+
+
+def test_metaeval_scores_texts_and_turns_what_is_told(run: Run) -> None:
+    sample = run(
+        "metaeval", "scores", "--sample", "--human", "mqm", "-m", "token_f1", "--draws", "0", "-f", "json", "-q"
+    )
+    assert any(row["metric"] == "length" for row in json.loads(sample.out)["metrics"])
+    plain, turned = (
+        {row["metric"]: row["value"] for row in json.loads(run(*JUDGE, *more, "-f", "json", "-q").out)["metrics"]}
+        for more in ((), ("--lower", "good"))
+    )
+    assert turned["good"] == -plain["good"]
+    assert turned["bad"] == plain["bad"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("scores.csv", "--metric", "good"), 2, "no human score: name its column with --human"),
+        (("--human", "da", "--metric", "good"), 2, "no input: give a table of scores, or --sample"),
+        (("scores.csv", "--human", "da"), 2, "no metric: name columns of the table with --metric"),
+        (("scores.csv", "--human", "mqm", "--metric", "good", "--segment", "doc"), 3, "scores.csv: no column 'mqm'"),
+        (("scores.csv", "--human", "da", "--metric", "chrf", "--segment", "doc"), 3,
+         "scores.csv has no column chrf and no texts to score: name columns, or add texts"),
+        (("scores.csv", "--human", "da", "--metric", "good", "--segment", "doc", "--level", "town"), 2,
+         "no level named 'town': use system, segment"),
+        (("scores.csv", "--human", "da", "--metric", "good", "--segment", "doc", "--coefficient", "kendal"), 2,
+         "no coefficient named 'kendal'. Did you mean 'kendall'?"),
+        (("scores.csv", "--human", "da", "--metric", "good", "--segment", "doc", "--lower", "x"), 2,
+         "--lower x: no such column among da, good"),
+        ((".", "--human", "da", "--metric", "good"), 2, "a WMT folder needs the language pair: -l en-de"),
+        (("scores.csv", "--human", "da", "--metric", "good", "--segment", "doc", "--draws", "-1"), 2,
+         "--draws is -1, expected 0 or more"),
+    ],
+)  # fmt: skip
+def test_metaeval_refuses_what_it_cannot_do(run: Run, arguments: tuple[str, ...], code: int, message: str) -> None:
+    done = run("metaeval", "scores", *arguments)
+    assert done.code == code
+    assert f"whyscore: error: {message}" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_metaeval_says_what_it_would_score(run: Run) -> None:
+    assert run(*JUDGE, "--dry-run").out == "40 rows; metrics to score: none\n"
+
+
+def test_metaeval_lists_what_exists(run: Run) -> None:
+    done = run("metaeval", "-h")
+    assert done.code == 0
+    assert "scores" in metaeval.known()
+    assert all(name in done.out for name in metaeval.known())
+
+
+def test_variables_stand_for_options(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHYSCORE_COEFFICIENT", "pearson")
+    assert "pearson@system" in run(*JUDGE).out

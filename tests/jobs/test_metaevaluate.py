@@ -1,0 +1,342 @@
+"""Metrics against people."""
+
+import csv
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import whyscore as ws
+from whyscore.errors import DataError, SpecError
+from whyscore.io.recording import score_lines
+from whyscore.jobs.metaevaluate import Judging, metaevaluate_table, with_metrics
+from whyscore.jobs.metaevaluate_joined import read_ratings, read_wmt, with_ratings, with_records
+from whyscore.jobs.metaevaluate_sentinels import sentinels
+from whyscore.jobs.metaevaluate_tables import Roles, ScoreTable, from_frame, read_columns, score_table, texts_of
+from whyscore.stats.correlation import correlate
+from whyscore.types import Dataset, Entry, Estimate, Scores, Segment, Signature
+
+
+def made(systems: int = 5, segments: int = 12, seed: int = 0) -> Dataset:
+    rng = np.random.default_rng(seed)
+    words = [f"w{k}" for k in range(9)]
+    return Dataset(
+        "made",
+        tuple(
+            Entry(str(k), f"s{i}", Segment(" ".join(rng.choice(words, rng.integers(3, 9))), "w1 w2 w3", ("w1 w2 w3",)),
+                  {"da": float(rng.normal(i))})
+            for i in range(systems)
+            for k in range(segments)
+        ),
+    )  # fmt: skip
+
+
+def table(path: Path, text: str) -> Path:
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_one_vector_gives_one_estimate() -> None:
+    data = made()
+    found = ws.metaevaluate(data, data.human("da") ** 3, human="da", level="segment", coefficient="kendall")
+    assert found.value == 1.0
+    assert (found.measure, found.n, found.low) == ("kendall_b@segment", 12, 1.0)
+    assert isinstance(found, Estimate)
+
+
+def test_scores_that_are_better_lower_are_turned() -> None:
+    data = made()
+    lower = Scores(-data.human("da"), Signature("x"), higher_is_better=False)
+    assert ws.metaevaluate(data, lower, human="da", level="global", coefficient="pearson").value == pytest.approx(1.0)
+
+
+def test_a_metric_is_scored_where_it_is_named() -> None:
+    data = made()
+    one = ws.metaevaluate(data, "token_f1", human="da", level="global", coefficient="pearson", draws=50)
+    peer = correlate(data.matrix(ws.score(data, "token_f1").values), data.matrix(data.human("da")), "global", "pearson")
+    assert one.value == pytest.approx(peer.value)
+    turned = ws.metaevaluate(data, ["ter", "token_f1"], human="da", level="global", coefficient="pearson", draws=0)
+    assert turned["token_f1"].value == pytest.approx(one.value)
+    ter = correlate(data.matrix(-ws.score(data, "ter").values), data.matrix(data.human("da")), "global", "pearson")
+    assert turned["ter"].value == pytest.approx(ter.value)
+
+
+def test_sentinels_stand_below_and_mark_what_they_beat() -> None:
+    data = made()
+    found = ws.metaevaluate(
+        data, {"good": data.human("da"), "nothing": np.zeros(60), "bad": -data.human("da")}, human="da", level="global"
+    )
+    names = [one.metric for one in found]
+    assert names[:3] == ["good", "bad", "nothing"]
+    assert set(names[3:]) == {"random", "constant", "length", "-length", "source length", "copy rate", "length ratio"}
+    assert all(one.sentinel for one in list(found)[3:])
+    assert not found["good"].beaten
+    assert found["bad"].beaten
+    assert found["bad"].below_chance
+    assert math.isnan(found["nothing"].value)
+    assert found["nothing"].reason == "constant"
+    assert any(note.startswith("bad is below chance") for note in found.notes)
+    assert "nothing has no kendall_b@global: constant" in found.notes
+
+
+def test_tests_between_metrics_make_clusters() -> None:
+    data = made(6, 30)
+    human = data.human("da")
+    rng = np.random.default_rng(1)
+    scores = {"close": human + 0.1 * rng.normal(size=180), "near": human + 0.1 * rng.normal(size=180),
+              "far": human + 20 * rng.normal(size=180)}  # fmt: skip
+    for test in ("permutation", "bootstrap", "williams"):
+        found = ws.metaevaluate(
+            data, scores, human="da", level="global", coefficient="pearson", test=test, test_draws=300, draws=20
+        )
+        assert {one.metric: one.rank for one in found if not one.sentinel} == {"close": 1, "near": 1, "far": 2}, test
+        assert len(found.tests) == 3
+        far = [one for one in found.tests if one.second == "far"]
+        assert len(far) == 2
+        assert all(one.p < 0.02 for one in far)
+    assert found.test_table() is not None
+    corrected = ws.metaevaluate(
+        data, scores, human="da", level="global", test="permutation", test_draws=99, draws=0, correction="bonferroni"
+    )
+    assert all(one.adjusted == pytest.approx(min(1, 3 * one.p)) for one in corrected.tests)
+
+
+def test_permutation_tests_are_symmetric_in_the_order_of_metrics() -> None:
+    data = made(6, 20)
+    rng = np.random.default_rng(1)
+    scores = {name: data.human("da") + size * rng.normal(size=120) for name, size in (("a", 1.0), ("b", 3.0))}
+    turned = dict(reversed(scores.items()))
+    results = [
+        ws.metaevaluate(data, given, human="da", level="segment", test="permutation", test_draws=200, draws=0)
+        for given in (scores, turned)
+    ]
+    first, second = (one.tests[0] for one in results)
+    assert (first.first, first.p) == (second.first, second.p)
+
+
+@pytest.mark.parametrize("measure", ["acc_eq", "pairwise_accuracy"])
+def test_accuracies_can_be_tested_too(measure: str) -> None:
+    data = made(6, 20)
+    scores = {"a": data.human("da"), "b": np.random.default_rng(0).normal(size=120)}
+    found = ws.metaevaluate(data, scores, human="da", coefficient=measure, test="permutation", test_draws=200, draws=0)
+    assert found.tests[0].first == "a"
+    assert (found["a"].epsilon == 0) == (measure == "acc_eq")
+    assert "permute pairs" in found.how or measure != "acc_eq"
+
+
+def test_partial_correlation_given_length() -> None:
+    data = made()
+    length = np.array([len(segment.hypothesis.split()) for segment in data.segments], dtype=float)
+    human = length + np.random.default_rng(0).normal(size=60)
+    judged = replace(
+        data, entries=tuple(replace(e, human={"da": float(h)}) for e, h in zip(data.entries, human, strict=True))
+    )
+    found = ws.metaevaluate(
+        judged, {"length alone": length + 1e-3 * human}, human="da", level="global", coefficient="pearson", draws=0,
+        given_length=True,
+    )  # fmt: skip
+    assert found["length alone"].value > 0.7
+    assert found["length alone"].given_length == pytest.approx(1.0)
+
+
+def test_human_references_are_left_out_unless_asked_for() -> None:
+    data = made()
+    named = replace(data, entries=tuple(replace(e, system=e.system.replace("s0", "Human-A")) for e in data.entries))
+    scores = {"m": data.human("da")}
+    found = ws.metaevaluate(named, scores, human="da", draws=0)
+    assert found.groups[0].systems == 4
+    assert found.notes[0] == "1 human references among the systems were left out: Human-A"
+    assert ws.metaevaluate(named, scores, human="da", draws=0, with_humans=True).groups[0].systems == 5
+
+
+def test_one_system_is_told() -> None:
+    data = made(systems=1)
+    found = ws.metaevaluate(data, {"m": data.human("da")}, human="da", draws=0)
+    assert math.isnan(found["m"].value)
+    assert "one system has no kendall_b@system: use the level global" in found.notes
+
+
+def test_results_can_be_shown() -> None:
+    data = made()
+    found = ws.metaevaluate(data, {"<m>": data.human("da")}, human="da", draws=20)
+    assert "&lt;m&gt;" in found._repr_html_()
+    assert "(random)" in [row[0] for row in found.table().rows]
+    assert str(found).startswith("<m> 1.000 [")
+    assert "5 systems x 12 segments" in found.how
+    with pytest.raises(KeyError):
+        found["absent"]
+
+
+def test_wrong_input_is_refused() -> None:
+    data = made()
+    with pytest.raises(DataError, match=re.escape("made has no human score 'mqm'; it has: da")):
+        ws.metaevaluate(data, np.ones(60), human="mqm")
+    with pytest.raises(DataError, match=re.escape("metric has 3 scores for 60 entries of made")):
+        ws.metaevaluate(data, np.ones(3), human="da")
+    with pytest.raises(SpecError, match="no test named 'anova'"):
+        ws.metaevaluate(data, {"m": np.arange(60.0)}, human="da", test="anova", draws=0)
+    with pytest.raises(SpecError, match="spa has no test"):
+        ws.metaevaluate(data, {"m": np.arange(60.0)}, human="da", coefficient="spa", test="permutation", draws=0)
+    with pytest.raises(SpecError, match="acc_eq is tested by permutation"):
+        ws.metaevaluate(
+            data, {"m": np.arange(60.0), "o": np.arange(60.0)}, human="da", coefficient="acc_eq", test="bootstrap"
+        )
+    twice = replace(data, entries=(*data.entries, data.entries[0]))
+    with pytest.raises(DataError, match=re.escape("made:61: system 's0' has the segment '0' twice, first on line 1")):
+        ws.metaevaluate(twice, np.ones(61), human="da")
+    missing = replace(data, entries=tuple(replace(e, human={"da": math.nan}) for e in data.entries))
+    with pytest.raises(DataError, match="the human score 'da' is missing in every row"):
+        ws.metaevaluate(missing, np.ones(60), human="da")
+
+
+CSV = "system,seg_id,da,m\na,1,1.0,2\nb,1,2.0,3\na,2,,4\nb,2,NaN,5\n"
+
+
+def test_a_table_is_read_with_gaps(tmp_path: Path) -> None:
+    columns = read_columns(table(tmp_path / "t.csv", CSV))
+    found = score_table(columns, ["da", "m"])
+    assert found.systems == ("a", "b", "a", "b")
+    assert np.isnan(found.scores["da"]).tolist() == [False, False, True, True]
+    assert texts_of(columns) is None
+    judged = metaevaluate_table(found, "da", ["m"], Judging(level="global", draws=0))
+    assert judged["m"].n_used == 2
+    assert "up to 2 cells were left out (paired), as one side lacks them" in judged.notes
+
+
+def test_raw_ratings_are_preferred(tmp_path: Path) -> None:
+    columns = read_columns(table(tmp_path / "t.tsv", "system\tid\tda\tda_raw\na\t1\t0.333333\t0|0|1\nb\t1\t9\t\n"))
+    found = score_table(columns, ["da"])
+    assert found.scores["da"][0] == 1 / 3
+    assert np.isnan(found.scores["da"][1])
+    assert found.notes == ("da was taken from the ratings in da_raw",)
+
+
+def test_rows_of_raters_are_averaged(tmp_path: Path) -> None:
+    text = "system,id,da,who\na,1,0.1,x\na,1,0.2,y\na,1,0.3,z\nb,1,5,x\n"
+    found = score_table(read_columns(table(tmp_path / "t.csv", text)), ["da"], Roles(rater="who"))
+    assert found.scores["da"].tolist() == [pytest.approx(0.2), 5.0]
+    assert found.notes == ("4 ratings of 2 segments were averaged",)
+
+
+def test_texts_of_a_table_are_scored(tmp_path: Path) -> None:
+    rows = [{"system": s, "id": k, "hyp": f"w{k} {s}", "ref": f"w{k} a", "da": k} for s in "ab" for k in range(3)]
+    path = table(tmp_path / "t.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
+    columns = read_columns(path)
+    scored = with_metrics(replace(score_table(columns, ["da"]), texts=texts_of(columns)), ["token_f1", "ter"])
+    assert scored.scores["token_f1"].tolist() == pytest.approx([1, 1, 1, 0.5, 0.5, 0.5])
+    assert scored.scores["ter"][0] == 0
+    assert scored.scores["ter"][3] < 0
+    with pytest.raises(DataError, match="no column chrf and no texts to score"):
+        with_metrics(score_table(columns, ["da"]), ["chrf"])
+
+
+@pytest.mark.parametrize(
+    ("text", "scores", "roles", "message"),
+    [
+        (CSV, ["x"], Roles(), "no column 'x'; there are: 'system', 'seg_id', 'da', 'm'"),
+        (CSV, ["da"], Roles(system="who"), "no column 'who' for --system"),
+        ("system,da\na,1\n", ["da"], Roles(), "no column for the segment: name it with --segment"),
+        ("system,id,da\na,1,good\n", ["da"], Roles(), "t.csv:2: 'da' is 'good', expected a number"),
+        ("system,id,da\na,1,inf\n", ["da"], Roles(), "t.csv:2: 'da' is 'inf', expected a number"),
+        ("system,id,da\n,1,1\n", ["da"], Roles(), "t.csv:2: 'system' is empty, expected a name"),
+    ],
+)
+def test_bad_tables_are_refused(tmp_path: Path, text: str, scores: Sequence[str], roles: Roles, message: str) -> None:
+    with pytest.raises(DataError, match=re.escape(message)):
+        score_table(read_columns(table(tmp_path / "t.csv", text)), scores, roles)
+
+
+def test_unknown_files_and_frames_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=re.escape("ends in .csv, .tsv or .jsonl, not '.xlsx'")):
+        read_columns(table(tmp_path / "t.xlsx", "x"))
+    with pytest.raises(DataError, match="got int"):
+        from_frame(3)
+    with pytest.raises(DataError, match="columns of 1, 2 rows"):
+        from_frame({"a": [1], "b": [1, 2]})
+    with pytest.raises(DataError, match="columns of no rows"):
+        from_frame({})
+
+
+def test_data_frames_and_mappings_are_tables() -> None:
+    pandas = pytest.importorskip("pandas")
+    columns = {"system": ["a", "b"], "id": ["1", "1"], "da": [1.0, None]}
+    for given in (columns, pandas.DataFrame(columns)):
+        assert score_table(from_frame(given), ["da"]).scores["da"][0] == 1.0
+
+
+def test_records_are_joined_by_system_and_segment(tmp_path: Path) -> None:
+    data = made(2, 3)
+    lines = score_lines(data, {"m": Scores(np.arange(6.0), Signature("m"))})
+    path = table(tmp_path / "s.jsonl", "".join(lines))
+    rows = ScoreTable("t", ("s0", "s1", "s9"), ("0", "2", "0"), {"da": np.ones(3)}, (1, 2, 3))
+    joined, names = with_records(rows, path)
+    assert names == ["m"]
+    assert joined.scores["m"].tolist()[:2] == [0.0, 5.0]
+    assert np.isnan(joined.scores["m"][2])
+    assert joined.notes[0].startswith("1 of 3 rows have no m in")
+    assert "s9 0" in joined.notes[0]
+    assert "4 scores of m in" in joined.notes[1]
+    stranger = ScoreTable("t", ("x",), ("y",), {}, (1,))
+    with pytest.raises(DataError, match=re.escape("no system and segment of t is in")):
+        with_records(stranger, path)
+    with pytest.raises(DataError, match="cannot be matched"):
+        with_records(replace(stranger, systems=None), path)
+
+
+def test_mqm_ratings_are_joined(shared: Path) -> None:
+    with (shared / "mqm" / "ted_zhen_mqm_expected.csv").open(encoding="utf-8") as file:
+        golden = list(csv.DictReader(file))
+    keys = [(row["system"], row["seg_id"]) for row in golden]
+    rows = ScoreTable("t", tuple(k for k, _ in keys), tuple(k for _, k in keys), {}, tuple(range(len(keys))))
+    found = with_ratings(rows, shared / "mqm" / "ted_zhen_ratings.jsonl").scores["mqm"]
+    assert found.tolist() == pytest.approx([float(row["mqm"]) for row in golden], abs=1e-12)
+
+
+def test_ratings_without_severity_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="raw MQM ratings have no column rater, severity, category"):
+        read_ratings(table(tmp_path / "r.csv", CSV))
+
+
+def test_wmt_folders_are_read(tmp_path: Path) -> None:
+    (tmp_path / "human-scores").mkdir()
+    (tmp_path / "metric-scores" / "en-de").mkdir(parents=True)
+    table(tmp_path / "human-scores" / "en-de.mqm.seg.score", "a\t-1\na\tNone\nb\t-3\nb\t0\n")
+    table(tmp_path / "metric-scores" / "en-de" / "chrF-refA.seg.score", "a 1\na 2\nb 3\nb 4\n")
+    found, names = read_wmt(tmp_path, "en-de", "mqm")
+    assert names == ["chrF-refA"]
+    assert found.scores["chrF-refA"].tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert np.isnan(found.scores["mqm"][1])
+    with pytest.raises(DataError, match=re.escape("there are: en-de.mqm.seg.score")):
+        read_wmt(tmp_path, "en-de", "da")
+    table(tmp_path / "human-scores" / "en-de.bad.seg.score", "a one\n")
+    with pytest.raises(DataError, match=re.escape("'a one' is not a system and a score")):
+        read_wmt(tmp_path, "en-de", "bad")
+
+
+def test_groups_are_judged_apart_and_wrong_directions_are_told(shared: Path) -> None:
+    columns = read_columns(shared / "wmt22qe" / "da_and_submissions.csv")
+    found = metaevaluate_table(
+        score_table(columns, ["da", "IST-Unbabel", "NJUQE"], Roles(group="lp")), "da", ["IST-Unbabel", "NJUQE"],
+        Judging(level="global", coefficient="spearman", draws=100),
+    )  # fmt: skip
+    values = {(one.group, one.metric): one.value for one in found}
+    assert values["en-cs", "IST-Unbabel"] == pytest.approx(0.6549, abs=5e-5)
+    assert values["km-en", "IST-Unbabel"] == pytest.approx(0.6689, abs=5e-5)
+    assert values["km-en", "NJUQE"] == pytest.approx(-0.4302, abs=5e-5)
+    assert math.isnan(values["en-cs", "NJUQE"])
+    assert any(note.startswith("km-en: NJUQE is below chance (-0.4302") for note in found.notes)
+    assert "IST-Unbabel: mean over 2 groups 0.6619 (equal weights)" in found.notes
+    assert found.table().columns[0] == "group"
+    assert "1000 rows and 992 rows" in found.how
+
+
+def test_sentinels_are_random_by_row_and_not_by_order() -> None:
+    rows = ScoreTable("t", ("a", "b"), ("1", "1"), {}, (1, 2))
+    turned = ScoreTable("t", ("b", "a"), ("1", "1"), {}, (1, 2))
+    assert sentinels(rows)["random"].tolist() == sentinels(turned)["random"].tolist()[::-1]
+    assert sentinels(rows, seed=1)["random"].tolist() != sentinels(rows)["random"].tolist()
