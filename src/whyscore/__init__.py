@@ -15,17 +15,24 @@ from typing import TYPE_CHECKING
 from whyscore.version import __version__
 
 if TYPE_CHECKING:
+    from whyscore.io.eval4nlp import read_gold
     from whyscore.io.reading import read
     from whyscore.io.sample import sample
+    from whyscore.io.submissions import read_submission
     from whyscore.io.text import from_texts
     from whyscore.jobs.common import Resources
     from whyscore.jobs.compare import compare
+    from whyscore.jobs.convert import convert
     from whyscore.jobs.explain import explain
+    from whyscore.jobs.faithfulness import faithfulness
     from whyscore.jobs.fit_weights import FittedWeights, fit_weights
     from whyscore.jobs.learn_map import learn_map
     from whyscore.jobs.mee_parts import MeeParts, mee_parts
     from whyscore.jobs.metaevaluate import metaevaluate
+    from whyscore.jobs.metaevaluate_words import metaevaluate_words
     from whyscore.jobs.score import score, score_systems
+    from whyscore.jobs.stability import stability
+    from whyscore.jobs.submit import submit
     from whyscore.models.maps import write_map
     from whyscore.registry import build, register, register_metric, spec_of
     from whyscore.scoring.store import Store
@@ -47,34 +54,48 @@ __all__ = [
     "__version__",
     "build",
     "compare",
+    "convert",
     "explain",
+    "faithfulness",
     "fit_weights",
     "from_texts",
     "learn_map",
     "mee_parts",
     "metaevaluate",
+    "metaevaluate_words",
     "read",
+    "read_gold",
+    "read_submission",
     "register",
     "register_metric",
     "sample",
     "score",
     "score_systems",
     "spec_of",
+    "stability",
+    "submit",
     "write_map",
 ]
 
 _HOMES = {
+    "whyscore.io.eval4nlp": ("read_gold",),
     "whyscore.io.reading": ("read",),
     "whyscore.io.sample": ("sample",),
+    "whyscore.io.submissions": ("read_submission",),
     "whyscore.io.text": ("from_texts",),
     "whyscore.jobs.common": ("Resources",),
     "whyscore.jobs.compare": ("compare",),
+    "whyscore.jobs.convert": ("convert",),
     "whyscore.jobs.explain": ("explain",),
+    "whyscore.jobs.faithfulness": ("faithfulness",),
     "whyscore.jobs.fit_weights": ("FittedWeights", "fit_weights"),
     "whyscore.jobs.mee_parts": ("MeeParts", "mee_parts"),
     "whyscore.jobs.learn_map": ("learn_map",),
     "whyscore.jobs.metaevaluate": ("metaevaluate",),
+    "whyscore.jobs.metaevaluate_words": ("metaevaluate_words",),
     "whyscore.jobs.score": ("score", "score_systems"),
+    "whyscore.jobs.stability": ("stability",),
+    "whyscore.jobs.submit": ("submit",),
     "whyscore.models.maps": ("write_map",),
     "whyscore.registry": ("build", "register", "register_metric", "spec_of"),
     "whyscore.scoring.store": ("Store",),

@@ -19,6 +19,8 @@ VERBS = {
     "metaeval": "how good is a metric or an explainer? agreement with people, tests, sentinels",
     "learn-map": "learn a map between the vectors of two languages, for xmoverscore",
     "validate": "check input files alone, before any work",
+    "convert": "word scores, error spans and their dialects, one into the other",
+    "submit": "a folder for a shared task: texts, metric, explainer, files",
     "list": "metrics, explainers, maskers and other components there are",
     "doctor": "what is installed, what is missing, and the command that helps",
     "store": "size and pruning of the score store",

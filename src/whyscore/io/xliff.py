@@ -1,0 +1,272 @@
+"""XLIFF 1.2 and 2.x: units out of a file, every character with the bytes it stands on.
+
+1. The file is parsed by expat, which resolves nothing from outside. A file that declares entities is refused, as is
+   nesting deeper than 256; a bare DOCTYPE is harmless.
+2. A unit is a `trans-unit` (1.2) or a `segment` of a `unit` (2.x). Every character of its source and target is kept
+   with the bytes it stands on, so that places in the text are places in the file.
+3. Inline codes carry no text: `ph x bx ex it bpt ept sc ec sub` are left out with all that is inside, or stand for one
+   private-use character (`inline="placeholder"`); `g mrk pc hi` are left out, what is inside is text.
+4. Units that say `translate="no"` or have an empty target are left out and counted.
+5. ITS 2.0 marks (`locQualityIssue`) in the file are error spans; `xliff_marks` writes them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple, NoReturn, get_args
+from xml.parsers import expat
+
+from whyscore.errors import DataError
+from whyscore.io.unpacking import Limits
+from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Segment, Severity, Side
+
+Inline = Literal["drop", "placeholder"]
+INLINES: tuple[Inline, ...] = get_args(Inline)
+PLACEHOLDER = "\ue000"
+_CODES = frozenset({"ph", "x", "bx", "ex", "it", "bpt", "ept", "sc", "ec", "sub"})
+_WRAPPERS = frozenset({"g", "mrk", "pc", "hi"})
+_DEPTH = 256
+SEVERITIES: dict[Severity, int] = {"neutral": 0, "minor": 25, "major": 75, "critical": 100}
+
+
+class Letter(NamedTuple):
+    """A character of a text and the bytes it stands on."""
+
+    text: str
+    start: int
+    end: int
+    cdata: bool = False
+    """Whether it stands in a CDATA section, where tags are no tags."""
+
+
+class Mark(NamedTuple):
+    """An error that the file marks already."""
+
+    start: int
+    end: int
+    attributes: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Text:
+    """The source or the target of a unit."""
+
+    letters: list[Letter] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return "".join(letter.text for letter in self.letters)
+
+
+@dataclass(slots=True)
+class Unit:
+    """A segment of the file."""
+
+    id: str
+    line: int
+    translate: bool
+    source: Text | None = None
+    target: Text | None = None
+    note_at: int = 0
+    """The byte before which a note may stand."""
+    has_notes: bool = True
+    """Whether a note there needs no `notes` element around it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Xliff:
+    """A file: its bytes, its languages and its units."""
+
+    file: str
+    data: bytes
+    version: str
+    languages: tuple[str, str] | None
+    units: tuple[Unit, ...]
+
+    def dataset(self, system: str) -> Dataset:
+        """Return the units that have a target; the others are counted."""
+        kept = [unit for unit in self.units if unit.translate and unit.target is not None and str(unit.target)]
+        entries = tuple(
+            Entry(unit.id, system, Segment(str(unit.target), str(unit.source)), spans=_spans(unit) or None)
+            for unit in kept
+        )
+        left = len(self.units) - len(kept)
+        notes = (
+            (Finding(f"units without a target, or not to be translated, were left out: {left}", self.file),)
+            if left
+            else ()
+        )
+        return Dataset(Path(self.file).name, entries, self.languages, notes)
+
+
+def read_xliff(path: str | Path, *, inline: Inline = "drop", limits: Limits | None = None) -> Xliff:
+    """Return the units of an XLIFF file."""
+    limits = limits or Limits()
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", file=str(path)) from error
+    if len(data) > limits.file:
+        raise DataError(f"holds more than {limits.file:,} bytes, the limit for a file", file=str(path))
+    try:
+        data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"byte {error.start} is not UTF-8: save the file as UTF-8", file=str(path)) from error
+    reader = _Reader(str(path), data, placeholder=inline == "placeholder")
+    return reader.read()
+
+
+class _Reader:
+    """Turns the events of the parser into units."""
+
+    def __init__(self, file: str, data: bytes, *, placeholder: bool) -> None:
+        self._file, self._data, self._placeholder = file, data, placeholder
+        self._parser = expat.ParserCreate("utf-8")
+        self._parser.buffer_text = False
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._characters
+        self._parser.EntityDeclHandler = self._entity
+        self._parser.StartCdataSectionHandler = lambda: setattr(self, "_cdata", True)
+        self._parser.EndCdataSectionHandler = lambda: setattr(self, "_cdata", False)
+        self._cdata = False
+        self._path: list[str] = []
+        self._units: list[Unit] = []
+        self._unit: Unit | None = None
+        self._text: Text | None = None
+        self._skipped = 0
+        self._open: list[tuple[int, Mapping[str, str]]] = []
+        self._version = ""
+        self._names: tuple[str, str] | None = None
+        self._within = ("", True)
+        self._notes: int | None = None
+        self._first: int | None = None
+
+    def read(self) -> Xliff:
+        try:
+            self._parser.Parse(self._data, True)  # noqa: FBT003 - its own way of saying that there is no more
+        except expat.ExpatError as error:
+            message = f"not well-formed XML: {expat.errors.messages.get(error.code, error)}"
+            raise DataError(message, file=self._file, line=error.lineno, column=error.offset + 1) from error
+        if not self._version:
+            raise DataError("not XLIFF: expected a root element xliff", file=self._file, line=1)
+        return Xliff(self._file, self._data, self._version, self._names, tuple(self._units))
+
+    def _refuse(self, message: str) -> NoReturn:
+        parser = self._parser
+        raise DataError(message, file=self._file, line=parser.CurrentLineNumber, column=parser.CurrentColumnNumber + 1)
+
+    def _entity(self, *_: object) -> NoReturn:
+        self._refuse("declares entities, which are refused: they can blow a small file up to any size")
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        name = tag.rpartition(":")[2]
+        self._path.append(name)
+        if len(self._path) > _DEPTH:
+            self._refuse(f"elements are nested deeper than {_DEPTH}")
+        if self._first is None and name in ("originalData", "segment", "ignorable"):
+            self._first = self._parser.CurrentByteIndex
+        if self._text is not None:
+            self._inline(name, attributes)
+        elif name == "xliff":
+            self._version = attributes.get("version", "1.2")
+            self._languages(attributes.get("srcLang"), attributes.get("trgLang"))
+        elif name == "file":
+            self._languages(attributes.get("source-language"), attributes.get("target-language"))
+        elif name == "unit":
+            self._within = attributes.get("id", ""), attributes.get("translate") != "no"
+            self._notes, self._first = None, None
+        elif name in ("trans-unit", "segment"):
+            self._begin(name, attributes)
+        elif name in ("source", "target") and self._unit is not None and "alt-trans" not in self._path:
+            self._text = Text()
+
+    def _begin(self, name: str, attributes: dict[str, str]) -> None:
+        line = self._parser.CurrentLineNumber
+        if name == "trans-unit":
+            self._unit = Unit(attributes.get("id", str(len(self._units))), line, attributes.get("translate") != "no")
+            return
+        unit, translate = self._within
+        own = attributes.get("id")
+        self._unit = Unit(f"{unit}/{own}" if own else unit, line, translate)
+
+    def _inline(self, name: str, attributes: dict[str, str]) -> None:
+        text = self._text
+        if text is None:
+            return
+        if self._skipped or name in _CODES:
+            if not self._skipped and self._placeholder:
+                at = self._parser.CurrentByteIndex
+                text.letters.append(Letter(PLACEHOLDER, at, at))
+            self._skipped += 1
+        else:
+            issue = {key.rpartition(":")[2]: value for key, value in attributes.items() if "locQualityIssue" in key}
+            self._open.append((len(text.letters), issue))
+
+    def _end(self, tag: str) -> None:
+        name = tag.rpartition(":")[2]
+        self._path.pop()
+        if self._text is not None:
+            if self._skipped:
+                self._skipped -= 1
+                return
+            if name in ("source", "target") and not self._open:
+                if self._unit is not None:
+                    setattr(self._unit, name, self._text)
+                self._text = None
+                return
+            start, issue = self._open.pop()
+            if issue:
+                self._text.marks.append(Mark(start, len(self._text.letters), issue))
+        elif name == "notes":
+            self._notes = self._parser.CurrentByteIndex
+        elif name in ("trans-unit", "segment") and self._unit is not None:
+            self._finish(name, self._unit)
+
+    def _finish(self, name: str, unit: Unit) -> None:
+        """Keep a unit, and where a note on it may stand: at its end (1.2), or before the first segment (2.x)."""
+        if name == "trans-unit":
+            unit.note_at = self._parser.CurrentByteIndex
+        else:
+            unit.note_at, unit.has_notes = self._notes or self._first or 0, self._notes is not None
+        self._units.append(unit)
+        self._unit = None
+
+    def _characters(self, data: str) -> None:
+        if self._text is None or self._skipped:
+            return
+        at = self._parser.CurrentByteIndex
+        if not self._cdata and self._data[at : at + 1] == b"&":
+            end = self._data.index(b";", at) + 1
+            self._text.letters.append(Letter(data, at, end))
+            return
+        for letter in data:
+            # The parser gives one newline for CR LF.
+            size = 2 if letter == "\n" and self._data[at : at + 2] == b"\r\n" else len(letter.encode())
+            self._text.letters.append(Letter(letter, at, at + size, self._cdata))
+            at += size
+
+    def _languages(self, source: str | None, target: str | None) -> None:
+        if source and target and self._names is None:
+            self._names = source, target
+
+
+def _spans(unit: Unit) -> tuple[ErrorSpan, ...]:
+    """Return the errors that the file marks in the target and the source of a unit."""
+    found = []
+    for side, text in ((Side.HYPOTHESIS, unit.target), (Side.SOURCE, unit.source)):
+        for mark in sorted(text.marks, key=lambda one: (one.start, one.end)) if text is not None else ():
+            category = mark.attributes.get("locQualityIssueComment") or mark.attributes.get("locQualityIssueType")
+            severity = severity_of(mark.attributes.get("locQualityIssueSeverity"))
+            found.append(ErrorSpan(mark.start, mark.end, severity, category, side))
+    return tuple(found)
+
+
+def severity_of(value: str | None) -> Severity | None:
+    """Return the severity nearest to a number from 0 to 100."""
+    try:
+        number = float(value or "")
+    except ValueError:
+        return None
+    return min(SEVERITIES, key=lambda name: abs(SEVERITIES[name] - number))

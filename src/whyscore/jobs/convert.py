@@ -1,0 +1,293 @@
+"""Word scores, error spans and their dialects, one into the other.
+
+1. Explanations become spans by thresholds that are given, learnt on labelled words, or found in the scores themselves
+   (`auto`: the split of all error scores into two groups that differ most, then again within the upper one, for minor
+   and major; where some words lower the score and others raise it, a word that raises it is never an error). They also
+   become submissions of the word-level shared tasks.
+2. Spans of any dialect become any other; what a dialect cannot say is counted by kind.
+3. Spans without a category can take it from a tagger: the feature that most of their characters have.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, cast
+
+import numpy as np
+
+from whyscore.errors import DataError, SpecError, UserError
+from whyscore.io.atomic import write_lines
+from whyscore.io.datasets import dataset_lines
+from whyscore.io.dialects import Offsets, Tally
+from whyscore.io.dialects_files import json_span_lines, marot_lines, mtme_lines, tags_lines, wmtqe_lines
+from whyscore.io.eval4nlp import Gold, Judged
+from whyscore.io.explanation_records import StoredExplanations, StoredWords
+from whyscore.io.mqm import mqm_rows
+from whyscore.io.recording import span_lines
+from whyscore.io.submissions import Track, write_submission
+from whyscore.io.xliff import read_xliff
+from whyscore.io.xliff_marks import with_spans
+from whyscore.protocols import Tagger
+from whyscore.registry import build
+from whyscore.stats.tags import best_threshold
+from whyscore.stats.word_spans import Join, Thresholds, learnt, otsu, to_levels, to_spans
+from whyscore.text.splitters import WhiteSpace
+from whyscore.types import Dataset, Entry, ErrorSpan, FloatVector, Segment, Side, Words
+
+TARGETS = ("whyscore", "spans", "eval4nlp", "mqm", "marot", "mtme", "pearmut", "wmtqe", "xcomet", "xliff", "tags")
+_SIDES: dict[Judged, Side] = {"target": Side.HYPOTHESIS, "source": Side.SOURCE}
+_WORDS = WhiteSpace("space")
+
+
+@dataclass(frozen=True, eq=False)
+class Converted:
+    """What came out: lines of a file, or the files that were written; and what could not be said."""
+
+    lines: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    lost: Mapping[str, int] | None = None
+
+
+def spans_by(
+    stored: StoredExplanations, thresholds: Thresholds, group: str | None = None, texts: Dataset | None = None
+) -> Dataset:
+    """Return stored explanations as error spans; texts that are not given are put together from the words."""
+    name, sides = chosen_group(stored, group)
+    known = {} if texts is None else {(entry.system, entry.id): entry for entry in texts.entries}
+    rows: dict[tuple[str, str], dict[Judged, StoredWords]] = {}
+    for side, own in sides.items():
+        for one in own.values():
+            rows.setdefault((one.system, one.id), {})[side] = one
+    entries = []
+    for key, found in rows.items():
+        if texts is not None and key not in known:
+            raise DataError(
+                f"line {next(iter(found.values())).line}: no text for system {key[0]!r}, id {key[1]!r}",
+                file=stored.file,
+            )
+        segment = known[key].segment if key in known else _segment(found)
+        spans = tuple(
+            span
+            for side, one in found.items()
+            for span in to_spans(_words(one, segment, side), -one.importance, thresholds, _SIDES[side])
+        )
+        score = next(iter(found.values())).score
+        extra: dict[str, object] = {} if np.isnan(score) else {"score": score, "scored_by": name}
+        entries.append(Entry(key[1], key[0], segment, spans=spans, extra=extra))
+    return Dataset(f"{Path(stored.file).name} {name}", tuple(entries))
+
+
+def thresholds_of(
+    stored: StoredExplanations,
+    wanted: Sequence[float] | Literal["auto"] | None = None,
+    *,
+    gold: Gold | None = None,
+    precision: float | None = None,
+    rate: float | None = None,
+    top: float | None = None,
+    join: Join = "worst",
+    gap: int = 0,
+    group: str | None = None,
+) -> Thresholds:
+    """Return thresholds that are given (minor, major, critical), learnt on gold, or found in the scores."""
+    if top is not None:
+        return Thresholds(top=top, join=join, gap=gap)
+    if gold is not None:
+        return Thresholds(_learnt(stored, gold, group, precision, rate), join=join, gap=gap)
+    if wanted is None:
+        raise SpecError("spans need thresholds: give numbers, auto, a share of words, or gold to learn on")
+    if wanted == "auto":
+        scores = _error_scores(chosen_group(stored, group)[1])
+        minor = otsu(scores)
+        if scores.max(initial=0.0) > 0 > scores.min(initial=0.0):
+            minor = max(minor, 0.0)
+        if np.isnan(minor):
+            raise DataError("all words have the same score: no threshold splits them", file=stored.file)
+        upper = otsu(scores[scores > minor])
+        return Thresholds(minor, None if np.isnan(upper) else upper, join=join, gap=gap)
+    if not 1 <= len(wanted) <= 3:  # noqa: PLR2004 - minor, major, critical
+        raise SpecError(f"{len(wanted)} thresholds, expected one to three: minor, major, critical")
+    names = ("minor", "major", "critical")
+    return Thresholds(**dict(zip(names, wanted, strict=False)), join=join, gap=gap)
+
+
+def chosen_group(
+    stored: StoredExplanations, group: str | None
+) -> tuple[str, Mapping[Judged, Mapping[str, StoredWords]]]:
+    """Return the explanations of one metric and explainer."""
+    if group is None and len(stored.groups) == 1:
+        return next(iter(stored.groups.items()))
+    if group is None or group not in stored.groups:
+        known = ", ".join(map(repr, stored.groups)) or "nothing"
+        raise UserError(f"{stored.file} holds {known}: choose one with --pick")
+    return group, stored.groups[group]
+
+
+def to_submission(
+    stored: StoredExplanations,
+    folder: str | Path,
+    *,
+    group: str | None = None,
+    team: str | None = None,
+    track: Track = "constrained",
+    description: str | None = None,
+) -> Converted:
+    """Return the files of a submission made of stored explanations, in the order of the file."""
+    name, sides = chosen_group(stored, group)
+    rows = {side: [-one.importance for one in own.values()] for side, own in sides.items()}
+    first = next(iter(sides.values()))
+    scores = [one.score for one in first.values()]
+    sentence = None if any(np.isnan(scores)) else scores
+    about = {"team": team, "track": track, "description": description or name}
+    return Converted(files=tuple(write_submission(folder, rows, sentence, **about)))  # type: ignore[arg-type]
+
+
+def convert(
+    dataset: Dataset,
+    to: str,
+    *,
+    output: str | Path | None = None,
+    origin: str = "converted",
+    offsets: Offsets = "codepoints",
+    into: str | Path | None = None,
+    words: tuple[str, str] = ("0", "1"),
+) -> Converted:
+    """Return a data set with error spans in another dialect.
+
+    Args:
+        dataset: entries with spans.
+        to: the dialect.
+        output: the folder or file to write, where the dialect is no plain text on its own (eval4nlp, xliff).
+        origin: who found the spans, in whyscore's own records.
+        offsets: the units of offsets, where a dialect leaves it open.
+        into: the XLIFF file whose units are marked.
+        words: what tags are called, OK first.
+    """
+    lost: Tally = Counter()
+    if to == "eval4nlp":
+        return _levels(dataset, output)
+    if to == "xliff":
+        return _into_xliff(dataset, into, output)
+    writers: dict[str, Iterator[str]] = {
+        "whyscore": dataset_lines(dataset),
+        "spans": span_lines(dataset, origin),
+        "xcomet": json_span_lines(dataset, "xcomet", lost),
+        "pearmut": json_span_lines(dataset, "pearmut", lost, offsets),
+        "mtme": mtme_lines(dataset, lost),
+        "mqm": ("\t".join(row) + "\n" for row in mqm_rows(dataset, lost)),
+        "marot": marot_lines(dataset, lost),
+        "wmtqe": wmtqe_lines(dataset, lost),
+        "tags": tags_lines(dataset, lost, names=words),
+    }
+    if to not in writers:
+        raise SpecError(f"no dialect named {to!r} can be written: use {', '.join(TARGETS)}")
+    lines = tuple(writers[to])
+    return Converted(lines, lost={kind: count for kind, count in lost.items() if count})
+
+
+def categorised(dataset: Dataset, tagger: str | Tagger) -> Dataset:
+    """Return the data set with a category for every span that has none: the feature of most of its characters."""
+    made = cast("Tagger", build(tagger, "tagger") if isinstance(tagger, str) else tagger)
+    texts = [entry.segment.hypothesis for entry in dataset.entries]
+    entries = []
+    for entry, tagged in zip(dataset.entries, made.tag(texts), strict=True):
+        found = []
+        for span in entry.spans or ():
+            weights: Counter[str] = Counter()
+            for one in tagged if span.side is Side.HYPOTHESIS and span.category is None else ():
+                common = min(one.end, span.end) - max(one.start, span.start)
+                for feature in one.features if common > 0 else ():
+                    weights[feature] += common
+            # Of equal ones the first by name, so that the order of taggers cannot matter.
+            best = min(weights, key=lambda feature: (-weights[feature], feature), default=None)
+            found.append(replace(span, category=span.category or best))
+        entries.append(replace(entry, spans=None if entry.spans is None else tuple(found)))
+    return replace(dataset, entries=tuple(entries))
+
+
+def _learnt(
+    stored: StoredExplanations, gold: Gold, group: str | None, precision: float | None, rate: float | None
+) -> float:
+    rows = chosen_group(stored, group)[1].get("target", {})
+    names = gold.names()
+    missing = [name for name in names if name not in rows]
+    if missing or len(rows) != len(names):
+        raise DataError(
+            f"the ids of the explanations and of {gold.name} do not match: learn on the same segments", file=stored.file
+        )
+    scores = np.concatenate([-rows[name].importance for name in names])
+    if len(scores) != len(gold.target.tags.values):
+        raise DataError(
+            f"{len(scores)} words are explained, {gold.name} has {len(gold.target.tags.values)}", file=stored.file
+        )
+    tags = gold.target.tags.values
+    if precision is None and rate is None:
+        found = best_threshold(tags, scores)
+    else:
+        found = learnt(scores, tags, precision=precision, rate=rate)
+    if np.isnan(found):
+        raise DataError("no threshold reaches what was asked for on the labelled words", file=stored.file)
+    return found
+
+
+def _error_scores(sides: Mapping[Judged, Mapping[str, StoredWords]]) -> FloatVector:
+    return np.concatenate([-one.importance for own in sides.values() for one in own.values()])
+
+
+def _segment(own: Mapping[Judged, StoredWords]) -> Segment:
+    target = own.get("target")
+    source = own.get("source")
+    return Segment("" if target is None else _text(target), None if source is None else _text(source))
+
+
+def _text(one: StoredWords) -> str:
+    """Return the words at their places, with blanks between."""
+    parts, at = [], 0
+    for word, (start, end) in zip(one.words, one.spans, strict=True):
+        parts += [" " * (start - at), word]
+        at = end
+    return "".join(parts)
+
+
+def _words(one: StoredWords, segment: Segment, side: Judged) -> Words:
+    text = segment.hypothesis if side == "target" else segment.source or ""
+    return Words(text, one.spans)
+
+
+def _levels(dataset: Dataset, output: str | Path | None) -> Converted:
+    """Return spans as a submission: the severity of each word is its error score."""
+    if output is None:
+        raise UserError("a submission is a folder: name it with -o")
+    rows: dict[Judged, list[list[float]]] = {}
+    for side, place in _SIDES.items():
+        texts = [entry.segment.hypothesis if side == "target" else entry.segment.source for entry in dataset.entries]
+        if any(text is None for text in texts):
+            continue
+        spans = [[span for span in entry.spans or () if span.side is place] for entry in dataset.entries]
+        if side == "target" or any(spans):
+            pairs = zip(texts, spans, strict=True)
+            rows[side] = [to_levels(_WORDS.split(text or ""), own).astype(float).tolist() for text, own in pairs]
+    return Converted(files=tuple(write_submission(output, rows)))
+
+
+def _into_xliff(dataset: Dataset, into: str | Path | None, output: str | Path | None) -> Converted:
+    if into is None or output is None:
+        raise UserError("spans are written into an XLIFF file: name it with --into, and the new file with -o")
+    notes = {
+        entry.id: f"{entry.extra['scored_by']} {entry.extra['score']:.4g}"
+        for entry in dataset.entries
+        if "scored_by" in entry.extra
+    }
+    data = with_spans(read_xliff(into), {entry.id: entry.spans or () for entry in dataset.entries}, notes)
+    write_lines(output, [data.decode("utf-8")])
+    return Converted(files=(Path(output),), lost=_unsaid(dataset))
+
+
+def _unsaid(dataset: Dataset) -> dict[str, int]:
+    spans: list[ErrorSpan] = [span for entry in dataset.entries for span in entry.spans or ()]
+    lost = {
+        "omission": sum(span.start == span.end for span in spans),
+        "span of a reference": sum(span.side is Side.REFERENCE for span in spans),
+    }
+    return {kind: count for kind, count in lost.items() if count}

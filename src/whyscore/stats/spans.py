@@ -1,0 +1,293 @@
+"""How well predicted error spans fit the marked ones, micro over segments, side by side.
+
+First the overlapping spans of one annotator are united, severity by severity; neutral spans are no errors and critical
+counts as major. Then:
+
+1. `characters` (WMT23 QE): a marked character counts 1 where the prediction has its severity and .5 where it has the
+   other one; a character with both severities, or with none known, counts 1 for any. Recall over marked characters,
+   precision over predicted ones. One place after the text carries omissions.
+2. `exact` (EM): same start and end (and severity, if asked), one to one.
+3. `partial` (MP): any overlap counts 1, one to one, with the most pairs.
+4. `credit` (MPP, arXiv 2603.19921): one to one, the pairs that maximise the segment's F. Precision credit = overlap /
+   predicted length, recall credit = overlap / marked length, over the number of predicted and marked spans.
+
+Nothing predicted: precision 1 where nothing is marked either, else 0; recall likewise.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from whyscore.errors import DataError
+from whyscore.types import ErrorSpan, FloatMatrix, FloatVector, Severity, Side
+
+_MAJOR, _MINOR = 2, 1
+_KINDS = {None: (_MINOR, _MAJOR), "minor": (_MINOR,), "major": (_MAJOR,), "critical": (_MAJOR,), "neutral": ()}
+_NAMES = {(_MINOR,): "minor", (_MAJOR,): "major", (_MINOR, _MAJOR): None}
+_MIXES = (0.5, 0.0, 0.25, 0.75, 1.0)
+_ROUNDS = 20
+
+
+class Fit(NamedTuple):
+    """How much of the prediction and of the gold is matched."""
+
+    precision_credit: float
+    predicted: float
+    recall_credit: float
+    gold: float
+
+    @property
+    def precision(self) -> float:
+        """Credit over what was predicted."""
+        return self.precision_credit / self.predicted if self.predicted else float(not self.gold)
+
+    @property
+    def recall(self) -> float:
+        """Credit over what is marked."""
+        return self.recall_credit / self.gold if self.gold else float(not self.predicted)
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of the two."""
+        total = self.precision + self.recall
+        return 2 * self.precision * self.recall / total if total else 0.0
+
+    def plus(self, other: "Fit") -> "Fit":
+        """Return both together."""
+        return Fit(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+NOTHING = Fit(0.0, 0.0, 0.0, 0.0)
+
+
+class Marked(NamedTuple):
+    """One text with its marked and predicted spans."""
+
+    length: int
+    gold: Sequence[ErrorSpan]
+    predicted: Sequence[ErrorSpan]
+
+
+@dataclass(frozen=True, slots=True)
+class SpanResult:
+    """All measures over all texts."""
+
+    n: int
+    predicted: int
+    gold: int
+    characters: Fit
+    exact: Fit
+    partial: Fit
+    credit: Fit
+
+
+def judge_spans(
+    texts: Sequence[Marked], *, severity: bool = False, weights: Mapping[str, float] | None = None
+) -> SpanResult:
+    """Return how well spans fit; all spans of a text must be on one side.
+
+    Args:
+        texts: what was marked and predicted.
+        severity: exact matches must have the severity too.
+        weights: of spans by severity (`{"minor": 1, "major": 5}`) in the measures that count spans.
+    """
+    totals = {"characters": NOTHING, "exact": NOTHING, "partial": NOTHING, "credit": NOTHING}
+    predicted = marked = 0
+    for text in texts:
+        gold, found = united(text.gold), united(text.predicted)
+        predicted, marked = predicted + len(found), marked + len(gold)
+        if not gold and not found:
+            continue
+        own = {
+            "characters": _characters(text.length, gold, found),
+            "exact": _exact(gold, found, weights, severity=severity),
+            "partial": _partial(gold, found, weights),
+            "credit": _credit(gold, found, weights),
+        }
+        totals = {name: total.plus(own[name]) for name, total in totals.items()}
+    return SpanResult(len(texts), predicted, marked, **totals)
+
+
+def united(spans: Sequence[ErrorSpan]) -> tuple[ErrorSpan, ...]:
+    """Return the errors among some spans, overlapping ones of one severity united, in order."""
+    if len({(span.side, span.reference) for span in spans}) > 1:
+        raise DataError("spans of several sides were given for one text: judge each side alone")
+    kept: list[ErrorSpan] = []
+    for kinds, name in _NAMES.items():
+        own = sorted((one for one in spans if _KINDS[one.severity] == kinds), key=lambda one: (one.start, one.end))
+        last: ErrorSpan | None = None
+        for one in own:
+            if last is not None and one.start < last.end:
+                last = kept[-1] = _moved(last, last.start, max(last.end, one.end), name)
+            elif last is None or (one.start, one.end) != (last.start, last.end):
+                last = _moved(one, one.start, one.end, name)
+                kept.append(last)
+    return tuple(sorted(kept, key=lambda one: (one.start, one.end)))
+
+
+def combined(annotators: Sequence[Sequence[ErrorSpan]], length: int, how: str = "union") -> tuple[ErrorSpan, ...]:
+    """Return the union or the intersection of several annotators' spans of one text, severity by severity.
+
+    In an intersection a character must be marked by everybody, and has the mildest of their worst severities.
+    """
+    side = next((span.side for spans in annotators for span in spans), Side.HYPOTHESIS)
+    if how == "union":
+        return united([span for spans in annotators for span in spans])
+    if how != "intersection":
+        raise DataError(f"spans can be put together by union or intersection, got {how!r}")
+    worst = np.stack([_worst(length, united(spans)) for spans in annotators]).min(axis=0)
+    found = []
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], worst, [0]])))
+    for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        level = int(worst[start])
+        if level:
+            found.append(ErrorSpan(start, end, "major" if level == _MAJOR else "minor", side=side))
+    return tuple(found)
+
+
+def _worst(length: int, spans: Sequence[ErrorSpan]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    levels = np.zeros(length, dtype=np.int64)
+    for span in spans:
+        inside = levels[span.start : span.end]
+        np.maximum(inside, max(_KINDS[span.severity]), out=inside)
+    return levels
+
+
+def _moved(span: ErrorSpan, start: int, end: int, name: str | None) -> ErrorSpan:
+    severity: Severity | None = "major" if name == "major" else "minor" if name == "minor" else None
+    return ErrorSpan(start, end, severity, span.category, span.side, span.reference)
+
+
+def _characters(length: int, gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan]) -> Fit:
+    marks, guesses = _painted(length, gold), _painted(length, found)
+    marked, guessed = marks.any(axis=0), guesses.any(axis=0)
+    both = marked & guessed
+    same = (marks & guesses).any(axis=0)
+    hits = float(same.sum() + 0.5 * (both & ~same).sum())
+    return Fit(hits, float(guessed.sum()), hits, float(marked.sum()))
+
+
+def _painted(length: int, spans: Sequence[ErrorSpan]) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+    """Return severities x places; empty spans are omissions, which stand at the place after the text."""
+    places = np.zeros((2, length + 1), dtype=np.bool_)
+    for span in spans:
+        where = slice(span.start, span.end) if span.start < span.end else slice(length, length + 1)
+        for kind in _KINDS[span.severity]:
+            places[kind - 1, where] = True
+    return places
+
+
+def _exact(
+    gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan], weights: Mapping[str, float] | None, *, severity: bool
+) -> Fit:
+    def key(span: ErrorSpan) -> tuple[object, ...]:
+        return (span.start, span.end, span.severity) if severity else (span.start, span.end)
+
+    left = Counter(map(key, gold))
+    right = Counter(map(key, found))
+    common = left & right
+    hits_found, hits_gold = (_taken(spans, key, common) for spans in (found, gold))
+    worth_found, worth_gold = _worth(found, weights), _worth(gold, weights)
+    return Fit(
+        float(worth_found @ hits_found),
+        float(worth_found.sum()),
+        float(worth_gold @ hits_gold),
+        float(worth_gold.sum()),
+    )
+
+
+def _taken(spans: Sequence[ErrorSpan], key: object, common: Counter[tuple[object, ...]]) -> FloatVector:
+    """Return 1 for each span that is one of the common ones, as often as these occur."""
+    left = Counter(common)
+    hits = np.zeros(len(spans))
+    for k, span in enumerate(spans):
+        name = key(span)  # type: ignore[operator]
+        if left[name] > 0:
+            left[name] -= 1
+            hits[k] = 1.0
+    return hits
+
+
+def _worth(spans: Sequence[ErrorSpan], weights: Mapping[str, float] | None) -> FloatVector:
+    if weights is None:
+        return np.ones(len(spans))
+    return np.array([weights.get(span.severity or "major", 1.0) for span in spans], dtype=np.float64)
+
+
+def _overlaps(gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan]) -> FloatMatrix:
+    """Return marked x predicted: characters in common. Two empty spans, both omissions, have one place in common."""
+    starts, ends = (np.array([[getattr(one, name)] for one in gold]).reshape(-1, 1) for name in ("start", "end"))
+    others, lasts = (np.array([[getattr(one, name) for one in found]]).reshape(1, -1) for name in ("start", "end"))
+    common = np.clip(np.minimum(ends, lasts) - np.maximum(starts, others), 0, None).astype(np.float64)
+    return np.where((starts == ends) & (others == lasts), 1.0, common)
+
+
+def _lengths(spans: Sequence[ErrorSpan]) -> FloatVector:
+    return np.array([max(1, one.end - one.start) for one in spans], dtype=np.float64)
+
+
+def _partial(gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan], weights: Mapping[str, float] | None) -> Fit:
+    worth_found, worth_gold = _worth(found, weights), _worth(gold, weights)
+    if not len(gold) or not len(found):
+        return Fit(0.0, float(worth_found.sum()), 0.0, float(worth_gold.sum()))
+    rows, columns = _assigned((_overlaps(gold, found) > 0).astype(np.float64))
+    return Fit(
+        float(worth_found[columns].sum()),
+        float(worth_found.sum()),
+        float(worth_gold[rows].sum()),
+        float(worth_gold.sum()),
+    )
+
+
+def _credit(gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan], weights: Mapping[str, float] | None) -> Fit:
+    worth_found, worth_gold = _worth(found, weights), _worth(gold, weights)
+    empty = Fit(0.0, float(worth_found.sum()), 0.0, float(worth_gold.sum()))
+    if not len(gold) or not len(found):
+        return empty
+    common = _overlaps(gold, found)
+    precise = common / _lengths(found)[None, :] * worth_found[None, :]
+    complete = common / _lengths(gold)[:, None] * worth_gold[:, None]
+    best = empty
+    # Where every span overlaps one other at the most there is one pairing, whatever is weighed.
+    for mix in _MIXES[:1] if _single(common) else _MIXES:
+        own = _climbed(precise, complete, empty, mix)
+        best = own if own.f1 > best.f1 else best
+    return best
+
+
+def _climbed(precise: FloatMatrix, complete: FloatMatrix, empty: Fit, mix: float) -> Fit:
+    """Return a pairing that no re-weighting by the slope of F at its own precision and recall improves."""
+    best = empty
+    for _ in range(_ROUNDS):
+        rows, columns = _assigned((1 - mix) * precise / empty.predicted + mix * complete / empty.gold)
+        own = Fit(
+            float(precise[rows, columns].sum()), empty.predicted, float(complete[rows, columns].sum()), empty.gold
+        )
+        if own.f1 <= best.f1:
+            return best
+        best = own
+        # The slope of F = 2PR / (P + R): R^2 in the direction of P, P^2 in that of R.
+        squares = own.precision**2 + own.recall**2
+        mix = own.precision**2 / squares
+    return best
+
+
+def _assigned(worth: FloatMatrix) -> tuple[list[int], list[int]]:
+    """Return the one-to-one pairs with the highest total worth; pairs worth nothing are left out."""
+    if _single(worth):
+        found = np.nonzero(worth)
+        return found[0].tolist(), found[1].tolist()
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - slow to import
+
+    rows, columns = linear_sum_assignment(worth, maximize=True)
+    kept = worth[rows, columns] > 0
+    return rows[kept].tolist(), columns[kept].tolist()
+
+
+def _single(worth: FloatMatrix) -> bool:
+    """Return whether every row and every column has one pair at the most."""
+    pairs = worth > 0
+    return bool(pairs.sum(axis=0).max(initial=0) <= 1 and pairs.sum(axis=1).max(initial=0) <= 1)
