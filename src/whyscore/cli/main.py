@@ -13,11 +13,14 @@ from whyscore.errors import UnknownName, WhyscoreError
 from whyscore.version import __version__
 
 VERBS = {
+    "evaluate": "the whole job: scores, words, features and tests in one run folder and one report",
     "score": "score systems and segments by any metrics, with intervals",
     "explain": "show which words made the score",
     "compare": "is A better than B? tests, intervals and clusters",
     "metaeval": "how good is a metric or an explainer? agreement with people, tests, sentinels",
     "learn-map": "learn a map between the vectors of two languages, for xmoverscore",
+    "report": "a report from run folders, or what changed between two",
+    "serve": "look at runs in the browser, try a sentence live, ask by JSON",
     "validate": "check input files alone, before any work",
     "convert": "word scores, error spans and their dialects, one into the other",
     "submit": "a folder for a shared task: texts, metric, explainer, files",

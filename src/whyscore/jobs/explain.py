@@ -225,7 +225,7 @@ def _flags(plan: Plan, task: Task, evidence: Evidence) -> Iterator[str]:
 
 def _by_words(plan: Plan, segments: Sequence[Segment], sides: frozenset[Side]) -> Results:
     """Return what the metric (or the explainer) says of each word without any probe."""
-    scorer = _word_scorer(plan)
+    scorer, signature = _word_scorer(plan), plan.signature()
     whole, failures = scored(plan, segments)
     tasks = [task for task in tasks_of(replace(plan, repeat=1), segments, sides) if task.segment not in failures]
     found: dict[Task, Explanation] = {}
@@ -241,19 +241,21 @@ def _by_words(plan: Plan, segments: Sequence[Segment], sides: frozenset[Side]) -
                 raise
             continue
         for task, answer in zip(group, answers, strict=True):
-            found[task] = _answered(plan, segments, task, answer, whole[task.segment])
+            found[task] = _answered(segments, task, answer, plan.metric.sign * float(whole[task.segment]), signature)
     return [found[task] for task in tasks if task in found], failures
 
 
-def _answered(plan: Plan, segments: Sequence[Segment], task: Task, answer: WordScores, score: float) -> Explanation:
+def _answered(
+    segments: Sequence[Segment], task: Task, answer: WordScores, score: float, signature: Signature
+) -> Explanation:
     return Explanation(
         segment=segments[task.segment],
         place=task.place,
         words=task.words,
         importance=answer.importance,
-        score=plan.metric.sign * float(score),
+        score=score,
         probes=1,
-        signature=plan.signature(),
+        signature=signature,
         notes=answer.notes,
         index=task.segment,
     )

@@ -1,0 +1,126 @@
+"""`whyscore evaluate`: texts in; one run folder, one report and a summary out."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from whyscore.cli.arguments import add_inputs, add_metrics, add_running
+from whyscore.cli.output import tell
+from whyscore.cli.progress import progress
+from whyscore.cli.report import add_figures, summarised, write_figures, write_page
+from whyscore.cli.setup import dataset, resources
+from whyscore.errors import UserError
+from whyscore.io.validation import findings
+from whyscore.jobs.common import as_metric
+from whyscore.jobs.evaluate import evaluate
+from whyscore.jobs.explain import cost as explain_cost
+from whyscore.jobs.runs_choices import Asked, Settings, asked_for
+from whyscore.jobs.runs_gates import check_gates, check_names, read_limits
+from whyscore.report import build_report
+from whyscore.scoring.prepare import cost
+from whyscore.types import Dataset
+
+EXAMPLES = """\
+examples:
+  whyscore evaluate --sample -o run/
+  whyscore evaluate -s src.txt -r ref.txt -t sysA.txt sysB.txt -m chrf bleu -l de-en -o run/
+  whyscore evaluate data.jsonl -m chrf -e "lime(samples=100)" --budget 50 -o run/
+  whyscore evaluate -r ref.txt -t base.txt new.txt --fail-under chrf=50 --fail-if-worse base -o run/
+"""
+
+PAGE = "report.html"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add inputs, metrics, what is done with them, gates and output."""
+    add_metrics(parser)
+    parser.add_argument(
+        "-e", "--explainers", "--explainer", dest="explainers", nargs="+", action="extend", metavar="SPEC",
+        help="one for all metrics, or one each (default: intrinsic where the metric has word scores, else erasure)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--budget", type=int, metavar="N",
+        help="explain N segments per metric: worst, best and random in turn; 0: none "
+        "(default: all where the metric explains itself, else 100)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tagger", default="rules", metavar="SPEC", help="who finds features, or none (default: rules)"
+    )
+    parser.add_argument(
+        "--unit", default="auto", metavar="SPEC", help="what is coloured: auto (default), word, char, 'chunk(3)'"
+    )
+    parser.add_argument("--draws", type=int, default=1000, metavar="N", help="bootstrap samples; 0: no intervals")
+    add_inputs(parser)
+    gates = parser.add_argument_group("quality gates (exit code 5 where one is not passed)")
+    gates.add_argument(
+        "--fail-under", nargs="+", action="extend", metavar="METRIC=N", help="every system must reach this"
+    )
+    gates.add_argument(
+        "--fail-if-worse", metavar="SYSTEM", help="no other system may be worse than this, beyond chance"
+    )
+    group = parser.add_argument_group("output")
+    group.add_argument("-o", "--output", default="run", metavar="FOLDER", help="the run folder (default: run)")
+    group.add_argument("-f", "--format", choices=("text", "json", "markdown", "latex"), default="text")
+    group.add_argument("--title", metavar="TEXT", help="of the report (default: the name of the data)")
+    group.add_argument("--overwrite", action="store_true", help="replace another run in the folder")
+    group.add_argument("-q", "--quiet", action="store_true", help="no findings, signatures or progress on stderr")
+    group.add_argument("-v", "--verbose", action="store_true", help="all findings on stderr")
+    add_figures(group)
+    add_running(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Evaluate, write the run folder with its report, and print the verdict."""
+    if arguments.draws < 0:
+        raise UserError(f"--draws is {arguments.draws}, expected 0 or more")
+    data = dataset(arguments)
+    asked = asked_for(data, arguments.metrics, arguments.explainers, arguments.budget)
+    under = read_limits(arguments.fail_under or ())
+    check_names([one.name for one in asked], data.systems, under, arguments.fail_if_worse)
+    if arguments.dry_run:
+        return _dry_run(arguments, data, asked)
+    with progress(arguments) as bar:
+        found = evaluate(
+            data,
+            arguments.metrics,
+            output=arguments.output,
+            explainers=arguments.explainers,
+            budget=arguments.budget,
+            settings=_settings(arguments),
+            resources=resources(arguments, bar),
+            findings=findings(data),
+            command=["whyscore", *sys.argv[1:]] if sys.argv[1:2] == ["evaluate"] else None,
+            overwrite=arguments.overwrite,
+        )
+    report = build_report(found, title=arguments.title)
+    page = Path(arguments.output) / PAGE
+    write_page(report, page)
+    write_figures(arguments, report)
+    sys.stdout.write(summarised(report, arguments.format))
+    for one in found.metrics:
+        tell(arguments, f"signature: {one.signature}")
+    tell(arguments, f"report: {page}")
+    check_gates(found, under, arguments.fail_if_worse)
+    return 0
+
+
+def _settings(arguments: argparse.Namespace) -> Settings:
+    tagger = None if arguments.tagger == "none" else arguments.tagger
+    return Settings(unit=arguments.unit, tagger=tagger, seed=arguments.seed, draws=arguments.draws)
+
+
+def _dry_run(arguments: argparse.Namespace, data: Dataset, asked: list[Asked]) -> int:
+    """Say what scoring and explaining would take, at the most."""
+    store = resources(arguments).store
+    for one in asked:
+        told = cost(as_metric(one.metric), data.segments, store)
+        print(f"{one.name}: {told.asked} texts, {told.distinct} distinct, {told.stored} already stored")
+        if one.explainer is None:
+            continue
+        wanted = set(data.ids[: one.budget]) if one.budget is not None else set(data.ids)
+        part = [entry.segment for entry in data.entries if entry.id in wanted]
+        settings = {"unit": arguments.unit, "seed": arguments.seed}
+        told = explain_cost(part, one.metric, one.explainer, resources=resources(arguments), **settings)
+        about = f"{len(wanted)} segments, {told.asked} texts" if told.asked > len(part) else f"{len(wanted)} segments"
+        print(f"{one.name} by {one.explainer}: about {about}")
+    return 0

@@ -1,0 +1,143 @@
+"""A run: a folder of JSON lines that holds everything a report shows.
+
+| file | holds |
+|---|---|
+| `run.json` | what was asked, when, with which versions; counts, times, findings; whether it is finished |
+| `segments.jsonl` | the texts, human scores and error spans |
+| `scores.jsonl`, `totals.jsonl` | every entry under every metric; every system with its interval |
+| `explanations.jsonl` | the importance of words |
+| `decomposition.jsonl`, `comparisons.jsonl` | features lost; tests between systems |
+| `spans.jsonl`, `models.json` | error spans, and the models behind the metrics, where there are any |
+
+1. `begun` makes the folder, or finds out that it holds the same work, which then goes on where it stopped.
+2. `finished_file` writes a file that is there whole or not at all; `growing_file` one that grows line by line under
+   another name and is renamed when it is complete. Of a file that was left growing, the torn last line is dropped.
+3. `read_run` reads it all back: reports look at nothing else.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+from whyscore.errors import DataError, UserError
+from whyscore.io.atomic import cut_torn_line, write_lines
+from whyscore.io.datasets import dataset_lines
+from whyscore.io.strict import finite
+from whyscore.types import Dataset
+from whyscore.version import __version__
+
+RUN = "run.json"
+SEGMENTS = "segments.jsonl"
+SCORES = "scores.jsonl"
+TOTALS = "totals.jsonl"
+EXPLANATIONS = "explanations.jsonl"
+DECOMPOSITION = "decomposition.jsonl"
+COMPARISONS = "comparisons.jsonl"
+SPANS = "spans.jsonl"
+MODELS = "models.json"
+SCHEMA = "whyscore/1"
+_GROWING = ".part"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A run folder that is being filled; `created` is the date all its files carry, also after a restart."""
+
+    path: Path
+    created: str
+
+    def has(self, name: str) -> bool:
+        """Return whether a file is there, and so complete."""
+        return (self.path / name).exists()
+
+    def finished_file(self, name: str, lines: Iterable[str]) -> None:
+        """Write a file that appears when all its lines are written."""
+        write_lines(self.path / name, lines)
+
+    def partial_lines(self, name: str) -> list[str]:
+        """Return the whole lines of a file that was left growing; none where there is no such file."""
+        path = self.path / f"{name}{_GROWING}"
+        if not path.exists():
+            return []
+        cut_torn_line(path)
+        with path.open(encoding="utf-8", newline="\n") as file:
+            return file.readlines()
+
+    @contextmanager
+    def growing_file(self, name: str, kept: Iterable[str]) -> Iterator[IO[str]]:
+        """Yield a file that starts with the lines kept from before and takes its name when the block ends well."""
+        path = self.path / f"{name}{_GROWING}"
+        write_lines(path, kept)
+        with path.open("a", encoding="utf-8", newline="\n") as file:
+            yield file
+        path.replace(self.path / name)
+
+    def describe(self, facts: Mapping[str, object]) -> None:
+        """Write `run.json`."""
+        head = {"schema": SCHEMA, "schema_version": 1, "kind": "run", "created": self.created, "whyscore": __version__}
+        text = json.dumps(finite(head | dict(facts)), ensure_ascii=False, indent=2, allow_nan=False)
+        write_lines(self.path / RUN, [f"{text}\n"])
+
+
+def begun(path: str | Path, dataset: Dataset, plan: Mapping[str, object], *, overwrite: bool = False) -> Folder:
+    """Return the folder for this work: a new one, or the one where the same work was begun before.
+
+    A folder that holds other work is refused, because reports would mix the two.
+    """
+    target = Path(path)
+    if target.exists() and not target.is_dir():
+        raise UserError(f"{path} is a file: a run needs a folder. Choose another name with -o")
+    found = fingerprint(dataset, plan)
+    known = _facts(target) if (target / RUN).exists() else None
+    if known is None and target.exists() and any(target.iterdir()) and not overwrite:
+        raise UserError(f"{path} is not empty and holds no run: choose another folder, or --overwrite")
+    if known is not None and known.get("fingerprint") == found:
+        return Folder(target, str(known.get("created")))
+    if known is not None and not overwrite:
+        raise UserError(f"{path} holds another run, of {known.get('created')}: choose another folder, or --overwrite")
+    _cleared(target)
+    return Folder(target, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+def fingerprint(dataset: Dataset, plan: Mapping[str, object]) -> str:
+    """Return a digest of the data (people's judgements included), the plan and the version of whyscore."""
+    state = hashlib.blake2b(digest_size=16)
+    state.update(json.dumps([finite(plan), __version__], sort_keys=True).encode())
+    for line in dataset_lines(dataset, created="-"):
+        state.update(line.encode("utf-8", "surrogatepass"))
+    return state.hexdigest()
+
+
+def facts_of(path: str | Path) -> dict[str, object]:
+    """Return what `run.json` says of a run."""
+    folder = Path(path)
+    if not (folder / RUN).exists():
+        raise DataError(f"{path} is no run folder: it has no {RUN}. Make one with whyscore evaluate -o {path}")
+    return _facts(folder)
+
+
+def _facts(folder: Path) -> dict[str, object]:
+    file = folder / RUN
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except ValueError as error:
+        raise DataError(f"not JSON: {error}", file=str(file)) from error
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        raise DataError(f'expected an object with "schema": "{SCHEMA}"', file=str(file))
+    return found
+
+
+def _cleared(folder: Path) -> None:
+    """Remove what an earlier run left; nothing else in the folder is touched."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be made: {error.strerror}. Choose another folder with -o") from error
+    for name in (RUN, SEGMENTS, SCORES, TOTALS, EXPLANATIONS, DECOMPOSITION, COMPARISONS, SPANS, MODELS):
+        for file in (folder / name, folder / f"{name}{_GROWING}"):
+            file.unlink(missing_ok=True)

@@ -1,0 +1,201 @@
+"""A run folder, read back: what reports, the web page and gates look at."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.errors import DataError
+from whyscore.io.datasets import read_dataset
+from whyscore.io.records import Kind, Records, read_records
+from whyscore.jobs.runs import (
+    COMPARISONS,
+    DECOMPOSITION,
+    EXPLANATIONS,
+    RUN,
+    SCORES,
+    SEGMENTS,
+    TOTALS,
+    facts_of,
+)
+from whyscore.types import Dataset, Estimate, FloatVector, Place, Side
+
+
+@dataclass(frozen=True, slots=True)
+class RunMetric:
+    """A metric of a run: its name in the records, what it reads best, and who explained it."""
+
+    name: str
+    signature: str
+    higher_is_better: bool
+    explainer: str | None = None
+    explained: str | None = None
+    """The signature of the explanations."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Told:
+    """The importance of the words of one text, as it stands in a record."""
+
+    entry: int
+    metric: str
+    place: Place
+    spans: NDArray[np.int64]
+    """Words x 2."""
+    importance: FloatVector
+    notes: tuple[str, ...] | None = None
+    probes: int = 0
+    fit: float | None = None
+    flags: tuple[str, ...] = ()
+
+
+Row = Mapping[str, object]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Everything a run folder holds; explanations are read when they are asked for."""
+
+    folder: Path
+    facts: Row
+    dataset: Dataset
+    metrics: tuple[RunMetric, ...]
+    totals: Mapping[str, Mapping[str, Estimate]]
+    """By metric, then by system."""
+    scores: Mapping[str, FloatVector]
+    """By metric, aligned with the entries."""
+    decomposition: tuple[Row, ...] = ()
+    comparisons: tuple[Row, ...] = ()
+    signatures: Mapping[str, str] = field(default_factory=dict)
+    """Of decomposition and comparisons."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the run was finished."""
+        return self.facts.get("status") == "done"
+
+    def metric(self, name: str) -> RunMetric:
+        """Return the metric of that name."""
+        found = next((one for one in self.metrics if one.name == name), None)
+        if found is None:
+            raise DataError(f"the run has no metric {name!r}; it has: {', '.join(one.name for one in self.metrics)}")
+        return found
+
+    @cached_property
+    def explanations(self) -> tuple[Told, ...]:
+        """The explanations, in the order in which they were made."""
+        return tuple(self.told())
+
+    def told(self) -> Iterator[Told]:
+        """Yield the explanations one by one."""
+        path = self.folder / EXPLANATIONS
+        if not path.exists():
+            return
+        place = {(entry.system, entry.id): k for k, entry in enumerate(self.dataset.entries)}
+        for record in read_records(path, kind="explanations"):
+            yield _told(record, place)
+
+
+def read_run(path: str | Path) -> Run:
+    """Return the run in a folder; one that is not finished is refused, because half a report misleads."""
+    folder = Path(path)
+    facts = facts_of(folder)
+    if facts.get("status") != "done":
+        raise DataError(f"{path} is not finished: run the same whyscore evaluate command again to go on")
+    dataset = read_dataset(folder / SEGMENTS)
+    metrics = tuple(_metric(row) for row in _list(facts, "metrics", folder))
+    decomposition, first = _rows(folder / DECOMPOSITION, "decomposition")
+    comparisons, second = _rows(folder / COMPARISONS, "comparisons")
+    return Run(
+        folder,
+        facts,
+        dataset,
+        metrics,
+        read_totals(folder / TOTALS),
+        read_scores(folder / SCORES, dataset),
+        decomposition,
+        comparisons,
+        first | second,
+    )
+
+
+def read_scores(path: Path, dataset: Dataset) -> dict[str, FloatVector]:
+    """Return the scores by metric, aligned with the entries; NaN where there is none."""
+    place = {(entry.system, entry.id): k for k, entry in enumerate(dataset.entries)}
+    found: dict[str, FloatVector] = {}
+    for number, record in read_records(path, kind="scores").numbered():
+        values = found.setdefault(str(record["metric"]), np.full(len(dataset), np.nan))
+        key = str(record["system"]), str(record["id"])
+        if key not in place:
+            raise DataError(f"no segment {key[1]!r} of system {key[0]!r} in {SEGMENTS}", file=str(path), line=number)
+        values[place[key]] = _number(record.get("score"))
+    return found
+
+
+def read_totals(path: Path) -> dict[str, dict[str, Estimate]]:
+    """Return the corpus scores by metric, then by system."""
+    found: dict[str, dict[str, Estimate]] = {}
+    for record in read_records(path, kind="totals"):
+        low, high = record.get("low"), record.get("high")
+        found.setdefault(str(record["metric"]), {})[str(record["system"])] = Estimate(
+            _number(record.get("score")),
+            None if low is None else _number(low),
+            None if high is None else _number(high),
+            _number(record.get("level", 0.95)),
+            int(_number(record.get("n", 0))),
+        )
+    return found
+
+
+def _rows(path: Path, kind: Kind) -> tuple[tuple[Row, ...], dict[str, str]]:
+    if not path.exists():
+        return (), {}
+    records: Records = read_records(path, kind=kind)
+    return tuple(records), dict(records.header.signatures)
+
+
+def _told(record: Row, place: Mapping[tuple[str, str], int]) -> Told:
+    words = record["words"]
+    if not isinstance(words, list):
+        raise DataError(f"'words' is {words!r}, expected a list")
+    notes = tuple(str(word.get("note", "")) for word in words)
+    reference = record.get("reference")
+    flags = record.get("flags")
+    return Told(
+        entry=place[str(record["system"]), str(record["id"])],
+        metric=str(record["metric"]),
+        place=Place(Side(str(record["side"])), reference if isinstance(reference, int) else None),
+        spans=np.array([(word["start"], word["end"]) for word in words], dtype=np.int64).reshape(-1, 2),
+        importance=np.array([_number(word["importance"]) for word in words], dtype=np.float64),
+        notes=notes if any(notes) else None,
+        probes=int(_number(record.get("probes", 0))),
+        fit=None if record.get("fit") is None else _number(record["fit"]),
+        flags=tuple(map(str, flags)) if isinstance(flags, list) else (),
+    )
+
+
+def _metric(row: object) -> RunMetric:
+    if not isinstance(row, Mapping):
+        raise DataError(f"{RUN}: a metric is {row!r}, expected an object")
+    explainer, explained = row.get("explainer"), row.get("explained")
+    return RunMetric(
+        str(row.get("name")),
+        str(row.get("signature")),
+        bool(row.get("higher_is_better", True)),
+        None if explainer is None else str(explainer),
+        None if explained is None else str(explained),
+    )
+
+
+def _list(facts: Row, key: str, folder: Path) -> Sequence[object]:
+    found = facts.get(key)
+    if not isinstance(found, list):
+        raise DataError(f"{key!r} is {found!r}, expected a list", file=str(folder / RUN))
+    return found
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else float("nan")

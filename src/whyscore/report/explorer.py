@@ -1,0 +1,219 @@
+"""The segments of a run as compact data for the page: texts once, numbers aligned with systems x segments.
+
+1. Every distinct text stands in one list; source, references and hypotheses are places in it.
+2. Explanations are packed (`packing`) per metric, system and segment; word borders stand beside the text they cut.
+3. Notes of metrics on single words (which n-grams matched, the counterpart) are long. They are taken in the order in
+   which segments were explained, worst, best and random in turn, until they fill their share of the page.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+
+import numpy as np
+
+from whyscore.jobs.runs_reading import Run, Told
+from whyscore.report.packing import packed_borders, packed_values, units
+from whyscore.types import Dataset, Entry, ErrorSpan, FloatVector, Place, Side
+
+NOTES = 2_000_000
+"""Characters of notes a page holds."""
+
+EXPLAINED = 8_000_000
+"""Characters of packed explanations a page holds; the others are in the run folder."""
+
+SEVERITIES = ("neutral", "minor", "major", "critical")
+_DIGITS = 6
+_ALL = 0.98
+_AROUND = 25  # characters of JSON around each explanation
+
+
+@dataclass
+class _Texts:
+    """Distinct texts in the order of their first use."""
+
+    places: dict[str, int] = field(default_factory=dict)
+
+    def place(self, text: str | None) -> int:
+        """Return where a text stands; -1 for none."""
+        return -1 if text is None else self.places.setdefault(text, len(self.places))
+
+
+def explorer(run: Run, features: Mapping[str, object] | None = None) -> dict[str, object]:
+    """Return the data behind the segment browser, ready for JSON."""
+    data = run.dataset
+    texts = _Texts()
+    found: dict[str, object] = {
+        "systems": list(data.systems),
+        "ids": list(data.ids),
+        **_placed(data, texts),
+        "metrics": [_metric(run, k) for k in range(len(run.metrics))],
+        "scores": [_matrix(data, run.scores[one.name]) for one in run.metrics],
+        "human": _human(data),
+        **_errors(data),
+        **_explained(run, texts),
+    }
+    if features:
+        found["features"] = dict(features)
+    found["texts"] = list(texts.places)
+    return found
+
+
+def _placed(data: Dataset, texts: _Texts) -> dict[str, object]:
+    """Return where the texts of each segment stand; what is special to one system stands in `own`."""
+    rows = {system: i for i, system in enumerate(data.systems)}
+    columns = {name: j for j, name in enumerate(data.ids)}
+    source = [-1] * len(columns)
+    references: list[list[int]] = [[] for _ in columns]
+    hypotheses = [[-1] * len(columns) for _ in rows]
+    own: dict[str, list[object]] = {}
+    documents: list[str | None] = [None] * len(columns)
+    seen: set[int] = set()
+    for entry in data.entries:
+        i, j = rows[entry.system], columns[entry.id]
+        about = texts.place(entry.segment.source), [texts.place(text) for text in entry.segment.references]
+        hypotheses[i][j] = texts.place(entry.segment.hypothesis)
+        if j not in seen:
+            seen.add(j)
+            source[j], references[j] = about
+            documents[j] = entry.document
+        elif (source[j], references[j]) != about:
+            own[f"{i},{j}"] = list(about)
+    placed: dict[str, object] = {"source": source, "references": references, "hypotheses": hypotheses}
+    if own:
+        placed["own"] = own
+    if any(name is not None for name in documents):
+        placed["documents"] = documents
+    return placed
+
+
+def _metric(run: Run, number: int) -> dict[str, object]:
+    one = run.metrics[number]
+    values = run.scores[one.name]
+    spread = float(np.nanmax(values) - np.nanmin(values)) if np.isfinite(values).any() else 0.0
+    digits = 1 if spread > 20 else 2 if spread > 2 else 3  # noqa: PLR2004 - what can be told apart at a glance
+    return {"name": one.name, "up": one.higher_is_better, "explainer": one.explainer, "digits": digits}
+
+
+def _matrix(data: Dataset, values: FloatVector) -> list[list[float | None]]:
+    """Return systems x segments; None where a system lacks a segment."""
+    return [[_short(value) for value in row] for row in data.matrix(values).tolist()]
+
+
+def _short(value: float) -> float | None:
+    return float(f"{value:.{_DIGITS}g}") if np.isfinite(value) else None
+
+
+def _human(data: Dataset) -> list[dict[str, object]]:
+    names = sorted({name for entry in data.entries for name in entry.human})
+    return [{"name": name, "values": _matrix(data, data.human(name))} for name in names]
+
+
+def _errors(data: Dataset) -> dict[str, object]:
+    """Return the marked errors as systems x segments; None where nobody rated, [] where nothing was found."""
+    if all(entry.spans is None for entry in data.entries):
+        return {}
+    categories: dict[str, int] = {}
+    rows = {system: i for i, system in enumerate(data.systems)}
+    columns = {name: j for j, name in enumerate(data.ids)}
+    errors: list[list[list[list[int]] | None]] = [[None] * len(columns) for _ in rows]
+    for entry in data.entries:
+        if entry.spans is not None:
+            found = [_error(entry, span, categories) for span in entry.spans]
+            errors[rows[entry.system]][columns[entry.id]] = found
+    return {"errors": errors, "categories": list(categories), "severities": list(SEVERITIES)}
+
+
+def _error(entry: Entry, span: ErrorSpan, categories: dict[str, int]) -> list[int]:
+    """Return place, start, end (in UTF-16 units), severity and category as numbers; -1 where not known."""
+    place = Place(span.side, span.reference)
+    text = entry.segment.text(place)
+    start = units(text[: span.start])
+    category = -1 if span.category is None else categories.setdefault(span.category, len(categories))
+    severity = -1 if span.severity is None else SEVERITIES.index(span.severity)
+    return [_code(place), start, start + units(text[span.start : span.end]), severity, category]
+
+
+def _code(place: Place) -> int:
+    """Return 0 for the hypothesis, 1 for the source, and 2, 3 .. for references."""
+    if place.side is Side.REFERENCE:
+        return 2 + (place.reference or 0)
+    return 0 if place.side is Side.HYPOTHESIS else 1
+
+
+def _explained(run: Run, texts: _Texts) -> dict[str, object]:
+    """Return the packed explanations, by metric, then by system and segment; and the borders of words."""
+    data = run.dataset
+    rows = {system: i for i, system in enumerate(data.systems)}
+    columns = {name: j for j, name in enumerate(data.ids)}
+    numbers = {one.name: k for k, one in enumerate(run.metrics)}
+    cuts: dict[int, str] = {}
+    known: dict[tuple[str, bytes], str] = {}
+    notes = _Notes()
+    why: list[dict[str, list[object]]] = [{} for _ in run.metrics]
+    middles = centres(run.explanations)
+    size, left_out = 0, 0
+    for told in _in_turn(run):
+        if size > EXPLAINED:
+            left_out += 1
+            continue
+        entry = data.entries[told.entry]
+        text = entry.segment.text(told.place)
+        key = text, told.spans.tobytes()
+        borders = known.get(key) or known.setdefault(key, packed_borders(text, told.spans.tolist()))
+        usual = cuts.setdefault(texts.place(text), borders)
+        scale, values = packed_values(told.importance)
+        packed: list[object] = [_code(told.place), scale, values, notes.add(told.notes)]
+        if borders != usual:
+            packed.append(borders)
+        size += len(values) + _AROUND
+        why[numbers[told.metric]].setdefault(f"{rows[entry.system]},{columns[entry.id]}", []).append(packed)
+    found: dict[str, object] = {"why": why, "centres": [middles.get(one.name, {}) for one in run.metrics]}
+    if left_out:
+        found["left_out"] = left_out
+    found["cuts"] = [cuts.get(k, "") for k in range(len(texts.places))]
+    return found | ({"notes": list(notes.known)} if notes.known else {})
+
+
+def _in_turn(run: Run) -> Iterator[Told]:
+    """Yield the explanations of all metrics in turn, so that none is left out altogether where there is no room."""
+    by_metric = [[one for one in run.explanations if one.metric == metric.name] for metric in run.metrics]
+    for together in zip_longest(*by_metric):
+        yield from (one for one in together if one is not None)
+
+
+@dataclass
+class _Notes:
+    """Distinct notes; a text's notes are places in the list, 0 where there is no room for more."""
+
+    known: dict[str, int] = field(default_factory=dict)
+    size: int = 0
+
+    def add(self, notes: Sequence[str] | None) -> list[int] | int:
+        if notes is None or self.size > NOTES:
+            return 0
+        found = []
+        for note in notes:
+            if note not in self.known:
+                self.known[note] = len(self.known)
+                self.size += len(note) + 3
+            found.append(self.known[note])
+        self.size += 4 * len(found)
+        return found
+
+
+def centres(explanations: Iterable[Told]) -> dict[str, dict[str, float]]:
+    """Return, by metric and side, the value that stands for neither good nor bad, where that is not 0.
+
+    Similarities are all above 0; where nearly every value is, the median is the middle.
+    """
+    values: dict[tuple[str, str], list[FloatVector]] = {}
+    for told in explanations:
+        values.setdefault((told.metric, str(told.place.side)), []).append(told.importance)
+    found: dict[str, dict[str, float]] = {}
+    for (metric, side), parts in values.items():
+        every = np.concatenate(parts)
+        every = every[np.isfinite(every)]
+        if len(every) and (every > 0).mean() > _ALL:
+            found.setdefault(metric, {})[side] = float(f"{np.median(every):.4g}")
+    return found

@@ -1,0 +1,154 @@
+"""A report as data: what the page, the tables for papers and the terminal show. Absent parts are empty."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from whyscore.types import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class MetricView:
+    """A metric as readers meet it."""
+
+    name: str
+    higher_is_better: bool
+    explainer: str | None
+    digits: int
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRow:
+    """A system: its corpus score by each metric, the cluster it is in, and what people gave it on average."""
+
+    system: str
+    totals: tuple[Estimate, ...]
+    clusters: tuple[int | None, ...]
+    """By metric: 1 for those no other beats beyond chance; None where nothing was tested."""
+    human: tuple[float, ...] = ()
+    human_clusters: tuple[int | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PairTest:
+    """Two systems under one metric: how far apart, and whether chance explains it."""
+
+    metric: str
+    first: str
+    second: str
+    difference: float
+    low: float | None
+    high: float | None
+    p: float | None
+    better: str | None
+    """The better one, where the difference is beyond chance."""
+    detectable: float | None = None
+    """The smallest difference that this many segments would show."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureRow:
+    """A linguistic feature of one system under one metric: how much of what it could earn is lost."""
+
+    metric: str
+    feature: str
+    system: str
+    share: float | None
+    low: float | None
+    high: float | None
+    n: int
+    under: float | None
+    """Share of the segments with fewer of it than the reference."""
+    over: float | None
+    flags: tuple[str, ...] = ()
+    reason: str | None = None
+    examples: tuple[str, ...] = ()
+    """Segments in which most is lost on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostlyWord:
+    """A word that costs points: how often it stands in explained texts, how often it costs, and how much in all."""
+
+    word: str
+    count: int
+    costing: int
+    total: float
+    example: str
+    """The id of the segment where it costs most."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostlyWords:
+    """The words that cost most under one metric, on one side."""
+
+    metric: str
+    side: str
+    texts: int
+    words: tuple[CostlyWord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How well the highlights of a metric find the words that people marked; beside it what chance finds."""
+
+    metric: str
+    explainer: str
+    side: str
+    auc: Estimate
+    ap: Estimate
+    chance_ap: float
+    n: int
+    """Texts with both marked and unmarked words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture made elsewhere: SVG that was checked."""
+
+    title: str
+    svg: str
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How it was made."""
+
+    created: str
+    version: str
+    command: str | None
+    signatures: tuple[tuple[str, str], ...]
+    versions: tuple[tuple[str, str], ...]
+    counts: tuple[tuple[str, str], ...]
+    seconds: tuple[tuple[str, str], ...]
+    licences: tuple[tuple[str, str], ...] = ()
+    findings: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything a report shows."""
+
+    title: str
+    about: str
+    verdict: tuple[str, ...]
+    metrics: tuple[MetricView, ...]
+    systems: tuple[SystemRow, ...]
+    made: Made
+    human: tuple[str, ...] = ()
+    comparisons: tuple[PairTest, ...] = ()
+    features: tuple[FeatureRow, ...] = ()
+    costly: tuple[CostlyWords, ...] = ()
+    agreement: tuple[Agreement, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    explorer: Mapping[str, object] = field(default_factory=dict)
+    pair: tuple[str, str] | None = None
+    """The two systems to set against each other first."""
+    changed: bool = False
+    """Whether the two are one system, before and after."""
+
+    @property
+    def clustered(self) -> bool:
+        """Whether systems are in clusters."""
+        return any(rank is not None for row in self.systems for rank in row.clusters)

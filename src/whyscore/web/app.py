@@ -1,0 +1,213 @@
+"""The server: run folders to look at, a page to try a sentence on, and the same as JSON with OpenAPI.
+
+1. It reads run folders and answers questions; nothing can be written through it.
+2. What may be asked is in `whyscore.web.allowed`, how much in `whyscore.web.asking`, how many at a time in
+   `whyscore.web.waiting`.
+3. Only requests to a host that was expected are answered, so that a page elsewhere cannot reach a loopback server
+   under another name. Pages carry a content policy: scripts of this server, no others.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+from whyscore.errors import MissingExtra, UserError, WhyscoreError
+from whyscore.report import build_report
+from whyscore.report.page import html, joined
+from whyscore.scoring.progress import Progress
+from whyscore.scoring.store import Store
+from whyscore.version import __version__
+
+try:
+    from fastapi import FastAPI, Request
+    from fastapi.exceptions import RequestValidationError
+    from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
+except ImportError as error:
+    raise MissingExtra.of("whyscore serve", "web") from error
+
+from whyscore.web import answering
+from whyscore.web.asking import (
+    BODY,
+    ComponentsAnswer,
+    ExplainAnswer,
+    ExplainQuestion,
+    Problem,
+    ScoreAnswer,
+    ScoreQuestion,
+)
+from whyscore.web.waiting import Busy, Gone, Queue
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+Answer = TypeVar("Answer")
+
+POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'"
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
+_AGAIN = "1"
+_PROBLEMS: dict[int | str, dict[str, object]] = {
+    code: {"model": Problem, "description": told}
+    for code, told in {400: "not understood", 413: "too large", 422: "refused", 503: "too busy"}.items()
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is served, and to whom."""
+
+    runs: Mapping[str, Path] = field(default_factory=dict)
+    """Run folders by the name they have in addresses."""
+    store: Store | None = None
+    hosts: tuple[str, ...] = _LOOPBACK
+    workers: int = 2
+    queue: int = 256
+
+
+def create(settings: Settings) -> FastAPI:
+    """Return the server."""
+    app = FastAPI(title="whyscore", version=__version__, docs_url=None, redoc_url=None, responses=_PROBLEMS)
+    app.add_middleware(_Small)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(settings.hosts))
+    app.exception_handler(RequestValidationError)(_misunderstood)
+    app.exception_handler(WhyscoreError)(_refused)
+    _pages(app, settings)
+    _interface(app, settings, Queue(settings.workers, settings.queue))
+    return app
+
+
+def _pages(app: FastAPI, settings: Settings) -> None:
+    @app.get("/", include_in_schema=False)
+    def live() -> Response:
+        page = _templates().get_template("live.html")
+        return _page(page.render(runs=sorted(settings.runs), version=__version__))
+
+    @app.get("/runs/{name}", include_in_schema=False)
+    def run(name: str) -> Response:
+        folder = settings.runs.get(name)
+        if folder is None:
+            return PlainTextResponse(f"there is no run {name!r} here", status_code=404)
+        return HTMLResponse(_report(folder, _changed(folder)), headers=_HEADERS)
+
+    @app.get("/static/{name}", include_in_schema=False)
+    def static(name: str) -> Response:
+        if name not in _STATIC:
+            return PlainTextResponse(f"there is no file {name!r} here", status_code=404)
+        return Response(_file(name), media_type=_STATIC[name], headers=_HEADERS)
+
+
+def _interface(app: FastAPI, settings: Settings, queue: Queue) -> None:
+    async def ask(work: Callable[[Progress], Answer], request: Request) -> Answer | Response:
+        try:
+            return await queue.answer(work, request.is_disconnected)
+        except Busy:
+            return JSONResponse({"error": "too busy: try again"}, 503, headers={"Retry-After": _AGAIN})
+        except Gone:
+            return Response(status_code=499)
+
+    @app.get("/api/components")
+    def components() -> ComponentsAnswer:
+        """What can be asked for."""
+        return _components()
+
+    @app.post("/api/score")
+    async def score(question: ScoreQuestion, request: Request) -> ScoreAnswer:
+        """One score per segment."""
+        return await ask(lambda progress: answering.scored(question, settings.store, progress), request)  # type: ignore[return-value]
+
+    @app.post("/api/explain")
+    async def explain(question: ExplainQuestion, request: Request) -> ExplainAnswer:
+        """The words that made the score of a segment."""
+        return await ask(lambda progress: answering.explained(question, settings.store, progress), request)  # type: ignore[return-value]
+
+
+class _Small:
+    """Refuses bodies above the limit, whatever their headers say."""
+
+    def __init__(self, app: "ASGIApp") -> None:
+        self.app = app
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Pass on what is small enough."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > BODY:
+                refusal = JSONResponse({"error": f"a question may have {BODY} bytes"}, 413)
+                await refusal(scope, receive, send)
+                return
+        await self.app(scope, _again(body, receive), send)
+
+
+def _again(body: bytes, receive: "Receive") -> "Receive":
+    """Return what hands out a body that was already read, and then goes on listening."""
+    given = False
+
+    async def once() -> "Message":
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return once
+
+
+async def _misunderstood(_: Request, error: Exception) -> Response:
+    """Say which part of a question was not understood."""
+    problems = error.errors() if isinstance(error, RequestValidationError) else []
+    told = "; ".join(f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in problems[:5])
+    return JSONResponse({"error": told or "not understood"}, 422)
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    """Say why a question was refused; a failure of our own is a 500 without details of the machine."""
+    if isinstance(error, UserError):
+        return JSONResponse({"error": str(error)}, 422)
+    return JSONResponse({"error": "this could not be scored"}, 422)
+
+
+_HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY"}
+_STATIC = {"page.css": "text/css", "live.css": "text/css", "live.js": "text/javascript"}
+
+
+def _page(text: str) -> Response:
+    return HTMLResponse(text, headers=_HEADERS | {"Content-Security-Policy": POLICY})
+
+
+@cache
+def _file(name: str) -> str:
+    if name == "page.css":
+        return joined(("page.css",))
+    return (resources.files("whyscore.web") / "static" / name).read_text("utf-8")
+
+
+@cache
+def _templates() -> Environment:
+    folder = resources.files("whyscore.web") / "templates"
+    loader = FunctionLoader(lambda name: (folder / name).read_text("utf-8"))
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+
+
+@cache
+def _components() -> ComponentsAnswer:
+    return answering.components()
+
+
+@lru_cache(maxsize=8)
+def _report(folder: Path, _: tuple[int, ...]) -> str:
+    return html(build_report(folder))
+
+
+def _changed(folder: Path) -> tuple[int, ...]:
+    return tuple(sorted(file.stat().st_mtime_ns for file in folder.iterdir() if file.suffix != ".html"))

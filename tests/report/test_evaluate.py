@@ -1,0 +1,297 @@
+"""The whole job: what a run folder holds, what is done where nobody says, and how a stopped run goes on."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from whyscore.errors import DataError, GateNotPassed, MissingInput, SpecError, UserError
+from whyscore.io.records import schema
+from whyscore.jobs import runs, runs_explaining
+from whyscore.jobs.evaluate import evaluate
+from whyscore.jobs.runs_choices import Settings, asked_for, chosen_segments, default_metrics
+from whyscore.jobs.runs_gates import check_gates, check_names, failures, read_limits
+from whyscore.jobs.runs_reading import Run, read_run
+from whyscore.types import Dataset, Entry, ErrorSpan, Segment
+
+Files = Callable[[Path], dict[str, str]]
+QUICK = Settings(draws=50)
+
+
+def test_a_run_folder_holds_everything_a_report_needs(run: Run) -> None:
+    found = {path.name for path in run.folder.iterdir()}
+    assert found == {
+        "run.json", "segments.jsonl", "scores.jsonl", "totals.jsonl", "explanations.jsonl", "spans.jsonl",
+        "decomposition.jsonl", "comparisons.jsonl",
+    }  # fmt: skip
+    facts = json.loads((run.folder / "run.json").read_text("utf-8"))
+    assert facts["status"] == "done"
+    assert facts["counts"] == {"entries": 8, "systems": 2, "segments": 4}
+    assert [metric["explainer"] for metric in facts["metrics"]] == ["intrinsic", "erasure"]
+    assert "|nrefs:1|" in facts["metrics"][0]["signature"]
+
+
+def test_every_line_of_a_run_follows_its_schema(run: Run) -> None:
+    for file in sorted(run.folder.glob("*.jsonl")):
+        head, *lines = map(json.loads, file.read_text("utf-8").splitlines())
+        validator = Draft202012Validator(schema(head["kind"]))
+        assert lines
+        assert [error.message for line in lines for error in validator.iter_errors(line)] == []
+        assert list(Draft202012Validator(schema("header")).iter_errors(head)) == []
+
+
+def test_a_run_reads_back_as_it_was(run: Run, small: Dataset) -> None:
+    assert run.dataset.entries == small.entries
+    assert run.scores["token_f1"].tolist() == [1.0, 0.75, 1.0, 1.0, 0.75, 0.75, 0.75, 0.75]
+    assert run.totals["token_f1"]["good"].value == 0.9375
+    hypothesis = next(one for one in run.explanations if one.metric == "token_f1" and one.entry == 4)
+    assert small.entries[4].segment.hypothesis[slice(*hypothesis.spans[0])] == "zzz"
+    assert hypothesis.importance[0] < 0 < hypothesis.importance[1]
+
+
+def test_the_same_command_again_changes_nothing(run: Run, small: Dataset) -> None:
+    before = (run.folder / "run.json").read_bytes()
+    again = evaluate(small, ["chrf", "token_f1"], output=run.folder, settings=QUICK)
+    assert (run.folder / "run.json").read_bytes() == before
+    assert again.scores["chrf"].tolist() == run.scores["chrf"].tolist()
+
+
+def test_a_folder_with_another_run_is_refused(run: Run, small: Dataset) -> None:
+    with pytest.raises(UserError, match=re.escape("holds another run") + ".*" + re.escape("or --overwrite")):
+        evaluate(small, ["chrf"], output=run.folder, settings=QUICK)
+
+
+def test_a_folder_with_other_things_is_refused(tmp_path: Path, small: Dataset) -> None:
+    (tmp_path / "notes.txt").write_text("mine", "utf-8")
+    with pytest.raises(UserError, match=re.escape("is not empty and holds no run: choose another folder")):
+        evaluate(small, ["chrf"], output=tmp_path, settings=QUICK)
+    with pytest.raises(UserError, match=re.escape("notes.txt is a file: a run needs a folder")):
+        evaluate(small, ["chrf"], output=tmp_path / "notes.txt", settings=QUICK)
+
+
+def test_overwriting_replaces_the_run_and_keeps_what_is_not_ours(tmp_path: Path, small: Dataset) -> None:
+    evaluate(small, ["token_f1"], output=tmp_path / "run", budget=0, settings=QUICK)
+    (tmp_path / "run" / "notes.txt").write_text("mine", "utf-8")
+    again = evaluate(small, ["chrf"], output=tmp_path / "run", budget=0, settings=QUICK, overwrite=True)
+    assert list(again.scores) == ["chrf"]
+    assert (tmp_path / "run" / "notes.txt").read_text("utf-8") == "mine"
+
+
+def test_an_unfinished_run_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"schema": "whyscore/1", "status": "running"}', "utf-8")
+    with pytest.raises(DataError, match=re.escape("is not finished: run the same whyscore evaluate command again")):
+        read_run(tmp_path)
+
+
+def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=re.escape(f"{tmp_path} is no run folder: it has no run.json")):
+        read_run(tmp_path)
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 3])
+def test_a_stopped_run_goes_on_to_the_same_files(
+    tmp_path: Path, small: Dataset, files: Files, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    evaluate(small, ["token_f1"], output=tmp_path / "whole", settings=QUICK)
+    monkeypatch.setattr(runs_explaining, "BLOCK", 2)
+    original, calls = runs_explaining._block, []
+
+    def stopping(*arguments: object) -> list[str]:
+        calls.append(arguments)
+        if len(calls) > after:
+            raise KeyboardInterrupt
+        return original(*arguments)
+
+    monkeypatch.setattr(runs_explaining, "_block", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(small, ["token_f1"], output=tmp_path / "stopped", settings=QUICK)
+    monkeypatch.setattr(runs_explaining, "_block", original)
+    evaluate(small, ["token_f1"], output=tmp_path / "stopped", settings=QUICK)
+    assert files(tmp_path / "stopped") == files(tmp_path / "whole")
+    assert not list((tmp_path / "stopped").glob("*.part"))
+
+
+def test_a_torn_line_is_dropped(tmp_path: Path, small: Dataset, files: Files) -> None:
+    evaluate(small, ["token_f1"], output=tmp_path / "whole", settings=QUICK)
+    torn = tmp_path / "torn"
+    evaluate(small, ["token_f1"], output=torn, settings=QUICK)
+    facts = json.loads((torn / "run.json").read_text("utf-8"))
+    (torn / "run.json").write_text(json.dumps(facts | {"status": "running"}), "utf-8")
+    done = (torn / "explanations.jsonl").read_bytes()
+    (torn / "explanations.jsonl").unlink()
+    (torn / "explanations.jsonl.part").write_bytes(done[: len(done) // 2])
+    evaluate(small, ["token_f1"], output=torn, settings=QUICK)
+    assert files(torn) == files(tmp_path / "whole")
+
+
+SLOW = """
+import time
+
+def score(segments):
+    time.sleep(0.01 * len(segments))
+    return [float(len(segment.hypothesis)) for segment in segments]
+"""
+
+
+def test_a_killed_process_leaves_a_run_that_goes_on(tmp_path: Path, files: Files) -> None:
+    (tmp_path / "slow.py").write_text(SLOW, "utf-8")
+    lines = "".join(f"this is line {k}\n" for k in range(40))
+    (tmp_path / "sys.txt").write_text(lines, "utf-8")
+    (tmp_path / "ref.txt").write_text(lines, "utf-8")
+    command = [sys.executable, "-m", "whyscore", "evaluate", "-t", "sys.txt", "-r", "ref.txt", "-m", "slow.py:score"]
+    command += ["--budget", "40", "--draws", "10", "--tagger", "none", "--store", "none", "-q", "-o"]
+    started = subprocess.Popen([*command, "killed"], cwd=tmp_path, stdout=subprocess.DEVNULL)
+    waited = time.monotonic() + 30
+    while not (tmp_path / "killed" / "totals.jsonl").exists() and time.monotonic() < waited:
+        time.sleep(0.01)
+    started.send_signal(signal.SIGKILL)
+    started.wait()
+    assert not (tmp_path / "killed" / "explanations.jsonl").exists()
+    for folder in ("killed", "whole"):
+        subprocess.run([*command, folder], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    assert files(tmp_path / "killed") == files(tmp_path / "whole")
+    assert (tmp_path / "killed" / "report.html").stat().st_size > 20_000
+
+
+COUNTING = """
+from pathlib import Path
+
+def score(segments):
+    with Path("asked.txt").open("a") as file:
+        file.writelines(f"{segment}\\n" for segment in segments)
+    return [float(len(segment.hypothesis)) for segment in segments]
+"""
+
+
+def test_no_text_is_scored_twice_even_without_a_store(
+    tmp_path: Path, small: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("counting.py").write_text(COUNTING, "utf-8")
+    evaluate(small, ["counting.py:score"], output="run", settings=QUICK)
+    asked = Path("asked.txt").read_text("utf-8").splitlines()
+    assert len(asked) == len(set(asked))
+
+
+def test_metrics_follow_from_the_data(small: Dataset) -> None:
+    assert default_metrics(small) == ["chrf", "bleu", "xbertscore"]
+    assert default_metrics(replace(small, languages=("en", "zh")))[:2] == ["chrf", 'bleu(tokenize="zh")']
+    assert default_metrics(replace(small, languages=("en", "th_TH")))[1] == 'bleu(tokenize="char")'
+    assert default_metrics(Dataset("no source", (Entry("0", "a", Segment("x", None, ("y",))),))) == [
+        "chrf",
+        "bleu",
+        "ter",
+    ]
+    assert default_metrics(Dataset("no references", (Entry("0", "a", Segment("x", "y")),))) == ["xbertscore"]
+    with pytest.raises(MissingInput, match=re.escape("there are segments without references and without source")):
+        default_metrics(Dataset("bare", (Entry("0", "a", Segment("x")),)))
+
+
+def test_each_metric_gets_the_explainer_that_suits_it(small: Dataset) -> None:
+    asked = asked_for(small, ["chrf", "token_f1"], None, None)
+    assert [(one.explainer, one.budget) for one in asked] == [("intrinsic", None), ("erasure", 100)]
+    asked = asked_for(small, ["chrf", "token_f1"], ["lime", "shap"], 7)
+    assert [(one.explainer, one.budget) for one in asked] == [("lime", 7), ("shap", 7)]
+    assert [one.explainer for one in asked_for(small, ["chrf", "token_f1"], None, 0)] == [None, None]
+
+
+def test_wrong_plans_are_refused(small: Dataset) -> None:
+    with pytest.raises(SpecError, match=re.escape("3 explainers for 2 metrics: give one for all, or one for each")):
+        asked_for(small, ["chrf", "bleu"], ["lime", "shap", "erasure"], None)
+    with pytest.raises(SpecError, match=re.escape("the metric 'chrf' is given twice: name it once")):
+        asked_for(small, ["chrf", "chrf"], None, None)
+    with pytest.raises(SpecError, match=re.escape("budget is -1, expected 0 or more")):
+        asked_for(small, ["chrf"], None, -1)
+
+
+def test_worst_best_and_random_take_turns() -> None:
+    matrix = np.array([[5.0, 1.0, 3.0, 4.0, 2.0, np.nan]])
+    assert chosen_segments(matrix, 2, higher_is_better=True, seed=0) == [5, 0]
+    assert chosen_segments(matrix, 2, higher_is_better=False, seed=0)[0] == 0
+    assert sorted(chosen_segments(matrix, None, higher_is_better=True, seed=0)) == list(range(6))
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.integers(0, 40), st.integers(0, 5))
+def test_a_smaller_budget_is_the_beginning_of_a_larger_one(values: list[float], budget: int, seed: int) -> None:
+    matrix = np.array([values])
+    every = chosen_segments(matrix, None, higher_is_better=True, seed=seed)
+    assert sorted(every) == list(range(len(values)))
+    assert chosen_segments(matrix, budget, higher_is_better=True, seed=seed) == every[:budget]
+
+
+def test_gates_pass_and_fail(run: Run) -> None:
+    check_gates(run, {"token_f1": 0.75}, None)
+    told = failures(run, {"token_f1": 0.9}, None)
+    assert told == ["token_f1 of bad is 0.75, below 0.9"]
+    with pytest.raises(GateNotPassed, match=re.escape("the quality gate is not passed: token_f1 of bad is 0.75")):
+        check_gates(run, {"token_f1": 0.9}, None)
+
+
+def test_a_gate_against_a_system_fails_where_another_is_worse_beyond_chance(tmp_path: Path) -> None:
+    entries = [
+        Entry(str(k), system, Segment(f"word {k} {end}", None, (f"word {k} right",)))
+        for system, end in (("base", "right"), ("new", "wrong"))
+        for k in range(12)
+    ]
+    found = evaluate(Dataset("gate", tuple(entries)), ["token_f1"], output=tmp_path / "run", budget=0, settings=QUICK)
+    assert failures(found, {}, "new") == []
+    (told,) = failures(found, {}, "base")
+    assert told.startswith("new is worse than base by token_f1 (0.33, p = 0.000")
+
+
+def test_a_gate_where_lower_is_better_is_turned_round(tmp_path: Path, small: Dataset) -> None:
+    found = evaluate(small, ["ter"], output=tmp_path / "run", budget=0, settings=QUICK)
+    assert failures(found, {"ter": 25.0}, None) == []
+    assert failures(found, {"ter": 10.0}, None) == ["ter of bad is 25.00, above 10"]
+
+
+@pytest.mark.parametrize("text", ["chrf", "chrf=", "=5", "chrf=high"])
+def test_a_gate_that_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match=re.escape(f"cannot read the gate {text!r}: write METRIC=NUMBER")):
+        read_limits([text])
+
+
+def test_gates_on_what_is_not_evaluated_are_refused() -> None:
+    with pytest.raises(UserError, match=re.escape("a gate on 'bleu', which is not evaluated: use one of chrf")):
+        check_names(["chrf"], ["a", "b"], {"bleu": 1.0}, None)
+    with pytest.raises(UserError, match=re.escape("a gate against 'c', which is no system here: use one of a, b")):
+        check_names(["chrf"], ["a", "b"], {}, "c")
+    with pytest.raises(UserError, match=re.escape("a gate against 'a' needs another system beside it")):
+        check_names(["chrf"], ["a"], {}, "a")
+
+
+def test_a_span_outside_of_its_text_stops_the_work_before_it_begins(tmp_path: Path) -> None:
+    wrong = Entry("0", "a", Segment("short", None, ("x",)), spans=(ErrorSpan(2, 99),))
+    with pytest.raises(DataError, match=re.escape("the span 2-99 is outside a text of 5 characters")):
+        evaluate(Dataset("wrong", (wrong,)), ["chrf"], output=tmp_path / "run", settings=QUICK)
+    assert not (tmp_path / "run" / "scores.jsonl").exists()
+
+
+def test_a_run_that_cannot_be_written_says_so(tmp_path: Path, small: Dataset) -> None:
+    (tmp_path / "file").write_text("", "utf-8")
+    with pytest.raises(UserError, match=re.escape("cannot be made")):
+        runs.begun(tmp_path / "file" / "run", small, {})
+
+
+def test_a_segment_that_cannot_be_explained_is_told_and_left_out(tmp_path: Path) -> None:
+    def picky(segments: list[Segment]) -> list[float]:
+        if any("bad" not in segment.hypothesis and "x" in segment.hypothesis for segment in segments):
+            raise ValueError("no x without bad")
+        return [1.0] * len(segments)
+
+    entries = [Entry("0", "a", Segment("bad x")), Entry("1", "a", Segment("fine"))]
+    found = evaluate(Dataset("picky", tuple(entries)), [picky], output=tmp_path / "run", settings=QUICK)
+    assert {one.entry for one in found.explanations} == {1}
+    (problem,) = found.facts["problems"]
+    assert "1 of 2 segments could not be explained" in problem

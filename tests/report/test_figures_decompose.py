@@ -1,0 +1,86 @@
+"""Charts of a decomposition: the data behind them, and that they can be drawn."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from whyscore.errors import UserError
+from whyscore.io.text import from_texts
+from whyscore.jobs.decompose import decompose
+from whyscore.jobs.decompose_result import Decompositions
+from whyscore.report.figures_decompose import charts, discrepancy_rows, draw, measure_rows, pearson, usage_rows
+from whyscore.report.tables_decompose import difference_table, long_table, share_table
+
+REFERENCES = ["he saw 3 cats in the garden", "she had 12 dogs in her house", "it cost 7 coins at the fair"]
+SYSTEMS = {
+    "right": REFERENCES,
+    "mixed": [REFERENCES[0], REFERENCES[1].replace("12", "13"), REFERENCES[2]],
+    "wrong": [text.replace("the", "a").replace("3", "4") for text in REFERENCES],
+}
+
+
+@pytest.fixture(scope="module")
+def found() -> Decompositions:
+    data = from_texts(SYSTEMS, REFERENCES)
+    return decompose(data, "bleu(smoothing='exp')", features=["number", "url"], scorers=[len], draws=50)
+
+
+def test_three_systems_are_enough_to_compare_measures(found: Decompositions) -> None:
+    rows = measure_rows(found)
+    assert {(row["feature"], row["measure"], row["n"]) for row in rows} == {
+        ("number", measure, 3) for measure in ("sigma_all", "sigma", "range")
+    }
+    two = [row for row in found if row.system != "wrong"]
+    assert measure_rows(two) == []
+
+
+def test_a_correlation_needs_variation() -> None:
+    assert pearson(np.array([1.0, 1.0]), np.array([1.0, 2.0])) is None
+    assert pearson(np.array([1.0, 2.0]), np.array([3.0, 5.0])) == pytest.approx(1.0)
+
+
+def test_fractions_of_each_row_sum_to_one(found: Decompositions) -> None:
+    rows = discrepancy_rows(found)
+    total = sum(row["fraction"] for row in rows if (row["system"], row["feature"]) == ("mixed", "number"))  # type: ignore[misc]
+    assert total == pytest.approx(1.0)
+
+
+def test_references_are_shown_once(found: Decompositions) -> None:
+    rows = [row for row in usage_rows(found) if row["measure"] == "frequency" and row["feature"] == "number"]
+    assert [row["text"] for row in rows] == ["reference", "right", "mixed", "wrong"]
+
+
+def test_every_chart_is_drawn(found: Decompositions, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    written = draw(found, tmp_path / "new", formats=("svg",))
+    assert [path.stem for path in written] == ["shares", "ranges", "measures", "discrepancy", "usage", "scorers"]
+    assert all(path.read_text("utf-8").startswith("<svg") for path in written)
+
+
+def test_charts_without_numbers_are_left_out(found: Decompositions) -> None:
+    nothing = Decompositions([row for row in found if row.feature == "url"])
+    assert set(charts(nothing)) == {"discrepancy", "usage"}
+
+
+def test_a_folder_that_cannot_be_made_is_told(found: Decompositions, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"cannot be made: .* Choose another folder with --figures"):
+        draw(found, tmp_path / "file" / "x")
+
+
+def test_the_smallest_share_of_a_feature_is_the_best(found: Decompositions) -> None:
+    table = share_table(found)
+    assert table.best == frozenset({(0, "share")})
+    assert table.columns[:4] == ("system", "feature", "n", "share")
+    assert share_table(found, "paper").columns[7:10] == ("add", "hit", "miss")
+
+
+def test_programs_get_every_number(found: Decompositions) -> None:
+    table = long_table(found)
+    assert len(table.columns) == 38
+    assert len(table.rows) == 6
+
+
+def test_tests_are_shown_pair_by_pair(found: Decompositions) -> None:
+    assert len(difference_table(found).rows) == 6

@@ -1,0 +1,242 @@
+"""A report in its forms: sentences, tables, JSON, files, and two runs set against each other."""
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from whyscore.cli.main import main
+from whyscore.errors import DataError, MissingExtra
+from whyscore.jobs.evaluate import evaluate
+from whyscore.jobs.runs_choices import Settings
+from whyscore.jobs.runs_reading import Run
+from whyscore.report import build_report
+from whyscore.report.building import about
+from whyscore.report.figures import save_figures
+from whyscore.report.merging import merged, pairs
+from whyscore.report.model import PairTest, Report, SystemRow
+from whyscore.report.page import html
+from whyscore.report.papers import as_json, paper, summary
+from whyscore.report.verdict import verdict
+from whyscore.types import Dataset, Entry, Estimate, Segment
+
+QUICK = Settings(draws=50)
+
+
+def test_the_verdict_names_the_leader_and_what_people_say(run: Run) -> None:
+    found = build_report(run)
+    assert found.about == "2 systems, 4 segments, 1 reference, de → en"
+    assert found.verdict[1] == (
+        "By token_f1, good is ahead with 0.9375, but chance explains its lead over bad (bad: 0.7500, p = 0.25)."
+    )
+    assert found.verdict[2] == (
+        "People (mqm) put good first (-1.25 on average), though not beyond chance over bad; so do chrf and token_f1."
+    )
+    assert found.pair == ("good", "bad")
+
+
+def changed(report: Report, tests: Sequence[PairTest], clusters: Sequence[int | None]) -> Report:
+    rows = [
+        SystemRow(row.system, row.totals, (rank, None), row.human)
+        for row, rank in zip(report.systems, clusters, strict=True)
+    ]
+    return verdict(replace(report, systems=tuple(rows), comparisons=tuple(tests)))
+
+
+def test_a_lead_beyond_chance_is_called_one(run: Run) -> None:
+    test = PairTest("chrf", "good", "bad", 9.0, 5.0, 12.0, 0.0004, "good")
+    found = changed(build_report(run), [test], [1, 2])
+    assert ", beyond what chance explains (bad follows with " in found.verdict[0]
+    assert "p < 0.001" in found.verdict[0]
+
+
+def test_without_tests_only_numbers_are_told(run: Run) -> None:
+    found = changed(build_report(run), [], [None, None])
+    assert re.fullmatch(r"By chrf, good is ahead with [\d.]+; bad follows with [\d.]+\.", found.verdict[0])
+
+
+def test_one_system_is_not_compared(small: Dataset, tmp_path: Path) -> None:
+    alone = evaluate(small.of("bad"), ["token_f1"], output=tmp_path / "run", settings=QUICK)
+    found = build_report(alone)
+    assert found.verdict[0] == "bad: token_f1 0.7500 [0.7500, 0.7500]. There is no other system to compare it with."
+    assert found.pair is None
+    assert "Compare with" in html(found)
+
+
+def test_references_that_vary_are_told() -> None:
+    entries = (Entry("0", "a", Segment("x", None, ("y",))), Entry("1", "a", Segment("x", None, ("y", "z"))))
+    assert about(Dataset("vary", entries)) == "1 system, 2 segments, references vary"
+
+
+def test_the_terminal_gets_verdict_and_table(run: Run) -> None:
+    text = summary(build_report(run))
+    assert text.startswith("small: 2 systems, 4 segments, 1 reference, de → en\n")
+    assert re.search(r"^system +chrf ↑ +token_f1 ↑ +people: mqm$", text, re.MULTILINE)
+
+
+def test_papers_get_tables_with_signatures(run: Run) -> None:
+    markdown, latex = (paper(build_report(run), form) for form in ("markdown", "latex"))
+    for heading in ("## Systems", "## Tests between systems", "## Features lost", "## Highlights against people"):
+        assert heading in markdown
+    assert "chrf\\|" in markdown
+    assert latex.count(r"\begin{tabular}") == 4
+    assert r"token\_f1 $\uparrow$" in latex
+
+
+def test_programs_get_json_without_packed_data(run: Run) -> None:
+    found = json.loads(as_json(build_report(run)))
+    assert found["systems"][0]["system"] == "good"
+    assert found["systems"][0]["totals"][1]["value"] == 0.9375
+    assert "explorer" not in found
+
+
+def test_two_runs_are_set_against_each_other(run: Run, small: Dataset, tmp_path: Path) -> None:
+    entries = [
+        replace(entry, segment=replace(entry.segment, hypothesis=entry.segment.references[0]))
+        if entry.system == "bad"
+        else entry
+        for entry in small.entries
+    ]
+    better = replace(small, entries=tuple(entries))
+    new = evaluate(better, ["chrf", "token_f1"], output=tmp_path / "new", settings=QUICK)
+    whole = merged([run, new])
+    assert whole.dataset.systems == ("run: good", "run: bad", "new: good", "new: bad")
+    assert pairs(whole) == [("run: good", "new: good"), ("run: bad", "new: bad")]
+    found = build_report([run, new])
+    assert found.title == "run → new"
+    assert {row.system: row.totals[1].value for row in found.systems} == {
+        "run: good": 0.9375, "run: bad": 0.75, "new: good": 0.9375, "new: bad": 1.0,
+    }  # fmt: skip
+    assert len(found.explorer["why"][0]) == 16
+    assert found.pair == ("run: bad", "new: bad")
+    assert re.fullmatch(r"good: [\d.]+ by chrf as before; 0\.9375 by token_f1 as before\.", found.verdict[0])
+    assert found.changed
+    assert found.verdict[1].endswith("0.7500 to 1.0000 by token_f1 (chance explains that, p = 0.12).")
+    assert {one.metric for one in found.comparisons if one.first == "new: bad"} == {"chrf", "token_f1"}
+    assert all(rank is None for row in found.systems for rank in row.clusters)
+
+
+def test_a_change_beyond_chance_is_called_better_or_worse(tmp_path: Path) -> None:
+    def made(end: str, folder: str) -> Run:
+        entries = [Entry(str(k), "base", Segment(f"word {k} {end}", None, (f"word {k} right",))) for k in range(12)]
+        data = Dataset("gate", tuple(entries))
+        return evaluate(data, ["token_f1"], output=tmp_path / folder, budget=0, settings=QUICK)
+
+    old, new = made("wrong", "old"), made("right", "new")
+    assert build_report([old, new]).verdict == ("base: 0.6667 to 1.0000 by token_f1 (better, p < 0.001).",)
+    assert build_report([new, old]).verdict == ("base: 1.0000 to 0.6667 by token_f1 (worse, p < 0.001).",)
+
+
+def test_runs_that_cannot_be_compared_are_refused(run: Run, small: Dataset, tmp_path: Path) -> None:
+    other = evaluate(small, ["ter"], output=tmp_path / "other", budget=0, settings=QUICK)
+    with pytest.raises(DataError, match=re.escape("the runs have no metric in common")):
+        merged([run, other])
+    with pytest.raises(DataError, match=re.escape("is given twice: a run has no difference to itself")):
+        merged([run, run])
+    changed_ = replace(run, folder=tmp_path / "x", metrics=tuple(replace(one, signature="old") for one in run.metrics))
+    with pytest.raises(DataError, match=re.escape("chrf was made in different ways: ")):
+        merged([run, changed_])
+
+
+def test_charts_are_saved_in_every_format(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    written = save_figures(build_report(run), tmp_path / "figures", ["svg", "pdf"])
+    names = {path.name for path in written}
+    assert {"systems.svg", "systems.pdf", "highlights.svg", "features.svg", "systems.txt"} <= names
+    assert "good" in (tmp_path / "figures" / "systems.svg").read_text("utf-8")
+
+
+def test_charts_need_an_extra(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(MissingExtra, match=re.escape("needs extra packages: pip install 'whyscore[report]'")):
+        save_figures(build_report(run), tmp_path)
+
+
+def test_undefined_totals_leave_a_report_that_can_be_read(run: Run) -> None:
+    found = build_report(run)
+    empty = tuple(
+        replace(row, totals=tuple(Estimate(float("nan"), reason="empty") for _ in row.totals)) for row in found.systems
+    )
+    page = html(replace(found, systems=empty))
+    assert not re.search(r"\bnan\b", re.sub(r"<script.*", "", page, flags=re.DOTALL), re.IGNORECASE)
+
+
+@pytest.fixture
+def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ref.txt").write_text("a cat sat\na dog ran\n", "utf-8")
+    (tmp_path / "base.txt").write_text("a cat sat\na dog ran\n", "utf-8")
+    (tmp_path / "new.txt").write_text("a bat sat\na dog ran\n", "utf-8")
+    return tmp_path
+
+
+EVALUATE = ["evaluate", "-r", "ref.txt", "-t", "base.txt", "new.txt", "-m", "token_f1", "--store", "none", "-q"]
+
+
+def test_the_command_writes_a_folder_a_page_and_a_summary(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*EVALUATE, "-o", "run", "--title", "Two cats"]) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("Two cats: 2 systems, 2 segments, 1 reference\n")
+    assert told.err == ""
+    assert (texts / "run" / "report.html").read_text("utf-8").startswith("<!doctype html>")
+    assert main(["report", "run", "-o", "again.html", "-q"]) == 0
+    assert main(["report", "run", "-f", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["about"] == "2 systems, 2 segments, 1 reference"
+    assert (texts / "again.html").exists()
+
+
+def test_a_gate_that_is_not_passed_is_exit_code_5(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*EVALUATE, "-o", "run", "--fail-under", "token_f1=0.9"]) == 5
+    told = capsys.readouterr()
+    assert "the quality gate is not passed: token_f1 of new is 0.83, below 0.9" in told.err
+    assert "By token_f1, base is ahead" in told.out
+    assert (texts / "run" / "report.html").exists()
+    assert main([*EVALUATE, "-o", "run", "--fail-under", "token_f1=0.8", "--fail-if-worse", "base"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--fail-under", "bleu=1"], 2, "a gate on 'bleu', which is not evaluated"),
+        (["--fail-if-worse", "nobody"], 2, "which is no system here: use one of base, new"),
+        (["--draws", "-1"], 2, "--draws is -1, expected 0 or more"),
+        (["--budget", "-2"], 2, "budget is -2, expected 0 or more"),
+        (["-e", "lmie"], 2, "no explainer named 'lmie'. Did you mean 'lime'?"),
+    ],
+)
+@pytest.mark.usefixtures("texts")
+def test_wrong_use_is_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+) -> None:
+    assert main([*EVALUATE, *arguments]) == code
+    told = capsys.readouterr().err
+    assert message in told
+    assert told.count("\n") == 1
+    assert not Path("run").exists()
+
+
+@pytest.mark.usefixtures("texts")
+def test_a_dry_run_says_what_it_would_take(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*EVALUATE, "--dry-run"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "token_f1: 4 texts, 3 distinct, 0 already stored",
+        "token_f1 by erasure: about 2 segments, 28 texts",
+    ]
+    assert not Path("run").exists()
+
+
+@pytest.mark.usefixtures("texts")
+def test_reports_refuse_what_they_cannot_write(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*EVALUATE, "-o", "run"]) == 0
+    assert main(["report", "run", "-o", "report.docx"]) == 2
+    assert main(["report", "run", "-f", "html"]) == 2
+    assert main(["report", "nowhere"]) == 3
+    told = capsys.readouterr().err
+    assert "cannot tell the format of report.docx: use .html" in told
+    assert "a page needs a file: name it with -o report.html" in told
+    assert "nowhere is no run folder: it has no run.json" in told
