@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from whyscore.jobs.common import Resources
     from whyscore.jobs.compare import compare
     from whyscore.jobs.convert import convert
+    from whyscore.jobs.decompose import decompose
+    from whyscore.jobs.decompose_result import Decomposition
     from whyscore.jobs.evaluate import evaluate
     from whyscore.jobs.explain import explain
     from whyscore.jobs.faithfulness import faithfulness
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Dataset",
+    "Decomposition",
     "Entry",
     "ErrorSpan",
     "Explanation",
@@ -60,6 +63,7 @@ __all__ = [
     "build_report",
     "compare",
     "convert",
+    "decompose",
     "evaluate",
     "explain",
     "faithfulness",
@@ -93,6 +97,8 @@ _HOMES = {
     "whyscore.jobs.common": ("Resources",),
     "whyscore.jobs.compare": ("compare",),
     "whyscore.jobs.convert": ("convert",),
+    "whyscore.jobs.decompose": ("decompose",),
+    "whyscore.jobs.decompose_result": ("Decomposition",),
     "whyscore.jobs.evaluate": ("evaluate",),
     "whyscore.jobs.explain": ("explain",),
     "whyscore.jobs.faithfulness": ("faithfulness",),

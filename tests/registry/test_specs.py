@@ -136,6 +136,10 @@ NEEDING = {
     "transquest": 'transquest(model="some/folder")',
     "logprob": 'logprob(path="probabilities.jsonl", pool="sum")',
     "lookup": 'lookup(path="scores.tsv", higher_is_better=False)',
+    "conllu": 'conllu(reference="ref.conllu", hypothesis=("a.conllu", "b.conllu"))',
+    "pretagged": 'pretagged(reference="ref.tag", hypothesis=("a.tag", "b.tag"))',
+    "tagger lexicon": 'lexicon(entries=("words:he,she", "regex:[0-9]+%"))',
+    "scorer lexicon": 'lexicon(path="concreteness.tsv", kind="sentiment")',
 }
 REGISTERED = [(kind, name) for kind in KINDS for name in known(kind)]
 

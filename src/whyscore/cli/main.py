@@ -18,6 +18,7 @@ VERBS = {
     "explain": "show which words made the score",
     "compare": "is A better than B? tests, intervals and clusters",
     "metaeval": "how good is a metric or an explainer? agreement with people, tests, sentinels",
+    "decompose": "take the score apart by linguistic feature",
     "learn-map": "learn a map between the vectors of two languages, for xmoverscore",
     "report": "a report from run folders, or what changed between two",
     "serve": "look at runs in the browser, try a sentence live, ask by JSON",

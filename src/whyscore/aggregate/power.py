@@ -1,0 +1,150 @@
+"""The power mean of BMX (Leiter, Nguyen and Eger 2022, arXiv 2212.10469), in log space.
+
+1. Regularise: v = phi + r + 1e-9, with r = |min phi| where a segment has an importance of 0 or below, else 0.
+2. M_p(v) = (mean of v^p)^(1/p) = exp((LSE(p log v) - log n) / p), with log-sum-exp, so that no power and no product is
+   ever formed: 720 words would underflow. |p| < 1e-6 takes the limit exp(mean of log v), p = +-inf max and min.
+3. Say how much of the sum the values at the floor carry. A shifted segment has at least one value at exactly 1e-9; for
+   p of -1 and below that value decides alone, and M_p is a count of words: 1e-9 (n / c)^(1/|p|).
+
+`floor="relative"` raises the lowest value to 1 % of the segment's range instead of 1e-9, so that a negative p still
+looks at the other words.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from whyscore.aggregate.bags import Bags
+from whyscore.errors import SpecError
+from whyscore.options import check_fields
+from whyscore.types import FloatMatrix, FloatVector
+
+Floor = Literal["tiny", "relative"]
+
+TINY = 1e-9
+LARGEST = 300.0
+"""Powers up to this size are allowed, and infinite ones."""
+
+_ZERO = 1e-6
+_EQUAL = 1e-9  # steps of a grid that differ less are equal
+_FRESH = 15
+_SHARE_OF_RANGE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class PowerMean:
+    """The power mean of the importances: p = 1 the mean, 0 the geometric mean, -inf the smallest, inf the largest."""
+
+    p: float = 1.0
+    floor: Floor = "tiny"
+
+    parameter: ClassVar[str] = "p"
+
+    def __post_init__(self) -> None:
+        """Refuse powers out of range."""
+        check_fields(self)
+        check_power("power_mean", self.p)
+
+    def aggregate(self, importance: FloatVector) -> float:
+        """Return the power mean; NaN for no importance at all.
+
+        >>> round(PowerMean(2.0).aggregate(np.array([0.5, 0.4, 0.2, 0.0])), 9)
+        0.335410197
+        """
+        return float(self.table(Bags.of([importance]), np.array([self.p]))[0, 0])
+
+    def grid(self) -> FloatVector:
+        """Return -30.0, -29.9 ... 30.0: 601 values with an exact 0."""
+        return np.arange(-300, 301) / 10
+
+    def table(self, bags: Bags, parameters: FloatVector) -> FloatMatrix:
+        """Return the mean of every segment for every power."""
+        return power_table(bags, parameters, self.floor).means
+
+
+class PowerTable(NamedTuple):
+    """Power means of many segments (columns) for many powers (rows)."""
+
+    means: FloatMatrix
+    floored: FloatMatrix
+    """The share of the sum of v^p that the values at the floor carry, 0 to 1."""
+
+
+def check_power(who: str, p: float) -> None:
+    """Refuse a power that is no number, or too large to mean anything but max or min."""
+    if np.isnan(p) or (np.isfinite(p) and abs(p) > LARGEST):
+        raise SpecError(f"{who}: p is {p!r}, expected a number from -300 to 300, or inf or -inf")
+
+
+def power_table(bags: Bags, powers: FloatVector, floor: Floor = "tiny") -> PowerTable:
+    """Return the power means of all segments for all powers, with what the floor carries of each."""
+    values, floors = _regularised(bags, floor)
+    worker = _Powers(bags, values, floors)
+    means, floored = np.empty((len(powers), len(bags))), np.empty((len(powers), len(bags)))
+    for row, power in enumerate(powers.tolist()):
+        means[row], floored[row] = worker.mean(power)
+    return PowerTable(means, floored)
+
+
+def _regularised(bags: Bags, floor: Floor) -> tuple[FloatVector, FloatVector]:
+    """Return the values made positive, and for each shifted segment its lowest value (NaN for the others)."""
+    low = bags.reduce(np.minimum, bags.values)
+    raised = np.where(low <= 0, -low, 0.0)
+    least = np.full(len(bags), TINY)
+    if floor == "relative":
+        width = bags.reduce(np.maximum, bags.values) - low
+        least = np.where(width > 0, _SHARE_OF_RANGE * width, TINY)
+    values = (bags.values + bags.spread(raised)) + bags.spread(least)
+    return values, np.where(low <= 0, least, np.nan)
+
+
+class _Powers:
+    """Powers of all values, as exponentials of logarithms measured from each segment's largest or smallest value.
+
+    Where powers come in equal steps, as in a grid, each is the one before times the power of the step: a product
+    instead of an exponential. Every `_FRESH` steps it starts anew, so that rounding stays below 1e-13.
+    """
+
+    def __init__(self, bags: Bags, values: FloatVector, floors: FloatVector) -> None:
+        self._bags = bags
+        self._count = np.where(bags.lengths > 0, bags.lengths, 1).astype(np.float64)
+        self._high, self._low = bags.reduce(np.maximum, values), bags.reduce(np.minimum, values)
+        self._logs = np.log(values)
+        tied = bags.reduce(np.add, (values == bags.spread(floors)).astype(np.float64))
+        self._tied = np.where(np.isnan(floors) & ~np.isnan(self._low), 0.0, tied)
+        self._distance: FloatVector = np.zeros(0)
+        self._raised: FloatVector = np.zeros(0)
+        self._factor: FloatVector | None = None
+        self._power, self._step, self._age = 0.0, 0.0, 0
+
+    def mean(self, power: float) -> tuple[FloatVector, FloatVector]:
+        """Return the means for one power, and the share of the floor in each."""
+        if np.isinf(power):
+            limit = self._high if power > 0 else self._low
+            at_floor = (self._tied > 0) & (limit == self._low)
+            return limit.copy(), np.where(np.isnan(limit), np.nan, at_floor)
+        if abs(power) < _ZERO:
+            return np.exp(self._bags.reduce(np.add, self._logs) / self._count), self._tied / self._count
+        centre = np.log(self._high if power > 0 else self._low)
+        total = self._bags.reduce(np.add, self._raise(power, centre))
+        floored = self._tied * np.exp(power * (np.log(self._low) - centre)) / total
+        return np.exp(centre + (np.log(total) - np.log(self._count)) / power), floored
+
+    def _raise(self, power: float, centre: FloatVector) -> FloatVector:
+        """Return (v / centre)^power of every value."""
+        step = power - self._power
+        if self._power == 0 or (self._power > 0) != (power > 0):
+            self._distance = self._logs - self._bags.spread(centre)
+            self._factor, self._step = None, step
+        elif abs(step - self._step) > _EQUAL:
+            self._factor, self._step = None, step
+        elif self._age < _FRESH:
+            if self._factor is None:
+                self._factor = np.exp(step * self._distance)
+            self._raised *= self._factor
+            self._power, self._age = power, self._age + 1
+            return self._raised
+        self._raised = np.exp(power * self._distance)
+        self._power, self._age = power, 0
+        return self._raised

@@ -1,0 +1,97 @@
+"""Parts of speech by NLTK: its word tokenizer and perceptron tagger, the Penn tags turned into universal ones.
+
+The tagger's data must be installed. The tokenizer needs none: a line is taken as one sentence.
+"""
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import metadata
+from typing import Protocol
+
+from whyscore.errors import MissingExtra
+from whyscore.marking import Span
+from whyscore.protocols import Tagged
+from whyscore.registry import spec_of
+from whyscore.taggers.penn import universal
+from whyscore.types import Signature
+
+_DATA = "averaged_perceptron_tagger_eng"
+
+
+class _Tagger(Protocol):
+    def tag(self, tokens: Sequence[str]) -> list[tuple[str, str]]: ...
+
+
+class _Cutter(Protocol):
+    def tokenize(self, text: str) -> list[str]: ...
+
+    def span_tokenize(self, text: str) -> Sequence[Span]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Nltk:
+    """Finds English parts of speech with NLTK's perceptron tagger."""
+
+    def signature(self) -> Signature:
+        """Return the spec, the tagger's data and the version of NLTK."""
+        return Signature(spec_of(self), (("data", _DATA), ("nltk", _version())))
+
+    def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
+        """Return the words of each text with universal (`upos:`) and Penn (`xpos:`) tags, in order."""
+        tagger = _perceptron()
+        return [_tagged(text, tagger) for text in texts]
+
+
+def nltk_tokens(text: str) -> list[tuple[str, int, int]]:
+    """Return NLTK's word tokens of a text taken as one sentence, with their spans; quotes become `` and ''.
+
+    >>> [token for token, _, _ in nltk_tokens("He can't.")]
+    ['He', 'ca', "n't", '.']
+    """
+    cutter = _cutter()
+    words = cutter.tokenize(text)
+    spans = list(cutter.span_tokenize(text)) if words else []
+    return [(word, start, end) for word, (start, end) in zip(words, spans, strict=True)]
+
+
+def _tagged(text: str, tagger: _Tagger) -> tuple[Tagged, ...]:
+    tokens = nltk_tokens(text)
+    words = [text[start:end] for _, start, end in tokens]
+    tags = [tag for _, tag in tagger.tag([token for token, _, _ in tokens])]
+    labels = zip(universal(words, tags), tags, strict=True)
+    return tuple(
+        Tagged(start, end, (f"upos:{upos}", f"xpos:{tag}"))
+        for (_, start, end), (upos, tag) in zip(tokens, labels, strict=True)
+    )
+
+
+def _version() -> str:
+    try:
+        return metadata.version("nltk")
+    except metadata.PackageNotFoundError as error:
+        raise MissingExtra.of("nltk", "rouge") from error
+
+
+@lru_cache(maxsize=1)
+def _cutter() -> _Cutter:
+    try:
+        destructive = importlib.import_module("nltk.tokenize.destructive")
+    except ImportError as error:
+        raise MissingExtra.of("nltk", "rouge") from error
+    cutter: _Cutter = destructive.NLTKWordTokenizer()
+    return cutter
+
+
+@lru_cache(maxsize=1)
+def _perceptron() -> _Tagger:
+    try:
+        perceptron = importlib.import_module("nltk.tag.perceptron")
+    except ImportError as error:
+        raise MissingExtra.of("nltk", "rouge") from error
+    try:
+        tagger: _Tagger = perceptron.PerceptronTagger(lang="eng")
+    except LookupError as error:
+        raise MissingExtra(f"nltk lacks the data of its tagger: python -m nltk.downloader {_DATA}") from error
+    return tagger

@@ -1,0 +1,106 @@
+"""The published tables that were made with NLTK's tagger, checked where its data are installed."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from whyscore.errors import MissingExtra
+from whyscore.io.text import from_texts, read_texts
+from whyscore.jobs.decompose import decompose
+from whyscore.jobs.decompose_settings import Settings
+from whyscore.jobs.decompose_views import named
+from whyscore.jobs.experiment_muler import hybrid
+from whyscore.taggers.nltk import Nltk
+from whyscore.types import Dataset
+
+FILES = {
+    "Alibaba": ("wmt18_ruen", "newstest2018.Alibaba.5720.ru-en", "newstest2018-ruen-ref.en"),
+    "afrl": ("wmt18_ruen", "newstest2018.afrl-ruen-syscomb.5440.ru-en", "newstest2018-ruen-ref.en"),
+    "FAIR": ("wmt19_deen", "newstest2019.Facebook_FAIR.6750.de-en", "newstest2019-deen-ref.en"),
+    "online-A": ("wmt19_deen", "newstest2019.online-A.0.de-en", "newstest2019-deen-ref.en"),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _data() -> None:
+    """Skip everything here where the tagger cannot run."""
+    try:
+        Nltk().tag(["a"])
+    except MissingExtra as error:
+        pytest.skip(f"the published tables cannot be checked: {error}")
+
+
+def read(shared: Path, *systems: str) -> Dataset:
+    folder = shared / "muler" / FILES[systems[0]][0]
+    files = [folder / FILES[system][1] for system in systems]
+    return read_texts(files, [folder / FILES[systems[0]][2]], systems=list(systems))
+
+
+@pytest.mark.parametrize(
+    ("system", "feature", "sigma", "oracle", "anti", "share"),
+    [
+        ("Alibaba", "NOUN", 0.299, 0.351, 0.135, 0.239),
+        ("Alibaba", "VERB", 0.297, 0.338, 0.209, 0.321),
+        ("FAIR", "NOUN", 0.345, 0.396, 0.147, 0.202),
+        ("FAIR", "VERB", 0.344, 0.377, 0.252, 0.261),
+        ("online-A", "NOUN", 0.300, 0.352, 0.124, 0.228),
+        ("online-A", "VERB", 0.297, 0.331, 0.217, 0.293),
+    ],
+)
+def test_token_space(
+    system: str, feature: str, sigma: float, oracle: float, anti: float, share: float, shared: Path
+) -> None:
+    options = {"tagger": "nltk", "tokens": "nltk", "features": [feature], "draws": 0}
+    (row,) = decompose(read(shared, system), "bleu", **options)  # type: ignore[arg-type]
+    assert (row.sigma, row.oracle, row.anti, row.share) == pytest.approx((sigma, oracle, anti, share), abs=0.01)
+
+
+def test_hybrids_of_table_four(shared: Path) -> None:
+    settings = Settings(tokens="nltk")
+    rows = hybrid(
+        read(shared, "Alibaba"), "bleu", tagger="nltk", features=["NOUN", "VERB"], alpha=(0.5,), settings=settings
+    )
+    assert [row.hybrid for row in rows] == pytest.approx([0.238, 0.268], abs=0.01)
+
+
+def test_two_systems_over_ten_parts_of_speech(shared: Path) -> None:
+    features = ["NOUN", "PROPN", "VERB", "AUX", "ADJ", "ADV", "PRON", "DET", "ADP", "NUM"]
+    data = read(shared, "FAIR", "online-A")
+    found = decompose(data, "bleu", tagger="nltk", tokens="nltk", features=features)
+    tests = {test.feature: test for test in found.tests}
+    assert tests["NOUN"].difference == pytest.approx(-0.026, abs=0.01)
+    assert tests["NOUN"].q == pytest.approx(0.01, abs=0.02)
+    assert tests["PROPN"].difference == pytest.approx(-0.046, abs=0.01)
+    assert tests["PROPN"].q == pytest.approx(0.001, abs=0.01)
+    assert tests["DET"].p == pytest.approx(0.5, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("system", "noun", "verb"), [("FAIR", 0.261, 0.388), ("online-A", 0.295, 0.427), ("Alibaba", None, None)]
+)
+def test_compat(system: str, noun: float | None, verb: float | None, shared: Path) -> None:
+    options = {"mode": "compat", "tagger": "nltk", "features": ["NOUN", "VERB"], "draws": 0}
+    rows = decompose(read(shared, system), "bleu", **options)  # type: ignore[arg-type]
+    if noun is None:
+        assert [row.share for row in rows] == pytest.approx([0.237, 0.320], abs=0.015)
+    else:
+        assert [row.guarded for row in rows] == pytest.approx([noun, verb], abs=0.015)
+
+
+@pytest.mark.parametrize(
+    ("name", "feature", "fractions"),
+    [
+        ("active_passive", "AUX", (0.0, 0.941, 0.059)),
+        ("active_passive", "VERB", (0.010, 0.058, 0.932)),
+        ("active_passive", "NOUN", (0.044, 0.103, 0.854)),
+        ("clause_noun", "VERB", (0.702, 0.009, 0.289)),
+        ("clause_noun", "NOUN", (0.018, 0.675, 0.307)),
+    ],
+)
+def test_paraphrases(name: str, feature: str, fractions: tuple[float, ...], shared: Path) -> None:
+    with (shared / "muler" / "minimal_paraphrases" / f"{name}.tsv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    data = from_texts({"paraphrase": [row["paraphrase"] for row in rows]}, [row["sentence"] for row in rows])
+    (row,) = decompose(data, "token_f1", tagger="nltk", features=[feature], draws=0)
+    assert list(named(row.discrepancy["all"], "field").values()) == pytest.approx(fractions, abs=0.02)

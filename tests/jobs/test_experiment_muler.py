@@ -1,0 +1,96 @@
+"""Experiments about shares on small texts."""
+
+import re
+
+import pytest
+
+from whyscore.errors import SpecError
+from whyscore.jobs.decompose_settings import Settings
+from whyscore.jobs.experiment_muler import frequency, hybrid
+from whyscore.jobs.experiment_muler_random import specificity, tagnoise
+from whyscore.metrics.token_f1 import TokenF1
+from whyscore.testing.fakes import Counting
+from whyscore.types import Segment
+
+WORDS = ["FRUIT=words:apple,banana,cherry,date"]
+DATA = [
+    Segment("an apple and a cherry were here", references=("an apple and a date were here",)),
+    Segment("one banana and one date were there", references=("one cherry and one banana were there",)),
+]
+
+
+def test_a_hybrid_has_early_words_right_and_late_ones_wrong() -> None:
+    rows = hybrid(DATA, "token_f1", features=WORDS, alpha=(0.0, 0.5, 1.0))
+    assert [row.letter for row in rows] == ["a", "b", "d"]
+    scores = [row.hybrid for row in rows]
+    assert scores == sorted(scores)  # type: ignore[type-var]
+    assert rows[-1].hybrid == rows[-1].oracle
+    assert rows[-1].way == 1.0
+    assert all(row.anti <= row.hybrid <= row.oracle for row in rows)  # type: ignore[operator]
+
+
+def test_late_words_do_not_even_agree_with_early_ones() -> None:
+    # The reference has only a late word, the hypothesis only an early one: nothing may match.
+    data = [Segment("x apple y", references=("x date y",)), *DATA]
+    (row,) = hybrid(data[:1], "token_f1", features=WORDS, alpha=(0.0,))
+    assert row.hybrid == row.anti
+
+
+def test_a_feature_found_nowhere_has_no_hybrid() -> None:
+    (row,) = hybrid(DATA, "bleu", features=["number"], alpha=(0.5,))
+    assert (row.n, row.hybrid, row.way) == (0, None, None)
+
+
+def test_all_hybrids_are_one_question() -> None:
+    metric = Counting(TokenF1())
+    hybrid(DATA, metric, features=[*WORDS, "number"], alpha=(0.2, 0.4, 0.6))
+    assert metric.calls == 1
+
+
+def test_a_part_of_a_feature_is_its_words_up_to_a_letter() -> None:
+    half, whole = frequency(DATA, "token_f1", features=WORDS, alpha=(0.5, 1.0))
+    assert (half.letter, half.n) == ("b", 2)
+    assert (whole.letter, whole.n) == ("d", 2)
+
+
+def test_words_without_a_letter_at_their_beginning_only_count_as_a_whole() -> None:
+    data = [Segment("7 apples", references=("7 apples",))]
+    first, whole = frequency(data, "token_f1", features=["number"], alpha=(0.0, 1.0))
+    assert (first.n, whole.n, whole.letter) == (0, 1, "any")
+
+
+def test_random_groups_are_the_same_for_the_same_seed() -> None:
+    options = {"features": WORDS, "groups": (2,), "draws": 3}
+    once = specificity(DATA, "chrf", **options)  # type: ignore[arg-type]
+    assert once == specificity(DATA, "chrf", **options)  # type: ignore[arg-type]
+    other = specificity(DATA, "chrf", settings=Settings(seed=1), **options)  # type: ignore[arg-type]
+    assert once != other
+    assert [(row.groups, row.feature) for row in once] == [(2, None), (None, "FRUIT")]
+
+
+def test_one_group_of_all_words_is_lost_and_won_whole() -> None:
+    (row, *_) = specificity(DATA, "token_f1", features=WORDS, groups=(1,), draws=1)
+    assert row.frequency == 1.0
+    assert row.sd is None
+
+
+def test_noise_on_one_side_leaves_the_other_alone() -> None:
+    rows = tagnoise(DATA, "token_f1", features=WORDS, noise="drop", side="reference", rates=(0.0, 1.0))
+    assert [(row.rate, row.n) for row in rows] == [(0.0, 2), (1.0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("work", "message"),
+    [
+        (lambda: hybrid(DATA, "bleu", alpha=(1.5,)), "alpha is 1.5, expected 0 to 1: the part of a feature's words"),
+        (lambda: frequency(DATA, "bleu", settings=Settings(mode="compat")), "mode='compat' is for decompose"),
+        (
+            lambda: specificity(DATA, "bleu", draws=0),
+            "specificity: 0 draws of 2, 3, 4, 5, 6 groups, expected",
+        ),
+        (lambda: tagnoise(DATA, "bleu", rates=(2.0,)), "tagnoise: rates are 2.0, expected 0 to 1"),
+    ],
+)
+def test_wrong_options_are_refused(work: object, message: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(message)):
+        work()  # type: ignore[operator]
