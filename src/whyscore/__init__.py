@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from whyscore.jobs.metaevaluate_words import metaevaluate_words
     from whyscore.jobs.runs_reading import Run, read_run
     from whyscore.jobs.score import score, score_systems
+    from whyscore.jobs.shards import merge
     from whyscore.jobs.stability import stability
     from whyscore.jobs.submit import submit
     from whyscore.models.maps import write_map
@@ -71,6 +72,7 @@ __all__ = [
     "from_texts",
     "learn_map",
     "mee_parts",
+    "merge",
     "metaevaluate",
     "metaevaluate_words",
     "read",
@@ -109,6 +111,7 @@ _HOMES = {
     "whyscore.jobs.metaevaluate": ("metaevaluate",),
     "whyscore.jobs.metaevaluate_words": ("metaevaluate_words",),
     "whyscore.jobs.score": ("score", "score_systems"),
+    "whyscore.jobs.shards": ("merge",),
     "whyscore.jobs.stability": ("stability",),
     "whyscore.jobs.submit": ("submit",),
     "whyscore.models.maps": ("write_map",),

@@ -2,7 +2,10 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
 from whyscore.cli.arguments import add_inputs, add_metrics, add_running
 from whyscore.cli.output import tell
@@ -16,6 +19,7 @@ from whyscore.jobs.evaluate import evaluate
 from whyscore.jobs.explain import cost as explain_cost
 from whyscore.jobs.runs_choices import Asked, Settings, asked_for
 from whyscore.jobs.runs_gates import check_gates, check_names, read_limits
+from whyscore.jobs.shards import STORE, Shard, describe, read_shard, shard_of, share
 from whyscore.report import build_report
 from whyscore.scoring.prepare import cost
 from whyscore.types import Dataset
@@ -25,10 +29,18 @@ examples:
   whyscore evaluate --sample -o run/
   whyscore evaluate -s src.txt -r ref.txt -t sysA.txt sysB.txt -m chrf bleu -l de-en -o run/
   whyscore evaluate data.jsonl -m chrf -e "lime(samples=100)" --budget 50 -o run/
+  whyscore evaluate data.jsonl -m chrf --shard 1/4 -o run-1/
   whyscore evaluate -r ref.txt -t base.txt new.txt --fail-under chrf=50 --fail-if-worse base -o run/
 """
 
 PAGE = "report.html"
+
+
+class Part(NamedTuple):
+    """What is evaluated here."""
+
+    data: Dataset
+    budget: int | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-f", "--format", choices=("text", "json", "markdown", "latex"), default="text")
     group.add_argument("--title", metavar="TEXT", help="of the report (default: the name of the data)")
     group.add_argument("--overwrite", action="store_true", help="replace another run in the folder")
+    group.add_argument("--shard", metavar="I/N", help="only part I of N; whyscore merge joins the folders")
     group.add_argument("-q", "--quiet", action="store_true", help="no findings, signatures or progress on stderr")
     group.add_argument("-v", "--verbose", action="store_true", help="all findings on stderr")
     add_figures(group)
@@ -79,19 +92,23 @@ def run(arguments: argparse.Namespace) -> int:
     check_names([one.name for one in asked], data.systems, under, arguments.fail_if_worse)
     if arguments.dry_run:
         return _dry_run(arguments, data, asked)
+    shard = read_shard(arguments.shard) if arguments.shard else None
+    part, budget = Part(data, arguments.budget) if shard is None else _part(arguments, data, asked, shard)
     with progress(arguments) as bar:
         found = evaluate(
-            data,
+            part,
             arguments.metrics,
             output=arguments.output,
             explainers=arguments.explainers,
-            budget=arguments.budget,
+            budget=budget,
             settings=_settings(arguments),
             resources=resources(arguments, bar),
-            findings=findings(data),
+            findings=findings(part),
             command=["whyscore", *sys.argv[1:]] if sys.argv[1:2] == ["evaluate"] else None,
             overwrite=arguments.overwrite,
         )
+    if shard is not None:
+        _describe(arguments, data, asked, shard)
     report = build_report(found, title=arguments.title)
     page = Path(arguments.output) / PAGE
     write_page(report, page)
@@ -102,6 +119,24 @@ def run(arguments: argparse.Namespace) -> int:
     tell(arguments, f"report: {page}")
     check_gates(found, under, arguments.fail_if_worse)
     return 0
+
+
+def _part(arguments: argparse.Namespace, data: Dataset, asked: Sequence[Asked], shard: Shard) -> Part:
+    """Return the part of the data and of the budget that a shard does; its scores stay beside its run."""
+    arguments.store = arguments.store or str(Path(arguments.output) / STORE)
+    # A budget that nobody gave is one for each explainer, which every shard would use up whole.
+    budgets = [one.budget for one in asked if one.budget is not None]
+    return Part(shard_of(data, shard), share(max(budgets), shard) if budgets else None)
+
+
+def _describe(arguments: argparse.Namespace, data: Dataset, asked: Sequence[Asked], shard: Shard) -> None:
+    whole = {
+        "metrics": [one.name for one in asked],
+        "explainers": arguments.explainers,
+        "budget": arguments.budget,
+        "settings": asdict(_settings(arguments)),
+    }
+    describe(arguments.output, data, shard, whole)
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:

@@ -20,6 +20,7 @@ VERBS = {
     "metaeval": "how good is a metric or an explainer? agreement with people, tests, sentinels",
     "decompose": "take the score apart by linguistic feature",
     "learn-map": "learn a map between the vectors of two languages, for xmoverscore",
+    "merge": "join the shards of a run",
     "report": "a report from run folders, or what changed between two",
     "serve": "look at runs in the browser, try a sentence live, ask by JSON",
     "validate": "check input files alone, before any work",

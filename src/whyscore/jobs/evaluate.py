@@ -11,12 +11,13 @@ goes on where it was, with the numbers that an undisturbed one has.
 import json
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 
 from whyscore.io.datasets import dataset_lines, read_dataset
 from whyscore.io.recording import row_lines, score_lines, span_lines
@@ -24,7 +25,7 @@ from whyscore.io.records import read_records
 from whyscore.jobs import runs
 from whyscore.jobs.common import LOCAL, MetricLike, Resources
 from whyscore.jobs.runs_choices import Asked, Settings, asked_for, plan_of
-from whyscore.jobs.runs_explaining import explained_signature, write_explanations
+from whyscore.jobs.runs_explaining import Key, explained_signature, write_explanations
 from whyscore.jobs.runs_features import write_decomposition
 from whyscore.jobs.runs_reading import Run, read_run, read_scores
 from whyscore.jobs.runs_tests import write_comparisons
@@ -45,6 +46,7 @@ class _Work:
     asked: list[Asked]
     settings: Settings
     resources: Resources
+    explained: Mapping[Key, Sequence[str]]
     seconds: dict[str, float] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
@@ -61,6 +63,7 @@ def evaluate(
     findings: Sequence[Finding] = (),
     command: Sequence[str] | None = None,
     overwrite: bool = False,
+    explained: Mapping[Key, Sequence[str]] = MappingProxyType({}),
 ) -> Run:
     """Return the run of all metrics over all systems, written to a folder; an interrupted one goes on.
 
@@ -76,6 +79,7 @@ def evaluate(
         findings: What the checks of the input noticed, for the report.
         command: The command line, for the report.
         overwrite: Replace another run in the folder.
+        explained: Lines of explanations that were made elsewhere.
     """
     asked = asked_for(dataset, metrics, explainers, budget)
     plan = plan_of(asked, settings)
@@ -91,7 +95,7 @@ def evaluate(
     }
     folder.describe({"status": "running"} | facts)
     with _remembering(resources) as known:
-        work = _Work(folder, dataset, asked, settings, known)
+        work = _Work(folder, dataset, asked, settings, known, explained)
         _do(work)
     folder.describe({"status": "done"} | facts | _found(work))
     return read_run(output)
@@ -157,7 +161,13 @@ def _explanations(work: _Work) -> None:
         return
     scores = read_scores(work.folder.path / runs.SCORES, work.dataset)
     work.problems += write_explanations(
-        work.folder, work.dataset, work.asked, scores=scores, settings=work.settings, resources=work.resources
+        work.folder,
+        work.dataset,
+        work.asked,
+        scores=scores,
+        settings=work.settings,
+        resources=work.resources,
+        explained=work.explained,
     )
 
 

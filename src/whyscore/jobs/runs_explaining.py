@@ -6,8 +6,10 @@
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from whyscore.io.recording import Explained, explanation_lines
@@ -21,6 +23,10 @@ from whyscore.types import Dataset, Entry, FloatVector
 
 BLOCK = 64
 """Entries that are explained and written at a time."""
+
+
+Key = tuple[str, str, str]
+"""Metric, system and id."""
 
 
 class Piece(NamedTuple):
@@ -38,8 +44,12 @@ def write_explanations(
     scores: Mapping[str, FloatVector],
     settings: Settings,
     resources: Resources,
+    explained: Mapping[Key, Sequence[str]] = MappingProxyType({}),
 ) -> list[str]:
-    """Write the explanations of all metrics; return what went wrong on single segments."""
+    """Write the explanations of all metrics; return what went wrong on single segments.
+
+    `explained` are lines of entries that were explained elsewhere, and are taken as they are.
+    """
     pieces = [piece for one in asked if one.explainer for piece in _pieces(dataset, one, scores[one.name], settings)]
     signatures = {one.name: explained_signature(one, settings) for one in asked if one.explainer}
     head = header_of("explanations", dataset, signatures, folder.created).line()
@@ -49,7 +59,12 @@ def write_explanations(
         for one, same in groupby(pieces[done:], key=lambda piece: piece.asked):
             entries = [piece.entry for piece in same]
             for start in range(0, len(entries), BLOCK):
-                file.writelines(_block(one, entries[start : start + BLOCK], settings, resources, problems))
+                block = entries[start : start + BLOCK]
+                new = [entry for entry in block if (one.name, entry.system, entry.id) not in explained]
+                made = _by_key(_block(one, new, settings, resources, problems) if new else [])
+                for entry in block:
+                    key = (one.name, entry.system, entry.id)
+                    file.writelines(explained[key] if key in explained else made.get(key, ()))
                 file.flush()
     return problems
 
@@ -97,6 +112,24 @@ def _block(
     return lines
 
 
-def _key(line: str) -> tuple[str, str, str]:
+def explained_lines(folders: Sequence[Path]) -> dict[Key, list[str]]:
+    """Return the lines of all explanations in some runs, by what they explain."""
+    found: dict[Key, list[str]] = {}
+    for folder in folders:
+        if (folder / runs.EXPLANATIONS).exists():
+            with (folder / runs.EXPLANATIONS).open(encoding="utf-8", newline="\n") as file:
+                next(file)
+                found |= _by_key(file)
+    return found
+
+
+def _by_key(lines: Iterable[str]) -> dict[Key, list[str]]:
+    found: dict[Key, list[str]] = {}
+    for line in lines:
+        found.setdefault(_key(line), []).append(line)
+    return found
+
+
+def _key(line: str) -> Key:
     record = json.loads(line)
     return record["metric"], record["system"], record["id"]
