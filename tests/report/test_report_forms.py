@@ -240,3 +240,9 @@ def test_reports_refuse_what_they_cannot_write(capsys: pytest.CaptureFixture[str
     assert "cannot tell the format of report.docx: use .html" in told
     assert "a page needs a file: name it with -o report.html" in told
     assert "nowhere is no run folder: it has no run.json" in told
+
+
+def test_systems_with_the_same_score_are_level(tmp_path: Path) -> None:
+    entries = [Entry(str(i), system, Segment("a cat", None, ("a dog",))) for system in "ab" for i in range(3)]
+    found = evaluate(Dataset("level", tuple(entries)), ["token_f1"], output=tmp_path / "run", budget=0)
+    assert build_report(found).verdict[0] == "By token_f1, a and b are level with 0.5000."

@@ -71,6 +71,9 @@ def _leader(report: Report, number: int) -> str:
     metric = report.metrics[number]
     first, second, *_ = ordered(report, number)
     best, following = (f"{row.totals[number].value:.{metric.digits}f}" for row in (first, second))
+    level = [row.system for row in ordered(report, number) if row.totals[number].value == first.totals[number].value]
+    if len(level) > 1:
+        return f"By {metric.name}, {_named(level)} are level with {best}."
     top = [row.system for row in ordered(report, number) if row.clusters[number] == 1]
     test = _test(report, metric.name, first.system, second.system)
     if test is None or test.p is None:
