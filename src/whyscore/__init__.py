@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from whyscore.io.sample import sample
     from whyscore.io.submissions import read_submission
     from whyscore.io.text import from_texts
+    from whyscore.jobs.boost import BoostResult, boost, boosted
+    from whyscore.jobs.calibrate import calibrate
+    from whyscore.jobs.calibration import Calibration
     from whyscore.jobs.common import Resources
     from whyscore.jobs.compare import compare
     from whyscore.jobs.convert import convert
@@ -45,6 +48,8 @@ if TYPE_CHECKING:
     from whyscore.types import Dataset, Entry, ErrorSpan, Explanation, Scores, Segment, Signature, Words
 
 __all__ = [
+    "BoostResult",
+    "Calibration",
     "Dataset",
     "Decomposition",
     "Entry",
@@ -60,8 +65,11 @@ __all__ = [
     "Store",
     "Words",
     "__version__",
+    "boost",
+    "boosted",
     "build",
     "build_report",
+    "calibrate",
     "compare",
     "convert",
     "decompose",
@@ -96,6 +104,9 @@ _HOMES = {
     "whyscore.io.sample": ("sample",),
     "whyscore.io.submissions": ("read_submission",),
     "whyscore.io.text": ("from_texts",),
+    "whyscore.jobs.boost": ("BoostResult", "boost", "boosted"),
+    "whyscore.jobs.calibrate": ("calibrate",),
+    "whyscore.jobs.calibration": ("Calibration",),
     "whyscore.jobs.common": ("Resources",),
     "whyscore.jobs.compare": ("compare",),
     "whyscore.jobs.convert": ("convert",),

@@ -121,6 +121,7 @@ def test_options_of_the_wrong_type_are_refused_in_python_too() -> None:
 
 # Components that cannot be made from nothing.
 NEEDING = {
+    "boosted": "boosted(metric=chrf, explainer=lime(samples=7), p=1.5, w=0.6)",
     "callable": 'callable(target="json:dumps", version="2")',
     "comet": 'comet(model="some/folder")',
     "ensemble": 'ensemble(members=(lime(samples=7), shap), how="sum", weights=(1.0, 2.0))',

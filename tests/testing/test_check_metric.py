@@ -33,7 +33,8 @@ def specs(tmp_path: Path) -> dict[str, str]:
         for s in SEGMENTS
     ]
     scores.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return {"callable": f'callable("{function}:score")', "lookup": f'lookup("{scores}")'}
+    boosted = "boosted(metric=chrf, explainer=lime(samples=20), p=1.5, w=0.6)"
+    return {"boosted": boosted, "callable": f'callable("{function}:score")', "lookup": f'lookup("{scores}")'}
 
 
 # Metrics with networks: their own tests make small ones and run the same check on them.

@@ -20,6 +20,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "bartscore": "whyscore.metrics.bartscore:BartScore",
         "bertscore": "whyscore.metrics.bertscore:BertScore",
         "bleu": "whyscore.metrics.bleu:Bleu",
+        "boosted": "whyscore.jobs.boosted:Boosted",
         "callable": "whyscore.metrics.callable:Callable",
         "chrf": "whyscore.metrics.chrf:Chrf",
         "comet": "whyscore.metrics.comet:Comet",

@@ -1,0 +1,220 @@
+"""The settings of a boosted metric with everything that stands behind them, as one small JSON file.
+
+A calibration names the metric and the explainer it was made with and refuses any other. Its digest is part of the
+signature of every boosted metric that is made from it.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal, Self, cast
+
+from whyscore.errors import DataError, SpecError
+from whyscore.io.atomic import write_lines
+from whyscore.io.strict import finite
+from whyscore.types import Segment, Signature
+
+KIND = "calibration"
+SCHEMA = "whyscore/1"
+VERSION = 1
+
+Protocol = Literal["oracle", "in-domain", "cross-domain"]
+"""Fitted and judged on the same data (optimistic); on other documents; on other groups or data sets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one source of importances did in one setting: correlation before and after, and how sure that is."""
+
+    source: str
+    """The explainer, or a control: `length`, `random`."""
+    protocol: Protocol
+    setting: str
+    n: int
+    before: float
+    after: float
+    gain: float
+    p: float
+    """The parameter of the aggregator; NaN where the folds differ or nothing was chosen."""
+    w: float
+    p_value: float | None = None
+    adjusted: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SettingReport:
+    """One setting: its data, what the grid holds there, and what it would choose alone."""
+
+    name: str
+    group: str
+    human: str
+    coefficient: str
+    level: str
+    n: int
+    data: str
+    """Digest of scores, importances and human scores."""
+    documents: str
+    """Digest of the inputs."""
+    before: float
+    after: float
+    improving: int
+    """Configurations that gain anything."""
+    improving_more: int
+    """Configurations that gain more than epsilon."""
+    configurations: int
+    degenerate: float
+    """Share of segments whose aggregate hangs on the floor alone, at the chosen parameter."""
+    own_p: float
+    own_w: float
+    best_p: float
+    best_w: float
+    best_gain: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How a metric is to be boosted, and how well that went."""
+
+    metric: str
+    """Spec of the metric."""
+    metric_signature: str
+    explainer: str
+    masker: str | None
+    unit: str
+    parts: str
+    aggregator: str
+    """Spec of the aggregator at the chosen parameter."""
+    rule: str
+    epsilon: float
+    parameters: tuple[float, ...]
+    weights: tuple[float, ...]
+    scale: str
+    shift: float
+    stretch: float
+    p: float
+    w: float
+    shrinkage: float | None
+    nearest: float
+    """The grid's parameter next to p."""
+    degenerate: float
+    settings: tuple[SettingReport, ...]
+    outcomes: tuple[Outcome, ...]
+    verdict: str
+    notes: tuple[str, ...] = ()
+    """Settings that were left out and why, and warnings."""
+    correction: str = "holm"
+    inputs: tuple[str, ...] = field(default=(), repr=False)
+    """Digests of the inputs it was fitted on."""
+    seed: int = 0
+    versions: Mapping[str, str] = field(default_factory=dict)
+    gains: Mapping[str, Sequence[Sequence[float]]] | None = field(default=None, repr=False)
+    """Per setting: parameters x weights, rounded."""
+
+    @property
+    def boosted(self) -> bool:
+        """Whether anything but the original metric came out."""
+        return self.w < 1
+
+    @cached_property
+    def digest(self) -> str:
+        """Sixteen characters that name this calibration."""
+        text = json.dumps(self.record(), sort_keys=True, allow_nan=False)
+        return blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def record(self) -> dict[str, object]:
+        """Return the object that the file holds."""
+        own = cast("dict[str, object]", finite(asdict(self)))
+        if self.gains is None:
+            del own["gains"]
+        return {"schema": SCHEMA, "schema_version": VERSION, "kind": KIND, **own}
+
+    def save(self, path: str | Path) -> None:
+        """Write the calibration to a file, whole or not at all."""
+        write_lines(path, [json.dumps(self.record(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"])
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Return the calibration in a file."""
+        try:
+            found = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise DataError(f"cannot be read: {error.strerror}", file=str(path)) from error
+        except ValueError as error:
+            raise DataError(f"is no calibration: {error}", file=str(path)) from error
+        if not isinstance(found, dict) or found.get("kind") != KIND:
+            raise DataError("is no calibration: make one with whyscore calibrate", file=str(path))
+        if not isinstance(found.get("schema_version"), int) or found["schema_version"] > VERSION:
+            came = found.get("schema_version")
+            raise DataError(f"has schema_version {came!r}, this whyscore reads {VERSION}: update it", file=str(path))
+        try:
+            return cls(**_arguments(found))  # type: ignore[arg-type]
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"is no whole calibration: {error}", file=str(path)) from error
+
+    def check(self, metric: Signature | None, explainer: str | None) -> None:
+        """Refuse another metric or explainer than the one this was made with."""
+        if metric is not None and _plain(str(metric)) != _plain(self.metric_signature):
+            raise SpecError(
+                f"this calibration was made with the metric {self.metric_signature}, not with {metric}: "
+                "leave -m out, or calibrate again"
+            )
+        if explainer is not None and explainer != self.explainer:
+            raise SpecError(
+                f"this calibration was made with the explainer {self.explainer}, not with {explainer}: "
+                "leave -e out, or calibrate again"
+            )
+
+    def overlap(self, segments: Sequence[Segment]) -> int:
+        """Return how many of the segments it was fitted on."""
+        known = set(self.inputs)
+        return sum(input_digest(segment) in known for segment in segments)
+
+
+def input_digest(segment: Segment) -> str:
+    """Return sixteen characters that name what was translated or summarised: all systems share it."""
+    texts = (
+        (segment.source or "", *segment.references)
+        if segment.source or segment.references
+        else ("", segment.hypothesis)
+    )
+    marked = "".join(f"{len(text)}:{text}" for text in texts)
+    return blake2b(marked.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _plain(signature: str) -> str:
+    """Return a signature without versions: a new release of whyscore does not make a calibration useless."""
+    return "|".join(part for part in signature.split("|") if not part.startswith("version:"))
+
+
+def _arguments(found: Mapping[str, object]) -> dict[str, object]:
+    """Return what the dataclass is made of; unknown keys are left out, null numbers are NaN."""
+    own = {one.name: found[one.name] for one in fields(Calibration) if one.name in found}
+    for name in ("parameters", "weights", "notes", "inputs"):
+        own[name] = tuple(cast("Sequence[object]", own.get(name, ())))
+    own["settings"] = tuple(
+        SettingReport(**_numbers(one, SettingReport))  # type: ignore[arg-type]
+        for one in _rows(found, "settings")
+    )
+    own["outcomes"] = tuple(
+        Outcome(**_numbers(one, Outcome))  # type: ignore[arg-type]
+        for one in _rows(found, "outcomes")
+    )
+    own["p"] = math.nan if own["p"] is None else own["p"]
+    own["nearest"] = math.nan if own.get("nearest") is None else own["nearest"]
+    return own
+
+
+def _rows(found: Mapping[str, object], name: str) -> list[dict[str, object]]:
+    return cast("list[dict[str, object]]", found[name])
+
+
+def _numbers(row: Mapping[str, object], kind: type) -> dict[str, object]:
+    """Return a row with NaN for null where a number is needed."""
+    needed = {one.name for one in fields(kind) if one.type is float or one.type == "float"}
+    return {name: math.nan if value is None and name in needed else value for name, value in row.items()}

@@ -1,0 +1,237 @@
+"""Many versions of a score against the same human scores: a whole grid of settings in one call.
+
+1. `Target` looks at the human scores once: which entries count, which of them stand together (the systems of a segment,
+   the segments of a system), their ranks and their ties.
+2. `project` brings scores to the level: entries themselves, or system means. It is linear, so that a mixture
+   w a + (1 - w) b can be mixed after the projection, when there are 16 means left of 1600 entries.
+3. `correlate` gives every row of projected scores its coefficients. Rows are sorted once for Spearman and Kendall;
+   concordant pairs are counted by comparing whole-number ranks with all pairs of the human order at once.
+
+Means are tied where they differ by rounding alone (`whyscore.stats.matrices.tie`). Undefined coefficients are NaN; in
+averages over segments or systems they are left out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.errors import DataError
+from whyscore.stats.coefficients import (
+    Coefficient,
+    coefficient_of,
+    from_pairs,
+    pair_counts,
+    pearson,
+)
+from whyscore.stats.grid_ranks import Numbers, Ranked, kendall_rows, ranked_rows
+from whyscore.stats.matrices import TIE_TOLERANCE, Level, level_of, tie
+from whyscore.types import FloatMatrix, FloatVector
+
+_MANY = 4096  # from here on rows are counted one by one in O(n log n)
+_CELLS = 4_000_000  # numbers held in memory at a time
+_FLAT = 1e-13  # relative spread below which a vector is constant but for rounding
+
+
+class _Block(NamedTuple):
+    """Entries that are correlated together, all groups of one size: groups x places."""
+
+    places: Numbers
+    human: FloatMatrix
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Human scores made ready for one level and some coefficients."""
+
+    coefficients: tuple[Coefficient, ...]
+    entries: Numbers
+    """Which of the given entries count."""
+    means: FloatMatrix | None
+    """At the level system: entries x systems, the weight of each entry in its system's mean."""
+    blocks: tuple[_Block, ...]
+
+    @classmethod
+    def of(
+        cls,
+        human: FloatVector,
+        *,
+        coefficients: Sequence[str] = ("pearson",),
+        level: str = "global",
+        systems: Numbers | None = None,
+        segments: Numbers | None = None,
+        valid: NDArray[np.bool_] | None = None,
+    ) -> "Target":
+        """Return the human scores, prepared.
+
+        Args:
+            human: one number per entry, NaN where nobody judged.
+            coefficients: pearson, spearman, kendall ...
+            level: system, segment, global or within_system.
+            systems: the number of each entry's system, for all levels but global.
+            segments: the number of each entry's segment, for the level segment.
+            valid: which entries have a score; all if None.
+        """
+        kept = ~np.isnan(human) if valid is None else valid & ~np.isnan(human)
+        entries = np.flatnonzero(kept)
+        wanted = tuple(coefficient_of(name) for name in coefficients)
+        found: Level = level_of(level)
+        values = human[entries]
+        if found == "global":
+            return cls(wanted, entries, None, (_Block(np.arange(len(entries))[None], values[None]),))
+        if systems is None or (found == "segment" and segments is None):
+            raise DataError(f"the level {found} needs to know the system and the segment of every score")
+        if found == "system":
+            weights = _mean_weights(systems[entries])
+            human_means = tie(values @ weights, TIE_TOLERANCE)
+            block = _Block(np.arange(weights.shape[1])[None], human_means[None])
+            return cls(wanted, entries, weights, (block,))
+        by = segments if found == "segment" and segments is not None else systems
+        return cls(wanted, entries, None, tuple(_grouped(by[entries], values)))
+
+    def project(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return scores (... x entries) at the level: (... x systems) or (... x entries that count)."""
+        kept = scores[..., self.entries]
+        means: NDArray[np.float64] = kept if self.means is None else kept @ self.means
+        return means
+
+    def correlate(self, projected: FloatMatrix) -> FloatMatrix:
+        """Return the coefficients (rows) of every row of projected scores (columns)."""
+        size = max(1, _CELLS // max(1, projected.shape[1]))
+        parts = [self._correlate(projected[start : start + size]) for start in range(0, len(projected), size)]
+        return np.concatenate(parts, axis=1) if parts else np.empty((len(self.coefficients), 0))
+
+    def mixed(self, whole: FloatVector, others: FloatMatrix, weights: FloatVector) -> NDArray[np.float64]:
+        """Return coefficients x others x weights: how each mixture weight * whole + (1 - weight) * other agrees.
+
+        All are projected already. Pearson's coefficient of a mixture follows from the covariances of its parts.
+        """
+        result = np.empty((len(self.coefficients), len(others), len(weights)))
+        slow = [k for k, name in enumerate(self.coefficients) if name != "pearson" or not self._whole]
+        if len(slow) < len(self.coefficients):
+            result[self.coefficients.index("pearson")] = _mixed_pearson(whole, others, weights, self.blocks[0].human[0])
+        if slow:
+            inner = replace(self, coefficients=tuple(self.coefficients[k] for k in slow))
+            rows = weights[None, :, None] * whole + (1 - weights)[None, :, None] * others[:, None, :]
+            found = inner.correlate(rows.reshape(-1, rows.shape[-1]))
+            result[slow] = found.reshape(len(slow), len(others), len(weights))
+        return result
+
+    @property
+    def _whole(self) -> bool:
+        """Whether all places are correlated together, not in groups."""
+        return len(self.blocks) == 1 and len(self.blocks[0].places) == 1
+
+    def _correlate(self, rows: FloatMatrix) -> FloatMatrix:
+        if self.means is not None:
+            rows = tie(rows, TIE_TOLERANCE)
+        if self._whole:
+            return _coefficients(rows, self.blocks[0].human[0], self.coefficients)
+        sums = np.zeros((len(self.coefficients), len(rows)))
+        counts = np.zeros_like(sums)
+        for block in self.blocks:
+            stacked = _stacked(rows[:, block.places], block.human, self.coefficients)
+            known = ~np.isnan(stacked)
+            sums += np.where(known, stacked, 0.0).sum(axis=2)
+            counts += known.sum(axis=2)
+        means: FloatMatrix = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+        return means
+
+
+def grid_correlations(
+    scores: FloatMatrix,
+    human: FloatVector,
+    *,
+    coefficients: Sequence[str] = ("pearson",),
+    level: str = "global",
+    systems: Numbers | None = None,
+    segments: Numbers | None = None,
+) -> FloatMatrix:
+    """Return coefficients x versions: how each row of scores agrees with the human scores.
+
+    >>> grid_correlations(np.array([[1.0, 2.0, 4.0], [3.0, 2.0, 1.0]]), np.array([1.0, 2.0, 3.0])).round(3).tolist()
+    [[0.982, -1.0]]
+    """
+    valid = np.asarray(~np.isnan(scores).any(axis=0), dtype=np.bool_)
+    target = Target.of(human, coefficients=coefficients, level=level, systems=systems, segments=segments, valid=valid)
+    return target.correlate(target.project(scores))
+
+
+def _mixed_pearson(
+    whole: FloatVector, others: FloatMatrix, weights: FloatVector, human: FloatVector
+) -> NDArray[np.float64]:
+    """Return others x weights: Pearson's correlation of each mixture with the human scores."""
+    count = len(human)
+    if count < 2:  # noqa: PLR2004 - no line through one point
+        return np.full((len(others), len(weights)), np.nan)
+    h, a = human - human.mean(), whole - whole.mean()
+    means = others.mean(axis=1)
+    b = others - means[:, None]
+    u, v = weights[None, :], 1 - weights[None, :]
+    top = u * (a @ h) + v * (b @ h)[:, None]
+    spread = u * u * (a @ a) + 2 * u * v * (b @ a)[:, None] + v * v * np.einsum("ij,ij->i", b, b)[:, None]
+    size = spread + count * (u * whole.mean() + v * means[:, None]) ** 2
+    steady = (spread > _FLAT**2 * size) & (h @ h > _FLAT**2 * (human @ human))
+    bottom = np.sqrt(np.maximum(spread, 0.0) * (h @ h))
+    found: NDArray[np.float64] = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=steady)
+    return found.clip(-1.0, 1.0)
+
+
+def _mean_weights(systems: Numbers) -> FloatMatrix:
+    names, numbers = np.unique(systems, return_inverse=True)
+    weights = np.zeros((len(systems), len(names)))
+    weights[np.arange(len(systems)), numbers] = 1.0
+    shares: FloatMatrix = weights / np.maximum(weights.sum(axis=0), 1)
+    return shares
+
+
+def _grouped(by: Numbers, human: FloatVector) -> list[_Block]:
+    """Return the groups of two and more entries, those of one size together."""
+    order = np.argsort(by, kind="stable")
+    sizes = np.unique(by, return_counts=True)[1]
+    starts = np.concatenate([[0], np.cumsum(sizes)])[:-1]
+    blocks = []
+    for size in np.unique(sizes[sizes > 1]):
+        places = order[starts[sizes == size][:, None] + np.arange(size)]
+        blocks.append(_Block(places, human[places]))
+    return blocks
+
+
+def _stacked(scores: NDArray[np.float64], human: FloatMatrix, wanted: Sequence[Coefficient]) -> NDArray[np.float64]:
+    """Return coefficients x versions x groups of small groups (versions x groups x places)."""
+    found = []
+    for coefficient in wanted:
+        if coefficient == "pearson":
+            found.append(pearson(scores, human[None]))
+        elif coefficient == "spearman":
+            found.append(pearson(ranked_rows(scores).average, ranked_rows(human).average[None]))
+        elif coefficient == "kendall_b":
+            ranked = ranked_rows(scores)
+            groups = [
+                kendall_rows(Ranked(ranked.average[:, k], ranked.least[:, k]), one) for k, one in enumerate(human)
+            ]
+            found.append(np.stack(groups, axis=1))
+        else:
+            found.append(from_pairs(coefficient, pair_counts(scores, human[None]), scores, human[None]))
+    return np.stack(found)
+
+
+def _coefficients(rows: FloatMatrix, human: FloatVector, wanted: Sequence[Coefficient]) -> FloatMatrix:
+    """Return coefficients x versions of whole rows against one human vector."""
+    ranked: Ranked | None = None
+    found: list[FloatVector] = []
+    for coefficient in wanted:
+        if coefficient == "pearson":
+            found.append(pearson(rows, human))
+            continue
+        if coefficient in ("spearman", "kendall_b") and ranked is None:
+            ranked = ranked_rows(rows)
+        if coefficient == "spearman" and ranked is not None:
+            found.append(pearson(ranked.average, ranked_rows(human[None]).average))
+        elif coefficient == "kendall_b" and ranked is not None and len(human) <= _MANY:
+            found.append(kendall_rows(ranked, human))
+        else:
+            found.append(from_pairs(coefficient, pair_counts(rows, human), rows, np.broadcast_to(human, rows.shape)))
+    return np.stack(found)
