@@ -4,7 +4,8 @@ import asyncio
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,12 @@ def test_options_are_checked_without_the_network_too() -> None:
         allowed.spec("explainer", "lime", {"samples": -1})
 
 
+def in_a_loop_of_its_own(scenario: Callable[[], Coroutine[None, None, None]]) -> None:
+    """Run in another thread: in this one a browser's loop may be running."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: asyncio.run(scenario())).result()
+
+
 def test_a_full_queue_turns_the_next_one_away_and_room_comes_back() -> None:
     async def there() -> bool:
         return False
@@ -154,7 +161,7 @@ def test_a_full_queue_turns_the_next_one_away_and_room_comes_back() -> None:
         assert await asyncio.gather(*waiting) == [True, True]
         assert await queue.answer(lambda _: "free again", there) == "free again"
 
-    asyncio.run(scenario())
+    in_a_loop_of_its_own(scenario)
 
 
 def test_work_ends_at_its_next_batch_when_the_asker_has_gone() -> None:
@@ -176,7 +183,7 @@ def test_work_ends_at_its_next_batch_when_the_asker_has_gone() -> None:
         with pytest.raises(Gone):
             await Queue(1, 1).answer(work, gone)
 
-    asyncio.run(scenario())
+    in_a_loop_of_its_own(scenario)
     assert batches < 100
     stopped = Stoppable()
     stopped.asked(1)

@@ -178,7 +178,12 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY"}
-_STATIC = {"page.css": "text/css", "live.css": "text/css", "live.js": "text/javascript"}
+_STATIC = {
+    "page.css": "text/css",
+    "live.css": "text/css",
+    "live.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
 
 
 def _page(text: str) -> Response:

@@ -39,7 +39,7 @@ const shown = (text) => {
     piece.tabIndex = 0;
     piece.title = signed(word.importance) + (word.note ? ` · ${word.note}` : "");
     piece.setAttribute("aria-label", `${word.text}: ${piece.title}`);
-    piece.append(element("span", "value", signed(word.importance)));
+    piece.append(element("span", "points", signed(word.importance)));
     line.append(piece);
     at = word.end;
   }

@@ -1,0 +1,85 @@
+"""The live page in a real browser: words are coloured, errors are told, nothing is fetched from elsewhere."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+import uvicorn
+
+from whyscore.web.app import Settings, create
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = uvicorn.Server(uvicorn.Config(create(Settings()), host="127.0.0.1", port=port, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join(10)
+
+
+@pytest.fixture
+def page(browser: "playwright.Browser", address: str) -> Iterator["playwright.Page"]:
+    context = browser.new_context(viewport={"width": 1100, "height": 900})
+    found = context.new_page()
+    said: list[str] = []
+    asked: list[str] = []
+    found.on("console", lambda message: said.append(message.text))
+    found.on("pageerror", lambda error: said.append(str(error)))
+    found.on("request", lambda request: asked.append(request.url))
+    found.goto(address)
+    found.wait_for_selector("#metric option", state="attached")
+    yield found
+    assert [url for url in asked if not url.startswith(address)] == []
+    # A refused question is told by the browser too; everything else would be a fault of the page.
+    assert [text for text in said if "422" not in text] == []
+    context.close()
+
+
+def test_a_sentence_is_explained_word_by_word(page: "playwright.Page") -> None:
+    page.click("#go")
+    page.wait_for_selector("#answer .word")
+    words = page.eval_on_selector_all("#answer .word", "found => found.map(word => word.firstChild.textContent)")
+    assert words == ["I", "have", "a", "cat", "I", "have", "a", "dog"]
+    assert page.inner_text("#status").startswith("chrf ")
+    assert page.get_attribute("#answer .word >> nth=3", "aria-label").startswith("cat: −")
+    colours = page.eval_on_selector_all("#answer .word", "found => new Set(found.map(w => w.style.background)).size")
+    assert colours > 2
+
+
+def test_hostile_texts_stay_texts(page: "playwright.Page") -> None:
+    hostile = '<img src=x onerror="alert(1)"> </script><script>alert(1)</script> \u202eabc 👩‍👩‍👧‍👦'
+    page.fill("#hypothesis", hostile)
+    page.click("#go")
+    page.wait_for_selector("#answer .word")
+    assert page.locator("#answer img, #answer script").count() == 0
+    shown = page.eval_on_selector_all("#answer .text >> nth=0", "found => found[0].innerText")
+    assert "<img" in shown
+
+
+def test_a_refusal_is_told_in_words(page: "playwright.Page") -> None:
+    page.fill("#reference", "")
+    page.click("#go")
+    page.wait_for_selector("#status:has-text('needs a reference')")
+    assert page.locator("#answer .word").count() == 0
+
+
+def test_another_metric_and_explainer_can_be_chosen(page: "playwright.Page") -> None:
+    page.select_option("#metric", "token_f1")
+    page.select_option("#explainer", "shap")
+    page.click("#go")
+    page.wait_for_selector("#status:has-text('token_f1 0.75')")
+    page.set_viewport_size({"width": 360, "height": 700})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
