@@ -4,6 +4,7 @@ python scripts/make_docs.py            writes them
 python scripts/make_docs.py --check    names those that are not what would be written
 """
 
+import argparse
 import contextlib
 import io
 import os
@@ -21,7 +22,19 @@ def command_line() -> str:
     for verb in VERBS:
         parser = parser_of(verb)
         parts.append(f"\n## whyscore {verb}\n\n```text\n{parser.format_help().rstrip()}\n```\n")
+        for name, inner in _inner(parser):
+            parts.append(f"\n### whyscore {verb} {name}\n\n```text\n{inner.format_help().rstrip()}\n```\n")
     return "".join(parts)
+
+
+def _inner(parser: argparse.ArgumentParser) -> list[tuple[str, argparse.ArgumentParser]]:
+    """Return the parsers of what a verb can be asked to do; aliases are left out."""
+    found: dict[int, tuple[str, argparse.ArgumentParser]] = {}
+    for action in parser._actions:  # noqa: SLF001 - argparse has no other way to ask
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - likewise
+            for name, inner in action.choices.items():
+                found.setdefault(id(inner), (name, inner))
+    return list(found.values())
 
 
 def components() -> str:
