@@ -99,6 +99,7 @@ def test_small_flows_are_left_out_on_request() -> None:
 
 def test_a_missing_solver_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     moverscore_transport.solver.cache_clear()
+
     def absent(name: str) -> None:
         raise ImportError(name)
 

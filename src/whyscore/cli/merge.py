@@ -21,9 +21,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the shards and the folder of the whole."""
-    parser.add_argument(
-        "shards", nargs="+", metavar="RUN", help="all folders of whyscore evaluate --shard I/N"
-    )
+    parser.add_argument("shards", nargs="+", metavar="RUN", help="all folders of whyscore evaluate --shard I/N")
     parser.add_argument("-o", "--output", default="run", metavar="FOLDER", help="the run folder (default: run)")
     parser.add_argument("-f", "--format", choices=("text", "json", "markdown", "latex"), default="text")
     parser.add_argument("--title", metavar="TEXT", help="of the report (default: the name of the data)")
