@@ -8,7 +8,7 @@ FORMATS = ("text", "json", "jsonl", "tsv", "csv", "markdown", "latex")
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Add where segments come from."""
     group = parser.add_argument_group("input")
-    group.add_argument("data", nargs="*", metavar="FILE", help="a data file: .jsonl, .tsv, .csv (instead of -t)")
+    group.add_argument("data", nargs="*", metavar="FILE", help="a data file: .jsonl, .tsv, .csv, .xlf (instead of -t)")
     group.add_argument("-s", "--source", "--src", "--sources", metavar="FILE", help="source, one segment a line")
     group.add_argument(
         "-t",
@@ -40,7 +40,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--encoding", default="utf-8", metavar="NAME", help="of the input files (default: utf-8)")
     group.add_argument("--human", nargs="+", action="extend", metavar="COLUMN", help="columns with human scores")
     group.add_argument(
-        "--input-format", choices=("tsv", "csv", "jsonl", "txt"), help="where the suffix does not say it"
+        "--input-format", choices=("tsv", "csv", "jsonl", "txt", "xliff"), help="where the suffix does not say it"
     )
     group.add_argument("--quoting", choices=("auto", "csv", "raw"), default="auto", help="of a TSV (default: auto)")
     group.add_argument("--max-line", type=int, metavar="N", help="characters a line may have (default: 1,000,000)")

@@ -13,7 +13,7 @@ examples:
   whyscore experiment bmx-stability data.jsonl --human HUMAN_score --group LP -m token_f1 --samples 100 1000 -o run/
 """
 
-MODULES = ("experiment_bmx", "experiment_muler")
+MODULES = ("experiment_bmx", "experiment_muler", "experiment_matching")
 """The modules of this package that offer experiments."""
 
 

@@ -13,9 +13,10 @@ from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources
 from whyscore.cli.words import show
 from whyscore.errors import UserError
-from whyscore.io.recording import Explained, explanation_lines
+from whyscore.io.recording import Explained, Heat, explanation_lines
 from whyscore.jobs.common import Resources, asked_name
 from whyscore.jobs.explain import Unexplained, cost, explain
+from whyscore.jobs.word_matrix import require_matrix, word_matrices
 from whyscore.types import Dataset, Entry, Explanation
 
 EXAMPLES = """\
@@ -24,6 +25,7 @@ examples:
   whyscore explain -r ref.txt -t sys.txt -m chrf -e "lime(samples=100)" --side hypothesis reference -o why.jsonl
   whyscore explain -r ref.txt -t sys.txt -m my_metric.py:score -e shap
   whyscore explain --sample --limit 3 -m ter -e intrinsic
+  whyscore explain -s src.txt -t sys.txt -m xbertscore -e matching --matrix -o why.jsonl
 """
 
 _DIGITS = 2
@@ -47,6 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--masker", metavar="SPEC", help="what a hidden word becomes (default: the explainer's choice)")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="use N seeds, say how well they agree")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N segments of each system")
+    parser.add_argument(
+        "--matrix", action="store_true",
+        help="add the similarities of words to json and jsonl (bertscore, xbertscore)",
+    )  # fmt: skip
     add_inputs(parser)
     add_output(parser, ("text", "json", "jsonl"))
     add_running(parser)
@@ -56,6 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Explain everything that was asked for and write it out."""
     if not arguments.metrics:
         raise UserError("no metric: name one with -m, for example -m chrf")
+    if arguments.matrix:
+        _check_matrix(arguments)
     data = _limited(dataset(arguments), arguments.limit)
     explainers = arguments.explainers or ["erasure"]
     if arguments.dry_run:
@@ -72,6 +80,13 @@ def run(arguments: argparse.Namespace) -> int:
     if failures:
         raise failures[0]
     return 0
+
+
+def _check_matrix(arguments: argparse.Namespace) -> None:
+    if format_of(arguments) == "text":
+        raise UserError("--matrix goes into records: add -f jsonl, or -o FILE.jsonl")
+    for metric in arguments.metrics:
+        require_matrix(metric)
 
 
 Found = tuple[str, str, list[tuple[Entry, Explanation]], Unexplained | None]
@@ -129,15 +144,20 @@ def _write(arguments: argparse.Namespace, data: Dataset, found: Sequence[Found])
         _show(arguments, found)
         tell_signatures(arguments, signatures.values())
         return
-    explained = (
-        Explained(entry, asked_name(metric), asked_name(explainer), one)
-        for metric, explainer, pairs, _ in found
-        for entry, one in pairs
-    )
+    explained = (item for one in found for item in _records(arguments, data, one))
     lines = explanation_lines(data, explained, {name: str(signature) for name, signature in signatures.items()})
     emit(arguments, document(lines) if chosen == "json" else lines)
     if not signatures:
         tell(arguments, "note: nothing was explained")
+
+
+def _records(arguments: argparse.Namespace, data: Dataset, found: Found) -> Iterator[Explained]:
+    metric, explainer, pairs, _ = found
+    heats: Sequence[Heat | None] = [None] * len(pairs)
+    if arguments.matrix:
+        heats = word_matrices(data, metric, [one for _, one in pairs], explainer, unit=arguments.unit)
+    for (entry, one), heat in zip(pairs, heats, strict=True):
+        yield Explained(entry, asked_name(metric), asked_name(explainer), one, heat=heat)
 
 
 def _show(arguments: argparse.Namespace, found: Sequence[Found]) -> None:

@@ -5,6 +5,7 @@
 | `.tsv`, `.csv` | table |
 | `.jsonl`, `.ndjson` | JSON lines, or a data set that whyscore wrote |
 | `.txt` | one hypothesis a line |
+| `.xlf`, `.xliff` | XLIFF 1.2 or 2.x: source and target of every unit |
 
 By content: a line that starts with `{` is JSON lines, one with a tab is TSV, anything else is text.
 """
@@ -24,10 +25,19 @@ from whyscore.io.naming import plain_name, system_names
 from whyscore.io.records import is_header
 from whyscore.io.tables import table_of
 from whyscore.io.unpacking import Limits
+from whyscore.io.xliff_data import xliff_of
 from whyscore.types import Dataset, Entry, Segment
 
-Format = Literal["tsv", "csv", "jsonl", "txt"]
-_FORMATS: dict[str, Format] = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "txt"}
+Format = Literal["tsv", "csv", "jsonl", "txt", "xliff"]
+_FORMATS: dict[str, Format] = {
+    ".tsv": "tsv",
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".txt": "txt",
+    ".xlf": "xliff",
+    ".xliff": "xliff",
+}
 _DELIMITERS = {"tsv": "\t", "csv": ","}
 
 
@@ -61,8 +71,10 @@ def read(
     asked = (human,) if isinstance(human, str) else tuple(human)
     options = Options(columns or {}, asked, header, quoting, languages, encoding, limits or Limits())
     known = format or _by_suffix(path)
+    if known == "xliff":
+        return xliff_of(path, languages, encoding, limits)
     file = TextFile(path, encoding=encoding, limits=limits)
-    chosen = known or _by_content(file.first())
+    chosen = known or _by_content(file.first(), file.name)
     if chosen in _DELIMITERS:
         return table_of(file, path, options, _DELIMITERS[chosen])
     if chosen == "jsonl":
@@ -86,7 +98,9 @@ def _by_suffix(path: str | Path) -> Format | None:
     return _FORMATS[suffix]
 
 
-def _by_content(line: str) -> Format:
+def _by_content(line: str, name: str) -> Format:
+    if line.startswith(("<?xml", "<xliff")):
+        raise DataError("is XML: XLIFF is read from a file that ends in .xlf or .xliff", file=name, line=1)
     if line.lstrip().startswith("{"):
         return "jsonl"
     return "tsv" if "\t" in line else "txt"

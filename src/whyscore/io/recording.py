@@ -15,10 +15,33 @@ from typing import NamedTuple
 from whyscore.errors import ContractError
 from whyscore.io.records import Kind, header_of
 from whyscore.io.spans import span_object
-from whyscore.io.strict import REASONS, checked_reason, finite, line, number
-from whyscore.types import HYPOTHESIS, Dataset, Entry, ErrorSpan, Explanation, Place, Scores
+from whyscore.io.strict import REASONS, Reason, checked_reason, finite, line, number
+from whyscore.types import (
+    HYPOTHESIS,
+    Dataset,
+    Entry,
+    ErrorSpan,
+    Explanation,
+    FloatMatrix,
+    Place,
+    Scores,
+    Words,
+)
 
 _SPAN_KEYS = ("start", "end", "text", "severity", "category", "score", "confidence")
+
+
+class Heat(NamedTuple):
+    """How similar each word of an explained text is to each word of the text it is matched with."""
+
+    place: Place | None
+    """Of the other text; None where there is nothing to match with."""
+    words: Words | None
+    """Of the other text."""
+    cosines: FloatMatrix
+    """Words x words of the other text; NaN where a word was not read."""
+    reason: Reason | None = None
+    """Why numbers are missing."""
 
 
 class Explained(NamedTuple):
@@ -30,6 +53,8 @@ class Explained(NamedTuple):
     explanation: Explanation
     filled: tuple[int, ...] | None = None
     """Words whose importance was filled in, because the metric gives them none."""
+    heat: Heat | None = None
+    """The similarities behind it, where they were asked for."""
 
 
 def score_lines(
@@ -137,6 +162,7 @@ def _explanation(item: Explained) -> dict[str, object]:
         "method": found.method,
         "flags": list(found.flags) or None,
         "stability": number(found.stability),
+        "matrix": None if item.heat is None else _matrix(item.heat),
     }
     record |= {key: value for key, value in known.items() if value is not None}
     if not (math.isfinite(found.score) and all(map(math.isfinite, found.importance.tolist()))):
@@ -156,6 +182,18 @@ def _words(found: Explanation) -> list[dict[str, object]]:
         for word, spread in zip(words, found.spread.tolist(), strict=True):
             word["spread"] = number(spread)
     return words
+
+
+def _matrix(heat: Heat) -> dict[str, object]:
+    spans = () if heat.words is None else heat.words.spans
+    text = "" if heat.words is None else heat.words.text
+    record: dict[str, object] = {
+        "side": None if heat.place is None else str(heat.place.side),
+        "reference": None if heat.place is None else heat.place.reference,
+        "words": [{"text": text[start:end], "start": start, "end": end} for start, end in spans],
+        "cosines": finite(heat.cosines),
+    }
+    return record if heat.reason is None else record | {"reason": checked_reason(heat.reason)}
 
 
 def _span(span: ErrorSpan, entry: Entry) -> dict[str, object]:

@@ -3,21 +3,23 @@
 1. The file is parsed by expat, which resolves nothing from outside. A file that declares entities is refused, as is
    nesting deeper than 256; a bare DOCTYPE is harmless.
 2. A unit is a `trans-unit` (1.2) or a `segment` of a `unit` (2.x). Every character of its source and target is kept
-   with the bytes it stands on, so that places in the text are places in the file.
+   with the bytes it stands on, so that places in the text are places in the file. Ids may come again (segments
+   without one, several `file` elements); then they are numbered: `7`, `7#2`.
 3. Inline codes carry no text: `ph x bx ex it bpt ept sc ec sub` are left out with all that is inside, or stand for one
    private-use character (`inline="placeholder"`); `g mrk pc hi` are left out, what is inside is text.
 4. Units that say `translate="no"` or have an empty target are left out and counted.
 5. ITS 2.0 marks (`locQualityIssue`) in the file are error spans; `xliff_marks` writes them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, NoReturn, get_args
 from xml.parsers import expat
 
 from whyscore.errors import DataError
-from whyscore.io.unpacking import Limits
+from whyscore.io.located import Located, Origin
+from whyscore.io.unpacking import Limits, unpacked
 from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Segment, Severity, Side
 
 Inline = Literal["drop", "placeholder"]
@@ -88,7 +90,7 @@ class Xliff:
         """Return the units that have a target; the others are counted."""
         kept = [unit for unit in self.units if unit.translate and unit.target is not None and str(unit.target)]
         entries = tuple(
-            Entry(unit.id, system, Segment(str(unit.target), str(unit.source)), spans=_spans(unit) or None)
+            Entry(unit.id, system, Segment(str(unit.target), self._source(unit)), spans=_spans(unit) or None)
             for unit in kept
         )
         left = len(self.units) - len(kept)
@@ -97,18 +99,23 @@ class Xliff:
             if left
             else ()
         )
-        return Dataset(Path(self.file).name, entries, self.languages, notes)
+        origin = Origin.table(self.file, [system], [unit.line for unit in kept])
+        return Located(Path(self.file).name, entries, self.languages, notes, origin)
+
+    def _source(self, unit: Unit) -> str:
+        if unit.source is None:
+            raise DataError(f"unit {unit.id!r} has a target but no source", file=self.file, line=unit.line)
+        return str(unit.source)
 
 
 def read_xliff(path: str | Path, *, inline: Inline = "drop", limits: Limits | None = None) -> Xliff:
     """Return the units of an XLIFF file."""
     limits = limits or Limits()
     try:
-        data = Path(path).read_bytes()
+        with Path(path).open("rb") as stream:
+            data = b"".join(unpacked(stream, str(path), limits))
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", file=str(path)) from error
-    if len(data) > limits.file:
-        raise DataError(f"holds more than {limits.file:,} bytes, the limit for a file", file=str(path))
     try:
         data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -147,10 +154,12 @@ class _Reader:
         try:
             self._parser.Parse(self._data, True)  # noqa: FBT003 - its own way of saying that there is no more
         except expat.ExpatError as error:
-            message = f"not well-formed XML: {expat.errors.messages.get(error.code, error)}"
+            inside = "" if self._unit is None else f", in unit {self._unit.id!r}"
+            message = f"not well-formed XML: {expat.errors.messages.get(error.code, error)}{inside}"
             raise DataError(message, file=self._file, line=error.lineno, column=error.offset + 1) from error
         if not self._version:
             raise DataError("not XLIFF: expected a root element xliff", file=self._file, line=1)
+        _number(self._units)
         return Xliff(self._file, self._data, self._version, self._names, tuple(self._units))
 
     def _refuse(self, message: str) -> NoReturn:
@@ -250,6 +259,18 @@ class _Reader:
     def _languages(self, source: str | None, target: str | None) -> None:
         if source and target and self._names is None:
             self._names = source, target
+
+
+def _number(units: Sequence[Unit]) -> None:
+    """Give units whose id another one has already a number behind it."""
+    taken = {unit.id for unit in units}
+    seen: set[str] = set()
+    for unit in units:
+        own, count = unit.id, 1
+        while unit.id in seen or (count > 1 and unit.id in taken):
+            count += 1
+            unit.id = f"{own}#{count}"
+        seen.add(unit.id)
 
 
 def _spans(unit: Unit) -> tuple[ErrorSpan, ...]:

@@ -3,7 +3,7 @@
 1. Scores become matrices (systems x segments) per group; human references among the systems are left out unless asked.
 2. Every metric gets its agreement with a bootstrap interval; sentinels (length, copying, chance) too.
 3. Metrics are tested against each other where that is asked for, and those that cannot be told apart share a rank.
-4. What looks wrong is told: metrics not above the best sentinel, metrics below chance, cells left out.
+4. What looks wrong is told: metrics not above the best sentinel, metrics below chance, cells left out, heavy ties.
 """
 
 import math
@@ -20,6 +20,7 @@ from whyscore.jobs.metaevaluate_sentinels import LENGTH, sentinels
 from whyscore.jobs.metaevaluate_sets import MatrixSet, matrix_sets, without_humans
 from whyscore.jobs.metaevaluate_tables import ScoreTable
 from whyscore.jobs.metaevaluate_tests import compare_metrics, method_of
+from whyscore.jobs.metaevaluate_ties import ties_of
 from whyscore.jobs.metaevaluation import Agreement, Judged, MetaEvaluation
 from whyscore.protocols import Metric
 from whyscore.scoring.oriented import oriented
@@ -169,7 +170,7 @@ def metaevaluate_table(
     sets = matrix_sets(table, human, metrics, extra)
     groups = tuple(_judged(one, measure, judging) for one in sets)
     told = [*table.notes, *notes, *(note for one in groups for note in _warnings(one, measure, judging))]
-    told += _means(groups, metrics)
+    told += [note for one in sets for note in _tied(one)] + _means(groups, metrics)
     method = None if judging.test is None else method_of(judging.test, measure, judging.permute)
     return MetaEvaluation(
         *(human, f"{measure.name}@{measure.level}", groups, method, judging.seed, judging.alpha, judging.correction),
@@ -217,6 +218,7 @@ def _agreement(one: MatrixSet, name: str, measure: Measure, judging: Judging) ->
         below_chance=high is not None and measure.chance is not None and high < measure.chance,
         epsilon=facts.get("epsilon"),
         given_length=_given_length(one, matrix, measure) if judging.given_length else None,
+        distinct=ties_of(matrix).distinct,
     )
 
 
@@ -245,6 +247,13 @@ def _warnings(one: Judged, measure: Measure, judging: Judging) -> list[str]:
     if one.systems < 2 and measure.level in ("system", "segment"):  # noqa: PLR2004 - a correlation takes two
         told.append(f"{where}one system has no {measure.name}@{measure.level}: use the level global")
     return told
+
+
+def _tied(one: MatrixSet) -> list[str]:
+    """Return which metrics have so few distinct scores that ties decide."""
+    where = "" if one.group is None else f"{one.group}: "
+    found = {name: ties_of(matrix) for name, matrix in one.metrics.items()}
+    return [f"{where}{ties.told(name)}" for name, ties in found.items() if ties.heavy]
 
 
 def _means(groups: Sequence[Judged], metrics: Sequence[str]) -> list[str]:

@@ -34,6 +34,8 @@ class Agreement(Estimate):
     epsilon: float | None = None
     given_length: float | None = None
     """The partial correlation given the length of the hypothesis."""
+    distinct: int | None = None
+    """How many different scores the metric gave; few of them are heavy ties."""
 
     def row(self) -> dict[str, Cell | bool]:
         """Return the fields, for programs."""
@@ -53,6 +55,7 @@ class Agreement(Estimate):
             "below_chance": self.below_chance,
             "epsilon": self.epsilon,
             "given_length": self.given_length,
+            "distinct": self.distinct,
             "reason": self.reason,
         }
 

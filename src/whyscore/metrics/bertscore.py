@@ -23,7 +23,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from whyscore.errors import MissingExtra, SpecError
-from whyscore.metrics.matching import NOTHING, Numbers, Pair, Sided, cosines, match, numbers
+from whyscore.metrics.matching import NOTHING, Numbers, Pair, Sided, best_of_each, cosines, match, numbers
 from whyscore.metrics.matching_baseline import Baseline, read_baseline
 from whyscore.metrics.matching_reader import Asked, Kept, changed_of, reader_of, signature_of
 from whyscore.metrics.matching_texts import Reader, Specials
@@ -159,14 +159,17 @@ class BertScore:
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         """Return the similarity of each word, or its contribution."""
-        self._check_place(place)
-        found = self.encoder()
-        base = self._baseline(found)
-        turned = place.side is not Side.HYPOTHESIS
-        side = None if base is None else base.recall if turned else base.precision
+        faced = self.faced(segments, place)
+        base = self._baseline(self.encoder())
+        side = None if base is None else base.precision if place.side is Side.HYPOTHESIS else base.recall
         wanted = Wanted(self.pool, self.fill, self.scale, side)
-        texts = self._texts(segments, found, place)
-        return [word_scores(own, _faced(pairs, turned=turned), wanted) for own, pairs in zip(words, texts, strict=True)]
+        return [word_scores(own, found, wanted) for own, found in zip(words, faced, strict=True)]
+
+    def faced(self, segments: Sequence[Segment], place: Place) -> Iterator[Facing | None]:
+        """Return the text at a place with the one it is matched with, for each segment; None where one is blank."""
+        self._check_place(place)
+        turned = place.side is not Side.HYPOTHESIS
+        return (_faced(pairs, turned=turned) for pairs in self._texts(segments, self.encoder(), place))
 
     def _texts(
         self, segments: Sequence[Segment], found: Encoder, place: Place | None = None
@@ -183,7 +186,7 @@ class BertScore:
 
     def _rows(self, each: Sequence[Sequence[Numbers]], found: Encoder) -> FloatMatrix:
         """Return one row per segment from one per reference, rescaled where asked for."""
-        best = [_over(own) if self.mode == "compat" else max(own, key=lambda row: row.f) for own in each]
+        best = [best_of_each(own) if self.mode == "compat" else max(own, key=lambda row: row.f) for own in each]
         rows = np.array(best, dtype=np.float64).reshape(-1, len(self.columns))
         base = self._baseline(found)
         return rows if base is None else base.rescaled(rows)
@@ -278,11 +281,6 @@ def _others(segment: Segment, against: str, place: Place | None) -> dict[str, st
         return {str(place): segment.text(place)}
     named = {str(Place(Side.REFERENCE, k)): text for k, text in enumerate(segment.references)}
     return {name: text for name, text in named.items() if text.strip()} or dict(list(named.items())[:1])
-
-
-def _over(own: Sequence[Numbers]) -> Numbers:
-    """Return the best of each number over several references."""
-    return Numbers(*(max(column) for column in zip(*own, strict=True)))
 
 
 def _numbers(matrix: Similarities) -> Numbers:

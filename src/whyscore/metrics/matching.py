@@ -114,6 +114,11 @@ def numbers(pair: Pair | None, other: FloatVector, hypothesis: FloatVector) -> N
     return Numbers(precision, recall, harmonic(precision, recall))
 
 
+def best_of_each(own: Sequence[Numbers]) -> Numbers:
+    """Return the best of each number over several references."""
+    return Numbers(*(max(column) for column in zip(*own, strict=True)))
+
+
 def harmonic(precision: float, recall: float) -> float:
     """Return the F-score; 0 where both cancel out."""
     total = precision + recall

@@ -78,16 +78,22 @@ def _checked(found: Baseline, path: str, line: int) -> Baseline:
     return found
 
 
+def baseline_lines(found: Baseline, layer: int) -> list[str]:
+    """Return a baseline as a table with tabs, at full precision."""
+    return ["\t".join(_HEADER) + "\n", "\t".join([str(layer), *map(repr, map(float, found))]) + "\n"]
+
+
 def write_baseline(found: Baseline, layer: int, path: str | Path) -> None:
     """Write a baseline as a table with tabs, at full precision."""
-    lines = ["\t".join(_HEADER), "\t".join([str(layer), *map(repr, map(float, found))])]
-    Path(path).write_text("\n".join(lines) + "\n", "utf-8")
+    Path(path).write_text("".join(baseline_lines(found, layer)), "utf-8")
 
 
 class Rescalable(Protocol):
     """A metric with rows of precision, recall and F, which can be asked without its baseline."""
 
-    baseline: str | None
+    @property
+    def baseline(self) -> str | None:
+        """The file of its baseline."""
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
         """Return precision, recall and F of each segment."""

@@ -152,7 +152,7 @@ def stack(source: Source, layer: int, device: str, precision: Precision, who: st
     refuse(source.weights, missing, [], {})
     warn_of(source.home.name, source.licence)
     encoder = network.get_encoder() if source.config.is_encoder_decoder else network
-    blocks = _block_list(encoder, source.shape.blocks)
+    blocks = block_list(encoder, source.shape.blocks)
     if blocks is not None:
         del blocks[layer:]
     moved = ready(encoder, device, precision).eval()
@@ -167,7 +167,7 @@ def _blocks(config: object, name: str, who: str) -> int:
     raise SpecError(f"{who}: the configuration of {name} does not say how many blocks it has")
 
 
-def _block_list(encoder: "Module", number: int) -> "ModuleList | None":
+def block_list(encoder: "Module", number: int) -> "ModuleList | None":
     """Return the list of blocks; None where the network is built otherwise (shared or split blocks)."""
     torch = importlib.import_module("torch")
     lists = {

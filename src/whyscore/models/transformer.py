@@ -13,7 +13,7 @@ code of a model repository is run. torch and transformers are imported at the fi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -24,10 +24,11 @@ from whyscore.errors import SpecError
 from whyscore.models.cards import languages_of
 from whyscore.models.checkpoints import Precision, device_of
 from whyscore.models.encoding import Encoding, batch_of, limit_facts, mean
+from whyscore.models.every_layer import EveryLayer
 from whyscore.models.layers import checked, recommended
 from whyscore.models.pairs import Cuts
 from whyscore.models.rows import Long, RowCoder
-from whyscore.models.stacks import Source, source, stack
+from whyscore.models.stacks import Source, Stack, source, stack
 from whyscore.options import check_fields
 from whyscore.protocols import Encoded
 from whyscore.registry import spec_of
@@ -93,6 +94,21 @@ class Transformer:
         """Return the pieces of each text with their vectors."""
         return self._encoding().encode(texts)
 
+    def every_layer(self, texts: Sequence[str]) -> list[list[Encoded]]:
+        """Return for each layer, from 0 on, what `encode` gives there, all of it from one pass (`every_layer`)."""
+        plan = self._plan()
+        layers, width = plan.source.shape.blocks + 1, plan.source.shape.width
+        full = stack(plan.source, plan.source.shape.blocks, device_of(self.device, WHO), self.precision, WHO)
+        encoding = replace(self._encoding(full), stack=EveryLayer(full, layers - 1), width=layers * width)
+        found = encoding.encode(texts)
+        parts = [slice(layer * width, (layer + 1) * width) for layer in range(layers)]
+        return [[text._replace(vectors=text.vectors[:, part]) for text in found] for part in parts]
+
+    @property
+    def layers(self) -> int:
+        """How many layers there are to choose from, the output of the embeddings included."""
+        return self._plan().source.shape.blocks + 1
+
     def pooled(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the mean of the vectors of each text, special pieces included; zeros for a text without any."""
         encoding = self._encoding()
@@ -103,12 +119,12 @@ class Transformer:
         name = self.model if self.revision is None else f"{self.model}@{self.revision}"
         return _plan(source(name, WHO, allow_pickle=self.allow_pickle), self.layer, self.first_blank)
 
-    def _encoding(self) -> Encoding:
+    def _encoding(self, ready: Stack | None = None) -> Encoding:
         plan = self._plan()
         device = device_of(self.device, WHO)
         return Encoding(
             coder=plan.coder,
-            stack=stack(plan.source, plan.layer, device, self.precision, WHO),
+            stack=ready or stack(plan.source, plan.layer, device, self.precision, WHO),
             width=plan.source.shape.width,
             limit=plan.source.limit,
             long=self.long,
