@@ -27,7 +27,7 @@ _SHOWN = 20
 def dataset(arguments: argparse.Namespace) -> Dataset:
     """Return the segments that the arguments name, checked; findings go to stderr."""
     given = _given(arguments)
-    found = (*given.findings, *findings(given))
+    found = findings(given)
     if arguments.text:
         found = tuple(finding for finding in found if "for significance" not in finding.message)
     _show(found, arguments)
