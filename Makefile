@@ -3,12 +3,13 @@
 # make check   style and types alone
 # make bench   the benchmarks: ratios against the peers, and counts
 # make docs    the generated pages
+# make audit   known faults of the packages in use (asks the network)
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test check bench docs audit clean
 
 demo: $(VENV)/.core
 	$(BIN)/whyscore evaluate --sample --store none --overwrite -o run/
@@ -27,6 +28,10 @@ bench: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python scripts/make_docs.py
+
+audit: $(VENV)/.dev
+	$(PIP) pip-audit
+	$(BIN)/python -m pip_audit --local --skip-editable --progress-spinner off
 
 clean:
 	rm -rf $(VENV)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# No deadline: the machine may be busy. Repeatable where nobody can look at a found example.
-settings.register_profile("whyscore", deadline=None, derandomize="CI" in os.environ)
+# No deadline: the machine may be busy. Repeatable, like everything else here; FUZZ=1 looks at other examples each time.
+settings.register_profile("whyscore", deadline=None, derandomize="FUZZ" not in os.environ)
 settings.load_profile("whyscore")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"

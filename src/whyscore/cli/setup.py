@@ -34,6 +34,8 @@ def dataset(arguments: argparse.Namespace) -> Dataset:
     errors = [finding for finding in found if finding.error or arguments.strict]
     if errors:
         raise DataError(f"{errors[0]}" + (f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""))
+    if not given.entries:
+        raise DataError(f"{given.name} holds no segment: there is nothing to work on")
     return given
 
 

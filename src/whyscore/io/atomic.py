@@ -3,14 +3,16 @@
 1. The text goes to a temporary sibling, which is flushed to the disk.
 2. Then the sibling is renamed into place, which no reader can observe halfway. Until then an old file stays as it was.
 
-What is no ordinary file (`/dev/stdout`, a pipe) is written to directly.
+What is no ordinary file (`/dev/stdout`, a pipe) is written to directly. A file that grows over hours (`growing`) is
+written to directly too, so that what it holds is there after an interruption; of its last line there may be a part.
 """
 
 import errno
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -47,6 +49,39 @@ def opened(path: str | Path) -> Iterator[IO[str]]:
             with suppress(OSError):
                 written.unlink()
         raise
+
+
+@dataclass(frozen=True, slots=True)
+class Growing:
+    """A file at whose end lines are added; once flushed, they outlive this process."""
+
+    path: Path
+    file: IO[str]
+
+    def writelines(self, lines: Sequence[str]) -> None:
+        """Add lines, which carry their own ends."""
+        with _told(self.path):
+            self.file.writelines(lines)
+
+    def flush(self) -> None:
+        """Hand everything over to the system."""
+        with _told(self.path):
+            self.file.flush()
+
+
+@contextmanager
+def growing(path: str | Path) -> Iterator[Growing]:
+    """Yield a file that lines can be added to; what cannot be written is told with the path and a cure."""
+    with _told(path):
+        file = Path(path).open("a", encoding="utf-8", newline="\n")  # noqa: SIM115 - closed below, twice told apart
+    try:
+        yield Growing(Path(path), file)
+    except BaseException:
+        with suppress(OSError):  # closing tries once more to write what could not be written
+            file.close()
+        raise
+    with _told(path):
+        file.close()
 
 
 def cut_torn_line(path: str | Path) -> int:

@@ -95,7 +95,7 @@ def _several(block: Block, row: int, place: int) -> list[str]:
     if block.cells and isinstance(value, str) and value.startswith('["'):
         try:
             value = json.loads(value)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             return [cast("str", value)]
     if value is None:
         return []
@@ -128,7 +128,7 @@ def _numbers(block: Block, place: int) -> Sequence[float | None]:
             found = list(map(float, cast("Sequence[str]", column)))
             if all(map(math.isfinite, found)):
                 return found
-    except ValueError:
+    except (ValueError, OverflowError):
         pass
     return [_number(block, row, place) for row in range(len(block))]
 
@@ -140,7 +140,7 @@ def _number(block: Block, row: int, place: int) -> float | None:
     try:
         fits = block.cells if isinstance(value, str) else isinstance(value, int | float) and not isinstance(value, bool)
         number = float(cast("str", value)) if fits else math.nan
-    except ValueError:
+    except (ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise block.bad(row, place, "a number")

@@ -13,6 +13,7 @@ Reading notes what was put right; writing counts, by kind, what the dialect cann
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Literal, NamedTuple, get_args
 
 from whyscore.io.marks import trim
@@ -47,16 +48,21 @@ def to_codepoints(text: str, offset: int, unit: Offsets) -> int:
     if unit == "codepoints":
         return offset
     # Half a character, as in the middle of a surrogate pair, counts to the character it is part of.
-    if unit == "utf16":
-        return len(text.encode("utf-16-le")[: 2 * offset].decode("utf-16-le", "ignore"))
-    return len(text.encode("utf-8")[:offset].decode("utf-8", "ignore"))
+    return sum(end <= offset for end in accumulate(_units(letter, unit) for letter in text))
 
 
 def from_codepoints(text: str, offset: int, unit: Offsets) -> int:
     """Return an offset in the units of another program."""
     if unit == "codepoints":
         return offset
-    return len(text[:offset].encode("utf-16-le")) // 2 if unit == "utf16" else len(text[:offset].encode("utf-8"))
+    return _units(text[:offset], unit)
+
+
+def _units(text: str, unit: Offsets) -> int:
+    """Return the length of a text in UTF-16 units or bytes; halves of characters, which JSON can hold, count too."""
+    if unit == "utf16":
+        return len(text.encode("utf-16-le", "surrogatepass")) // 2
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def xcomet_spans(items: Sequence[object], text: str, notes: Tally) -> tuple[ErrorSpan, ...]:

@@ -26,6 +26,7 @@ from whyscore.io.mqm import COLUMNS, NO_ERROR, Rating, read_ratings
 from whyscore.io.naming import system_names
 from whyscore.io.spans import BadSpan
 from whyscore.io.strict import line as json_line
+from whyscore.io.strict import whole
 from whyscore.io.word_lines import tag_lines
 from whyscore.stats.word_spans import Thresholds, Touch, to_levels, to_spans
 from whyscore.text.splitters import WhiteSpace
@@ -94,14 +95,18 @@ def read_mtme(path: str | Path, texts: Dataset) -> Dataset:
     waiting = {system: list(texts.of(system).entries) for system in texts.systems}
     rated: dict[tuple[str, str], tuple[tuple[ErrorSpan, ...] | None, str]] = {}
     for number, text in enumerate(read_lines(path).texts, start=1):
-        system, rating, *rater = text.split("\t")
+        system, tab, rest = text.partition("\t")
+        rating, *rater = rest.split("\t")
+        if not tab:
+            raise DataError("expected a system, a tab and a rating", file=str(path), line=number)
         if not waiting.get(system):
             known = ", ".join(waiting)
             raise DataError(f"no text for a rating of {system!r}; texts are of: {known}", file=str(path), line=number)
         entry = waiting[system].pop(0)
         try:
-            spans = dialects.mtme_spans(None if rating == "None" else json.loads(rating), entry.segment, notes)
-        except (BadSpan, json.JSONDecodeError) as error:
+            found = None if rating == "None" else json.loads(rating, parse_int=whole)
+            spans = dialects.mtme_spans(found, entry.segment, notes)
+        except (BadSpan, RecursionError, ValueError) as error:
             raise DataError(f"not a rating: {error}", file=str(path), line=number) from error
         rated[system, entry.id] = spans, "".join(rater)
     entries = tuple(_with_rating(entry, *rated.get((entry.system, entry.id), (None, ""))) for entry in texts.entries)
@@ -150,7 +155,7 @@ def _marot_spans(row: Rating, segment: Segment, file: str) -> Iterator[ErrorSpan
                 yield ErrorSpan(
                     *dialects.token_span(words, first, last), severity, row.values["category"] or None, side
                 )
-    except (BadSpan, json.JSONDecodeError, TypeError, ValueError, AttributeError) as error:
+    except (BadSpan, RecursionError, TypeError, ValueError, AttributeError) as error:
         raise DataError(f"the metadata cannot be read: {error}", file=file, line=row.line) from error
 
 

@@ -15,7 +15,7 @@ from whyscore.io.eval4nlp import Judged
 from whyscore.io.records import read_records
 from whyscore.types import FloatVector
 
-_SIDES: dict[object, Judged] = {"hypothesis": "target", "source": "source"}
+_SIDES: dict[str, Judged] = {"hypothesis": "target", "source": "source"}
 
 
 class StoredWords(NamedTuple):
@@ -43,7 +43,7 @@ def read_explanations(path: str | Path) -> StoredExplanations:
     records = read_records(path, kind="explanations")
     rows: dict[tuple[str, str, str], dict[Judged, dict[str, StoredWords]]] = {}
     for line, record in records.numbered():
-        side = _SIDES.get(record.get("side"))
+        side = _SIDES.get(str(record.get("side")))
         if side is None:
             continue
         found = _words(record, str(path), line)
@@ -76,9 +76,19 @@ def _words(record: Mapping[str, object], file: str, line: int) -> StoredWords:
     return StoredWords(
         str(record.get("id")),
         str(record.get("system")),
-        tuple((int(word["start"]), int(word["end"])) for word in words),
+        tuple(_span(word, file, line) for word in words),
         tuple(str(word.get("text")) for word in words),
         np.array(values, dtype=np.float64),
         float(score) if isinstance(score, int | float) else float("nan"),
         line,
     )
+
+
+def _span(word: Mapping[str, object], file: str, line: int) -> tuple[int, int]:
+    """Return where a word is."""
+    start, end = word.get("start"), word.get("end")
+    if not (isinstance(start, int) and isinstance(end, int) and 0 <= start <= end):
+        raise DataError(
+            f"the word {word.get('text')!r} is from {start!r} to {end!r}, expected two offsets", file=file, line=line
+        )
+    return start, end

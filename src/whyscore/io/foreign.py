@@ -102,7 +102,10 @@ def read_spans(path: str | Path, texts: Dataset) -> Dataset:
         items = record.get("spans")
         try:
             own = spans_of(
-                [{**item, **place} for item in items] if isinstance(items, list) else items, known[key].segment
+                [{**item, **place} if isinstance(item, dict) else item for item in items]
+                if isinstance(items, list)
+                else items,
+                known[key].segment,
             )
         except BadSpan as error:
             raise DataError(str(error), file=str(path), line=line) from error

@@ -18,6 +18,7 @@ from whyscore.io.conversion import Block
 from whyscore.io.files import TextFile
 from whyscore.io.gathering import Gathering, Options
 from whyscore.io.naming import system_names
+from whyscore.io.strict import whole
 from whyscore.io.wording import few
 from whyscore.types import Dataset, Finding
 
@@ -84,12 +85,15 @@ def _refuse(constant: str) -> NoReturn:
     raise _NotFinite(constant)
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse)
+_DECODER = json.JSONDecoder(parse_constant=_refuse, parse_int=whole)
 
 
 def _not_finite(line: str, constant: str) -> str:
     """Return the message for NaN or an infinity, with its key where that is easy to tell."""
-    value = json.loads(line)
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):  # what follows is no JSON either
+        value = None
     items: Iterable[tuple[str, object]] = value.items() if isinstance(value, dict) else ()
     for key, number in items:
         if isinstance(number, float) and not math.isfinite(number):

@@ -150,7 +150,7 @@ def is_header(text: str) -> bool:
         return False
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(value, dict) and str(value.get("schema")).startswith("whyscore/")
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import get_args
 
 from whyscore.errors import DataError
+from whyscore.io.strict import whole
 from whyscore.types import ErrorSpan, Place, Segment, Severity, Side
 
 _SEVERITIES = get_args(Severity)
@@ -45,8 +46,8 @@ def _parsed(cell: str) -> object:
     if not cell:
         return None
     try:
-        return json.loads(cell)
-    except json.JSONDecodeError as error:
+        return json.loads(cell, parse_int=whole)
+    except (ValueError, RecursionError) as error:
         raise BadSpan(f"expected a list of spans in JSON, got {cell!r}") from error
 
 

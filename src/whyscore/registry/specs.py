@@ -53,10 +53,12 @@ def parse(text: str) -> Spec:
         return Spec("callable", (stripped,))
     try:
         tree = ast.parse(stripped, mode="eval").body
+        value = _value(tree, text)
+    except SpecError:
+        raise
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         reason = getattr(error, "msg", None) or "too deeply nested"
         raise SpecError(f"cannot read the spec {text!r}: {reason}. Write name or name(option=value)") from None
-    value = _value(tree, text)
     if isinstance(value, Spec):
         return value
     if isinstance(tree, ast.Name) and isinstance(value, str):

@@ -12,6 +12,7 @@ Batches are those of the serial executor and rows are put back by index: a resul
 """
 
 import logging
+import os
 import socket
 import time
 from collections import Counter, deque
@@ -266,6 +267,7 @@ def _connect(address: str | None, folder: Path | None) -> None:
             return
         ray.shutdown()
     _reach(address)
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
     environment = {} if folder is None else {"working_dir": str(folder)}
     try:
         ray.init(

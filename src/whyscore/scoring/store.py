@@ -219,6 +219,7 @@ class Store:
 
 _REASONS = {
     "full": "the disk is full. Free some space, or choose another file with --store",
+    "disk I/O": "the disk fails, or is full. Free some space, or choose another file with --store",
     "readonly": "the store is read-only. Choose another file with --store, or --store none",
     "unable to open": "the store cannot be opened. Choose another file with --store, or --store none",
     "not a database": "this is not a whyscore store. Choose another file with --store, or --store none",

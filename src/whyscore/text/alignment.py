@@ -124,7 +124,7 @@ def uncovered(text: str, spans: Sequence[Span]) -> list[int]:
     [3]
     """
     edges = np.zeros(len(text) + 1, dtype=np.intp)
-    starts, ends = _columns(spans)
+    starts, ends = _inside(text, spans)
     np.add.at(edges, starts, 1)
     np.add.at(edges, ends, -1)
     bare = (np.cumsum(edges[:-1]) == 0) & ~_blank(text)
@@ -143,6 +143,14 @@ def _columns(spans: Sequence[Span]) -> tuple[Indices, Indices]:
     return table[:, 0], table[:, 1]
 
 
+def _inside(text: str, spans: Sequence[Span]) -> tuple[Indices, Indices]:
+    """Return the starts and ends of pieces, which must lie in their text."""
+    starts, ends = _columns(spans)
+    if len(starts) and (starts.min() < 0 or ends.max() > len(text) or np.any(starts > ends)):
+        raise ContractError(f"pieces reach outside their text of {len(text)} characters, or end before they start")
+    return starts, ends
+
+
 def _blank(text: str) -> NDArray[np.bool_]:
     return np.fromiter(map(str.isspace, text), dtype=np.bool_, count=len(text))
 
@@ -158,9 +166,7 @@ def _marks(texts: Sequence[str] | None, number: int) -> NDArray[np.bool_]:
 
 def _trimmed(text: str, spans: Sequence[Span]) -> tuple[Indices, Indices]:
     """Return the spans without white space at their ends; one of white space alone becomes empty, at its end."""
-    starts, ends = _columns(spans)
-    if len(starts) and (starts.min() < 0 or ends.max() > len(text) or np.any(starts > ends)):
-        raise ContractError(f"pieces reach outside their text of {len(text)} characters, or end before they start")
+    starts, ends = _inside(text, spans)
     letters = np.flatnonzero(~_blank(text))
     following = np.append(letters, len(text))[np.searchsorted(letters, np.arange(len(text) + 1))]
     preceding = np.append(0, letters + 1)[np.searchsorted(letters, np.arange(len(text) + 1))]

@@ -1,0 +1,264 @@
+"""Writes docs/reliability.md: what `whyscore evaluate` survives, tried out on this machine.
+
+    python scripts/make_reliability.py [--kills 50] [--tries 5] [--seed 0] [--only FAULT ...] [-o FILE]
+
+1. A small data set is evaluated once in peace, by chrF and by a slow metric in a file that writes down every text it is
+   asked about. Its run folder is what every other run must come to, byte for byte; only dates and seconds may differ.
+2. Each try gets a folder and a store of its own, a fault, and then the same command again.
+3. A try is survived when the outputs are those of the peaceful run, the store is sound, nothing half-written was to be
+   seen at any time, and every complaint was one line without a traceback. What had to be scored again, or could not be
+   saved, is lost; a killed run may lose the batch that was being scored, and no other.
+
+A full disk and a read-only one are small file systems in memory, in a name space of their own (`unshare`), for which no
+rights are needed; where the system allows none, these faults are left out, and the page says so.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from reliability_bench import Bench, Place, Told, ended, made, prepared, repeated
+
+from whyscore.io.atomic import write_lines
+from whyscore.scoring.store import Store
+from whyscore.scoring.store_repair import check, repair
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reliability.md"
+APART = ("unshare", "-rm", "sh", "-c")
+
+
+class Try(NamedTuple):
+    """Whether a try was survived, and how many texts were scored again or rows could not be saved."""
+
+    survived: bool
+    lost: int
+
+
+class Row(NamedTuple):
+    """A line of the table."""
+
+    fault: str
+    tries: int
+    survived: int
+    lost: str
+
+
+def stopped(place: Place, moment: float) -> int:
+    """Kill the command after some seconds and return its number; one that was faster is killed earlier next time."""
+    process = place.begin()
+    try:
+        process.wait(moment)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        ended(process)
+        return process.pid
+    ended(process)
+    shutil.rmtree(place.run)
+    for file in (*place.path.glob(f"{place.store.name}*"), place.asked):
+        file.unlink(missing_ok=True)
+    return stopped(place, 0.8 * moment)
+
+
+def killed(bench: Bench, number: int) -> Try:
+    """Kill the command at a random moment and start it again."""
+    place = bench.place("killed", number)
+    who = stopped(place, bench.draw("killed", number).uniform(0.0, bench.seconds))
+    page = place.run / "report.html"
+    whole = not page.exists() or page.read_text("utf-8").rstrip().endswith("</html>")
+    sound = not check(Store(place.store))
+    flight = [texts for caller, texts in place.calls() if caller == who][-1:]
+    told = place.complete()
+    twice = repeated(place)
+    one_batch = set(twice) <= {text for texts in flight for text in texts}
+    return Try(told.code == 0 and whole and sound and one_batch and bench.good(place), twice.total())
+
+
+def together(bench: Bench, number: int) -> Try:
+    """Run the command twice at once on one store."""
+    first = bench.place("together", number)
+    second = made(first.path / "other", first.path / "data.jsonl", first.store)
+    running = [place.begin() for place in (first, second)]
+    told = [ended(process) for process in running]
+    good = all(one.code == 0 for one in told) and bench.good(first) and bench.good(second)
+    return Try(good, repeated(first, second).total())
+
+
+def interrupted(bench: Bench, place: Place, told: Told) -> Try:
+    """Judge a run that may have stopped with a message, and goes on now."""
+    again = place.complete()
+    return Try(told.clear and again.code == 0 and bench.good(place), repeated(place).total())
+
+
+def full_disk(bench: Bench, number: int) -> Try:
+    """Run in a folder on a disk that is too small, then again on one that is large enough."""
+    place = bench.place("full", number)
+    size = 16 + 12 * number * number
+    place.run.mkdir()
+    steps = f'mount -t tmpfs -o size={size}k none run && {{ "$@"; code=$?; cp -a run kept; exit $code; }}'
+    told = place.complete(*APART, steps, "sh")
+    if (place.path / "kept").exists():
+        place.run.rmdir()
+        (place.path / "kept").rename(place.run)
+    return interrupted(bench, place, told)
+
+
+def full_store(bench: Bench, number: int) -> Try:
+    """Run with a store on a disk that is too small: a warning, or where it cannot even be opened an error."""
+    place = bench.place("full store", number)
+    (place.path / "small").mkdir()
+    size = 16 + 12 * number * number
+    steps = f'mount -t tmpfs -o size={size}k none small && exec "$@"'
+    told = place.complete(*APART, steps, "sh", WHYSCORE_STORE="small/store.sqlite")
+    return interrupted(bench, place, told)
+
+
+def size_limit(bench: Bench, number: int) -> Try:
+    """Run where no file may be longer than some blocks, then without that limit."""
+    place = bench.place("limit", number)
+    told = place.complete("sh", "-c", f'ulimit -f {16 + 48 * number}; exec "$@"', "sh")
+    return interrupted(bench, place, told)
+
+
+def read_only(bench: Bench, number: int) -> Try:
+    """Run with a store that holds half of the answers and cannot be written, then with one that can."""
+    place = bench.place("read-only", number)
+    stopped(place, bench.seconds * bench.draw("read-only", number).uniform(0.5, 0.9))
+    held = Store(place.store).held()
+    place.asked.unlink(missing_ok=True)
+    told = place.complete(*APART, 'mount --bind . . && mount -o remount,ro,bind . && exec "$@"', "sh")
+    readable = Store(place.store).held() == held
+    tried = interrupted(bench, place, told)
+    return Try(tried.survived and readable, tried.lost)
+
+
+def damaged(bench: Bench, number: int) -> Try:
+    """Overwrite a page of a store; the command or the check must notice, and repair must save the rest."""
+    place = bench.place("damaged", number)
+    place.complete()
+    store = Store(place.store)
+    rows = sum(one.segments for one in store.held())
+    store.prune(containing="no such signature")  # everything into the file itself
+    store.close()
+    content = bytearray(place.store.read_bytes())
+    size = int.from_bytes(content[16:18], "big")
+    page = bench.draw("damaged", number).randrange(1, len(content) // size)
+    content[page * size : (page + 1) * size] = bytes([255]) * size
+    place.store.write_bytes(bytes(content))
+    shutil.rmtree(place.run)
+    told = place.complete()
+    noticed = bool(check(store)) and told.clear
+    saved = repair(store).rows
+    shutil.rmtree(place.run, ignore_errors=True)
+    again = place.complete()
+    return Try(noticed and again.code == 0 and bench.good(place), max(0, rows - saved))
+
+
+def no_memory(bench: Bench, number: int) -> Try:
+    """Run a metric that has room for few texts at a time: batches are halved until they fit."""
+    place = bench.place("memory", number)
+    told = place.complete(ROOM=str(bench.draw("memory", number).randrange(1, 60)))
+    return Try(told.code == 0 and bench.good(place), 0)
+
+
+def worker_killed(executor: str) -> Callable[[Bench, int], Try]:
+    """Return the fault of one of two workers killed; what the command does not survive itself, the next one does."""
+
+    def fault(bench: Bench, number: int) -> Try:
+        place = bench.place(f"worker {executor}", number)
+        process = place.begin(WHYSCORE_EXECUTOR=executor, WHYSCORE_JOBS="2")
+        wanted = bench.draw(executor, number).randint(1, 6)
+        while len(place.calls()) < wanted and process.poll() is None:
+            time.sleep(0.02)
+        if process.poll() is None:
+            os.kill(place.calls()[-1][0], signal.SIGKILL)
+        told = ended(process)
+        return interrupted(bench, place, told)
+
+    return fault
+
+
+FAULTS: dict[str, tuple[str, Callable[[Bench, int], Try]]] = {
+    "killed": ("the command is killed (`kill -9`) at a random moment", killed),
+    "together": ("two commands use one store at once", together),
+    "full": ("the disk of the run folder is full", full_disk),
+    "full-store": ("the disk of the store is full", full_store),
+    "limit": ("no file may be longer than a limit (`ulimit -f`)", size_limit),
+    "read-only": ("everything is read-only", read_only),
+    "damaged": ("a page of the store is overwritten", damaged),
+    "memory": ("the metric has no memory for a whole batch", no_memory),
+    "processes": ("a worker is killed, `--executor processes`", worker_killed("processes")),
+    "ray": ("a worker is killed, `--executor ray`", worker_killed("ray")),
+}
+NEEDS_SPACE = {"full", "full-store", "read-only"}
+
+
+def row(bench: Bench, name: str, tries: int) -> Row:
+    """Return the table's line of one fault."""
+    told, fault = FAULTS[name]
+    done = []
+    for number in range(tries):
+        done.append(fault(bench, number))
+        print(f"{name} {number + 1}/{tries}: {done[-1]}", file=sys.stderr)
+    most = max(one.lost for one in done)
+    unit = "rows scored anew" if name == "damaged" else "texts scored twice"
+    return Row(told, tries, sum(one.survived for one in done), f"at most {most} {unit}" if most else "nothing")
+
+
+def page(rows: list[Row], left_out: list[str], facts: str) -> list[str]:
+    """Return the lines of the page."""
+    lines = [
+        "# What a run survives\n\n",
+        "Made by `python scripts/make_reliability.py`, which anyone can run; the script says how each fault is made. ",
+        f"{facts}\n\n",
+        "Survived means: the same command again (or the one that was disturbed itself) comes to the files of an ",
+        "undisturbed run, byte for byte but for dates and seconds; the store passes `whyscore store check`; no ",
+        "half-written file was to be seen; complaints were one line. A killed run lost the batch that was being ",
+        "scored and no other, or the try counts as not survived.\n\n",
+        "| fault | tries | survived | lost |\n|---|---|---|---|\n",
+        *(f"| {one.fault} | {one.tries} | {one.survived} | {one.lost} |\n" for one in rows),
+    ]
+    if left_out:
+        lines.append(f"\nNot tried, because this system gives no name space to try it in: {', '.join(left_out)}.\n")
+    return lines
+
+
+def has_space() -> bool:
+    """Return whether small file systems can be made here without rights."""
+    command = [*APART, "mount -t tmpfs -o size=16k none /tmp"]
+    if shutil.which("unshare") is None:
+        return False
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0  # noqa: S603 - our own command
+
+
+def main() -> int:
+    """Write the page and return 1 if a try was not survived."""
+    parser = argparse.ArgumentParser(description="Writes docs/reliability.md.")
+    parser.add_argument("--kills", type=int, default=50, help="random moments at which the command is killed")
+    parser.add_argument("--tries", type=int, default=5, help="of each other fault")
+    parser.add_argument("--segments", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="+", choices=FAULTS, default=list(FAULTS))
+    parser.add_argument("-o", "--output", default=PAGE)
+    given = parser.parse_args()
+    possible = has_space()
+    wanted = [name for name in given.only if possible or name not in NEEDS_SPACE]
+    with tempfile.TemporaryDirectory() as folder:
+        bench = prepared(Path(folder), given.segments, given.seed)
+        rows = [row(bench, name, given.kills if name == "killed" else given.tries) for name in wanted]
+    texts = f"{2 * given.segments} texts of two systems, explained by erasure under two metrics"
+    facts = f"Seed {given.seed}; {texts}; {bench.seconds:.1f} seconds undisturbed."
+    left_out = [FAULTS[name][0] for name in given.only if name not in wanted]
+    write_lines(given.output, page(rows, left_out, facts))
+    return 0 if all(one.survived == one.tries for one in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

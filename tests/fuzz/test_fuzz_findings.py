@@ -1,0 +1,105 @@
+"""What fuzzing found once, with the message that stands there now."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from whyscore.cli.main import main
+from whyscore.errors import DataError, SpecError
+from whyscore.io.dialects import OFFSETS, from_codepoints, to_codepoints
+from whyscore.io.explanation_records import read_explanations
+from whyscore.io.foreign import read_foreign
+from whyscore.io.mqm import read_mqm
+from whyscore.io.reading import read
+from whyscore.registry.specs import parse
+from whyscore.types import Dataset, Entry, Segment
+
+TEXTS = Dataset("texts", (Entry("0", "a", Segment("a bad cat")),))
+HEAD = {"schema": "whyscore/1", "schema_version": 1, "created": "2026-01-01T00:00:00Z", "data": "d"}
+MQM = "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity\n"
+DEEP = "[" * 100_000
+
+
+def written(folder: Path, name: str, *lines: object) -> Path:
+    path = folder / name
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    path.write_text("".join(f"{text}\n" for text in texts), "utf-8", newline="\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("rating", "message"),
+    [
+        ("a", "a.rating:1: expected a system, a tab and a rating"),
+        (f"a\t{DEEP}", "a.rating:1: not a rating: maximum recursion depth exceeded"),
+        (f'a\t{{"errors": {"1" * 400}}}', "a.rating:1: not a rating: a number of 400 digits"),
+    ],
+)
+def test_a_line_that_is_no_rating_is_named(tmp_path: Path, rating: str, message: str) -> None:
+    with pytest.raises(DataError, match=re.escape(message)):
+        read_foreign(written(tmp_path, "a.rating", rating), texts=TEXTS)
+
+
+def test_a_carriage_return_inside_a_cell_of_mqm_is_a_character(tmp_path: Path) -> None:
+    path = written(tmp_path, "mqm.tsv", MQM.strip(), "a\td\t1\t0\tr\tx\ty\rz <v>b</v>\tAccuracy\tMajor")
+    assert read_mqm(path).entries[0].segment.hypothesis == "y\rz b"
+
+
+def test_nan_before_other_mistakes_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=re.escape("NaN is not JSON: write null where there is no number")):
+        read(written(tmp_path, "a.jsonl", '{"hypothesis": NaN,,}'))
+
+
+def test_numbers_beyond_all_floats_are_told(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=re.escape("a.jsonl:1: JSON that cannot be read: a number of 400 digits")):
+        read(written(tmp_path, "a.jsonl", f'{{"hypothesis": "a", "score": {"9" * 400}}}'))
+
+
+def test_a_first_line_that_is_nested_too_deep_is_no_header(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=re.escape("a.jsonl:1: JSON that cannot be read")):
+        read(written(tmp_path, "a.jsonl", f'{{"schema": {DEEP}'))
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ({"text": "bad", "start": 2, "importance": 1}, "the word 'bad' is from 2 to None, expected two offsets"),
+        ({"text": "bad", "start": 5, "end": 2, "importance": 1}, "the word 'bad' is from 5 to 2, expected two offsets"),
+    ],
+)
+def test_words_without_a_place_are_named(tmp_path: Path, word: dict[str, object], message: str) -> None:
+    record = {"id": "0", "system": "a", "metric": "m", "explainer": "e", "side": "hypothesis", "words": [word]}
+    with pytest.raises(DataError, match=re.escape(message)):
+        read_explanations(written(tmp_path, "e.jsonl", HEAD | {"kind": "explanations"}, record))
+
+
+def test_explanations_of_an_unknown_side_are_left_out(tmp_path: Path) -> None:
+    path = written(tmp_path, "e.jsonl", HEAD | {"kind": "explanations"}, {"side": ["hypothesis"], "words": []})
+    assert not read_explanations(path).groups
+
+
+def test_spans_that_are_no_objects_are_named(tmp_path: Path) -> None:
+    record = {"id": "0", "system": "a", "side": "hypothesis", "spans": [0.5]}
+    with pytest.raises(DataError, match=re.escape("expected a span with start and end, got 0.5")):
+        read_foreign(written(tmp_path, "s.jsonl", HEAD | {"kind": "spans"}, record), texts=TEXTS)
+
+
+@pytest.mark.parametrize("unit", OFFSETS)
+def test_offsets_go_there_and_back_around_half_characters(unit: str) -> None:
+    text = "a\ud800b😀c"
+    for offset in range(len(text) + 1):
+        assert to_codepoints(text, from_codepoints(text, offset, unit), unit) == offset
+
+
+def test_a_spec_of_thousands_of_signs_is_refused() -> None:
+    with pytest.raises(SpecError, match=re.escape("too deeply nested. Write name or name(option=value)")):
+        parse(f"lime(samples={'-' * 5000}1)")
+
+
+def test_a_data_file_of_blank_lines_holds_no_segment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "data.jsonl"
+    path.write_bytes(b"\n\n")
+    assert main(["score", str(path), "-m", "token_f1", "--store", "none"]) == 3
+    assert "data.jsonl holds no segment: there is nothing to work on" in capsys.readouterr().err

@@ -1,0 +1,146 @@
+"""No reader answers to any bytes with anything but a data set or an error of its own."""
+
+import gzip
+import io
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from whyscore.errors import WhyscoreError
+from whyscore.io.eval4nlp import look_at_gold, read_gold
+from whyscore.io.explanation_records import read_explanations
+from whyscore.io.foreign import DIALECTS, dialect_of, read_foreign
+from whyscore.io.reading import read
+from whyscore.io.records import read_records
+from whyscore.io.submissions import misfits, read_submission
+from whyscore.io.text import read_texts
+from whyscore.io.validation import findings
+from whyscore.types import Dataset, Entry, Segment
+
+Spoil = Callable[[bytes, list[tuple[float, int, int]]], bytes]
+Swap = Callable[[bytes, list[tuple[int, int]]], bytes]
+
+TEXTS = Dataset("texts", (Entry("0", "a", Segment("a bad cat", "x y", ("a",))), Entry("1", "a", Segment("b c", "x"))))
+OWN = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+
+edits = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 200), st.integers(0, 12)), min_size=1, max_size=4)
+NAMES = [
+    "data.jsonl", "own.jsonl", "spans.jsonl", "explanations.jsonl", "data.tsv", "data.csv", "data.txt", "data.xlf",
+    "data2.xliff", "mqm.tsv", "marot.tsv", "a.rating", "xcomet.jsonl", "pearmut.jsonl", "qe.txt", "dev.tgt-tags",
+]  # fmt: skip
+
+
+def everything(path: Path) -> None:
+    """Give a file to every reader that could be asked for it."""
+    with suppress(WhyscoreError):
+        findings(read(path))
+    with suppress(WhyscoreError):
+        read_foreign(path, texts=TEXTS)
+    with suppress(WhyscoreError):
+        dialect_of(path)
+    with suppress(WhyscoreError):
+        read_explanations(path)
+    with suppress(WhyscoreError):
+        list(read_records(path).numbered())
+    with suppress(WhyscoreError):
+        findings(read_texts([path], references=[path], source=path))
+    for dialect in DIALECTS:
+        with suppress(WhyscoreError):
+            read_foreign(path, dialect, texts=TEXTS, offsets="utf16")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sound_documents_are_read(name: str, documents: dict[str, bytes], tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(documents[name])
+    if name == "explanations.jsonl":
+        assert dialect_of(path) == "explanations"
+    else:
+        assert len(read(path) if name == "data.txt" else read_foreign(path, texts=TEXTS)) > 0
+
+
+@OWN
+@given(edits=edits)
+@pytest.mark.parametrize("name", NAMES)
+def test_spoilt_documents_give_data_or_an_error_of_ours(
+    name: str, edits: list[tuple[float, int, int]], documents: dict[str, bytes], spoil: Spoil, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(spoil(documents[name], edits))
+    everything(path)
+
+
+@OWN
+@given(edits=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=3))
+@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith(".jsonl")])
+def test_other_values_give_data_or_an_error_of_ours(
+    name: str, edits: list[tuple[int, int]], documents: dict[str, bytes], swap: Swap, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(swap(documents[name], edits))
+    everything(path)
+
+
+@OWN
+@given(content=st.binary(max_size=300), name=st.sampled_from([*NAMES, "x", "a.gz", "a.tsv.gz", "a.jsonl.zst", "a.zip"]))
+def test_any_bytes_give_data_or_an_error_of_ours(content: bytes, name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    everything(path)
+
+
+@OWN
+@given(edits=edits, name=st.sampled_from(["data.tsv", "data.jsonl", "data.xlf"]))
+def test_spoilt_archives_give_data_or_an_error_of_ours(
+    edits: list[tuple[float, int, int]], name: str, documents: dict[str, bytes], spoil: Spoil, tmp_path: Path
+) -> None:
+    path = tmp_path / f"{name}.gz"
+    path.write_bytes(spoil(gzip.compress(documents[name]), edits))
+    everything(path)
+
+
+GOLD = {
+    "dev.tgt-tags": b"0 1 0\n0 1\n", "dev.src-tags": b"0 1\n1\n", "dev.mt": b"a bad cat\nb c\n",
+    "dev.src": b"x y\nz\n", "dev.da": b"0.5\n1\n",
+}  # fmt: skip
+SUBMISSION = {"target.submission": b"0.1 0.5 1\n0 1\n", "sentence.submission": b"1\n2\n", "metadata.txt": b"a\nb\nc\n"}
+
+
+@OWN
+@given(edits=edits, which=st.integers(0, 10))
+@pytest.mark.parametrize("files", [GOLD, SUBMISSION], ids=["gold", "submission"])
+def test_spoilt_folders_give_data_or_an_error_of_ours(
+    files: dict[str, bytes], edits: list[tuple[float, int, int]], which: int, spoil: Spoil, tmp_path: Path
+) -> None:
+    chosen = sorted(files)[which % len(files)]
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(spoil(content, edits) if name == chosen else content)
+    with suppress(WhyscoreError):
+        findings(read_foreign(tmp_path))
+    with suppress(WhyscoreError):
+        look_at_gold(tmp_path)
+    with suppress(WhyscoreError):
+        submission = read_submission(tmp_path)
+        misfits(submission, read_gold(tmp_path))
+
+
+@OWN
+@given(edits=edits)
+def test_spoilt_zips_give_data_or_an_error_of_ours(
+    edits: list[tuple[float, int, int]], spoil: Spoil, tmp_path: Path
+) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in (GOLD | SUBMISSION).items():
+            archive.writestr(name, content)
+    path = tmp_path / "a.zip"
+    path.write_bytes(spoil(packed.getvalue(), edits))
+    with suppress(WhyscoreError):
+        look_at_gold(path)
+    with suppress(WhyscoreError):
+        read_submission(path)

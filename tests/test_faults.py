@@ -1,0 +1,128 @@
+"""A run that is disturbed comes to the files of one that was not; the script behind docs/reliability.md says how."""
+
+import errno
+import re
+import sqlite3
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from whyscore.errors import ExecutionError, StoreError, UserError
+from whyscore.io.atomic import growing
+from whyscore.jobs import runs
+from whyscore.scoring.store import Store, digest
+from whyscore.types import Dataset, Entry, Segment
+
+ROOT = Path(__file__).resolve().parents[1]
+pytestmark = pytest.mark.xdist_group("faults")
+
+
+@pytest.fixture(scope="module")
+def script() -> Iterator[ModuleType]:
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        import make_reliability
+
+        yield make_reliability
+    finally:
+        sys.path.remove(str(ROOT / "scripts"))
+
+
+@pytest.fixture(scope="module")
+def bench(script: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> object:
+    return script.prepared(tmp_path_factory.mktemp("faults"), segments=6, seed=0)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_killed_run_goes_on_to_the_same_files(script: ModuleType, bench: object, number: int) -> None:
+    assert script.killed(bench, number).survived
+
+
+@pytest.mark.parametrize("fault", ["limit", "memory"])
+def test_a_disturbed_run_comes_to_the_same_files(script: ModuleType, bench: object, fault: str) -> None:
+    assert script.FAULTS[fault][1](bench, 1).survived
+
+
+def test_a_full_disk_is_told_in_one_line_and_loses_nothing(script: ModuleType, bench: object) -> None:
+    if not script.has_space():
+        pytest.skip("this system gives no name space for a small disk")
+    assert script.full_disk(bench, 1).survived
+
+
+def test_the_page_counts_what_was_survived(script: ModuleType) -> None:
+    told = "".join(script.page([script.Row("a fault", 3, 2, "nothing")], ["another"], "Facts."))
+    assert "| fault | tries | survived | lost |\n|---|---|---|---|\n| a fault | 3 | 2 | nothing |\n" in told
+    assert "Not tried, because this system gives no name space to try it in: another." in told
+
+
+def test_the_page_that_ships_has_all_faults_and_no_failure(script: ModuleType) -> None:
+    rows = re.findall(r"^\| (.*?) \| (\d+) \| (\d+) \| .* \|$", script.PAGE.read_text("utf-8"), re.MULTILINE)
+    assert [fault for fault, _, _ in rows] == [told for told, _ in script.FAULTS.values()]
+    assert [fault for fault, tries, survived in rows if tries != survived] == []
+
+
+class Refusing:
+    """A file on a disk that takes nothing."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def writelines(self, *_: object) -> None:
+        raise OSError(self.number, "no")
+
+    flush = close = writelines
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "message"),
+    [
+        (errno.ENOSPC, ExecutionError, "the disk is full; free some space and run again, nothing is lost"),
+        (errno.EFBIG, UserError, "cannot be written: no. Choose another place"),
+    ],
+)
+def test_a_growing_file_tells_what_the_disk_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception], message: str
+) -> None:
+    monkeypatch.setattr(Path, "open", lambda *_, **__: Refusing(number))
+    with pytest.raises(kind, match=re.escape(message)), growing(tmp_path / "a") as file:
+        file.writelines(["a\n"])
+
+
+def test_a_growing_file_keeps_what_was_flushed(tmp_path: Path) -> None:
+    with growing(tmp_path / "a") as file:
+        file.writelines(["a\n"])
+        file.flush()
+        assert (tmp_path / "a").read_text("utf-8") == "a\n"
+    with growing(tmp_path / "a") as file:
+        file.writelines(["b\n"])
+    assert (tmp_path / "a").read_text("utf-8") == "a\nb\n"
+
+
+def test_what_a_killed_writer_left_is_tidied_up(tmp_path: Path) -> None:
+    left = tmp_path / ".run.json.0123abcd.tmp"
+    left.write_text("{", "utf-8")
+    mine = tmp_path / ".run.json.mine"
+    data = Dataset("d", (Entry("0", "a", Segment("a")),))
+    runs.begun(tmp_path, data, {})
+    assert not left.exists()
+    mine.write_text("mine", "utf-8")
+    with pytest.raises(UserError, match="is not empty and holds no run"):
+        runs.begun(tmp_path, data, {})
+    assert mine.exists()
+
+
+def test_a_failing_disk_is_told_with_a_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path / "store")
+
+    def failing(*_: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(Store, "_opened", failing)
+    with pytest.raises(StoreError, match=re.escape("the disk fails, or is full. Free some space")):
+        store.get("m", [digest(Segment("a"))], 1)
+    with pytest.warns(UserWarning, match=re.escape("the results come out all the same")):
+        store.put("m", [digest(Segment("a"))], np.ones((1, 1)))
