@@ -4,7 +4,7 @@
    finite numbers as its signature says.
 2. `repair` copies everything readable into a new file and puts it in the place of the old one, which stays beside it.
    Where a page is damaged, the range of digests is halved until the rows that cannot be read stand alone: digests are
-   evenly spread, so that a page costs the rows on it and no others.
+   evenly spread, so that a page costs only the rows that are reached through it.
 3. `take` copies the rows of another store, for work that was done in several places.
 """
 
