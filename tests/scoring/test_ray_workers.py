@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from whyscore.cli.main import main
 from whyscore.errors import ExecutionError, MissingExtra, SpecError
 from whyscore.registry import build, register_metric, spec_of
 from whyscore.scoring.batches import batches
@@ -131,3 +132,13 @@ def test_less_than_nothing_is_refused(option: str) -> None:
 
 def test_the_spec_rebuilds_the_executor() -> None:
     assert spec_of(build("ray(workers=2)", kind="executor")) == "ray(workers=2)"
+
+
+def test_the_command_tells_what_each_worker_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ray.shutdown()
+    for name in ("h.txt", "r.txt"):
+        (tmp_path / name).write_text("a cat\nthe dog sat\n", "utf-8")
+    texts = ["-t", str(tmp_path / "h.txt"), "-r", str(tmp_path / "r.txt")]
+    assert main(["score", *texts, "-m", "ter", "--store", "none", "--executor", "ray", "--jobs", "1"]) == 0
+    assert re.search(r"worker-0: 2 texts, [\d,]+/s", capsys.readouterr().err)
+    ray.shutdown()

@@ -17,6 +17,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from whyscore.cli.output import tell
+
 
 class Rate(ProgressColumn):
     """Segments per second."""
@@ -50,7 +52,19 @@ class Bar:
 
 @contextmanager
 def progress(arguments: argparse.Namespace) -> Iterator[Bar | None]:
-    """Give a bar while the work lasts; None where stderr is no terminal or nothing may be said."""
+    """Give a bar while the work lasts; None where stderr is no terminal or nothing may be said.
+
+    Afterwards it is told what each worker of a cluster did, where there is one (`arguments.workers_used`).
+    """
+    with _bar(arguments) as bar:
+        yield bar
+    for name, rate in getattr(arguments, "workers_used", {}).items():
+        speed = f", {rate.texts / rate.seconds:,.0f}/s" if rate.seconds else ""
+        tell(arguments, f"{name}: {rate.texts:,} texts{speed}")
+
+
+@contextmanager
+def _bar(arguments: argparse.Namespace) -> Iterator[Bar | None]:
     if arguments.quiet or not sys.stderr.isatty():
         yield None
         return

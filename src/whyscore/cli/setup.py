@@ -114,7 +114,9 @@ def _columns(given: Sequence[str] | None) -> dict[str, str]:
 
 def _executor(arguments: argparse.Namespace) -> Executor:
     if arguments.executor == "ray" or (arguments.executor is None and arguments.ray_address):
-        return Ray(workers=arguments.jobs, address=arguments.ray_address)
+        found = Ray(workers=arguments.jobs, address=arguments.ray_address)
+        arguments.workers_used = found.rates
+        return found
     if arguments.executor == "processes" or (arguments.executor is None and arguments.jobs > 1):
         return Processes(arguments.jobs)
     return Serial()
