@@ -70,8 +70,8 @@ def open_bundle(path: str | Path, what: str, limits: Limits | None = None) -> Bu
         raise DataError(f"is neither a folder nor a zip archive: expected {what}", file=str(path))
     try:
         with zipfile.ZipFile(place) as archive:
-            names = [one.filename for one in archive.infolist() if not one.is_dir()]
-    except (zipfile.BadZipFile, OSError) as error:
+            names = [one.filename for one in archive.infolist() if one.filename and not one.is_dir()]
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise DataError(f"the zip archive is damaged: {error}", file=str(path)) from error
     return Bundle(place, _by_name(names, str(path)), limits, packed=True)
 
