@@ -10,9 +10,10 @@ import pytest
 
 from whyscore.cli.main import main
 from whyscore.errors import StoreError
+from whyscore.scoring import store_repair
 from whyscore.scoring.store import Store, digest
 from whyscore.scoring.store_repair import check, repair, take
-from whyscore.types import Segment
+from whyscore.types import FloatMatrix, Segment
 
 KEYS = [digest(Segment(f"text {i}")) for i in range(5000)]
 ROWS = np.arange(10_000, dtype=np.float64).reshape(5000, 2)
@@ -37,12 +38,17 @@ def damage(store: Store, *, pages: tuple[int, ...]) -> None:
     store.path.write_bytes(bytes(content))
 
 
+def all_rows(store: Store) -> FloatMatrix:
+    found = store.get("chrf|version:1", KEYS, 2)
+    return np.stack([found[key] for key in KEYS])
+
+
 def test_a_sound_store_has_no_fault_and_loses_nothing_by_repair(store: Store) -> None:
     assert check(store) == []
     done = repair(store)
     assert done.rows == 5003
     assert done.damaged.name == "scores.sqlite.damaged-1"
-    assert np.array_equal(np.stack([store.get("chrf|version:1", KEYS, 2)[key] for key in KEYS]), ROWS)
+    assert np.array_equal(all_rows(store), ROWS)
     assert store.get_bytes("tagger", KEYS[:4], 0) == dict(zip(KEYS, [b"a", b"bc", b""], strict=False))
 
 
@@ -82,6 +88,22 @@ def test_what_was_scored_elsewhere_can_be_taken_over(store: Store, tmp_path: Pat
     other.put("ter", KEYS[:7], ROWS[:7])
     assert take(store, other) == 7
     assert len(store.get("ter", KEYS, 2)) == 7
+
+
+def test_a_large_store_is_copied_in_parts(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_repair, "_PART", 4096)
+    fresh = Store(tmp_path / "fresh.sqlite")
+    sizes: list[int] = []
+
+    def put(_: Store, signature: str, digests: list[bytes], rows: list[bytes], width: int) -> None:
+        sizes.append(len(digests))
+        keep(fresh, signature, digests, rows, width)
+
+    keep = Store.put_bytes
+    monkeypatch.setattr(Store, "put_bytes", put)
+    assert take(fresh, store) == 5003
+    assert max(sizes) < 200
+    assert np.array_equal(all_rows(fresh), ROWS)
 
 
 def test_the_command_says_what_is_wrong_and_what_was_saved(store: Store, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,6 +25,10 @@ SCHEMA = 1
 _APPLICATION = 0x57485953  # "WHYS"
 _CHUNK = 900  # below the oldest limit of sqlite on variables per statement
 _PATIENCE = 60.0  # seconds to wait for another process's transaction
+# Digests hit pages at random. Few, large checkpoints write a page once for many batches, and the inner pages of ten
+# million rows stay in memory.
+_CHECKPOINT = 16_000  # pages of 4 KiB
+_CACHE = 32 * 1024  # KiB
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS signatures (
@@ -62,7 +66,13 @@ class Store:
     def get(self, signature: str, digests: Sequence[bytes], width: int) -> dict[bytes, FloatMatrix]:
         """Return the rows that are known, by digest."""
         known = self.get_bytes(signature, digests, width)
-        return {key: np.frombuffer(row, dtype="<f8") for key, row in known.items()}
+        # A row of another length is damaged, and as if it were not there.
+        size = 8 * width
+        return {
+            key: np.frombuffer(row, dtype="<f8")
+            for key, row in known.items()
+            if isinstance(row, bytes) and len(row) == size
+        }
 
     def put(self, signature: str, digests: Sequence[bytes], rows: FloatMatrix) -> None:
         """Keep rows; where that is impossible (full disk, read-only), warn once and go on."""
@@ -89,7 +99,7 @@ class Store:
             with self._guarded(), self._transaction() as connection:
                 table = self._made_table(connection, signature, width)
                 statement = f"INSERT OR REPLACE INTO {table} VALUES (?, ?)"  # noqa: S608 - our own table name
-                connection.executemany(statement, zip(digests, rows, strict=True))
+                connection.executemany(statement, sorted(zip(digests, rows, strict=True)))
         except StoreError as error:
             if str(error) not in self._warned:
                 self._warned.add(str(error))
@@ -150,6 +160,8 @@ class Store:
             self._recognised(connection)
             # NORMAL: a killed process loses nothing; a power cut may lose the last transactions, never the file.
             connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT}")
+            connection.execute(f"PRAGMA cache_size=-{_CACHE}")
         except BaseException:
             connection.close()
             raise
@@ -211,6 +223,8 @@ class Store:
             yield
         except sqlite3.DatabaseError as error:
             raise StoreError(f"{self.path}: {_explained(str(error))}") from error
+        except (UnicodeDecodeError, TypeError, OverflowError) as error:  # texts and numbers that it never wrote
+            raise StoreError(f"{self.path}: {_REASONS['malformed']}") from error
         except OSError as error:
             raise StoreError(
                 f"{self.path}: {error.strerror}. Choose another file with --store, or --store none"

@@ -21,6 +21,7 @@ from whyscore.scoring.store import Store
 
 _BYTES = 16
 _DEPTH = 14
+_PART = 4 * 2**20  # bytes of the file that are in memory at a time
 _SHOWN = 20
 
 
@@ -78,7 +79,7 @@ def take(store: Store, other: Store) -> int:
     saved = 0
     with contextlib.closing(_reading(other.path)) as connection:
         for signed in _signed(connection):
-            for some in _readable(connection, signed.number, 0, 1 << 8 * _BYTES, _DEPTH):
+            for some in _read(connection, signed.number, other.path.stat().st_size // _PART + 1):
                 good = [(key, row) for key, row in some if _sound(key, row, signed.width)]
                 store.put_bytes(signed.signature, [key for key, _ in good], [row for _, row in good], signed.width)
                 saved += len(good)
@@ -108,6 +109,13 @@ def _sound(key: object, row: object, width: int) -> bool:
     if not (isinstance(key, bytes) and isinstance(row, bytes) and len(key) == _BYTES):
         return False
     return width == 0 or (len(row) == 8 * width and bool(np.isfinite(np.frombuffer(row, dtype="<f8")).all()))
+
+
+def _read(connection: sqlite3.Connection, number: int, parts: int) -> Iterator[list[tuple[bytes, bytes]]]:
+    """Yield the rows of a table in parts: digests are evenly spread, so that equal ranges hold equally many."""
+    end = 1 << 8 * _BYTES
+    for k in range(parts):
+        yield from _readable(connection, number, end * k // parts, end * (k + 1) // parts, _DEPTH)
 
 
 def _readable(

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import cast
 
 from whyscore.protocols import Tagged
 from whyscore.scoring.store import Store
@@ -29,7 +30,8 @@ class TagStore:
         if not self.store.path.exists():
             return {}
         keys = {_digest(text): text for text in texts}
-        return {keys[key]: _unpacked(row) for key, row in self.store.get_bytes(signature, list(keys), _WIDTH).items()}
+        known = self.store.get_bytes(signature, list(keys), _WIDTH)
+        return {keys[key]: _unpacked(row) for key, row in known.items() if _sound(row)}
 
     def put(self, signature: str, tags: Mapping[str, Tags]) -> None:
         """Keep tags by text; where that is impossible (full disk, read-only), warn and go on."""
@@ -47,3 +49,11 @@ def _packed(tags: Tags) -> bytes:
 
 def _unpacked(row: bytes) -> Tags:
     return tuple(Tagged(start, end, tuple(labels)) for start, end, labels in json.loads(zlib.decompress(row)))
+
+
+def _sound(row: object) -> bool:
+    """Return whether a row is what the store writes; a damaged one is as if it were not there."""
+    try:
+        return all(isinstance(tag.start, int) and isinstance(tag.end, int) for tag in _unpacked(cast("bytes", row)))
+    except (zlib.error, ValueError, TypeError, RecursionError):
+        return False
