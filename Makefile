@@ -1,15 +1,18 @@
 # make demo    whyscore on the real data that ships with it
 # make test    everything: style, types, tests (installs what they need)
-# make check   style and types alone
+# make check   style, types, and known faults of the packages in use where that list can be reached
 # make bench   the benchmarks: ratios against the peers, and counts
+# make fuzz    coverage-guided fuzzing of all that reads, SECONDS=60 each (Linux)
 # make docs    the generated pages
-# make audit   known faults of the packages in use (asks the network)
+# make audit   known faults of the packages in use, alone
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test check bench docs audit clean
+SECONDS ?= 60
+
+.PHONY: demo test check bench fuzz docs audit clean
 
 demo: $(VENV)/.core
 	$(BIN)/whyscore evaluate --sample --store none --overwrite -o run/
@@ -22,16 +25,21 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check src tests benchmarks scripts
 	$(BIN)/ruff format --check src tests benchmarks scripts
 	$(BIN)/mypy
+	$(BIN)/python scripts/audit.py
 
 bench: $(VENV)/.dev
 	for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+fuzz: $(VENV)/.dev
+	$(PIP) -e '.[fuzz]'
+	for target in spec spans readers doors; do \
+		$(BIN)/python tests/fuzz/atheris_target.py $$target -max_total_time=$(SECONDS) -max_len=2000 || exit 1; done
 
 docs: $(VENV)/.dev
 	$(BIN)/python scripts/make_docs.py
 
 audit: $(VENV)/.dev
-	$(PIP) pip-audit
-	$(BIN)/python -m pip_audit --local --skip-editable --progress-spinner off
+	$(BIN)/python scripts/audit.py
 
 clean:
 	rm -rf $(VENV)
