@@ -36,8 +36,9 @@ class UnknownName(UserError, LookupError):
         "no metric named 'chfr'. Did you mean 'chrf'? Known: bleu, chrf"
         """
         names = sorted(known)
-        near = difflib.get_close_matches(name, names, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        folded = {known.casefold(): known for known in reversed(names)}
+        near = difflib.get_close_matches(name.casefold(), folded, n=1)
+        hint = f" Did you mean {folded[near[0]]!r}?" if near else ""
         return cls(f"no {kind} named {name!r}.{hint} Known: {', '.join(names)}")
 
 

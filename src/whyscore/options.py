@@ -4,6 +4,7 @@ Components are frozen dataclasses, so that the annotations of their fields are t
 """
 
 import dataclasses
+import sys
 import types
 from typing import Literal, Union, get_args, get_origin, get_type_hints
 
@@ -27,6 +28,12 @@ def check_fields(thing: object) -> None:
             object.__setattr__(thing, field.name, wanted)
 
 
+def check_seed(seed: int) -> None:
+    """Refuse a seed that no random numbers can be made from."""
+    if seed < 0:
+        raise SpecError(f"seed is {seed}, expected 0 or more")
+
+
 def converted(value: object, hint: object) -> object:
     """Return a whole number as a float where only a float fits, also inside tuples.
 
@@ -36,7 +43,7 @@ def converted(value: object, hint: object) -> object:
     if fits(value, hint):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        return float(value) if abs(value) <= sys.float_info.max else value
     return tuple(converted(item, float) for item in value) if isinstance(value, tuple) else value
 
 

@@ -12,6 +12,7 @@ from scipy import stats
 from whyscore.aggregate.bags import Bags, Family
 from whyscore.aggregate.means import ExpMean, Lehmer, Quantile, Trimmed
 from whyscore.aggregate.power import PowerMean, power_table
+from whyscore.aggregate.sides import PerSide
 from whyscore.errors import SpecError
 from whyscore.protocols import Aggregator
 from whyscore.registry import build, known
@@ -113,10 +114,70 @@ def test_every_aggregator_keeps_its_promises(name: str) -> None:
     assert made.aggregate(np.array([0.25])) == pytest.approx(0.25, abs=1e-8)
     values = [np.array([0.5, -0.2, 0.1]), np.zeros(0), np.array([0.3]), np.linspace(-1, 1, 40)]
     own = getattr(made, made.parameter) if made.parameter else 0.0
-    together = made.table(Bags.of(values), np.array([own]))[0]
+    bags = Bags.of(values)
+    bags = bags.sided(bags.lengths)
+    together = made.table(bags, np.array([own]))[0]
     alone = np.array([made.aggregate(one) for one in values])
     np.testing.assert_array_equal(together, alone)
-    assert made.table(Bags.of(values), made.grid()).shape == (len(made.grid()), 4)
+    assert made.table(bags, made.grid()).shape == (len(made.grid()), 4)
+
+
+def sided(references: list[list[float]], hypotheses: list[list[float]]) -> Bags:
+    joined = [np.array([*one, *other]) for one, other in zip(references, hypotheses, strict=True)]
+    return Bags.of(joined).sided(np.array([len(one) for one in hypotheses]))
+
+
+def test_each_side_has_its_own_power_by_hand() -> None:
+    found = PerSide(p=2.0, reference=-1.0).table(sided([[0.5, 0.25]], [[0.3, 0.4, 0.1]]), np.array([2.0, 1.0]))
+    references = 2 / (1 / 0.5 + 1 / 0.25)
+    hypothesis = np.sqrt((0.09 + 0.16 + 0.01) / 3)
+    assert found[:, 0] == pytest.approx(
+        [(2 * references + 3 * hypothesis) / 5, (2 * references + 3 * 0.8 / 3) / 5], rel=1e-7
+    )
+
+
+def test_both_sides_are_shifted_together() -> None:
+    bags = sided([[0.5, -0.1]], [[0.2, 0.3]])
+    found = PerSide(p=3.0).table(bags, np.array([3.0]))[0, 0]
+    assert found == pytest.approx((0.6 + 0.0 + 2 * ((0.3**3 + 0.4**3) / 2) ** (1 / 3)) / 4, rel=1e-7)
+
+
+@given(vectors, st.integers(0, 30))
+def test_powers_of_one_on_both_sides_are_the_mean_over_all_words(values: np.ndarray, own: int) -> None:
+    bags = Bags.of([values]).sided(np.array([min(own, len(values))]))
+    expected = PowerMean(1.0).aggregate(values)
+    assert PerSide().table(bags, np.ones(1))[0, 0] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_a_segment_with_one_side_has_that_sides_mean_and_one_without_words_none() -> None:
+    bags = sided([[], [0.2, 0.4], []], [[0.1, 0.3], [], []])
+    found = PerSide(p=2.0, reference=0.0).powers(bags, np.array([2.0]))
+    expected = [PowerMean(2.0).aggregate(np.array([0.1, 0.3])), PowerMean(0.0).aggregate(np.array([0.2, 0.4]))]
+    assert found.means[0, :2].tolist() == pytest.approx(expected, rel=1e-12)
+    assert np.isnan(found.means[0, 2])
+    assert np.isnan(found.floored[0, 2])
+
+
+def test_a_mean_hangs_on_the_floor_only_where_both_sides_do() -> None:
+    bags = sided([[0.0, 0.5], [0.3, 0.5]], [[0.0, 0.4], [0.0, 0.4]])
+    both = PerSide(p=-2.0, reference=-2.0).powers(bags, np.array([-2.0])).floored[0]
+    assert both[0] == pytest.approx(1.0)
+    assert both[1] == 0
+    assert PerSide(p=-2.0).powers(bags, np.array([-2.0])).floored[0, 0] < 1e-6
+
+
+def test_bags_keep_their_sides_when_some_are_taken() -> None:
+    bags = sided([[1.0], [2.0, 3.0]], [[4.0, 5.0], [6.0]])
+    assert bags.of_hypothesis.tolist() == [False, True, True, False, False, True]
+    taken = bags.take(np.array([1]))
+    assert taken.hypothesis is not None
+    assert (taken.hypothesis.tolist(), taken.of_hypothesis.tolist()) == ([1], [False, False, True])
+
+
+def test_sides_that_nobody_told_are_refused() -> None:
+    told = "per_side: nobody said which words belong to the hypothesis; use power_mean"
+    with pytest.raises(SpecError, match=re.escape(told)):
+        PerSide().table(Bags.of([np.ones(2)]), np.ones(1))
 
 
 @given(vectors, st.floats(-5, 5))
@@ -154,6 +215,8 @@ def test_lehmer_means_follow_their_formula() -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
+        ("per_side(p=301)", "per_side: p is 301.0, expected a number from -300 to 300, or inf or -inf"),
+        ("per_side(reference=-301)", "per_side (reference): p is -301.0, expected a number from -300 to 300"),
         ("power_mean(p=301)", "power_mean: p is 301.0, expected a number from -300 to 300, or inf or -inf"),
         ("power_mean(p=nan)", "power_mean: p is nan, expected a number from -300 to 300, or inf or -inf"),
         ("power_mean(floor=low)", "power_mean: floor is 'low', expected 'tiny' or 'relative'"),

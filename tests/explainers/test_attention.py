@@ -16,7 +16,7 @@ from whyscore.metrics.transquest import TransQuest
 from whyscore.models import pairs
 from whyscore.models.attributions import LooksInside
 from whyscore.protocols import Explainer, WordScorer
-from whyscore.registry import spec_of
+from whyscore.registry import build, spec_of
 from whyscore.testing import tiny_models
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, Place, Segment
@@ -127,6 +127,32 @@ def test_means_over_layers_and_heads_are_means_of_the_single_ones(quest: TransQu
         np.testing.assert_allclose(whole[number], -table.mean(axis=(0, 1)), rtol=1e-5)
 
 
+def test_weights_make_the_weighted_sum_over_layers(quest: TransQuest) -> None:
+    words = [white_space(segment.hypothesis) for segment in SEGMENTS]
+    every = Attention().heads(quest, SEGMENTS, HYPOTHESIS, words)
+    weighed = importance(Attention(weights=(0.5, 0.0, -2.0)), quest)
+    one_head = importance(Attention(head=2, weights=(1.0, 3.0, 0.25)), quest)
+    for number, table in enumerate(every):
+        np.testing.assert_allclose(weighed[number], -(0.5 * table[0] - 2 * table[2]).mean(axis=0), rtol=1e-5, atol=1e-7)
+        by_hand = table[0, 1] + 3 * table[1, 1] + 0.25 * table[2, 1]
+        np.testing.assert_allclose(one_head[number], -by_hand, rtol=1e-5)
+
+
+def test_equal_weights_are_the_mean_and_one_weight_is_the_block(quest: TransQuest) -> None:
+    pairs_of = [
+        (Attention(weights=(1 / 3, 1 / 3, 1 / 3)), Attention()),
+        (Attention(weights=(0.0, 1.0, 0.0)), Attention(layer=2)),
+    ]
+    for weighed, plain in pairs_of:
+        for one, other in zip(importance(weighed, quest), importance(plain, quest), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_weights_stand_in_the_signature() -> None:
+    assert spec_of(Attention(weights=(0.25, 0.75))) == "attention(weights=(0.25, 0.75))"
+    assert build("attention(weights=(1, 2))", "explainer") == Attention(weights=(1.0, 2.0))
+
+
 def test_all_places_of_a_joined_reader_share_at_most_one_unit_of_attention(quest: TransQuest) -> None:
     for own, other in zip(
         importance(Attention(norm=False), quest), importance(Attention(norm=False), quest, SOURCE), strict=True
@@ -183,6 +209,10 @@ def test_it_is_an_explainer_that_looks_inside_and_plans_no_probe(quest: TransQue
     ("explainer", "told"),
     [
         (Attention(layer=4), "attention: layer is 4, but the network has 3 blocks; say 1 to 3 or 'mean'"),
+        (
+            Attention(weights=(1.0, 2.0)),
+            "attention: 2 weights came, but the network has 3 blocks; say one each",
+        ),
         (Attention(head=5), "attention: head is 5, but a block has 4; say 1 to 4 or 'mean'"),
     ],
 )
@@ -196,6 +226,12 @@ def test_blocks_and_heads_that_are_not_there_are_refused(quest: TransQuest, expl
     [
         ({"layer": 0}, "attention: layer is 0, expected 1 or more"),
         ({"head": -1}, "attention: head is -1, expected 1 or more"),
+        (
+            {"layer": 2, "weights": (1.0,)},
+            "attention: layer is 2 and weights are given; say one block, or the weight of",
+        ),
+        ({"weights": (0.0, 0.0)}, "attention: weights are (0.0, 0.0), expected finite numbers that are not all 0"),
+        ({"weights": (1.0, float("nan"))}, "attention: weights are (1.0, nan), expected finite numbers that"),
         ({"layer": "last"}, "Attention: layer is 'last', expected a whole number or 'mean'"),
         ({"pool": "median"}, "Attention: pool is 'median', expected 'mean' or 'sum' or 'max' or 'min' or 'first'"),
     ],

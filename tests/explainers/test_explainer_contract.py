@@ -12,6 +12,7 @@ from numpy.random import Generator
 from whyscore.errors import ContractError, SpecError
 from whyscore.explainers.ensemble import Ensemble
 from whyscore.explainers.erasure import Erasure
+from whyscore.explainers.greedy import Greedy
 from whyscore.explainers.input_marginalization import InputMarginalization
 from whyscore.explainers.intrinsic import Intrinsic
 from whyscore.explainers.lime import Lime
@@ -49,6 +50,8 @@ EXPLAINERS: list[Explainer] = [
     Shap(mode="compat"),
     Partition(),
     Partition(budget=60, rounds=4),
+    Greedy(),
+    Greedy(rounds=2),
     InputMarginalization(INFILL),
     Random(),
     Ensemble((Lime(), Shap(), Partition(budget=40), Random())),

@@ -315,6 +315,87 @@ def test_deeplift_follows_the_rescale_rule() -> None:
         assert value == pytest.approx(float(expected), rel=1e-4)
 
 
+# Attention times the gradient at the values
+
+
+def steered_by_hand(metric: TransQuest, number: int, layer: int) -> np.ndarray:
+    """Mean over heads of attention x |df/dv| of all pieces of a row, from transformers' own attention, unpadded."""
+    inside = metric.inspected(SEGMENTS)
+    (own,) = inside.readings[number]
+    network = type(inside.network).from_pretrained(metric.model, attn_implementation="eager").eval()
+    ids = torch.tensor([own.row.ids])
+    types = {"token_type_ids": (torch.arange(ids.shape[1]) >= own.row.first).long()[None]}
+    held: list[torch.Tensor] = []
+
+    def keep(_module: object, _inputs: object, output: torch.Tensor) -> None:
+        output.retain_grad()
+        held.append(output)
+
+    network.base_model.encoder.layer[layer - 1].attention.self.value.register_forward_hook(keep)
+    found = network(ids, output_attentions=True, **(types if network.config.model_type == "bert" else {}))
+    found.logits[0, 0].backward()
+    assert held[0].grad is not None
+    slope = held[0].grad[0].numpy()
+    attention = found.attentions[layer - 1][0].detach().numpy()
+    heads, width = len(attention), slope.shape[1] // len(attention)
+    relevance = np.zeros(len(slope))
+    for head in range(heads):
+        for j in range(len(slope)):
+            length = np.sqrt((slope[j, head * width : (head + 1) * width] ** 2).sum())
+            relevance[j] += attention[head, :, j].mean() * length / heads
+    return relevance
+
+
+def told_words(metric: TransQuest, number: int, pieces: np.ndarray) -> list[float]:
+    (own,) = metric.inspected(SEGMENTS).readings[number]
+    (part,) = (part for part in own.parts if part.place == HYPOTHESIS)
+    text, totals = SEGMENTS[number].hypothesis, []
+    for start, end in white_space(text).spans:
+        inner = [k for k, (a, b) in enumerate(part.spans) if a < end and b > start and text[a:b].strip()]
+        totals.append(sum(float(pieces[part.inside][k]) for k in inner))
+    return totals
+
+
+def test_values_are_minus_attention_times_the_length_of_the_gradient_by_hand(quest: TransQuest) -> None:
+    tables = [[steered_by_hand(quest, number, layer) for layer in (1, 2, 3)] for number in range(len(SEGMENTS))]
+    single, mean = importance(Gradient("values", layer=2), quest), importance(Gradient("values"), quest)
+    for number, own in enumerate(tables):
+        assert own[1].max() > 0
+        np.testing.assert_allclose(single[number], -np.array(told_words(quest, number, own[1])), rtol=1e-3)
+        whole = np.array(told_words(quest, number, np.mean(own, axis=0)))
+        np.testing.assert_allclose(mean[number], -whole, rtol=1e-3)
+
+
+def test_values_have_no_direction(quest: TransQuest) -> None:
+    edits = replace(quest, predicts="hter")
+    found = importance(Gradient("values"), quest), importance(Gradient("values"), edits)
+    for one, other in zip(*found, strict=True):
+        assert (one < 0).all()
+        np.testing.assert_array_equal(one, other)
+
+
+def test_values_leave_the_network_as_it_was_and_need_no_captum(
+    quest: TransQuest, siamese: TransQuest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "captum.attr", None)
+    before = quest.score(SEGMENTS)
+    together = importance(Gradient("values"), quest)
+    assert quest.score(SEGMENTS).tolist() == before.tolist()
+    assert all(parameter.grad is None for parameter in quest.inspected(SEGMENTS).network.parameters())
+    assert all((values < 0).all() for values in importance(Gradient("values"), siamese, SOURCE))
+    monkeypatch.setitem(pairs.BUDGET, "cpu", 1)
+    for one, other in zip(together, importance(Gradient("values"), quest), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3)
+
+
+def test_values_of_blocks_that_are_not_there_are_refused(quest: TransQuest) -> None:
+    told = "gradient: layer is 4, but the network has 3 blocks; say 1 to 3 or 0"
+    with pytest.raises(SpecError, match=re.escape(told)):
+        importance(Gradient("values", layer=4), quest)
+    with pytest.raises(SpecError, match=re.escape("bags: Bag cannot be looked into, its blocks have no attention")):
+        importance(Gradient("values"), Bags())
+
+
 # Errors
 
 
@@ -339,7 +420,10 @@ def test_an_empty_text_has_no_words_to_explain(quest: TransQuest) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"method": "smooth"}, "Gradient: method is 'smooth', expected 'input' or 'integrated' or 'deeplift'"),
+        (
+            {"method": "smooth"},
+            "Gradient: method is 'smooth', expected 'input' or 'integrated' or 'deeplift' or 'values'",
+        ),
         ({"layer": -1}, "gradient: layer is -1, expected 0 or more"),
         ({"steps": 0}, "gradient: steps is 0, expected 1 or more"),
         ({"gap": -0.1}, "gradient: gap is -0.1, expected 0.0 or more"),

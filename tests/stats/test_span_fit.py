@@ -129,6 +129,16 @@ def test_exact_matches_are_one_to_one_and_may_ask_for_severity() -> None:
     assert (weighted.precision, weighted.recall) == (0.5, 5 / 6)
 
 
+def test_an_omission_inside_another_error_stays_one_of_its_own() -> None:
+    assert [(one.start, one.end) for one in united([span(0, 10), span(3, 3), span(3, 3), span(5, 12)])] == [
+        (0, 12),
+        (3, 3),
+    ]
+    whole = judge_spans([Marked(10, [span(0, 4), span(2, 2)], [span(0, 4), span(10, 10)])])
+    assert whole.characters == (5.0, 5.0, 5.0, 5.0)
+    assert (whole.gold, whole.predicted, whole.partial.f1) == (2, 2, 1.0)
+
+
 def test_overlapping_spans_of_one_severity_are_united() -> None:
     assert [(one.start, one.end) for one in united([span(3, 6), span(0, 4), span(8, 9)])] == [(0, 6), (8, 9)]
     assert [(one.start, one.end) for one in united([span(0, 2), span(2, 4)])] == [(0, 2), (2, 4)]

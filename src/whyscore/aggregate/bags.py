@@ -24,6 +24,8 @@ class Bags:
 
     values: FloatVector
     lengths: Counts
+    hypothesis: Counts | None = None
+    """How many values of each segment, its last ones, belong to the hypothesis; None where nobody said."""
 
     @classmethod
     def of(cls, importances: Sequence[FloatVector]) -> Self:
@@ -47,6 +49,16 @@ class Bags:
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
     @cached_property
+    def of_hypothesis(self) -> NDArray[np.bool_]:
+        """Which values belong to the hypothesis; all where nobody said."""
+        own = self.lengths if self.hypothesis is None else self.hypothesis
+        return np.arange(len(self.values)) >= np.repeat(self.starts + self.lengths - own, self.lengths)
+
+    def sided(self, hypothesis: Counts) -> "Bags":
+        """Return the same bags, knowing how many values at the end of each belong to the hypothesis."""
+        return Bags(self.values, self.lengths, hypothesis)
+
+    @cached_property
     def _full(self) -> NDArray[np.bool_]:
         return self.lengths > 0
 
@@ -60,7 +72,8 @@ class Bags:
         lengths = self.lengths[segments]
         shifts = np.concatenate([[0], np.cumsum(lengths)[:-1]])[: len(lengths)]
         places = np.arange(lengths.sum()) + np.repeat(self.starts[segments] - shifts, lengths)
-        return Bags(self.values[places], lengths)
+        own = None if self.hypothesis is None else self.hypothesis[segments]
+        return Bags(self.values[places], lengths, own)
 
     def reduce(self, function: np.ufunc, values: FloatVector) -> FloatVector:
         """Return a function's reduction of each segment's values; NaN where a segment has none."""

@@ -32,6 +32,14 @@ _FRESH = 15
 _SHARE_OF_RANGE = 0.01
 
 
+class PowerTable(NamedTuple):
+    """Power means of many segments (columns) for many powers (rows)."""
+
+    means: FloatMatrix
+    floored: FloatMatrix
+    """The share of the sum of v^p that the values at the floor carry, 0 to 1."""
+
+
 @dataclass(frozen=True, slots=True)
 class PowerMean:
     """The power mean of the importances: p = 1 the mean, 0 the geometric mean, -inf the smallest, inf the largest."""
@@ -60,15 +68,11 @@ class PowerMean:
 
     def table(self, bags: Bags, parameters: FloatVector) -> FloatMatrix:
         """Return the mean of every segment for every power."""
-        return power_table(bags, parameters, self.floor).means
+        return self.powers(bags, parameters).means
 
-
-class PowerTable(NamedTuple):
-    """Power means of many segments (columns) for many powers (rows)."""
-
-    means: FloatMatrix
-    floored: FloatMatrix
-    """The share of the sum of v^p that the values at the floor carry, 0 to 1."""
+    def powers(self, bags: Bags, parameters: FloatVector) -> PowerTable:
+        """Return the means, with what the floor carries of each."""
+        return power_table(bags, parameters, self.floor)
 
 
 def check_power(who: str, p: float) -> None:
@@ -79,15 +83,15 @@ def check_power(who: str, p: float) -> None:
 
 def power_table(bags: Bags, powers: FloatVector, floor: Floor = "tiny") -> PowerTable:
     """Return the power means of all segments for all powers, with what the floor carries of each."""
-    values, floors = _regularised(bags, floor)
-    worker = _Powers(bags, values, floors)
+    values, floors = regularised(bags, floor)
+    worker = Powers(bags, values, floors)
     means, floored = np.empty((len(powers), len(bags))), np.empty((len(powers), len(bags)))
     for row, power in enumerate(powers.tolist()):
         means[row], floored[row] = worker.mean(power)
     return PowerTable(means, floored)
 
 
-def _regularised(bags: Bags, floor: Floor) -> tuple[FloatVector, FloatVector]:
+def regularised(bags: Bags, floor: Floor) -> tuple[FloatVector, FloatVector]:
     """Return the values made positive, and for each shifted segment its lowest value (NaN for the others)."""
     low = bags.reduce(np.minimum, bags.values)
     raised = np.where(low <= 0, -low, 0.0)
@@ -99,7 +103,7 @@ def _regularised(bags: Bags, floor: Floor) -> tuple[FloatVector, FloatVector]:
     return values, np.where(low <= 0, least, np.nan)
 
 
-class _Powers:
+class Powers:
     """Powers of all values, as exponentials of logarithms measured from each segment's largest or smallest value.
 
     Where powers come in equal steps, as in a grid, each is the one before times the power of the step: a product
@@ -107,6 +111,7 @@ class _Powers:
     """
 
     def __init__(self, bags: Bags, values: FloatVector, floors: FloatVector) -> None:
+        """Prepare positive values; `floors` holds the floor of each segment, NaN for those that were not shifted."""
         self._bags = bags
         self._count = np.where(bags.lengths > 0, bags.lengths, 1).astype(np.float64)
         self._high, self._low = bags.reduce(np.maximum, values), bags.reduce(np.minimum, values)

@@ -5,7 +5,8 @@
    2004.10102; for quality estimation Treviso et al. 2021). Without `norm` it is a_ij alone.
 2. Relevance of piece j: the mean of this over the pieces i of its row, special ones included; with `cross` only over
    the pieces of the other texts in the row, for networks that read texts together.
-3. Take one block and one head, or the mean over blocks or heads.
+3. Take one block and one head, or the mean over blocks or heads. With `weights`, one per block, take the weighted sum
+   over blocks instead: those of a metric that mixes its layers, or some learned on labelled data.
 4. Importance = -relevance. Attention is a magnitude without a sign: it says that a word mattered, not in which way.
    Quality estimators look at errors, and the Eval4NLP 2021 shared task took it as the error score, un-negated; the
    error score is minus the importance.
@@ -59,7 +60,8 @@ class Attention:
         cross: only attention from the other texts, for networks that read texts together.
         pool: how pieces make a word.
         fill: what a word without a piece gets.
-        tuned: whether layer and head were chosen on labelled data; changes no number, but stands in the signature.
+        tuned: whether layer, head or weights were chosen on labelled data; changes no number, but is in the signature.
+        weights: one per block, for their weighted sum in place of `layer`; taken as they are, not scaled to one.
     """
 
     norm: bool = True
@@ -69,6 +71,7 @@ class Attention:
     pool: Pool = "sum"
     fill: Fill = "error"
     tuned: bool = False
+    weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
@@ -76,6 +79,8 @@ class Attention:
         for name, value in (("layer", self.layer), ("head", self.head)):
             if value != "mean":
                 check_least(WHO, name, value, 1)
+        if self.weights is not None:
+            self._check_weights(self.weights)
 
     def inside(self, metric: Metric) -> WordScorer:
         """Return the word scores of a metric that can be looked into."""
@@ -103,6 +108,13 @@ class Attention:
             found.append(np.array(pooled, dtype=np.float64))
         return found
 
+    def _check_weights(self, weights: tuple[float, ...]) -> None:
+        if self.layer != "mean":
+            told = f"layer is {self.layer} and weights are given; say one block, or the weight of every block"
+            raise SpecError(f"{WHO}: {told}")
+        if not np.isfinite(weights).all() or not any(weights):
+            raise SpecError(f"{WHO}: weights are {weights}, expected finite numbers that are not all 0")
+
     def _tables(self, inside: Inside, place: Place, layers: Sequence[int]) -> list[list[FloatMatrix]]:
         """Return the relevance of each piece of each row of each reading, as blocks x heads x pieces."""
         blocks = len(blocks_of(inside))
@@ -122,12 +134,17 @@ class Attention:
 
     def _chosen(self, table: FloatMatrix) -> FloatVector:
         """Return one number per piece from blocks x heads x pieces."""
-        heads = table.shape[1]
-        if self.head == "mean":
-            return np.asarray(table.mean(axis=(0, 1)))
-        if self.head > heads:
+        blocks, heads = table.shape[:2]
+        if self.head != "mean" and self.head > heads:
             raise SpecError(f"{WHO}: head is {self.head}, but a block has {heads}; say 1 to {heads} or 'mean'")
-        return np.asarray(table[:, self.head - 1].mean(axis=0))
+        chosen = table.mean(axis=1) if self.head == "mean" else table[:, self.head - 1]
+        if self.weights is None:
+            return np.asarray(chosen.mean(axis=0))
+        if len(self.weights) != blocks:
+            raise SpecError(
+                f"{WHO}: {len(self.weights)} weights came, but the network has {blocks} blocks; say one each"
+            )
+        return np.asarray(np.array(self.weights) @ chosen)
 
 
 class BestHead(NamedTuple):

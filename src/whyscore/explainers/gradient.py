@@ -11,8 +11,12 @@
    these pieces are all the mask or the padding piece. So `integrated` and `deeplift` add up, over the pieces of the
    text, to the score minus the score of the baseline, all other texts unchanged.
 4. Turned round for metrics where lower is better; pieces are pooled to words.
+5. `values` stands apart: in each block and head, the attention that a piece gets times the length of df/dv, the
+   gradient with respect to its value vector there (Treviso et al. 2021), the mean over heads; `layer` names the block,
+   0 takes the mean over all. Like attention it is a magnitude without a sign: importance = -relevance, whichever way
+   the metric counts.
 
-The three methods are captum's. Its DeepLIFT has rules for activations that are modules of their own (Tanh, ReLU,
+The other three methods are captum's. Its DeepLIFT has rules for activations that are modules of their own (Tanh, ReLU,
 Sigmoid ...), none for products, norms and GELU, where it takes the gradient: through the blocks of an encoder that is
 little more than gradient x (x - x'), and does not add up. The miss, |sum - wanted| / (sum of sizes + |wanted|), is
 measured for every text: more than `gap` is an error for `deeplift` and a warning for `integrated`, which more steps
@@ -31,7 +35,8 @@ import numpy as np
 from whyscore.errors import MissingExtra, SpecError
 from whyscore.explainers.checks import check_least
 from whyscore.models.attributions import Fill, Inside, Line, PieceScorer, Reading, opened, rows_of
-from whyscore.models.attributions_network import batched, per_reading, score_from, states, unread, where
+from whyscore.models.attributions_attention import steered
+from whyscore.models.attributions_network import batched, blocks_of, per_reading, score_from, states, unread, where
 from whyscore.models.pairs import Row, budget_of
 from whyscore.options import check_fields
 from whyscore.protocols import Metric, WordScorer
@@ -56,16 +61,17 @@ class Gradient:
     """Explains a metric by the gradient of its score; needs a metric with a network inside.
 
     Args:
-        method: gradient x input, integrated gradients or DeepLIFT.
-        layer: the state that is looked at; 0 for the embeddings, k for the output of block k.
+        method: gradient x input, integrated gradients, DeepLIFT, or attention x length of the gradient at the values.
+        layer: the state that is looked at; 0 for the embeddings, k for the output of block k. Of `values` the block,
+            0 for the mean over all.
         steps: points on the way from the baseline, for `integrated`.
         baseline: what stands for a text without meaning: zero vectors, mask pieces or padding pieces.
         pool: how pieces make a word.
         fill: what a word without a piece gets.
-        gap: how far contributions may be from adding up, 0 to 1; `input` promises nothing and ignores it.
+        gap: how far contributions may be from adding up, 0 to 1; `input` and `values` promise nothing and ignore it.
     """
 
-    method: Literal["input", "integrated", "deeplift"] = "input"
+    method: Literal["input", "integrated", "deeplift", "values"] = "input"
     layer: int = 0
     steps: int = 50
     baseline: Literal["zero", "mask", "pad"] = "zero"
@@ -82,6 +88,9 @@ class Gradient:
 
     def inside(self, metric: Metric) -> WordScorer:
         """Return the word scores of a metric that can be looked into."""
+        if self.method == "values":
+            told = "-attention x gradient at the values"
+            return PieceScorer(opened(metric, WHO), self._steered, "mean", self.pool, self.fill, told)
         sign = 1.0 if metric.higher_is_better else -1.0
         what = {"input": "gradient x input", "integrated": "integrated gradient", "deeplift": "DeepLIFT"}[self.method]
 
@@ -91,6 +100,16 @@ class Gradient:
             return found
 
         return PieceScorer(opened(metric, WHO), values, "sum", self.pool, self.fill, what)
+
+    def _steered(self, inside: Inside, place: Place) -> list[list[FloatVector]]:  # noqa: ARG002 - pieces of all places
+        """Return minus the attention times the length of the gradient at the values, for every piece."""
+        blocks = len(blocks_of(inside))
+        if self.layer > blocks:
+            raise SpecError(
+                f"{WHO}: layer is {self.layer}, but the network has {blocks} blocks; say 1 to {blocks} or 0"
+            )
+        layers = [self.layer] if self.layer else range(1, blocks + 1)
+        return batched(inside, lambda batch: per_reading(batch, -steered(inside, batch, layers).mean(dim=(1, 2))))
 
     def contributions(self, inside: Inside, readings: Sequence[Reading], place: Place) -> "Tensor":
         """Return what each piece contributes to the score, rows x pieces; only those at the place mean something."""

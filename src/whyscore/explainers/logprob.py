@@ -15,7 +15,6 @@ Both may hold one number more than pieces, that of the end of the text; it belon
 """
 
 import html
-import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ import numpy as np
 from whyscore.errors import DataError, SpecError
 from whyscore.options import check_fields
 from whyscore.text.alignment import BOUNDARY_MARKS, Pairs, Pieces, pool_words
+from whyscore.text.files import json_of, text_of
 from whyscore.types import FloatVector, Place, Segment, Side, Words, WordScores
 
 Format = Literal["auto", "jsonl", "bpe"]
@@ -132,11 +132,7 @@ def _jsonl(path: str) -> Iterator[_Line]:
     for number, line in enumerate(_lines(path), start=1):
         if not line.strip():
             continue
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DataError(f"not JSON: {error.msg}", file=path, line=number, column=error.colno) from error
-        match record:
+        match json_of(line, path, number):
             case {"tokens": [*tokens], "logprobs": [*numbers]} if all(isinstance(token, str) for token in tokens):
                 yield _line(tokens, numbers, _plain_piece, path, number)
             case _:
@@ -185,8 +181,5 @@ def _bpe_piece(piece: str) -> str:
 
 
 def _lines(path: str) -> list[str]:
-    try:
-        lines = Path(path).read_text(encoding="utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataError(f"is not UTF-8 at byte {error.start}; convert it", file=path) from error
+    lines = text_of(path).split("\n")
     return lines[:-1] if lines[-1] == "" else lines

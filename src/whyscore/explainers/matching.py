@@ -15,3 +15,8 @@ class Matching:
 @dataclass(frozen=True, slots=True)
 class TokenMatching:
     """The same by its other name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tagging:
+    """The same for metrics whose networks tag words as right or wrong (xCOMET, MicroTransQuest)."""

@@ -4,7 +4,8 @@
    that it does not matter which attention kernel the network was loaded with.
 2. Norm of a piece in a head (Kobayashi et al. 2020, arXiv 2004.10102): the length of its value vector after the head's
    share of the output projection, without its bias.
-3. Both are reduced to one number per head and piece while the block computes; no table of pairs outlives its block.
+3. Gradient of a piece in a head: the length of the score's gradient with respect to its value vector there.
+4. All are reduced to one number per head and piece while the block computes; no table of pairs outlives its block.
 """
 
 import contextlib
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whyscore.models.attributions import Inside, Reading, rows_of
-from whyscore.models.attributions_network import blocks_of, real, strange
+from whyscore.models.attributions_network import blocks_of, real, strange, unread
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -56,6 +57,41 @@ def attended(
     return table
 
 
+def steered(inside: Inside, readings: Sequence[Reading], layers: Sequence[int]) -> "Tensor":
+    """Return attention times the length of the score's gradient at the value vectors: rows x layers x heads x pieces.
+
+    The attention is what `attended` gives, averaged over all pieces of a row. Each layer's gradient is the whole one,
+    through the blocks above it.
+    """
+    torch = importlib.import_module("torch")
+    blocks = blocks_of(inside)
+    seen = real(rows_of(readings), inside.device)
+    own = [_heads(inside, blocks[layer - 1]) for layer in layers]
+    weights: list[Tensor] = []
+    nudges: list[Tensor] = []
+
+    def watcher(heads: "_Heads") -> Callable[["Tensor", "Tensor", "Tensor"], None]:
+        def watch(query: "Tensor", key: "Tensor", _value: "Tensor") -> None:
+            weights.append(heads.attention(query.detach(), key.detach(), seen, seen))
+
+        return watch
+
+    with contextlib.ExitStack() as stack, torch.enable_grad():
+        for heads in own:
+            stack.enter_context(_nudged(heads.module, nudges))
+            stack.enter_context(_watched(heads.module, watcher(heads)))
+        scores = inside.score(readings)
+        if len(nudges) < len(layers):
+            raise unread(inside, layers[len(nudges)])
+        slopes = torch.autograd.grad(scores.sum(), nudges, allow_unused=True)
+    for layer, slope in zip(layers, slopes, strict=True):
+        if slope is None:
+            raise unread(inside, layer)
+    norms = [heads.lengths(slope) for heads, slope in zip(own, slopes, strict=True)]
+    table: Tensor = torch.stack(weights, dim=1) * torch.stack(norms, dim=1)
+    return table
+
+
 @dataclass(frozen=True)
 class _Heads:
     """The attention of one block."""
@@ -81,6 +117,11 @@ class _Heads:
         norms = [(vectors[:, :, head] @ weight[:, head].T).norm(dim=-1) for head in range(self.number)]
         stacked: Tensor = torch.stack(norms, dim=1)
         return stacked
+
+    def lengths(self, vectors: "Tensor") -> "Tensor":
+        """Return the length of each piece's vector in each head: rows x heads x pieces."""
+        lengths: Tensor = self._split(vectors).norm(dim=-1).transpose(1, 2)
+        return lengths
 
     def _split(self, vectors: "Tensor") -> "Tensor":
         """Return rows x pieces x width as rows x pieces x heads x width of a head."""
@@ -118,3 +159,20 @@ def _watched(attention: "Module", watch: Callable[["Tensor", "Tensor", "Tensor"]
     finally:
         for handle in handles:
             handle.remove()
+
+
+@contextlib.contextmanager
+def _nudged(attention: "Module", nudges: list["Tensor"]) -> Iterator[None]:
+    """Add zeros to the value vectors, and keep them: the gradient with respect to the zeros is that of the vectors."""
+    torch = importlib.import_module("torch")
+
+    def add(_module: object, _inputs: object, output: "Tensor") -> "Tensor":
+        nudges.append(torch.zeros_like(output, requires_grad=True))
+        return output + nudges[-1]
+
+    value: Module = getattr(attention, "value")  # noqa: B009 - torch types the attribute as tensor or module
+    handle = value.register_forward_hook(add)
+    try:
+        yield
+    finally:
+        handle.remove()

@@ -16,7 +16,7 @@ def languages_of(folder: Path) -> frozenset[str] | None:
     yaml = importlib.import_module("yaml")
     try:
         content = yaml.safe_load(front[1])
-    except yaml.YAMLError:
+    except (yaml.YAMLError, RecursionError, ValueError):
         return None
     stated = content.get("language") if isinstance(content, dict) else None
     # YAML reads the code of Norwegian, `no`, as False.

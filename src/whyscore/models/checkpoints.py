@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.models.licences import owner_of
+from whyscore.text.files import whole
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -135,12 +136,31 @@ def parts_of(path: Path) -> list[Path]:
     named = read_json(path).get("weight_map")
     if not isinstance(named, dict):
         raise DataError(f"expected weight_map, the shard of each weight, found {named!r}", file=str(path))
-    return [path.parent / part for part in sorted(set(named.values()))]
+    astray = [part for part in named.values() if not (isinstance(part, str) and part and Path(part).name == part)]
+    if astray:
+        raise DataError(f"expected names of files beside it in weight_map, found {astray[0]!r}", file=str(path))
+    parts = [path.parent / part for part in sorted(set(named.values()))]
+    missing = [part.name for part in parts if not _there(part)]
+    if missing:
+        raise DataError(f"names {missing[0]!r}, which is not beside it: fetch the whole folder again", file=str(path))
+    return parts
+
+
+def _there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # no name of a file
+        return False
 
 
 def _read(path: Path, who: str, *, trusted: bool) -> dict[str, "Tensor"]:
     if path.suffix == ".safetensors":
-        loaded: dict[str, Tensor] = package("safetensors.torch", who).load_file(path)
+        errors = package("safetensors", who).SafetensorError
+        try:
+            loaded: dict[str, Tensor] = package("safetensors.torch", who).load_file(path)
+        except (errors, OSError, ValueError, RuntimeError) as error:
+            told = str(error).splitlines()[0]
+            raise DataError(f"is damaged or cut off: {told}; fetch it again", file=str(path)) from error
         return loaded
     return _tensors(_unpacked(path, who, trusted=trusted), path, who)
 
@@ -148,8 +168,8 @@ def _read(path: Path, who: str, *, trusted: bool) -> dict[str, "Tensor"]:
 def read_json(path: Path) -> dict[str, object]:
     """Return a JSON object."""
     try:
-        content = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
+        content = json.loads(path.read_text("utf-8"), parse_int=whole)
+    except (ValueError, RecursionError) as error:
         raise DataError(f"is not JSON: {error}", file=str(path)) from error
     if not isinstance(content, dict):
         raise DataError(f"expected a JSON object, found {type(content).__name__}", file=str(path))
@@ -260,7 +280,7 @@ def _unpacked(path: Path, who: str, *, trusted: bool) -> object:
             "allow_pickle=True if you trust whoever made it",
             file=str(path),
         ) from error
-    except (RuntimeError, EOFError) as error:
+    except (RuntimeError, EOFError, OSError, ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
         raise DataError(f"is damaged: {str(error).splitlines()[0]}", file=str(path)) from error
 
 

@@ -75,3 +75,10 @@ def limit_facts(limit: int | None, long: Long) -> dict[str, str]:
     """Return the part of a signature that says after how many pieces texts are cut, windowed or refused."""
     names = {"truncate": "trunc", "window": "window", "error": "limit"}
     return {} if limit is None else {names[long]: str(limit)}
+
+
+def lengths(coder: RowCoder, texts: Sequence[str], limit: int | None, long: Long) -> list[tuple[int, int]]:
+    """Return how many pieces of each text are read, and how many it has, special ones left out."""
+    room = None if long == "window" else coder.room(limit)
+    totals = {text: len(found.ids) for text, found in coder.code(texts).items()}
+    return [(totals[text] if room is None else min(totals[text], room), totals[text]) for text in texts]

@@ -16,10 +16,13 @@ projection or, by its first row, as a direction, whichever is asked for. A vecto
 import hashlib
 import importlib
 import json
+import warnings
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, cast
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +36,10 @@ Kind = Literal["clp", "umd"]
 Vectors = NDArray[np.float64] | NDArray[np.float32]
 
 _FACTS = "facts"
+_UNREADABLE = (
+    ValueError, OSError, KeyError, EOFError, BadZipFile, NotImplementedError, RecursionError, MemoryError, TypeError,
+    AttributeError, zlib.error, DeprecationWarning,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,18 +153,41 @@ def read_map(path: str | Path) -> LanguageMap:
     readers = {".npz": _read_npz, ".safetensors": _read_safetensors}
     try:
         found = readers.get(target.suffix, _read_text)(target)
-    except (ValueError, OSError, KeyError) as error:
-        if isinstance(error, DataError):
+    except DataError:
+        raise
+    except _UNREADABLE as error:
+        raise _unreadable(error, path) from error
+    except Exception as error:
+        if type(error).__name__ != "SafetensorError":
             raise
-        raise DataError(f"cannot be read as a map: {error}", file=str(path)) from error
+        raise _unreadable(error, path) from error
+    _check(found, str(path))
     stored = found.facts.get("digest", found.digest)
     if stored != found.digest:
         raise DataError(f"its numbers are not those it was written with (digest {stored})", file=str(path))
     return found
 
 
+def _unreadable(error: Exception, path: str | Path) -> DataError:
+    told = (str(error).splitlines() or [type(error).__name__])[0]
+    return DataError(f"cannot be read as a map: {told}", file=str(path))
+
+
+def _check(found: LanguageMap, path: str) -> None:
+    """Refuse numbers that are no map: W is square, v as long as it is wide, all of them are finite."""
+    width = found.width
+    for numbers, shape in ((found.projection, (width, width)), (found.direction, (width,))):
+        if numbers is not None and (numbers.dtype.kind != "f" or numbers.shape != shape):
+            raise DataError(f"expected numbers of the shape {shape}, found {numbers.dtype} {numbers.shape}", file=path)
+        if numbers is not None and not np.isfinite(numbers).all():
+            raise DataError("holds a number that is not finite", file=path)
+    if not isinstance(found.facts, dict) or not all(isinstance(fact, str) for fact in found.facts.values()):
+        raise DataError("what it says of itself is no list of texts by name", file=path)
+
+
 def _read_npz(path: Path) -> LanguageMap:
-    with np.load(path, allow_pickle=False) as stored:
+    # Opened here, as numpy leaves a file open that it cannot read.
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
         numbers = {name: stored[name] for name in stored.files}
     facts = json.loads(str(numbers.pop(_FACTS, "{}")))
     return LanguageMap(numbers.get("projection"), numbers.get("direction"), facts)
@@ -172,7 +202,11 @@ def _read_safetensors(path: Path) -> LanguageMap:
 
 
 def _read_text(path: Path) -> LanguageMap:
-    numbers = np.loadtxt(path, dtype=np.float64, ndmin=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of files without a number, which are refused below
+        numbers = np.loadtxt(path, dtype=np.float64, ndmin=2)
+    if not numbers.size or not np.isfinite(numbers).all():
+        raise DataError("expected rows of finite numbers", file=str(path))
     rows, width = numbers.shape
     direction = numbers[:, 0] if width == 1 else numbers[0]
     length = float(np.linalg.norm(direction))

@@ -7,7 +7,7 @@
    runs out the batch is halved. Answers come back in the order that was asked.
 4. What was computed of a text that is read by itself is pinned, the most recently used within a bound of bytes, so
    that probes meet what is known of the texts that do not change.
-5. Texts that are cut are counted, and told once per model.
+5. Texts that are cut are counted, and told once per model; who wants to hear of all of them can watch.
 """
 
 import gc
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from whyscore.errors import ExecutionError, SpecError
 from whyscore.marking import Span
+from whyscore.models.watching import note_cut
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -127,11 +128,14 @@ class Cuts:
     def add(self, cut: int, asked: int) -> None:
         """Count cut texts among those that were asked."""
         self.count += cut
-        if cut and not self.told:
+        if not cut:
+            return
+        limit = f"the {self.limit} pieces the model reads"
+        told = f"{self.who}: {cut} of {asked} inputs are longer than {limit}"
+        note_cut(told)
+        if not self.told:
             self.told = True
-            limit = f"the {self.limit} pieces the model reads"
-            told = f"{self.who}: {cut} of {asked} inputs are longer than {limit}; their ends do not count in the score"
-            warnings.warn(told, TruncatedTextWarning, stacklevel=2)
+            warnings.warn(f"{told}; their ends do not count in the score", TruncatedTextWarning, stacklevel=2)
 
 
 class Sized(Protocol):

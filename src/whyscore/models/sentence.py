@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.models.cards import languages_of
 from whyscore.models.checkpoints import SMALL, Home, Precision, device_of, find, need, package, read, read_json
-from whyscore.models.encoding import Encoding, batch_of, limit_facts
+from whyscore.models.encoding import Encoding, batch_of, lengths, limit_facts
 from whyscore.models.heads import ACTIVATIONS
 from whyscore.models.pairs import Cuts
 from whyscore.models.rows import Long, RowCoder, Vectors
@@ -123,6 +123,11 @@ class Sentence:
         result: NDArray[np.float32] = values.numpy()
         return result
 
+    def lengths(self, texts: Sequence[str]) -> list[tuple[int, int]]:
+        """Return how many pieces of each text are read, and how many it has."""
+        found = self._encoding()
+        return lengths(found.coder, texts, found.limit, self.long)
+
     def _pipeline(self) -> "_Pipeline":
         home = find(self.model, [*SMALL, "*_Dense/model.safetensors"], WHO)
         listed = need(home, [MODULES], WHO)
@@ -195,7 +200,7 @@ def _modules(home: Home) -> list[tuple[str, Path]]:
     try:
         content = json.loads(listed.read_text("utf-8"))
         return [(entry["type"].rpartition(".")[2], home.folder / entry["path"]) for entry in content]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise DataError("expected a list of modules with type and path", file=str(listed)) from error
 
 

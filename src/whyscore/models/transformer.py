@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from whyscore.errors import SpecError
 from whyscore.models.cards import languages_of
 from whyscore.models.checkpoints import Precision, device_of
-from whyscore.models.encoding import Encoding, batch_of, limit_facts, mean
+from whyscore.models.encoding import Encoding, batch_of, lengths, limit_facts, mean
 from whyscore.models.every_layer import EveryLayer
 from whyscore.models.layers import checked, recommended
 from whyscore.models.pairs import Cuts
@@ -103,6 +103,11 @@ class Transformer:
         found = encoding.encode(texts)
         parts = [slice(layer * width, (layer + 1) * width) for layer in range(layers)]
         return [[text._replace(vectors=text.vectors[:, part]) for text in found] for part in parts]
+
+    def lengths(self, texts: Sequence[str]) -> list[tuple[int, int]]:
+        """Return how many pieces of each text are read, and how many it has; only the tokenizer is asked."""
+        plan = self._plan()
+        return lengths(plan.coder, texts, plan.source.limit, self.long)
 
     @property
     def layers(self) -> int:

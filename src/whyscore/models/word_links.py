@@ -26,6 +26,7 @@ Indices = NDArray[np.intp]
 
 _ROUNDS = 5
 _EMPTY = ""
+_DIGITS = 9  # a text of a billion words is none
 
 
 def read_links(lines: Iterable[str], *, file: str | None = None) -> list[tuple[Link, ...]]:
@@ -39,11 +40,16 @@ def read_links(lines: Iterable[str], *, file: str | None = None) -> list[tuple[L
         links = []
         for part in line.split():
             source, dash, target = part.partition("-")
-            if not (dash and source.isdecimal() and target.isdecimal()):
+            if not (dash and _place(source) and _place(target)):
                 raise DataError(f"expected links such as 0-0 1-2, found {part!r}", file=file, line=number)
             links.append((int(source), int(target)))
         found.append(tuple(links))
     return found
+
+
+def _place(digits: str) -> bool:
+    """Return whether these are the digits of a place in a text."""
+    return digits.isdecimal() and len(digits) <= _DIGITS
 
 
 def mutual_nearest(similarity: FloatMatrix) -> tuple[Link, ...]:

@@ -48,7 +48,7 @@ class BinaryVectors:
         for number, word in enumerate(words):
             places = model.rows_of(word)
             if places:
-                rows[number], known[number] = model.matrix[places].mean(axis=0, dtype=np.float64), True
+                rows[number], known[number] = model.mean(places, self.path), True
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         return rows / np.where(lengths > 0, lengths, 1.0), known
 
@@ -71,6 +71,14 @@ class _Model(NamedTuple):
             grams = letter_grams(word, self.shortest, self.longest)
             places += [self.own_rows + fnv(gram) % self.buckets for gram in grams]
         return places
+
+    def mean(self, places: Sequence[int], path: str) -> NDArray[np.float64]:
+        """Return the mean of some rows."""
+        found = self.matrix[list(places)]
+        if not np.isfinite(found).all():
+            raise DataError("a vector holds a number that is not finite: fetch the file again", file=path)
+        mean: NDArray[np.float64] = found.mean(axis=0, dtype=np.float64)
+        return mean
 
 
 def letter_grams(word: str, shortest: int, longest: int) -> Iterator[bytes]:
@@ -107,7 +115,9 @@ def _model(path: str, _: int) -> _Model:
     with Path(path).open("rb") as file:
         try:
             return _read(file, path)
-        except struct.error as error:
+        except DataError:
+            raise
+        except (struct.error, OSError, OverflowError, ValueError) as error:
             raise DataError("ends too early: the file is cut off, fetch it again", file=path) from error
 
 
@@ -129,6 +139,8 @@ def _read(file: BinaryIO, path: str) -> _Model:
         raise DataError("is a quantised model (.ftz), which is not supported: use the full .bin or a .vec", file=path)
     if columns != width or rows != count + buckets:
         raise DataError(f"has a matrix of {rows} x {columns}, expected {count + buckets} x {width}", file=path)
+    if min(count, width, buckets) < 0 or any(number >= count for number in words.values()):
+        raise DataError("is damaged: its numbers do not fit together, fetch it again", file=path)
     if Path(path).stat().st_size < file.tell() + 4 * rows * columns:
         raise DataError("ends too early: the file is cut off, fetch it again", file=path)
     matrix = np.memmap(path, dtype="<f4", mode="r", offset=file.tell(), shape=(rows, columns))

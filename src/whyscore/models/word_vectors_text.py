@@ -29,6 +29,7 @@ from whyscore.types import FloatMatrix, Signature
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _HEADER = 2
+_DIGITS, _WIDEST = 12, 99_999
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ class _Table:
     def __init__(self, path: str) -> None:
         self._path = path
         with _opened(path) as file:
-            self.width, self._header, self._promised = _shape(file.readline(), path)
+            first = _next(file, path) or b""
+        self.width, self._header, self._promised = _shape(first, path)
         self._packed = _magic(path) is not None
         self._index: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]] | None = None
         self._found: dict[bytes, Row | None] = {}
@@ -141,18 +143,9 @@ class _Table:
     def _lines(self) -> Iterator[_Line]:
         offset = 0
         with _opened(self._path) as file:
-            lines = enumerate(file, start=1)
-            while True:
-                try:
-                    number, text = next(lines)
-                except StopIteration:
-                    return
-                except (EOFError, zlib.error, OSError) as error:
-                    raise DataError(f"cannot be read to its end: {error}", file=self._path) from error
-                except Exception as error:
-                    if type(error).__name__ != "ZstdError":
-                        raise
-                    raise DataError(f"cannot be read to its end: {error}", file=self._path) from error
+            number = 0
+            while text := _next(file, self._path):
+                number += 1
                 if (number > 1 or not self._header) and not text.isspace():
                     yield _Line(number, offset, text)
                 offset += len(text)
@@ -171,7 +164,8 @@ class _Table:
 
     def _numbers(self, text: bytes, number: int) -> Row:
         try:
-            row = np.array(text.rstrip().rsplit(b" ", self.width)[1:]).astype(np.float32)
+            with np.errstate(over="ignore"):  # told below
+                row = np.array(text.rstrip().rsplit(b" ", self.width)[1:]).astype(np.float32)
         except ValueError as error:
             raise DataError(
                 f"a vector holds something else than numbers: {error}", file=self._path, line=number
@@ -190,10 +184,24 @@ def _shape(first: bytes, path: str) -> tuple[int, bool, int | None]:
     """Return how many numbers a row has, whether the first line is a header, and how many rows it promises."""
     fields = first.split()
     if len(fields) == _HEADER and all(field.isdigit() for field in fields):
+        if len(fields[0]) > _DIGITS or not 0 < len(fields[1].lstrip(b"0")) <= len(str(_WIDEST)):
+            raise DataError(f"expected at most {_WIDEST:,} numbers a word, the header says more", file=path, line=1)
         return int(fields[1]), True, int(fields[0])
     if len(fields) < _HEADER:
         raise DataError("expected a header, or a word and its numbers", file=path, line=1)
     return len(fields) - 1, False, None
+
+
+def _next(file: IO[bytes], path: str) -> bytes:
+    """Return the next line of a file, packed or not; nothing at its end."""
+    try:
+        return file.readline()
+    except (EOFError, zlib.error, OSError) as error:
+        raise DataError(f"cannot be read to its end: {error}", file=path) from error
+    except Exception as error:
+        if type(error).__name__ != "ZstdError":
+            raise
+        raise DataError(f"cannot be read to its end: {error}", file=path) from error
 
 
 def _magic(path: str) -> bytes | None:

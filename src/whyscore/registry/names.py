@@ -12,6 +12,7 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 
 from whyscore.errors import ContractError, MissingExtra, SpecError, UnknownName
+from whyscore.registry.specs import USUAL
 
 Factory = Callable[..., object]
 
@@ -47,6 +48,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "ensemble": "whyscore.explainers.ensemble:Ensemble",
         "erasure": "whyscore.explainers.erasure:Erasure",
         "gradient": "whyscore.explainers.gradient:Gradient",
+        "greedy": "whyscore.explainers.greedy:Greedy",
         "input_marginalization": "whyscore.explainers.input_marginalization:InputMarginalization",
         "intrinsic": "whyscore.explainers.intrinsic:Intrinsic",
         "lime": "whyscore.explainers.lime:Lime",
@@ -55,6 +57,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "partition": "whyscore.explainers.partition:Partition",
         "random": "whyscore.explainers.random:Random",
         "shap": "whyscore.explainers.shap:Shap",
+        "tagging": "whyscore.explainers.matching:Tagging",
         "token_matching": "whyscore.explainers.matching:TokenMatching",
     },
     "masker": {
@@ -74,6 +77,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
     },
     "tagger": {
         "conllu": "whyscore.taggers.conllu:Conllu",
+        "hanta": "whyscore.taggers.hanta:Hanta",
         "lexicon": "whyscore.taggers.lexicon:Lexicon",
         "nltk": "whyscore.taggers.nltk:Nltk",
         "pretagged": "whyscore.taggers.pretagged:Pretagged",
@@ -92,6 +96,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "max": "whyscore.aggregate.means:Max",
         "mean": "whyscore.aggregate.means:Mean",
         "min": "whyscore.aggregate.means:Min",
+        "per_side": "whyscore.aggregate.sides:PerSide",
         "power_mean": "whyscore.aggregate.power:PowerMean",
         "quantile": "whyscore.aggregate.means:Quantile",
         "trimmed": "whyscore.aggregate.means:Trimmed",
@@ -149,6 +154,8 @@ def load(kind: str, name: str) -> Factory:
     plugins = _plugins(kind)
     if name in plugins:
         return _plugin(name, plugins[name])
+    if kind == "metric" and name.casefold() in USUAL:
+        raise UnknownName(f"no metric named {name!r}: write {USUAL[name.casefold()]}")
     raise UnknownName.among(kind, name, known(kind))
 
 

@@ -19,6 +19,20 @@ from whyscore.errors import SpecError
 
 _FUNCTION = re.compile(r"[^\s(),='\"]+:[A-Za-z_][\w.]*")
 _LIMIT = 10_000
+USUAL = {
+    "chrf++": "chrf(word_order=2)",
+    "chrfpp": "chrf(word_order=2)",
+    "rouge1": "rouge(kind=1)",
+    "rouge2": "rouge(kind=2)",
+    "rougel": "rouge(kind=L)",
+    "rougelsum": "rouge(kind=Lsum)",
+    "rouge-1": "rouge(kind=1)",
+    "rouge-2": "rouge(kind=2)",
+    "rouge-l": "rouge(kind=L)",
+    "sacrebleu": "bleu",
+}
+"""What other tools call things, and how it is asked for here."""
+
 _CONSTANTS = {"inf": math.inf, "nan": math.nan, "true": True, "false": False, "none": None}
 
 
@@ -49,6 +63,10 @@ def parse(text: str) -> Spec:
     stripped = text.strip()
     if len(stripped) > _LIMIT:
         raise SpecError(f"a spec of {len(stripped)} characters is too long; at most {_LIMIT} are read")
+    if stripped.casefold() in USUAL and not stripped.isidentifier():
+        raise SpecError(f"{text!r} is not how it is asked for here: write {USUAL[stripped.casefold()]}")
+    if stripped.endswith(".py"):
+        raise SpecError(f"cannot read the spec {text!r}: name a function of the file, for example {stripped}:score")
     if _FUNCTION.fullmatch(stripped):
         return Spec("callable", (stripped,))
     try:
@@ -63,6 +81,9 @@ def parse(text: str) -> Spec:
         return value
     if isinstance(tree, ast.Name) and isinstance(value, str):
         return Spec(value)
+    if isinstance(tree, ast.Tuple):
+        apart = " ".join(ast.unparse(part) for part in tree.elts)
+        raise SpecError(f"cannot read the spec {text!r}: put blanks, not commas, between several: {apart}")
     raise SpecError(f"cannot read the spec {text!r}: expected a name such as chrf or lime(samples=200)")
 
 

@@ -12,7 +12,7 @@
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from whyscore.stats.matrices import (
     Level,
     Missing,
     align,
+    as_matrix,
     level_of,
     row_means,
     tie,
@@ -109,6 +110,15 @@ def pair_table(x: FloatMatrix, z: FloatMatrix) -> PairTable:
     return PairTable(np.abs(dx), dz == 0, np.sign(dx) * np.sign(dz) > 0, group, share[group])
 
 
+def pairs_of(x: FloatMatrix, z: FloatMatrix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the two places of every pair of `pair_table`, in its order."""
+    first, second = np.triu_indices(x.shape[1], 1)
+    gap = np.isnan(x + z)
+    valid = ~(gap[:, first] | gap[:, second])
+    sides = (np.broadcast_to(one, valid.shape)[valid] for one in (first, second))
+    return next(sides), next(sides)
+
+
 def right(pairs: PairTable, epsilon: float) -> NDArray[np.bool_]:
     """Return which pairs the metric is right about, where differences up to epsilon are ties."""
     near = pairs.distance <= epsilon
@@ -146,6 +156,30 @@ def acc_eq(
     at_zero, value = (float(pairs.weight[right(pairs, one)].sum()) for one in (0.0, chosen))
     used = len(np.unique(pairs.group))
     return TieAccuracy(value, chosen, at_zero, at, groups, used, len(pairs.distance), epsilon is None, dropped)
+
+
+def acc_eq_held_out(x: ArrayLike, z: ArrayLike, level: str = "segment", *, missing: Missing = "paired") -> TieAccuracy:
+    """Return the accuracy of each half of the segments (every second one) with the epsilon fitted on the other half.
+
+    What it loses against `acc_eq` is what fitting on the judged segments gave away. `epsilon` is the mean of both.
+    """
+    a, b = as_matrix(x, "X"), as_matrix(z, "Z")
+    halves = [slice(0, None, 2), slice(1, None, 2)]
+    fitted = [acc_eq(a[:, half], b[:, half], level, missing=missing) for half in halves]
+    if any(one.reason for one in fitted):
+        return replace(acc_eq(a, b, level, missing=missing), value=math.nan, fitted=False, reason="empty")
+    judged = [
+        acc_eq(a[:, half], b[:, half], level, epsilon=other.epsilon, missing=missing)
+        for half, other in zip(halves, reversed(fitted), strict=True)
+    ]
+    groups = sum(one.n_used for one in judged)
+    value, at_zero = (
+        math.fsum(one.n_used * getattr(one, name) for one in judged) / groups for name in ("value", "at_zero")
+    )
+    whole = acc_eq(a, b, level, missing=missing)
+    return replace(
+        whole, value=value, at_zero=at_zero, epsilon=sum(one.epsilon for one in judged) / 2, n_used=groups, fitted=False
+    )
 
 
 def grouped(matrix: FloatMatrix, level: Level) -> FloatMatrix:

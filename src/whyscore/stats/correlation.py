@@ -34,7 +34,7 @@ from whyscore.stats.matrices import (
     row_means,
     tie,
 )
-from whyscore.types import FloatMatrix, FloatVector
+from whyscore.types import FloatMatrix
 
 Undefined = Literal["leave_out", "zero"]
 _RANKED = ("spearman", "kendall_b", "kendall_c", "tau_23", "acc_23")
@@ -94,7 +94,7 @@ def correlate(
     (a, b), dropped = align(x, z, missing=missing, level=at)
     values = vector_values(a, b, at, named, tie_tolerance)
     if at in ("segment", "within_system"):
-        value, used, count = _mean(values, undefined), int((~np.isnan(values)).sum()), values.shape[-1]
+        value, used, count = float(averaged(values, undefined)), int((~np.isnan(values)).sum()), values.shape[-1]
     else:
         sides = (row_means(a), row_means(b)) if at == "system" else (a, b)
         value, used, count = float(values), int((~np.isnan(sides[0] + sides[1])).sum()), sides[0].size
@@ -146,21 +146,26 @@ def mean_values(a: Stack, b: Stack, coefficient: Coefficient, tolerance: float =
     return kernel(coefficient)(a, b)
 
 
-def level_values(x: Stack, z: Stack, level: Level, coefficient: Coefficient, tolerance: float = TIE_TOLERANCE) -> Stack:
+def level_values(
+    x: Stack,
+    z: Stack,
+    level: Level,
+    coefficient: Coefficient,
+    tolerance: float = TIE_TOLERANCE,
+    *,
+    undefined: Undefined = "leave_out",
+) -> Stack:
     """Return the coefficient at a level, for stacks of systems x segments: one number per pair of matrices."""
     values = vector_values(x, z, level, coefficient, tolerance)
-    return averaged(values) if level in ("segment", "within_system") else values
+    return averaged(values, undefined) if level in ("segment", "within_system") else values
 
 
-def averaged(values: Stack) -> Stack:
-    """Return the mean of the last axis over what is defined; NaN where nothing is."""
+def averaged(values: Stack, undefined: Undefined = "leave_out") -> Stack:
+    """Return the mean of the last axis over what is defined, or with 0 for the rest; NaN where nothing is."""
+    if undefined == "zero":
+        gaps = np.isnan(values)
+        values = np.where(gaps & ~gaps.all(axis=-1, keepdims=True), 0.0, values)
     return row_means(values)
-
-
-def _mean(values: FloatVector, undefined: Undefined) -> float:
-    if undefined == "zero" and not np.isnan(values).all():
-        values = np.nan_to_num(values, nan=0.0)
-    return float(row_means(values))
 
 
 def partial_correlation(x: ArrayLike, z: ArrayLike, control: ArrayLike, coefficient: str = "pearson") -> float:

@@ -7,27 +7,31 @@
 3. Differences of two metrics: `sign` p is the share of resampled differences at or below 0, `centred` p the share at
    or above twice the observed one.
 
-Resamples without a value (all drawn systems the same) are counted and left out.
+Resamples without a value (all drawn systems the same) are counted and left out. Accuracies over pairs of systems do not
+count a system that was drawn twice as a pair with itself (see `drawn_pairs` and, for `acc_23`, `draws`).
 """
 
 import math
-from collections.abc import Iterator
+import warnings
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from whyscore.errors import SpecError
-from whyscore.stats.coefficients import Coefficient, coefficient_of
-from whyscore.stats.correlation import level_values
-from whyscore.stats.matrices import NOTHING, Dropped, Level, Missing, align, level_of
+from whyscore.stats.coefficients import coefficient_of
+from whyscore.stats.drawn_pairs import PAIRED, drawn_pair_values, too_many
+from whyscore.stats.draws import MEMORY, Drawing, Resample, drawn_values
+from whyscore.stats.matrices import NOTHING, DegenerateStatisticWarning, Dropped, Level, Missing, align
+from whyscore.stats.measures import FINE, Fine, Measure, agree, measure_of
 from whyscore.types import Estimate, FloatMatrix, FloatVector
 
-Resample = Literal["systems", "inputs", "both"]
 LEVEL = 0.95
+TOO_MANY = "too many pairs"
+"""The reason of an interval that would take too long."""
+
 DRAWS = 1000
-MEMORY = 256_000_000
 _MARGIN = 1e-12  # what is left is rounding
 _BONETT_WRIGHT = 0.437  # the variance of Fisher's z of Kendall's tau
 
@@ -74,7 +78,7 @@ class BootstrapDifference:
 def bootstrap(
     x: ArrayLike,
     z: ArrayLike,
-    level: str = "system",
+    level: str | None = None,
     coefficient: str = "kendall_b",
     *,
     resample: Resample = "both",
@@ -84,20 +88,24 @@ def bootstrap(
     missing: Missing = "paired",
     memory: int = MEMORY,
     keep: bool = False,
+    fine: Fine = FINE,
 ) -> Bootstrap:
-    """Return a correlation with the percentile interval over resampled systems, segments or both."""
-    at, named = level_of(level), coefficient_of(coefficient)
+    """Return a measure of agreement with the percentile interval over resampled systems, segments or both.
+
+    `coefficient` is any measure, also `acc_eq`, `spa`, `pdp` ...; its own level is taken where none is given.
+    """
+    measure = measure_of(coefficient, level)
+    at, named = measure.level, measure.name
     _check(resample, n, confidence)
     (a, b), dropped = align(x, z, missing=missing, level=at)
-    values = np.concatenate(
-        [
-            level_values(_take(a, *drawn), _take(b, *drawn), at, named)
-            for drawn in _draws(a.shape, resample, n, seed, memory)
-        ]
-    )
+    value, size = _value(a, b, measure, missing=missing, seed=seed, fine=fine), _size(a, at)
+    if too_many(a, at, named, n):
+        estimate = Estimate(value, level=confidence, n=size, reason=TOO_MANY)
+        return Bootstrap(estimate, at, named, resample, 0, n, seed, dropped)
+    drawing = Drawing(resample, n, seed, memory, fine.undefined, fine.tie_tolerance, fine.epsilon)
+    values = _drawn(a, b, measure, drawing)
     known = values[~np.isnan(values)]
-    value = float(level_values(a, b, at, named))
-    estimate = _estimate(value, known, confidence, _size(a, at))
+    estimate = _estimate(value, known, confidence, size)
     samples = values if keep else None
     return Bootstrap(estimate, at, named, resample, len(known), n - len(known), seed, dropped, samples)
 
@@ -106,7 +114,7 @@ def bootstrap_difference(
     x: ArrayLike,
     y: ArrayLike,
     z: ArrayLike,
-    level: str = "system",
+    level: str | None = None,
     coefficient: str = "kendall_b",
     *,
     resample: Resample = "both",
@@ -118,17 +126,17 @@ def bootstrap_difference(
     keep: bool = False,
 ) -> BootstrapDifference:
     """Return r(X, Z) - r(Y, Z) with its interval: rows and columns of all three are drawn together."""
-    at, named = level_of(level), coefficient_of(coefficient)
+    measure = measure_of(coefficient, level)
+    at, named = measure.level, measure.name
     _check(resample, n, confidence)
     (a, b, human), dropped = align(x, y, z, missing=missing, level=at)
-    deltas = np.concatenate(
-        [
-            _delta(_take(a, *drawn), _take(b, *drawn), _take(human, *drawn), at, named)
-            for drawn in _draws(a.shape, resample, n, seed, memory)
-        ]
-    )
+    if too_many(a, at, named, n):
+        raise SpecError(f"{named}@{at} has too many pairs for {n} draws here: use the level segment, or fewer draws")
+    drawing = Drawing(resample, n, seed, memory)
+    deltas = _drawn(a, human, measure, drawing) - _drawn(b, human, measure, drawing)
     known = deltas[~np.isnan(deltas)]
-    observed = float(_delta(a, b, human, at, named))
+    values = [_value(one, human, measure, missing=missing, seed=seed) for one in (a, b)]
+    observed = values[0] - values[1]
     sign, centred = shares(known, observed)
     return BootstrapDifference(
         *(_estimate(observed, known, confidence, _size(a, at)), sign, centred, at, named, resample, len(known)),
@@ -166,35 +174,20 @@ def fisher(r: float, n: int, coefficient: str = "pearson", *, confidence: float 
     return Estimate(r, math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half), confidence, n)
 
 
-def _delta(x: FloatMatrix, y: FloatMatrix, z: FloatMatrix, level: Level, coefficient: Coefficient) -> FloatVector:
-    difference: FloatVector = level_values(x, z, level, coefficient) - level_values(y, z, level, coefficient)
-    return difference
+def _drawn(x: FloatMatrix, z: FloatMatrix, measure: Measure, drawing: Drawing) -> FloatVector:
+    """Return a measure of every draw."""
+    if measure.name in PAIRED:
+        return drawn_pair_values(x, z, measure.level, measure.name, drawing)
+    return drawn_values(x, z, measure.level, coefficient_of(measure.name), drawing)
 
 
-def _draws(
-    shape: tuple[int, ...], resample: Resample, n: int, seed: int, memory: int
-) -> Iterator[tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]]:
-    """Yield blocks of drawn rows and columns, None for what is not drawn; blocks do not change the draws."""
-    rows, columns = shape
-    # Signs of pairs are the largest thing held: half as many as systems, for each cell.
-    block = max(1, memory // (64 * rows * columns * (1 + min(rows, 256) // 8)))
-    row_rng, column_rng = (np.random.default_rng([seed, k]) for k in range(2))
-    for start in range(0, n, block):
-        size = min(block, n - start)
-        yield (
-            None if resample == "inputs" else row_rng.integers(0, rows, (size, rows)),
-            np.broadcast_to(np.arange(columns), (size, columns))
-            if resample == "systems"
-            else column_rng.integers(0, columns, (size, columns)),
-        )
-
-
-def _take(
-    matrix: FloatMatrix, rows: NDArray[np.int64] | None, columns: NDArray[np.int64] | None
-) -> NDArray[np.float64]:
-    if rows is None:
-        return np.moveaxis(matrix[:, columns], 0, 1)
-    return matrix[rows[:, :, None], columns[:, None, :]]  # type: ignore[index]
+def _value(
+    x: FloatMatrix, z: FloatMatrix, measure: Measure, *, missing: Missing, seed: int, fine: Fine = FINE
+) -> float:
+    """Return a measure of two aligned matrices; NaN where it is not defined."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateStatisticWarning)
+        return agree(x, z, measure, missing=missing, seed=seed, fine=fine)[0].value
 
 
 def _size(matrix: FloatMatrix, level: Level) -> int:

@@ -6,15 +6,15 @@ and accuracies map correlations to (r + 1) / 2 first.
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from numpy.typing import ArrayLike
 
 from whyscore.errors import SpecError, UnknownName
 from whyscore.stats.agreement import acc_eq, difference_correlation, kendall_like
 from whyscore.stats.coefficients import COEFFICIENTS, coefficient_of
-from whyscore.stats.correlation import Correlation, correlate
-from whyscore.stats.matrices import Level, Missing, level_of
+from whyscore.stats.correlation import Correlation, Undefined, correlate
+from whyscore.stats.matrices import TIE_TOLERANCE, Level, Missing, level_of
 from whyscore.stats.spa import DRAWS, soft_pairwise_accuracy
 
 
@@ -29,6 +29,21 @@ class Measure(NamedTuple):
     chance: float | None
     """What a metric without any information gets; None where that depends on the ties."""
 
+
+class Fine(NamedTuple):
+    """What few need to choose."""
+
+    undefined: Undefined = "leave_out"
+    """Whether vectors without a value are left out of a mean, or count as 0."""
+    tie_tolerance: float = TIE_TOLERANCE
+    """Of means."""
+    epsilon: float | None = None
+    """Of `acc_eq`, where it is not to be fitted."""
+    compat: bool = False
+    """Whether `spa` is to be that of mt-metrics-eval."""
+
+
+FINE = Fine()
 
 MEASURES: dict[str, Measure] = {
     **{name: Measure(name, "system", fixed=False, chance=0.0) for name in COEFFICIENTS},
@@ -63,20 +78,28 @@ def measure_of(name: str, level: str | None = None) -> Measure:
 
 
 def agree(
-    x: ArrayLike, z: ArrayLike, measure: Measure, *, missing: Missing = "paired", draws: int = DRAWS, seed: int = 0
+    x: ArrayLike,
+    z: ArrayLike,
+    measure: Measure,
+    *,
+    missing: Missing = "paired",
+    draws: int = DRAWS,
+    seed: int = 0,
+    fine: Fine = FINE,
 ) -> tuple[Correlation, Mapping[str, float]]:
     """Return the agreement of a metric with people, and further facts (epsilon of `acc_eq`)."""
     name, at = measure.name, measure.level
+    how: _How = {"missing": missing, "undefined": fine.undefined, "tie_tolerance": fine.tie_tolerance}
     if name == "acc_eq":
-        ties = acc_eq(x, z, at, missing=missing)
+        ties = acc_eq(x, z, at, epsilon=fine.epsilon, missing=missing)
         facts = {"epsilon": ties.epsilon, "at_zero": ties.at_zero}
         return Correlation(ties.value, at, name, ties.n, ties.n_used, missing, ties.dropped, ties.reason), facts
     if name == "pairwise_accuracy":
         # The same number: tied in both is right, tied in one is wrong.
-        share = correlate(x, z, "system", "acc_23", missing=missing)
+        share = correlate(x, z, "system", "acc_23", **how)
         return _named(share, name), {}
     if name == "spa":
-        soft = soft_pairwise_accuracy(x, z, n=draws, seed=seed, missing=missing)
+        soft = soft_pairwise_accuracy(x, z, n=draws, seed=seed, missing=missing, compat="mtme" if fine.compat else None)
         return Correlation(soft.value, at, name, soft.pairs, soft.pairs, missing, soft.dropped, soft.reason), {}
     if name == "pdp":
         pdp = difference_correlation(x, z, missing=missing)
@@ -84,7 +107,13 @@ def agree(
     if name == "kendall_like":
         like = kendall_like(x, z, missing=missing)
         return Correlation(like.value, at, name, like.pairs, like.pairs, missing, like.dropped, like.reason), {}
-    return correlate(x, z, at, name, missing=missing), {}
+    return correlate(x, z, at, name, **how), {}
+
+
+class _How(TypedDict):
+    missing: Missing
+    undefined: Undefined
+    tie_tolerance: float
 
 
 def _named(found: Correlation, name: str) -> Correlation:

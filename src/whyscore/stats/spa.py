@@ -11,7 +11,7 @@ numpy's generator with seed 4, float32 throughout, p = count / 1000, on columns 
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -70,18 +70,30 @@ def soft_pairwise_accuracy(
     return SoftAccuracy(1 - float(np.nanmean(errors)), human, metric, pairs, count, used, compat, dropped)
 
 
+Signs = NDArray[np.floating]
+"""Rows x segments, -1 or 1."""
+
+
 def preference(
-    matrix: FloatMatrix, *, n: int = DRAWS, seed: int = 0, compat: Literal["mtme"] | None = None
+    matrix: FloatMatrix,
+    *,
+    n: int = DRAWS,
+    seed: int = 0,
+    compat: Literal["mtme"] | None = None,
+    signs: Signs | None = None,
 ) -> FloatMatrix:
-    """Return for every i < j the p-value of "system i is better than system j", NaN elsewhere."""
+    """Return for every i < j the p-value of "system i is better than system j", NaN elsewhere.
+
+    `signs` are the rows of signs, where they are known already.
+    """
     if compat:
         matrix = matrix[:, ~np.isnan(matrix).any(axis=0)]
     i, j = np.triu_indices(len(matrix), 1)
     totals = _flipped_in_whole if not np.isnan(matrix).any() else _flipped_by_pair
-    counts = totals(
-        matrix, i, j, lambda width: _signs(n, matrix.shape[1], seed, width, compat), single=compat is not None
-    )
-    p = counts / n if compat else (counts + 1) / (n + 1)
+    blocks = _sign_blocks(n, matrix.shape[1], seed, len(i), compat) if signs is None else (signs,)
+    counts = totals(matrix, i, j, blocks, single=compat is not None)
+    drawn = n if signs is None else len(signs)
+    p = counts / drawn if compat else (counts + 1) / (drawn + 1)
     shared = (~np.isnan(matrix)).astype(np.int64)
     p = np.where((shared @ shared.T)[i, j] > 0, p, np.nan)
     result = np.full((len(matrix), len(matrix)), np.nan)
@@ -89,11 +101,26 @@ def preference(
     return result
 
 
-Signs = Callable[[int], Iterator[NDArray[np.floating]]]
-"""The most numbers held per row of signs -> blocks of rows x segments, -1 or 1."""
+def preferences(stack: NDArray[np.float64], signs: Signs) -> FloatMatrix:
+    """Return the same p-values for a stack of complete matrices: matrices x pairs i < j."""
+    count, systems, _ = stack.shape
+    i, j = np.triu_indices(systems, 1)
+    scores = stack - stack.mean(axis=1, keepdims=True)
+    sums = scores.sum(axis=2)
+    margin = _MARGIN * np.abs(scores).sum(axis=2).max(axis=1, keepdims=True)
+    flipped = (signs @ scores.reshape(count * systems, -1).T).reshape(-1, count, systems)
+    least = sums[:, i] - sums[:, j] - margin
+    found: FloatMatrix = ((flipped[:, :, i] - flipped[:, :, j] >= least).sum(axis=0) + 1) / (len(signs) + 1)
+    return found
 
 
-def _signs(n: int, segments: int, seed: int, width: int, compat: str | None) -> Iterator[NDArray[np.floating]]:
+def sign_rows(n: int, segments: int, seed: int) -> Signs:
+    """Return n rows of random signs."""
+    return np.concatenate(list(_sign_blocks(n, segments, seed, segments, None)))
+
+
+def _sign_blocks(n: int, segments: int, seed: int, width: int, compat: str | None) -> Iterator[Signs]:
+    """Yield rows of signs; `width` is the most numbers held for one of them."""
     rng = np.random.default_rng(seed)
     block = max(1, _CELLS // max(width, segments, 1))
     for start in range(0, n, block):
@@ -102,7 +129,7 @@ def _signs(n: int, segments: int, seed: int, width: int, compat: str | None) -> 
 
 
 def _flipped_in_whole(
-    matrix: FloatMatrix, i: NDArray[np.int64], j: NDArray[np.int64], signs: Signs, *, single: bool
+    matrix: FloatMatrix, i: NDArray[np.int64], j: NDArray[np.int64], signs: Iterable[Signs], *, single: bool
 ) -> FloatVector:
     """Return how often flipped sums are at least the observed ones, where every system has every segment."""
     # Equal sums in float32 depend on the order of adding; segment by segment comes nearest to the public numbers.
@@ -110,14 +137,14 @@ def _flipped_in_whole(
     sums = scores.sum(axis=1)
     margin = 0.0 if single else _MARGIN * float(np.abs(scores).sum(axis=1).max(initial=0.0))
     counts = np.zeros(len(i))
-    for block in signs(len(i)):
+    for block in signs:
         flipped = block @ scores.T
         counts += (flipped[:, i] - flipped[:, j] >= sums[i] - sums[j] - margin).sum(axis=0)
     return counts
 
 
 def _flipped_by_pair(
-    matrix: FloatMatrix, i: NDArray[np.int64], j: NDArray[np.int64], signs: Signs, *, single: bool
+    matrix: FloatMatrix, i: NDArray[np.int64], j: NDArray[np.int64], signs: Iterable[Signs], *, single: bool
 ) -> FloatVector:
     """Return the same over the segments that both systems of a pair have."""
     del single  # compatible mode never comes here
@@ -125,6 +152,6 @@ def _flipped_by_pair(
     sums = differences.sum(axis=1)
     margin = _MARGIN * np.abs(differences).sum(axis=1)
     counts = np.zeros(len(i))
-    for block in signs(len(i)):
+    for block in signs:
         counts += (block @ differences.T >= sums - margin).sum(axis=0)
     return counts

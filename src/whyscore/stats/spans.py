@@ -1,7 +1,7 @@
 """How well predicted error spans fit the marked ones, micro over segments, side by side.
 
-First the overlapping spans of one annotator are united, severity by severity; neutral spans are no errors and critical
-counts as major. Then:
+First the overlapping spans of one annotator are united, severity by severity; an omission inside another error stays
+one of its own; neutral spans are no errors and critical counts as major. Then:
 
 1. `characters` (WMT23 QE): a marked character counts 1 where the prediction has its severity and .5 where it has the
    other one; a character with both severities, or with none known, counts 1 for any. Recall over marked characters,
@@ -117,15 +117,20 @@ def united(spans: Sequence[ErrorSpan]) -> tuple[ErrorSpan, ...]:
         raise DataError("spans of several sides were given for one text: judge each side alone")
     kept: list[ErrorSpan] = []
     for kinds, name in _NAMES.items():
-        own = sorted((one for one in spans if _KINDS[one.severity] == kinds), key=lambda one: (one.start, one.end))
+        own = sorted((one for one in spans if _KINDS[one.severity] == kinds), key=_apart)
         last: ErrorSpan | None = None
         for one in own:
-            if last is not None and one.start < last.end:
+            if last is not None and one.start < last.end and one.start < one.end:
                 last = kept[-1] = _moved(last, last.start, max(last.end, one.end), name)
             elif last is None or (one.start, one.end) != (last.start, last.end):
                 last = _moved(one, one.start, one.end, name)
                 kept.append(last)
     return tuple(sorted(kept, key=lambda one: (one.start, one.end)))
+
+
+def _apart(span: ErrorSpan) -> tuple[bool, int, int]:
+    """Return an order in which empty spans come last: an omission inside an error is an error of its own."""
+    return span.start == span.end, span.start, span.end
 
 
 def combined(annotators: Sequence[Sequence[ErrorSpan]], length: int, how: str = "union") -> tuple[ErrorSpan, ...]:

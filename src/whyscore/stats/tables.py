@@ -2,6 +2,8 @@
 
 A pair of places has only four values, as each side comes from X or from Y. So with s in {0, 1} per place (1: swapped)
 the sum over pairs of any function of the two signs is c + l.s + s'Ms/2: a matrix product for all swaps at once.
+In long vectors that is too much: there the values of X and of Y are sorted together, once, and a swap chooses half of
+them (see `long_pairs`).
 """
 
 from collections.abc import Callable
@@ -10,8 +12,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.stats.coefficients import Coefficient, kendall_b
+from whyscore.stats.coefficients import LONG, Coefficient, from_pairs, kendall_b
 from whyscore.stats.correlation import averaged
+from whyscore.stats.long_pairs import MOST, Places
 from whyscore.stats.matrices import Level
 from whyscore.stats.swaps import Swaps
 from whyscore.types import FloatMatrix, FloatVector
@@ -33,6 +36,8 @@ def table_deltas(
     """Return r(X, Z) - r(Y, Z) of X, Y and Z after every swap, at a level whose vectors are cells."""
     first, second, human = (_grouped(one, level) for one in matrices)
     chosen = _grouped(swaps, level)
+    if LONG <= human.shape[1] <= MOST:
+        return _long_deltas((first, second, human), chosen, coefficient)
     cells = memory // 64
     there = (~np.isnan(human)).sum(axis=1)
     pairs: FloatVector = there * (there - 1) / 2
@@ -50,6 +55,22 @@ def table_deltas(
     moved = np.array([_untied_pairs(one) for one in human])
     taus = [kendall_b(top, free, moved) for top, free in zip(surplus, untied, strict=True)]
     return averaged(taus[0]) - averaged(taus[1])
+
+
+def _long_deltas(
+    groups: tuple[FloatMatrix, FloatMatrix, FloatMatrix], swaps: Swaps, coefficient: Coefficient
+) -> FloatVector:
+    """Return the same for groups of many places."""
+    values = np.full((2, len(swaps), len(groups[0])), np.nan)
+    for k, (x, y, z) in enumerate(zip(*groups, strict=True)):
+        there = ~np.isnan(z)
+        x, y, z = x[there], y[there], z[there]  # noqa: PLW2901 - the same without gaps
+        swapped = swaps[:, k][:, there]
+        both = np.concatenate([x, y]), np.concatenate([z, z])
+        halves = Places.of(*both).halves(np.concatenate([~swapped, swapped], axis=1))
+        for row, pairs in zip(values, halves, strict=True):
+            row[:, k] = from_pairs(coefficient, pairs, *both)
+    return averaged(values[0]) - averaged(values[1])
 
 
 def _grouped(matrix: NDArray[Scalar], level: Level) -> NDArray[Scalar]:

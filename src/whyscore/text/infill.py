@@ -12,7 +12,6 @@
 The original word may be among its own candidates. Keeping every word gives the text back unchanged.
 """
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ import numpy as np
 from whyscore.errors import DataError, SpecError
 from whyscore.options import check_fields
 from whyscore.protocols import Probes, Splitter
+from whyscore.text.files import json_of, text_of
 from whyscore.text.maskers import Asked
 from whyscore.text.ngrams import ContextModel, learn
 from whyscore.text.randomness import generator
@@ -215,10 +215,7 @@ def _version(path: str) -> tuple[int, int]:
 
 
 def _lines(path: str) -> list[str]:
-    try:
-        return Path(path).read_text(encoding="utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataError(f"is not UTF-8 at byte {error.start}; convert it", file=path) from error
+    return text_of(path).split("\n")
 
 
 @lru_cache(maxsize=8)
@@ -253,11 +250,7 @@ def _table(path: str, _: tuple[int, int]) -> _Table:
 
 def _record(line: str, path: str, number: int) -> tuple[str, int, str, float]:
     """Return the four fields of a line, checked."""
-    try:
-        found = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise DataError(f"not JSON: {error.msg}", file=path, line=number, column=error.colno) from error
-    match found:
+    match json_of(line, path, number):
         case {"text": str(text), "word": int(word), "candidate": str(candidate), "probability": int() | float() as p}:
             if 0 <= p <= 1 and math.isfinite(p) and word >= 0:
                 return text, word, candidate, float(p)
