@@ -158,7 +158,7 @@ def test_the_format_can_be_said(tmp_path: Path) -> None:
 def test_an_unknown_suffix_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     expected = (
         f"{tmp_path / 'x.xlsx'}: cannot tell the format from '.xlsx': expected .tsv, .csv, .jsonl, .ndjson, .txt, "
-        ".xlf, .xliff (also with .gz or .zst); rename the file, or say --input-format tsv"
+        ".xlf, .xliff, .tmx (also with .gz or .zst); rename the file, or say --input-format tsv"
     )
     with pytest.raises(DataError, match=re.escape(expected)):
         lines(tmp_path, "a", name="x.xlsx")

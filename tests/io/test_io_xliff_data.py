@@ -167,3 +167,27 @@ def test_a_file_is_scored_and_explained_without_references(tmp_path: Path, text:
     assert code == 2
     assert "chrf" in err
     assert "reference" in err
+
+
+def test_alternatives_are_references_where_they_are_asked_for(tmp_path: Path) -> None:
+    offered = (
+        '<alt-trans match-quality="80"><source>I had a dog.</source><target>Ich hatte einen <g id="1">Hund</g>.'
+        "</target></alt-trans><alt-trans><target> </target></alt-trans></trans-unit>"
+    )
+    path = written(tmp_path, V12.replace("</trans-unit>", offered, 1))
+    assert read(path).segments == SEGMENTS
+    first, second = read(path, alt_trans=True).segments
+    assert first == Segment("Ich habe einen Hund.", "I have a dog.", ("Ich hatte einen Hund.",))
+    assert second == SEGMENTS[1]
+    code, out, err = run("explain", str(path), "--alt-trans", "-m", "token_f1", "--limit", "1", "--store", "none")
+    assert code == 0, err
+    assert "hatte" in out
+
+
+def test_codes_leave_a_character_where_it_is_asked_for(tmp_path: Path) -> None:
+    path = written(tmp_path, V12)
+    assert read(path, inline="placeholder").segments[1].hypothesis == "Die Katze \ue000schläft."
+    code, out, err = run("score", str(path), "--inline", "placeholder", "-m", "length", "--segments", "-f", "tsv")
+    assert code == 0, err
+    assert read(path).segments[1].hypothesis == "Die Katze schläft."
+    assert out.count("\n") == 3

@@ -96,11 +96,24 @@ def tiny(pairs: list[Segment], tmp_path_factory: pytest.TempPathFactory) -> Call
             made[family] = tmp_path_factory.mktemp(family) / "model"
             if family == "mbart":
                 with_code(made[family], texts)
+            elif family.startswith("roberta"):
+                byte_level(made[family], texts, blank=family == "roberta")
             else:
                 tiny_models.save(made[family], family, names[family], texts=texts, limit=256, blocks=4, std=0.2)  # type: ignore[arg-type]
         return made[family]
 
     return folder
+
+
+def byte_level(folder: Path, texts: Sequence[str], *, blank: bool) -> None:
+    """Save a tiny RoBERTa, whose byte-level pieces tell a word after a blank from one at the beginning of a text."""
+    transformers = importlib.import_module("transformers")
+    coder = tiny_models.tokenizer("bart", texts, 256)
+    tiny_models.network("RobertaModel", len(coder), blocks=4, positions=256, std=0.2).save_pretrained(folder)
+    vocabulary, merges = coder.backend_tokenizer.model.save(str(folder.parent))
+    transformers.RobertaTokenizer(
+        vocab=vocabulary, merges=merges, add_prefix_space=blank, model_max_length=256
+    ).save_pretrained(folder)
 
 
 def with_code(folder: Path, texts: Sequence[str]) -> None:
@@ -132,12 +145,23 @@ def metric(folder: Path, layer: int = 3, **options: object) -> BertScore:
     return BertScore(str(folder), layer, device="cpu", **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("family", ["bert", "xlm-roberta", "mbart"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta", "mbart"])
 def test_precision_recall_and_f_are_those_of_the_published_package(
     family: str, pairs: list[Segment], tiny: Callable[[str], Path], package: ModuleType
 ) -> None:
     expected = published(package, pairs, tiny(family), 3)
     np.testing.assert_allclose(metric(tiny(family)).statistics(pairs), expected, rtol=0, atol=1e-5)
+
+
+def test_a_first_word_is_read_as_after_a_blank_whatever_the_tokenizer_does_by_itself(
+    pairs: list[Segment], tiny: Callable[[str], Path], package: ModuleType
+) -> None:
+    # The published package asks RoBERTa for that blank. Its newest tokenizers do not listen, so the numbers to meet are
+    # those of the same network with a tokenizer that puts the blank there by itself.
+    expected = published(package, pairs, tiny("roberta"), 3)
+    without = published(package, pairs, tiny("roberta without"), 3)
+    assert np.abs(expected - without).max() > 1e-3
+    np.testing.assert_allclose(metric(tiny("roberta without")).statistics(pairs), expected, rtol=0, atol=1e-5)
 
 
 def test_the_published_minilm_scores_as_in_the_published_package(
@@ -147,7 +171,7 @@ def test_the_published_minilm_scores_as_in_the_published_package(
     np.testing.assert_allclose(metric(minilm, 5).statistics(pairs[:30]), expected, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("family", ["bert", "xlm-roberta"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta"])
 def test_idf_weights_are_those_of_the_published_package(
     family: str, pairs: list[Segment], tiny: Callable[[str], Path], package: ModuleType, tmp_path: Path
 ) -> None:

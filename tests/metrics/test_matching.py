@@ -288,7 +288,7 @@ def test_a_text_that_is_not_read_cannot_be_explained() -> None:
 
 def test_the_explainer_is_called_as_it_was_asked_for() -> None:
     segment = Segment("a dog", "ein Hund")
-    for name in ("matching", "token_matching"):
+    for name in ("matching", "tagging", "token_matching"):
         (one,) = explain([segment], "xbertscore", name, sides=["hypothesis"])
         assert one.signature.spec == name == spec_of(build(name, "explainer"))
     with pytest.raises(SpecError, match="has no word scores of its own"):

@@ -1,15 +1,23 @@
 """Taggers with a model: spaCy for real, the others as far as their data are installed."""
 
 import re
+import sys
 import types
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
-from whyscore.errors import MissingExtra, SpecError
+from whyscore.errors import DataError, MissingExtra, SpecError
+from whyscore.io.text import from_texts
+from whyscore.jobs.decompose import decompose
+from whyscore.protocols import Tagged
+from whyscore.taggers import hanta as hanta_module
+from whyscore.taggers import hanta_tags
 from whyscore.taggers import nltk as nltk_module
 from whyscore.taggers import spacy as spacy_module
 from whyscore.taggers import stanza as stanza_module
+from whyscore.taggers.hanta import Hanta
 from whyscore.taggers.nltk import Nltk, nltk_tokens
 from whyscore.taggers.penn import universal
 from whyscore.taggers.spacy import Spacy
@@ -175,3 +183,72 @@ def test_a_language_without_stanza_models_is_told_with_the_command_that_gets_the
     message = "stanza has no models for 'xx' (no such file): python -c \"import stanza; stanza.download('xx')\""
     with pytest.raises(MissingExtra, match=re.escape(message)):
         Stanza(language="xx").tag(["a"])
+
+
+@pytest.mark.parametrize(
+    ("language", "tags", "expected"),
+    [
+        ("en", "She/she/PNP has/have/VHZ n't/not/XX0 often/often/AV0 gone/go/VVN", "PRON AUX PART ADV VERB"),
+        ("en", "He/he/PNP has/have/VHZ a/a/AT0 very/very/AV0 old/old/AJ0 gone/go/VVN",
+         "PRON VERB DET ADV ADJ VERB"),
+        ("en", "did/do/VDD he/he/PNP go/go/VVI", "AUX PRON VERB"),
+        ("en", "doing/do/VDG that/that/DT0 ,/,/PUN is/be/VBZ", "VERB DET PUNCT AUX"),
+        ("en", "«/«/NN1 ?!/?!/UNC zz/zz/UNC", "PUNCT PUNCT X"),
+        ("de", "Das/das/ART ist/sein/VA(FIN) Berlin/Berlin/NE ,/,/$, oder/oder/KON", "DET AUX PROPN PUNCT CCONJ"),
+        ("nl", "zij/zij/VNW(pers,pron,nomin,vol,3p,mv) heeft/hebben/WW(pv,tgw,met-t)", "PRON AUX"),
+        ("nl", "deze/deze/VNW(aanw,det,stan,prenom,zonder,rest) kat/kat/N(soort,ev,basis,zijd,stan)", "DET NOUN"),
+        ("nl", "er/er/VNW(aanw,adv-pron,stan,red,3,getal) loopt/lopen/WW(pv,tgw,met-t)", "ADV VERB"),
+        ("nl", "eerste/een/TW(rang,prenom,stan) Ajax/Ajax/N(eigen,ev,basis,onz,stan)", "ADJ PROPN"),
+    ],
+)  # fmt: skip
+def test_tags_of_hanta_become_universal_ones(language: str, tags: str, expected: str) -> None:
+    given = [tuple(word.rsplit("/", 2)) for word in tags.split()]
+    assert hanta_tags.universal(language, given) == expected.split()  # type: ignore[arg-type]
+
+
+def test_hanta_tags_three_languages_with_the_models_in_its_package() -> None:
+    pytest.importorskip("HanTa", reason="HanTa is not installed")
+    text = "She hasn't bought 3 large houses in London."
+    (found,) = Hanta().tag([text])
+    words = [(text[start:end], labels[0]) for start, end, labels in found]
+    assert words == [
+        ("She", "upos:PRON"), ("has", "upos:AUX"), ("n't", "upos:PART"), ("bought", "upos:VERB"), ("3", "upos:NUM"),
+        ("large", "upos:ADJ"), ("houses", "upos:NOUN"), ("in", "upos:ADP"), ("London", "upos:PROPN"),
+        (".", "upos:PUNCT"),
+    ]  # fmt: skip
+    (german,) = Hanta("de-AT").tag(["Die alte Katze schläft in Wien."])
+    assert [labels[0][5:] for *_, labels in german] == ["DET", "ADJ", "NOUN", "VERB", "ADP", "PROPN", "PUNCT"]
+    (dutch, nothing) = Hanta("nl").tag(["De oude kat slaapt in Amsterdam.", ""])
+    assert [labels[0][5:] for *_, labels in dutch] == ["DET", "ADJ", "NOUN", "VERB", "ADP", "PROPN", "PUNCT"]
+    assert nothing == ()
+    assert dict(Hanta("nl").signature().facts).keys() == {"language", "hanta"}
+
+
+def test_hanta_makes_shares_of_the_language_of_the_data() -> None:
+    pytest.importorskip("HanTa", reason="HanTa is not installed")
+    data = from_texts(["Die alte Katze schläft heute in Wien."], ["Die alte Maus schläft heute in Wien."],
+                      languages=("en", "de"))  # fmt: skip
+    (row,) = decompose(data, "bleu(smoothing='exp')", tagger="hanta", features=["NOUN"], draws=0)
+    assert (row.n, row.share) == (1, 1.0)
+
+
+def test_hanta_reads_its_own_models_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("HanTa", reason="HanTa is not installed")
+    (tmp_path / "morphmodel_en.pgz").write_bytes(b"anything")
+    monkeypatch.chdir(tmp_path)
+    hanta_module._loaded.cache_clear()
+    (found,) = Hanta().tag(["a cat"])
+    assert found == (Tagged(0, 1, ("upos:DET", "xpos:AT0")), Tagged(2, 5, ("upos:NOUN", "xpos:NN1")))
+    with pytest.raises(DataError, match=re.escape("is not the model of HanTa 1.2.1: its SHA-256 digest is ")):
+        hanta_module._published(tmp_path / "morphmodel_en.pgz")
+    with pytest.raises(DataError, match=re.escape("its SHA-256 digest is missing…")):
+        hanta_module._published(tmp_path / "morphmodel_ger.pgz")
+
+
+def test_what_hanta_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SpecError, match=re.escape("hanta has no model for 'fr', only for de, en, nl: use spacy")):
+        Hanta("fr").tag(["a"])
+    monkeypatch.setitem(sys.modules, "HanTa.HanoverTagger", None)
+    hanta_module._loaded.cache_clear()
+    with pytest.raises(MissingExtra, match=re.escape("hanta needs extra packages: pip install HanTa==1.2.1")):
+        Hanta().tag(["a"])

@@ -4,6 +4,8 @@
 |---|---|
 | `reading` | any single file: the format is chosen by suffix or content |
 | `text`, `tables`, `jsonl`, `frames`, `datasets` | aligned texts, TSV, CSV, JSON lines, data frames, our own records |
+| `xliff`, `xliff_data`, `xliff_marks`, `tmx` | translation jobs and memories |
+| `wmt`, `eval4nlp`, `gold_data`, `mqm` | folders and ratings of shared tasks |
 | `files`, `unpacking` | lines out of plain and packed files, with guards |
 | `columns`, `conversion`, `gathering`, `bulk` | which column plays which role; rows become entries, many at once |
 | `references`, `naming`, `drift`, `spans` | empty or transposed references, system names, files out of step, spans |

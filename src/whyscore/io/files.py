@@ -10,10 +10,11 @@ The path `-` is the standard input.
 """
 
 import codecs
+import difflib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from whyscore.types import Finding
 
 STDIN = "-"
 _BOM = "\ufeff"
+_NEIGHBOURS = 1000
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -164,6 +166,23 @@ def shown(path: str | Path) -> str:
     return "stdin" if str(path) == STDIN else str(path)
 
 
+def _cure(path: str, error: OSError) -> str:
+    """Return what helps against a file that cannot be opened."""
+    if isinstance(error, IsADirectoryError):
+        return ": give a file in it"
+    if not isinstance(error, FileNotFoundError):
+        return ""
+    folder, name = Path(path).parent, Path(path).name
+    there = [found.name for found in islice(folder.iterdir(), _NEIGHBOURS)] if folder.is_dir() else []
+    folded = {found.casefold(): found for found in there}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1)
+    if near:
+        return f". Did you mean {str(folder / folded[near[0]])!r}?"
+    if " " in path:
+        return ". To give the text itself instead of a file, add --text"
+    return ": check the path" if folder.is_dir() else f": there is no folder {folder} either"
+
+
 @contextmanager
 def _stream(path: str, name: str) -> Iterator[Bytes]:
     if path == STDIN:
@@ -172,6 +191,6 @@ def _stream(path: str, name: str) -> Iterator[Bytes]:
     try:
         stream = Path(path).open("rb")  # noqa: SIM115 - closed below, where errors are not those of opening
     except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", file=name) from error
+        raise DataError(f"cannot be read: {error.strerror}{_cure(path, error)}", file=name) from error
     with stream:
         yield stream

@@ -12,8 +12,8 @@ from whyscore.errors import DataError, UserError
 from whyscore.io.datasets import read_dataset
 from whyscore.io.dialects import Offsets
 from whyscore.io.dialects_files import read_json_spans, read_marot, read_mtme, read_tags, read_wmtqe
-from whyscore.io.eval4nlp import read_gold
 from whyscore.io.files import TextFile
+from whyscore.io.gold_data import gold_dataset
 from whyscore.io.jsonl import parsed
 from whyscore.io.mqm import GOOGLE, Weights, is_mqm, read_mqm
 from whyscore.io.naming import plain_name
@@ -21,8 +21,7 @@ from whyscore.io.reading import read
 from whyscore.io.records import is_header, read_records
 from whyscore.io.spans import BadSpan, spans_of
 from whyscore.io.xliff import read_xliff
-from whyscore.stats.word_spans import Thresholds, to_spans
-from whyscore.types import Dataset, Entry, ErrorSpan, Segment
+from whyscore.types import Dataset, Entry, ErrorSpan
 
 DIALECTS = ("whyscore", "spans", "mqm", "marot", "mtme", "pearmut", "wmtqe", "xcomet", "xliff", "tags", "gold", "table")
 _SUFFIXES = {".xlf": "xliff", ".xliff": "xliff", ".rating": "mtme"}
@@ -50,9 +49,20 @@ def _by_content(path: str | Path, first: str) -> str:
     columns = first.split("\t")
     if is_mqm(columns):
         return "marot" if "metadata" in map(str.lower, columns) else "mqm"
-    # The header lines of a WMT QE submission are single numbers.
-    bare = len(columns) == 1 and plain_name(path).suffix != ".csv"
-    return "wmtqe" if bare or columns[0] == "LP" else "table"
+    if len(columns) > 1 or columns[0] == "LP" or plain_name(path).suffix.lower() == ".csv":
+        return "wmtqe" if columns[0] == "LP" else "table"
+    if not _is_number(first):
+        names = ", ".join(DIALECTS)
+        raise UserError(f"{path}: its first line does not say what it holds: name it with --from, one of {names}")
+    return "wmtqe"  # the header lines of a WMT QE submission are single numbers
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", ""))
+    except ValueError:
+        return False
+    return True
 
 
 def read_foreign(
@@ -112,23 +122,6 @@ def read_spans(path: str | Path, texts: Dataset) -> Dataset:
         found.setdefault(key, []).extend(own or ())
     entries = (Entry(e.id, e.system, e.segment, e.human, _kept(found, e), e.document, e.extra) for e in texts.entries)
     return Dataset(texts.name, tuple(entries), texts.languages)
-
-
-def gold_dataset(path: str | Path) -> Dataset:
-    """Return the segments of a gold folder, runs of marked words as spans."""
-    gold = read_gold(path)
-    if gold.target.words is None:
-        raise DataError("comes without its texts: spans need them", file=str(path))
-    runs = Thresholds(major=0.5)
-    entries = []
-    for k, (words, tags) in enumerate(zip(gold.target.words, gold.target.tags.rows(), strict=True)):
-        if len(words) != len(tags):
-            raise DataError(f"{len(words)} words for {len(tags)} tags", file=gold.target.file, line=k + 1)
-        spans = tuple(ErrorSpan(one.start, one.end, "major") for one in to_spans(words, tags, runs))
-        human = {} if gold.sentence is None else {"da": float(gold.sentence[k])}
-        source = None if gold.sources is None else gold.sources[k].text
-        entries.append(Entry(str(k), "target", Segment(words.text, source), human, spans))
-    return Dataset(gold.name, tuple(entries))
 
 
 def _kept(found: dict[tuple[str, str], list[ErrorSpan]], entry: Entry) -> tuple[ErrorSpan, ...] | None:

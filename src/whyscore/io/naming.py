@@ -45,6 +45,24 @@ def refuse_twice(names: Sequence[str]) -> None:
         raise DataError(f"{count} systems are named {name!r}: give each its own name with --systems")
 
 
+def numbered(names: Sequence[str]) -> list[str]:
+    """Return ids of which each is there once: those that come again get a number behind.
+
+    >>> numbered(["7", "7", "7#2"])
+    ['7', '7#3', '7#2']
+    """
+    taken, seen = set(names), set[str]()
+    found = []
+    for own in names:
+        name, count = own, 1
+        while name in seen or (count > 1 and name in taken):
+            count += 1
+            name = f"{own}#{count}"
+        seen.add(name)
+        found.append(name)
+    return found
+
+
 def _from_paths(paths: list[str]) -> list[str]:
     plain = [plain_name(path) for path in paths]
     stems = [

@@ -9,7 +9,7 @@
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from whyscore.errors import ContractError
@@ -55,14 +55,18 @@ class Explained(NamedTuple):
     """Words whose importance was filled in, because the metric gives them none."""
     heat: Heat | None = None
     """The similarities behind it, where they were asked for."""
+    parts: Mapping[str, float] | None = None
+    """The parts of the score, where the metric has some."""
+    matches: Sequence[Sequence[Mapping[str, object]]] | None = None
+    """Per word, which words of the other text it was matched with."""
 
 
 def score_lines(
     dataset: Dataset,
     scores: Mapping[str, Scores],
     *,
-    parts: bool = False,
-    truncated: Mapping[str, Collection[int]] | None = None,
+    parts: bool | Collection[str] = False,
+    truncated: Mapping[str, Collection[int] | Mapping[int, Mapping[str, Sequence[int]]]] | None = None,
     reasons: Mapping[str, Mapping[int, str]] | None = None,
     created: str | None = None,
 ) -> Iterator[str]:
@@ -71,8 +75,9 @@ def score_lines(
     Args:
         dataset: the entries, aligned with the scores.
         scores: by the name of the metric in the records.
-        parts: also write the numbers behind each score (precision, recall, counts).
-        truncated: per metric, the entries whose texts were cut.
+        parts: also write the numbers behind each score (precision, recall, counts); or of which metrics.
+        truncated: per metric, the entries whose texts were cut; or by entry and text how many pieces of how many were
+            read.
         reasons: per metric, why entries have no score.
         created: the date in the header.
     """
@@ -85,11 +90,11 @@ def score_lines(
         why = (reasons or {}).get(name, {})
         for k, (entry, value) in enumerate(zip(dataset.entries, found.values.tolist(), strict=True)):
             record: dict[str, object] = {"id": entry.id, "system": entry.system, "metric": name, "score": number(value)}
-            if parts and found.rows is not None:
+            if (parts is True or (parts and name in parts)) and found.rows is not None:
                 row = found.rows[k].tolist()
                 record["parts"] = {part: number(item) for part, item in zip(found.columns, row, strict=True)}
             if k in cut:
-                record["truncated"] = True
+                record["truncated"] = finite(cut[k]) if isinstance(cut, Mapping) else True
             if not math.isfinite(value):
                 record["reason"] = checked_reason(why.get(k, "undefined"))
             yield line(record)
@@ -152,7 +157,7 @@ def _explanation(item: Explained) -> dict[str, object]:
         "explainer": item.explainer,
         "side": str(found.place.side),
         "reference": found.place.reference,
-        "words": _words(found),
+        "words": _words(found, item.matches),
         "score": number(found.score),
         "probes": found.probes,
         "fit": number(found.fit),
@@ -163,6 +168,7 @@ def _explanation(item: Explained) -> dict[str, object]:
         "flags": list(found.flags) or None,
         "stability": number(found.stability),
         "matrix": None if item.heat is None else _matrix(item.heat),
+        "parts": None if item.parts is None else {name: number(value) for name, value in item.parts.items()},
     }
     record |= {key: value for key, value in known.items() if value is not None}
     if not (math.isfinite(found.score) and all(map(math.isfinite, found.importance.tolist()))):
@@ -170,7 +176,9 @@ def _explanation(item: Explained) -> dict[str, object]:
     return record
 
 
-def _words(found: Explanation) -> list[dict[str, object]]:
+def _words(
+    found: Explanation, matches: Sequence[Sequence[Mapping[str, object]]] | None = None
+) -> list[dict[str, object]]:
     words: list[dict[str, object]] = [
         {"text": found.words.text[start:end], "start": start, "end": end, "importance": number(value)}
         for (start, end), value in zip(found.words.spans, found.importance.tolist(), strict=True)
@@ -178,6 +186,9 @@ def _words(found: Explanation) -> list[dict[str, object]]:
     if found.notes is not None:
         for word, note in zip(words, found.notes, strict=True):
             word["note"] = note
+    if matches is not None:
+        for word, own in zip(words, matches, strict=True):
+            word["matches"] = [finite(dict(match)) for match in own]
     if found.spread is not None:
         for word, spread in zip(words, found.spread.tolist(), strict=True):
             word["spread"] = number(spread)

@@ -2,29 +2,20 @@
 
 import json
 import math
-import sys
 from collections.abc import Mapping
 from typing import Literal, get_args
 
 import numpy as np
 
 from whyscore.errors import ContractError
+from whyscore.text.files import whole
+
+__all__ = ["REASONS", "Reason", "checked_reason", "finite", "line", "number", "whole"]
 
 Reason = Literal["constant", "empty", "truncated", "flat", "not submitted", "no_error", "all_error", "undefined"]
 """Why a number is null."""
 
 REASONS: tuple[Reason, ...] = get_args(Reason)
-
-
-def whole(digits: str) -> int:
-    """Return the number that digits stand for, for `json.loads(..., parse_int=whole)`; none beyond all floats.
-
-    >>> whole("-12")
-    -12
-    """
-    if len(digits) > sys.float_info.max_10_exp:
-        raise ValueError(f"a number of {len(digits)} digits")
-    return int(digits)
 
 
 def number(value: float | None) -> float | None:

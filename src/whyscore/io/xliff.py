@@ -7,11 +7,12 @@
    without one, several `file` elements); then they are numbered: `7`, `7#2`.
 3. Inline codes carry no text: `ph x bx ex it bpt ept sc ec sub` are left out with all that is inside, or stand for one
    private-use character (`inline="placeholder"`); `g mrk pc hi` are left out, what is inside is text.
+   The targets of `alt-trans` (1.2) are kept beside the unit's own; who asks for them gets them as references.
 4. Units that say `translate="no"` or have an empty target are left out and counted.
 5. ITS 2.0 marks (`locQualityIssue`) in the file are error spans; `xliff_marks` writes them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, NoReturn, get_args
@@ -19,6 +20,7 @@ from xml.parsers import expat
 
 from whyscore.errors import DataError
 from whyscore.io.located import Located, Origin
+from whyscore.io.naming import numbered
 from whyscore.io.unpacking import Limits, unpacked
 from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Segment, Severity, Side
 
@@ -70,6 +72,8 @@ class Unit:
     translate: bool
     source: Text | None = None
     target: Text | None = None
+    alternatives: list[Text] = field(default_factory=list)
+    """The targets of `alt-trans` elements."""
     note_at: int = 0
     """The byte before which a note may stand."""
     has_notes: bool = True
@@ -86,21 +90,22 @@ class Xliff:
     languages: tuple[str, str] | None
     units: tuple[Unit, ...]
 
-    def dataset(self, system: str) -> Dataset:
-        """Return the units that have a target; the others are counted."""
+    def dataset(self, system: str, *, alt_trans: bool = False) -> Dataset:
+        """Return the units that have a target; the others are counted. `alt_trans` takes alternatives as references."""
         kept = [unit for unit in self.units if unit.translate and unit.target is not None and str(unit.target)]
         entries = tuple(
-            Entry(unit.id, system, Segment(str(unit.target), self._source(unit)), spans=_spans(unit) or None)
+            Entry(
+                unit.id,
+                system,
+                Segment(str(unit.target), self._source(unit), _alternatives(unit) if alt_trans else ()),
+                spans=_spans(unit) or None,
+            )
             for unit in kept
         )
         left = len(self.units) - len(kept)
-        notes = (
-            (Finding(f"units without a target, or not to be translated, were left out: {left}", self.file),)
-            if left
-            else ()
-        )
+        told = Finding(f"units without a target, or not to be translated, were left out: {left}", self.file)
         origin = Origin.table(self.file, [system], [unit.line for unit in kept])
-        return Located(Path(self.file).name, entries, self.languages, notes, origin)
+        return Located(Path(self.file).name, entries, self.languages, (told,) if left else (), origin)
 
     def _source(self, unit: Unit) -> str:
         if unit.source is None:
@@ -159,7 +164,8 @@ class _Reader:
             raise DataError(message, file=self._file, line=error.lineno, column=error.offset + 1) from error
         if not self._version:
             raise DataError("not XLIFF: expected a root element xliff", file=self._file, line=1)
-        _number(self._units)
+        for unit, name in zip(self._units, numbered([unit.id for unit in self._units]), strict=True):
+            unit.id = name
         return Xliff(self._file, self._data, self._version, self._names, tuple(self._units))
 
     def _refuse(self, message: str) -> NoReturn:
@@ -188,7 +194,7 @@ class _Reader:
             self._notes, self._first = None, None
         elif name in ("trans-unit", "segment"):
             self._begin(name, attributes)
-        elif name in ("source", "target") and self._unit is not None and "alt-trans" not in self._path:
+        elif name in ("source", "target") and self._unit is not None:
             self._text = Text()
 
     def _begin(self, name: str, attributes: dict[str, str]) -> None:
@@ -221,8 +227,7 @@ class _Reader:
                 self._skipped -= 1
                 return
             if name in ("source", "target") and not self._open:
-                if self._unit is not None:
-                    setattr(self._unit, name, self._text)
+                self._keep(name, self._text)
                 self._text = None
                 return
             start, issue = self._open.pop()
@@ -232,6 +237,14 @@ class _Reader:
             self._notes = self._parser.CurrentByteIndex
         elif name in ("trans-unit", "segment") and self._unit is not None:
             self._finish(name, self._unit)
+
+    def _keep(self, name: str, text: Text) -> None:
+        if self._unit is None:
+            return
+        if "alt-trans" not in self._path:
+            setattr(self._unit, name, text)
+        elif name == "target":
+            self._unit.alternatives.append(text)
 
     def _finish(self, name: str, unit: Unit) -> None:
         """Keep a unit, and where a note on it may stand: at its end (1.2), or before the first segment (2.x)."""
@@ -261,16 +274,8 @@ class _Reader:
             self._names = source, target
 
 
-def _number(units: Sequence[Unit]) -> None:
-    """Give units whose id another one has already a number behind it."""
-    taken = {unit.id for unit in units}
-    seen: set[str] = set()
-    for unit in units:
-        own, count = unit.id, 1
-        while unit.id in seen or (count > 1 and unit.id in taken):
-            count += 1
-            unit.id = f"{own}#{count}"
-        seen.add(unit.id)
+def _alternatives(unit: Unit) -> tuple[str, ...]:
+    return tuple(text for text in map(str, unit.alternatives) if text.strip())
 
 
 def _spans(unit: Unit) -> tuple[ErrorSpan, ...]:

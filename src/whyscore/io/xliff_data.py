@@ -1,4 +1,4 @@
-"""An XLIFF file as data of every verb: targets are the hypotheses, there are no references.
+"""An XLIFF file as data of every verb: targets are the hypotheses; references are alternatives that were asked for.
 
 1. The units come from `xliff`; those that are not to be translated, or have no target yet, are left out and counted.
 2. A unit without a source, and a file without any target, are errors that name the unit.
@@ -12,13 +12,21 @@ from whyscore.errors import DataError
 from whyscore.io.files import STDIN
 from whyscore.io.naming import system_names
 from whyscore.io.unpacking import Limits
-from whyscore.io.xliff import Xliff, read_xliff
+from whyscore.io.xliff import Inline, Xliff, read_xliff
 from whyscore.types import Dataset, Finding
 
 _UTF8 = ("utf-8", "utf8", "utf-8-sig")
 
 
-def xliff_of(path: str | Path, languages: tuple[str, str] | None, encoding: str, limits: Limits | None) -> Dataset:
+def xliff_of(
+    path: str | Path,
+    languages: tuple[str, str] | None,
+    encoding: str,
+    limits: Limits | None,
+    *,
+    inline: Inline = "drop",
+    alt_trans: bool = False,
+) -> Dataset:
     """Return the translated units of a file; the system is named after the file."""
     if str(path) == STDIN:
         raise DataError("XLIFF is read from a file, not from the standard input: save it first")
@@ -26,8 +34,8 @@ def xliff_of(path: str | Path, languages: tuple[str, str] | None, encoding: str,
         raise DataError(
             f"XLIFF is read as UTF-8, not as {encoding}: convert the file, or drop --encoding", file=str(path)
         )
-    xliff = read_xliff(path, limits=limits)
-    data = xliff.dataset(system_names([path])[0])
+    xliff = read_xliff(path, inline=inline, limits=limits)
+    data = xliff.dataset(system_names([path])[0], alt_trans=alt_trans)
     if not data.entries:
         raise DataError(_nothing(xliff), file=xliff.file)
     contradicted = _contradiction(xliff, languages)

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, cast
 from whyscore.errors import DataError, SpecError
 from whyscore.models.checkpoints import Home, find, need, package, weights_of
 from whyscore.models.heads import LayerMix, Pooling, activation
+from whyscore.text.files import text_of
 from whyscore.types import Inputs
 
 Kind = Literal["regression_metric", "referenceless_regression_metric", "unified_metric", "xcomet_metric"]
@@ -67,8 +68,10 @@ def _settings(file: str, _: int) -> Settings:
     path = Path(file)
     yaml = package("yaml", "comet")
     try:
-        given = yaml.safe_load(path.read_text("utf-8"))
-    except yaml.YAMLError as error:
+        given = yaml.safe_load(text_of(path))
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
         raise DataError(f"is not YAML of plain values: {str(error).splitlines()[0]}", file=file) from error
     if not isinstance(given, dict):
         raise DataError(f"expected options by name, found {type(given).__name__}", file=file)

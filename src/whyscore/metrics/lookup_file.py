@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from whyscore.errors import DataError
+from whyscore.text.files import whole
 from whyscore.types import Inputs
 
 
@@ -49,7 +50,7 @@ def read(path: str, column: str) -> Content:
     """Return what the file says; it is read again when it has changed."""
     try:
         state = Path(path).stat()
-    except OSError:
+    except (OSError, ValueError):
         raise DataError("no such file: lookup needs a file of texts and scores", file=path) from None
     return _read(path, column, (state.st_mtime_ns, state.st_size))
 
@@ -102,8 +103,8 @@ def _records(text: str, path: str) -> Iterator[tuple[int, _Record]]:
 
 def _json(content: str, path: str, line: int) -> dict[str, object]:
     try:
-        record = json.loads(content)
-    except ValueError as error:
+        record = json.loads(content, parse_int=whole)
+    except (ValueError, RecursionError) as error:
         raise DataError(f"not JSON: {error}", file=path, line=line) from error
     if not isinstance(record, dict):
         raise DataError("not an object", file=path, line=line)

@@ -7,6 +7,7 @@
 """
 
 import csv
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -16,6 +17,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from whyscore.errors import DataError, SpecError
+from whyscore.text.files import text_of
 from whyscore.text.randomness import generator
 from whyscore.types import FloatMatrix, FloatVector, Segment
 
@@ -51,8 +53,11 @@ def read_baseline(path: str, layer: int) -> Baseline:
 
 @lru_cache(maxsize=16)
 def _read(path: str, _: int, layer: int) -> Baseline:
-    lines = Path(path).read_text("utf-8").splitlines()
-    rows = list(csv.reader(lines, delimiter="\t" if lines and "\t" in lines[0] else ","))
+    lines = text_of(path).splitlines()
+    try:
+        rows = list(csv.reader(lines, delimiter="\t" if lines and "\t" in lines[0] else ","))
+    except csv.Error as error:
+        raise DataError(f"cannot be read as a table: {error}", file=path) from error
     if not rows or tuple(rows[0]) != _HEADER:
         raise DataError(
             f"expected the columns {', '.join(_HEADER)}, found {', '.join(rows[0]) if rows else 'nothing'}",
@@ -73,8 +78,9 @@ def _read(path: str, _: int, layer: int) -> Baseline:
 
 
 def _checked(found: Baseline, path: str, line: int) -> Baseline:
-    if max(found) >= 1:
-        raise DataError(f"a baseline must be below 1, found {max(found)}", file=path, line=line)
+    wrong = [value for value in found if not -math.inf < value < 1]
+    if wrong:
+        raise DataError(f"a baseline must be below 1, found {max(wrong)}", file=path, line=line)
     return found
 
 

@@ -16,12 +16,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from whyscore.errors import DataError, SpecError
 from whyscore.protocols import Encoder
+from whyscore.text.files import json_of, text_of
 from whyscore.types import FloatVector
 
 _HELD = 1024
@@ -82,7 +83,7 @@ class _Asked(NamedTuple):
 
 @lru_cache(maxsize=16)
 def _read(asked: _Asked) -> IdfTable:
-    text = Path(asked.path).read_text("utf-8")
+    text = text_of(asked.path)
     if asked.path.endswith(".json"):
         return _stored(text, asked.path)
     lines = [line.removesuffix("\r") for line in text.split("\n")]
@@ -91,9 +92,9 @@ def _read(asked: _Asked) -> IdfTable:
 
 def _stored(text: str, path: str) -> IdfTable:
     try:
-        content = json.loads(text)
+        content = cast("dict[str, dict[str, float]]", json_of(text, path))
         known = {str(piece): float(weight) for piece, weight in content["known"].items()}
-        unknown = float(content["unknown"])
+        unknown = float(cast("float", content["unknown"]))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError('expected a table of weights, {"unknown": 6.9, "known": {"a": 0.1}}', file=path) from error
     if not all(math.isfinite(weight) and weight >= 0 for weight in (*known.values(), unknown)):

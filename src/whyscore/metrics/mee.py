@@ -134,15 +134,22 @@ class Mee:
         found = aligned(self._matcher(), [pair for own in pairs for pair in own])
         return [tuple(found[pair] for pair in own) for own in pairs]
 
-    def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        """Return what each word of the texts at `place` earns or costs, with what it matched as a note."""
+    def behind(self, segments: Sequence[Segment], place: Place) -> list[tuple[Alignment, ...]]:
+        """Return for each segment the alignments that explain the text at `place`.
+
+        These are those of the reference itself, of the best one for a hypothesis, or of all where their mean counts.
+        """
         need_place(self.name, place)
         asked = self._explained_pairs(segments, place)
         found = aligned(self._matcher(), [pair for pairs in asked for pair in pairs])
+        return [tuple(found[pair] for pair in pairs) for pairs in asked]
+
+    def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
+        """Return what each word of the texts at `place` earns or costs, with what it matched as a note."""
         on_hypothesis, weight = place.side is Side.HYPOTHESIS, self._lms_share()
         return [
-            explained(own, [found[pair] for pair in pairs], weight, on_hypothesis=on_hypothesis, view=self.view)
-            for own, pairs in zip(words, asked, strict=True)
+            explained(own, alignments, weight, on_hypothesis=on_hypothesis, view=self.view)
+            for own, alignments in zip(words, self.behind(segments, place), strict=True)
         ]
 
     def _explained_pairs(self, segments: Sequence[Segment], place: Place) -> list[list[Pair]]:

@@ -1,17 +1,72 @@
 """What the alignment of MEE says of each word: importance, and which word matched it how."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from whyscore.metrics.mee_links import MARKS, Link, credit_of, losses
-from whyscore.metrics.mee_words import Alignment
+from whyscore.metrics.mee_links import CREDITS, MARKS, Kind, Link, credit_of, losses
+from whyscore.metrics.mee_words import Alignment, Side
 from whyscore.metrics.spans import touching
 from whyscore.metrics.word_balance import NOT_READ
 from whyscore.types import FloatVector, Words, WordScores
 
 _CREDITS = {"exact": "1", "root": "2/3", "synonym": "1/3"}
+
+
+class WordMatch(NamedTuple):
+    """How one word was matched: by which kind, with which stretch of the other text."""
+
+    text: str
+    label: Kind | Literal["none"]
+    mark: str
+    credit: float
+    partner: int | None
+    """The number of the partner among the words that MEE reads, from zero."""
+    partner_text: str | None
+    start: int | None
+    end: int | None
+    """Where the partner stands in the other text."""
+    similarity: float | None
+    alignment: int
+    """Which of several references, in the order they are explained."""
+
+
+def word_matches(
+    words: Words, alignments: Sequence[Alignment], *, on_hypothesis: bool
+) -> tuple[tuple[WordMatch, ...], ...]:
+    """Return for each of some words how the words of MEE in it were matched.
+
+    A word of `compat` may have two partners, and a word such as `day.` holds two words of MEE.
+    """
+    found: list[list[WordMatch]] = [[] for _ in words.spans]
+    for number, alignment in enumerate(alignments):
+        own, other = (alignment.hypothesis, alignment.reference)[:: 1 if on_hypothesis else -1]
+        links = _by_word(alignment, on_hypothesis=on_hypothesis)
+        for k, touched in enumerate(touching(own.words.spans, words)):
+            for place in touched:
+                text = own.forms[place]
+                if not links[place]:
+                    found[k].append(WordMatch(text, "none", MARKS["none"], 0.0, None, None, None, None, None, number))
+                found[k] += [_with_partner(text, link, other, number, on_hypothesis) for link in links[place]]
+    return tuple(map(tuple, found))
+
+
+def _with_partner(text: str, link: Link, other: Side, alignment: int, on_hypothesis: bool) -> WordMatch:  # noqa: FBT001
+    partner = link.reference if on_hypothesis else link.hypothesis
+    start, end = other.words.spans[partner]
+    return WordMatch(
+        text=text,
+        label=link.kind,
+        mark=MARKS[link.kind],
+        credit=CREDITS[link.kind],
+        partner=partner,
+        partner_text=other.forms[partner],
+        start=start,
+        end=end,
+        similarity=link.similarity,
+        alignment=alignment,
+    )
 
 
 def explained(
@@ -62,14 +117,21 @@ def _values(alignment: Alignment, *, on_hypothesis: bool, view: str) -> FloatVec
 def _told(alignment: Alignment, *, on_hypothesis: bool) -> list[str]:
     """Return for each word what matched it."""
     own, other = (alignment.hypothesis, alignment.reference)[:: 1 if on_hypothesis else -1]
-    links: list[list[Link]] = [[] for _ in own.forms]
-    for link in alignment.links:
-        links[link.hypothesis if on_hypothesis else link.reference].append(link)
+    links = _by_word(alignment, on_hypothesis=on_hypothesis)
     return [
         ", ".join(_match(link, other.forms, on_hypothesis=on_hypothesis) for link in found)
         or f"{MARKS['none']} none" + (", no vector" if word in alignment.no_vector else "")
         for word, found in zip(own.forms, links, strict=True)
     ]
+
+
+def _by_word(alignment: Alignment, *, on_hypothesis: bool) -> list[list[Link]]:
+    """Return the matches of each word of one side."""
+    side = alignment.hypothesis if on_hypothesis else alignment.reference
+    links: list[list[Link]] = [[] for _ in side.forms]
+    for link in alignment.links:
+        links[link.hypothesis if on_hypothesis else link.reference].append(link)
+    return links
 
 
 def _match(link: Link, other: Sequence[str], *, on_hypothesis: bool) -> str:

@@ -21,6 +21,7 @@ import numpy as np
 
 from whyscore.errors import DataError
 from whyscore.protocols import Encoder
+from whyscore.text.files import text_of
 from whyscore.types import FloatVector
 
 UNIFORM = "uniform"
@@ -68,7 +69,7 @@ def tell_uniform(name: str) -> None:
 
 @lru_cache(maxsize=8)
 def _table(path: str, _: int, encoder: Encoder) -> Table:
-    texts = Path(path).read_text("utf-8").splitlines()
+    texts = text_of(path).splitlines()
     if len(texts) < _FEWEST:
         raise DataError(f"idf needs at least two texts to count in, got {len(texts)}", file=path)
     frequency: Counter[str] = Counter()

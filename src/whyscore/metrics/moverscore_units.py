@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from whyscore.errors import DataError
 from whyscore.metrics.moverscore_masses import Table
 from whyscore.protocols import Encoded
+from whyscore.text.files import text_of
 from whyscore.text.splitters import UnicodeWords
 from whyscore.types import FloatMatrix, FloatVector
 
@@ -121,7 +122,7 @@ def stop_words(path: str | None) -> frozenset[str]:
 
 @lru_cache(maxsize=8)
 def _read(file: Path, _: int) -> frozenset[str]:
-    return frozenset(line.strip().lower() for line in file.read_text("utf-8").splitlines()) - {""}
+    return frozenset(line.strip().lower() for line in text_of(file).splitlines()) - {""}
 
 
 def _kept(text: str, encoded: Encoded, cut: Cut) -> NDArray[np.bool_]:

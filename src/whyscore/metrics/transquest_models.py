@@ -211,7 +211,7 @@ def _labels(arguments: dict[str, object], folder: Path) -> tuple[str, ...]:
     named = _optional(folder / "config.json").get("id2label")
     found = tuple(map(str, stated)) if isinstance(stated, list) else ()
     if not found and isinstance(named, dict):
-        found = tuple(str(named[key]) for key in sorted(named, key=int))
+        found = tuple(str(named[key]) for key in sorted(named, key=lambda key: (len(key), key)))
     if not {"OK", "BAD"} <= set(found):
         shown = ", ".join(found) or "no labels"
         raise DataError(f"the labels are {shown}, expected OK and BAD among them", file=str(folder))

@@ -22,6 +22,7 @@ from whyscore.taggers.words import Word, entities, tagged_words
 from whyscore.types import Signature
 
 _COLUMNS = 10
+_DIGITS = 9  # no sentence has a billion words
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,10 @@ def _row(line: str, file: str, number: int) -> _Row:
     return _Row(cells[0], cells, number)
 
 
+def _number(digits: str) -> bool:
+    return digits.isdecimal() and len(digits) <= _DIGITS
+
+
 def _rebuilt(rows: list[_Row], said: str | None, file: str, first: int) -> _Block:
     """Return the block with its text put together from the written words."""
     text = ""
@@ -163,13 +168,16 @@ def _rebuilt(rows: list[_Row], said: str | None, file: str, first: int) -> _Bloc
         if "." in row.id:
             continue
         low, _, high = row.id.partition("-")
-        if not low.isdecimal() or (high and not high.isdecimal()):
-            raise DataError(f"cannot read the id {row.id!r}: expected 3, 3-4 or 3.1", file=file, line=row.number)
+        if not _number(low) or (high and not _number(high)) or int(high or low) - int(low) >= len(rows):
+            raise DataError(f"cannot read the id {row.id[:60]!r}: expected 3, 3-4 or 3.1", file=file, line=row.number)
         if not high and int(low) <= inside:
             continue
         inside = int(high or low)
         spans |= dict.fromkeys(range(int(low), inside + 1), (len(text), len(text) + len(row.cells[1])))
         text += row.cells[1] + ("" if row.misc.get("SPACEAFTER") == "No" else " ")
+    astray = next((row for row in rows if row.id.isdecimal() and int(row.id) not in spans), None)
+    if astray is not None:
+        raise DataError(f"the id {astray.id} stands after a larger one: ids count up", file=file, line=astray.number)
     text = text.rstrip(" ")
     if said is not None and said != text:
         raise DataError(f"# text is {said[:60]!r}, its words make {text[:60]!r}", file=file, line=first)
