@@ -105,6 +105,12 @@ def test_a_reader_is_warned_where_the_mean_counts_words(run: Run) -> None:
     done = run("boost", *FILES, "-m", "token_f1", "-p", "-3")
     assert "warning: in 100% of the segments the power mean hangs on the floor alone" in done.err
     assert "note: w = 1, not boosted" in run("boost", *FILES, "-m", "token_f1", "-w", "1").err
+    blank = ("boost", "--text", "-t", " ", "-m", "length", "--segments", "-f", "tsv")
+    nothing, kept = run(*blank), run(*blank, "--on-empty", "score")
+    assert "note: 1 segments have no word to explain and no boosted score" in nothing.err
+    assert "note: 1 segments have no word to explain and keep the original score" in kept.err
+    assert nothing.out.splitlines()[1].split("\t")[-1] == ""
+    assert float(kept.out.splitlines()[1].split("\t")[-1]) == float(kept.out.splitlines()[1].split("\t")[2])
     assert "note: lower is better for ter; its scores are turned here" in run("boost", *FILES, "-m", "ter").err
 
 

@@ -17,7 +17,7 @@ from whyscore.scoring.executors import Processes
 from whyscore.testing import check_metric
 from whyscore.testing.fakes import Counting, WordWeights
 from whyscore.testing.metrics import SEGMENTS
-from whyscore.types import Segment
+from whyscore.types import Segment, Side
 
 CAT = Segment("I have a cat", references=("I have a dog",))
 # A reference of one word cannot be erased: nothing is left to compare with.
@@ -32,6 +32,18 @@ def test_the_boosted_score_mixes_the_score_with_the_mean_of_its_importances() ->
     assert found.aggregate.tolist() == pytest.approx([mean])
     assert found.scores.values.tolist() == pytest.approx([0.6 * 0.75 + 0.4 * mean])
     assert found.scores.columns == ("original", "aggregate")
+
+
+def test_references_and_hypothesis_can_have_a_power_each() -> None:
+    found = ws.boost([CAT, CAT], "token_f1", "erasure", aggregator="per_side(p=3, reference=0.5)", w=0.6)
+    by_side = {one.place.side: one.importance for one in ws.explain([CAT], "token_f1", "erasure")}
+    references, hypothesis = by_side[Side.REFERENCE], by_side[Side.HYPOTHESIS]
+    shift = -min(references.min(), hypothesis.min()) + 1e-9
+    means = [(((v + shift) ** p).mean()) ** (1 / p) for v, p in ((references, 0.5), (hypothesis, 3.0))]
+    assert found.aggregate.tolist() == pytest.approx([np.mean(means)] * 2, rel=1e-9)
+    assert found.scores.values.tolist() == pytest.approx([0.6 * 0.75 + 0.4 * float(np.mean(means))] * 2)
+    assert found.degenerate == 0.0
+    assert "per_side(p=3.0, reference=0.5)" in str(found.metric.signature())
 
 
 def test_a_weight_of_one_is_the_original_and_of_zero_the_explanation() -> None:
@@ -117,6 +129,9 @@ def test_a_segment_without_words_has_no_boosted_score() -> None:
     with pytest.raises(TextFailure, match=re.escape('on_empty="score" keeps the original score')):
         ws.boosted(metric, p=1.0).score([Segment("")])
     assert Boosted(metric, p=1.0, on_empty="score").score([Segment("")]).tolist() == [0.0]
+    kept = ws.boost([Segment(""), Segment("a")], metric, p=1.0, w=0.5, on_empty="score")
+    assert kept.scores.values[0] == 0.0
+    assert kept.empty == 1
 
 
 def test_three_hundred_words_are_no_problem() -> None:
@@ -170,6 +185,10 @@ def test_nested_boosting_costs_the_product() -> None:
         ("boosted(metric=chrf, p=1000)", "power_mean: p is 1000.0, expected a number from -300 to 300, or inf or -inf"),
         ("boosted(metric=chrf, w=1.5)", "boosted: w is 1.5, expected a weight from 0"),
         ("boosted(metric=chrf, p=1, aggregator=mean)", "give p or an aggregator, not both"),
+        (
+            "boosted(metric=chrf, aggregator=per_side, parts=hypothesis)",
+            "per_side has a power for the references, but parts='hypothesis' leaves them out: use power_mean",
+        ),
         ("boosted(metric=chrf, shift=inf)", "boosted: shift and stretch are inf and 1.0, expected numbers"),
         ("boosted(metric=chrf, parts=some)", "expected 'all' or 'hypothesis' or 'first_reference'"),
     ],

@@ -22,6 +22,7 @@ from whyscore.jobs.calibration_outcomes import Question, Source, adjusted, dealt
 from whyscore.jobs.calibration_rules import WEIGHTS, Choice, Problem, Rule, choose, folds, pick, smoothed
 from whyscore.jobs.calibration_settings import material_of
 from whyscore.metrics.token_f1 import TokenF1
+from whyscore.stats.permutation import permutation_test
 from whyscore.testing.fakes import Counting
 from whyscore.types import Dataset, Entry, Segment
 
@@ -282,7 +283,7 @@ def test_several_data_sets_are_groups() -> None:
 
 
 @pytest.mark.parametrize("level", ["system", "segment"])
-@pytest.mark.parametrize("aggregator", ["power_mean", "exp_mean", "mean"])
+@pytest.mark.parametrize("aggregator", ["power_mean", "exp_mean", "mean", "per_side"])
 def test_levels_and_aggregators_can_be_chosen(level: str, aggregator: str) -> None:
     base = judged(24)
     entries = tuple(replace(entry, id=str(k // 4), system=f"s{k % 4}") for k, entry in enumerate(base.entries))
@@ -292,6 +293,40 @@ def test_levels_and_aggregators_can_be_chosen(level: str, aggregator: str) -> No
     )  # fmt: skip
     assert [one.coefficient for one in found.settings] == ["kendall_b", "spearman"]
     assert found.aggregator.startswith(aggregator)
+
+
+def test_the_power_of_the_hypothesis_is_found_beside_a_given_one_of_the_references() -> None:
+    found = calibrate(
+        judged(), "token_f1", human="da", aggregator="per_side(reference=0.5)", grid="coarse", rule="argmax",
+        epsilon=0.0, resamples=0,
+    )  # fmt: skip
+    assert found.boosted
+    assert found.aggregator == f"per_side(p={found.p}, reference=0.5)"
+    other = [Segment("x y", references=("x z",))]
+    direct = ws.boosted("token_f1", "erasure", aggregator=found.aggregator, w=found.w)
+    assert ws.boost(other, calibration=found).scores.values == pytest.approx(direct.score(other))
+
+
+def test_compat_permutes_rows_and_columns_as_the_paper_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def noted(*given: object, **how: object) -> object:
+        asked.append((how["permute"], how["compat"], how["n"]))
+        return permutation_test(*given, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("whyscore.jobs.calibration_outcomes.permutation_test", noted)
+    how = {"human": "da", "grid": "coarse", "rule": "argmax", "resamples": 7}
+    data = judged()
+    explained = ws.explain(data, "token_f1", "erasure")
+    compat = calibrate(data, "token_f1", mode="compat", explanations=explained, **how)  # type: ignore[arg-type]
+    assert set(asked) == {("row_xor_column", "nlpstats", 7)}
+    known = [one.p_value for one in compat.outcomes if one.p_value is not None]
+    assert known
+    assert all((7 * p) % 1 == pytest.approx(0, abs=1e-9) or (7 * p) % 1 == pytest.approx(1) for p in known)
+    asked.clear()
+    calibrate(data, "token_f1", mode="paper", explanations=explained, **how)  # type: ignore[arg-type]
+    calibrate(data, "token_f1", mode="compat", permute="systems", explanations=explained, **how)  # type: ignore[arg-type]
+    assert set(asked) == {("cell", None, 7), ("systems", "nlpstats", 7)}
 
 
 def test_a_scaled_aggregate_is_boosted_with_the_scale_of_the_calibration() -> None:
@@ -348,6 +383,7 @@ def test_a_metric_that_disagrees_with_people_is_not_boosted() -> None:
         ({"weights": [1.0]}, "weights are [1.0], expected numbers from 0 to below 1"),
         ({"epsilon": -1.0}, "epsilon is -1.0, expected a gain of 0 or more"),
         ({"scale": "log"}, "scale is 'log', expected 'raw' or 'z'"),
+        ({"aggregator": "per_side", "parts": "hypothesis"}, "per_side has a power for the references, but parts="),
         ({"coefficient": "cosine"}, "no coefficient named 'cosine'"),
     ],
 )

@@ -1,5 +1,6 @@
 """Figures of boosting: drawn from rows alone, in every format, readable offline."""
 
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -80,3 +81,15 @@ def test_without_the_packages_the_extra_is_named(monkeypatch: pytest.MonkeyPatch
         drawn(chart, "svg")
     with pytest.raises(MissingExtra, match=re.escape("pip install 'whyscore[report]'")):
         figures_boost.costs(COSTS)
+
+
+@pytest.mark.parametrize("weights", [(0.0, 0.5), (0.2, 0.4)])
+def test_the_degenerate_range_is_shaded_once_for_each_power_whatever_the_weights(weights: tuple[float, ...]) -> None:
+    rows = [
+        {"explainer": "e", "setting": "s", "p": p, "w": w, "correlation": 0.5, "original": 0.4, "gain": 0.1}
+        | {"degenerate": float(p < 0)}
+        for p in (-1.0, 1.0)
+        for w in weights
+    ]
+    told = json.dumps(figures_boost.curves(rows).to_dict())
+    assert f"datum.degenerate > 0.5 && datum.w == {weights[0]!r}" in told

@@ -11,7 +11,9 @@ from scipy import stats
 import whyscore as ws
 from whyscore.errors import DataError, SpecError
 from whyscore.jobs.compare import compare
-from whyscore.stats.systems import compare_systems
+from whyscore.stats.bradley_terry import bradley_terry
+from whyscore.stats.flips import flip_test
+from whyscore.stats.systems import Test, compare_systems
 from whyscore.types import Dataset, Entry, Segment
 
 REFERENCES = ["the cat sat on the mat", "a dog ran away", "it rains today", "I like green tea", "he went home early"]
@@ -118,6 +120,51 @@ def test_an_outlier_moves_scores_but_not_won_segments() -> None:
     assert "da: counting won segments (Bradley-Terry), the order is another: a before b" in found.notes
 
 
+def test_strengths_have_the_intervals_of_resampled_segments() -> None:
+    data = larger()
+    plain, found = compare(data, "token_f1"), compare(data, "token_f1", strength_draws=200, seed=3)
+    (one,) = found.metrics
+    matrix = ws.score(data, "token_f1").values.reshape(3, -1)
+    peer = bradley_terry(matrix, draws=200, seed=3)
+    assert [one.strength_intervals[name] for name in "abc"] == list(peer.intervals)
+    assert one.won.startswith("token_f1: strength by won segments (Bradley-Terry): ")
+    rows = {row["system"]: row for row in found.scores()}
+    assert (rows["c"]["strength_low"], rows["c"]["strength_high"]) == (peer.intervals[2].low, peer.intervals[2].high)
+    assert plain.metrics[0].strength_intervals == {}
+    assert "strength_low" not in plain.scores()[0]
+    assert one.strengths == plain.metrics[0].strengths
+
+
+@pytest.mark.parametrize(
+    ("metric", "test", "draws"),
+    [("token_f1", "permutation", 999), ("bleu", "permutation", 39), ("bleu", "bootstrap", 39)],
+)
+def test_power_is_the_share_of_drawn_sets_on_which_a_difference_is_found(metric: str, test: Test, draws: int) -> None:
+    (one,) = compare(larger(), metric, test=test, draws=draws, power=[8, 4, 60, 8]).metrics
+    curves = {(curve.first, curve.second): curve for curve in one.powers}
+    assert list(curves) == [("a", "b"), ("a", "c"), ("b", "c")]
+    near, far = curves["a", "b"], curves["a", "c"]
+    assert far.n == (4, 8, 60)
+    assert far.power[-1] == 1.0
+    assert far.power[0] < far.power[1] + 0.05
+    assert far.enough in (4, 8, 60)
+    assert near.enough is None
+    assert max(near.power) < 0.25
+    assert str(near).endswith("; 80% at none of them")
+    assert str(far).endswith(f"100% at 60; 80% from {far.enough} on")
+    assert far.rows()[-1] == {"metric": metric, "first": "a", "second": "c", "n": 60, "power": 1.0}
+
+
+def test_power_of_one_run_is_that_of_the_test_on_the_same_segments() -> None:
+    data = larger(20)
+    (one,) = compare(data, "token_f1", power=[20]).metrics
+    matrix = ws.score(data, "token_f1").values.reshape(3, -1)
+    for curve, (first, second) in zip(one.powers, ((0, 1), (0, 2), (1, 2)), strict=True):
+        # All segments in another order: the flips differ, the difference does not.
+        p = flip_test(matrix[first] - matrix[second], n=0, seed=0).two_sided
+        assert curve.power[0] == pytest.approx(float(p <= 0.05), abs=0.05)
+
+
 def test_lower_is_better_for_ter() -> None:
     found = compare(larger(), "ter", draws=300).metrics[0]
     assert found.totals["c"].value > found.totals["a"].value
@@ -183,6 +230,14 @@ def test_results_can_be_shown() -> None:
     assert len(found.rows()) == len(found.pairs) == 6
     assert len(str(found).splitlines()) == 6
     assert ws.compare is compare
+
+
+def test_sizes_and_draws_below_one_are_refused() -> None:
+    told = "strength_draws is 0, power [0]: expected numbers of 1 or more"
+    with pytest.raises(SpecError, match=re.escape(told)):
+        compare(three(), "bleu", power=[0])
+    with pytest.raises(SpecError, match=re.escape("strength_draws is -1, power []: expected numbers of 1 or more")):
+        compare(three(), "bleu", strength_draws=-1)
 
 
 def test_wrong_input_is_refused() -> None:

@@ -14,6 +14,7 @@ from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError, Un
 from whyscore.io.text import from_texts
 from whyscore.jobs.common import Resources
 from whyscore.jobs.decompose import decompose, members_of, plan
+from whyscore.jobs.decompose_fit import guarded, share_of
 from whyscore.jobs.decompose_result import Decomposition, Decompositions
 from whyscore.jobs.decompose_settings import Settings
 from whyscore.jobs.decompose_tags import mark
@@ -431,3 +432,14 @@ def test_bertscore_lies_between_its_worst_and_best_case_for_one_encoding_of_each
     assert [row.n for row in rows] == [2, 1]
     assert rows[0].share is not None
     assert 0 < rows[0].share < 1
+
+
+@pytest.mark.parametrize(("span", "share"), [(2e-6, 0.5), (1e-6, None), (8e-232, None), (0.0, None), (-0.1, None)])
+def test_a_range_must_be_above_a_millionth_of_the_scale(span: float, share: float | None) -> None:
+    assert share_of(span / 2, span, 0.0) == (None if share is None else pytest.approx(share))
+
+
+def test_the_guarded_value_takes_ratios_above_zero_and_up_to_one() -> None:
+    gains, ranges = np.array([1.0, 2.0, 3.0, 0.0, -1.0, 1e-9]), np.array([2.0, 2.0, 2.0, 2.0, 2.0, 1e-7])
+    assert guarded(gains, ranges, 1e-6) == pytest.approx((1 / 2 + 1) / 6)
+    assert guarded(gains, ranges, 0.0) == pytest.approx((1 / 2 + 1 + 1 / 100) / 6)

@@ -119,6 +119,114 @@ def test_permutation_tests_are_symmetric_in_the_order_of_metrics() -> None:
     assert (first.first, first.p) == (second.first, second.p)
 
 
+@pytest.mark.parametrize("measure", ["acc_eq", "pairwise_accuracy", "spa", "pdp"])
+def test_every_accuracy_has_an_interval_and_a_bootstrap_test(measure: str) -> None:
+    data = made(6, 20)
+    noise = np.random.default_rng(0).normal(size=120)
+    scores = {"good": data.human("da") + 0.1 * noise, "bad": noise}
+    found = ws.metaevaluate(
+        data, scores, human="da", coefficient=measure, test="bootstrap", test_draws=100, draws=100, resample="inputs"
+    )
+    for one in (found["good"], found["bad"]):
+        assert one.low is not None
+        assert one.high is not None
+        assert one.low <= one.value <= one.high
+    assert found.tests[0].first == "good"
+    assert found.tests[0].p < 0.05
+    assert found.tests[0].method == "paired bootstrap over segments"
+    assert "bootstrap interval over segments, for the same systems" in found.how
+
+
+def test_a_turned_accuracy_is_told() -> None:
+    data = made(6, 20)
+    found = ws.metaevaluate(data, {"bad": -data.human("da")}, human="da", coefficient="pdp", draws=100)
+    assert found["bad"].below_chance
+    assert any(note.startswith("bad is below chance (-1.0000") for note in found.notes)
+
+
+def test_equal_metrics_are_not_better_than_each_other_by_the_bootstrap() -> None:
+    data = made(5, 12)
+    same = data.human("da") ** 3
+    found = ws.metaevaluate(
+        data, {"a": same, "b": 2 * same}, human="da", level="segment", test="bootstrap", test_draws=50, draws=0
+    )
+    assert (found.tests[0].delta, found.tests[0].p) == (0.0, 1.0)
+    assert [one.rank for one in found if not one.sentinel] == [1, 1]
+
+
+@pytest.fixture(scope="session")
+def summeval_table(shared: Path) -> ScoreTable:
+    """SummEval with the experts' raw ratings."""
+    columns = read_columns(shared / "summeval" / "scores.csv")
+    names = ["expert_relevance", "expert_fluency", "bertscore_recall", "rouge-1_f1", "bertscore_f1"]
+    return score_table(columns, names, Roles(system="system", segment="instance_id"))
+
+
+def test_p_values_can_be_those_of_nlpstats(summeval_table: ScoreTable) -> None:
+    judging = Judging(test="permutation", permute="row_xor_column", compat="nlpstats", draws=0, with_sentinels=False)
+    found = metaevaluate_table(summeval_table, "expert_relevance", ["bertscore_recall", "rouge-1_f1"], judging)
+    assert found.tests[0].p == 0.008000800080008
+    assert found.tests[0].method == "permutation test as in nlpstats, permute row_xor_column, p = c / n"
+
+
+def test_soft_accuracies_can_be_those_of_mt_metrics_eval(summeval_table: ScoreTable) -> None:
+    judging = Judging(coefficient="spa", compat="mtme", draws=0, with_sentinels=False)
+    found = metaevaluate_table(summeval_table, "expert_relevance", ["bertscore_recall", "bertscore_f1"], judging)
+    assert [one.value for one in found] == pytest.approx([0.8798, 0.6448], abs=1.5e-4)  # sums in float32 tie by order
+    assert found.how.endswith("; as mtme has it")
+
+
+def test_intervals_of_summeval_over_systems_segments_and_by_fisher(summeval_table: ScoreTable) -> None:
+    expected = {"systems": (0.568, 0.892), "inputs": (0.600, 0.850), "both": (0.438, 0.929)}
+    for resample, (low, high) in expected.items():
+        judging = Judging(resample=resample, draws=9999, with_sentinels=False)  # type: ignore[arg-type]
+        found = metaevaluate_table(summeval_table, "expert_relevance", ["bertscore_recall"], judging)
+        assert found["bertscore_recall"].low == pytest.approx(low, abs=0.015)
+        assert found["bertscore_recall"].high == pytest.approx(high, abs=0.015)
+    one = found["bertscore_recall"]
+    assert (one.fisher_low, one.fisher_high) == (pytest.approx(0.5363, abs=5e-5), pytest.approx(0.8733, abs=5e-5))
+    assert one.row()["fisher_low"] == one.fisher_low
+
+
+def test_ties_of_means_can_be_compared_bit_by_bit(summeval_table: ScoreTable) -> None:
+    rounded = replace(
+        summeval_table, scores={**summeval_table.scores, "human": summeval_table.scores["expert_fluency"].round(6)}
+    )
+    for tolerance, value in ((1e-9, 0.6500), (1e-7, 0.6611)):
+        judging = Judging(draws=0, tie_tolerance=tolerance, with_sentinels=False)
+        found = metaevaluate_table(rounded, "human", ["bertscore_recall"], judging)
+        assert found["bertscore_recall"].value == pytest.approx(value, abs=5e-5)
+
+
+def test_constant_segments_can_count_as_zero() -> None:
+    data = made(3, 4)
+    values = np.where(np.arange(12) % 4 == 0, 1.0, data.human("da"))
+    left_out = ws.metaevaluate(data, values, human="da", level="segment", draws=20)
+    zero = ws.metaevaluate(data, values, human="da", level="segment", draws=20, undefined="zero")
+    assert (left_out.value, zero.value) == (1.0, 0.75)
+    assert (left_out.n_used, zero.n_used) == (3, 3)
+    assert zero.low is not None
+    assert zero.low < 1.0
+    assert left_out.low == 1.0
+
+
+def test_an_epsilon_can_come_from_other_segments(shared: Path) -> None:
+    columns = read_columns(shared / "mqm" / "newstest2020_ende_mqm_and_metrics.csv")
+    table = score_table(columns, ["mqm", "YiSi-2"], Roles(system="system", segment="seg_id"))
+    how = Judging(coefficient="acc_eq", draws=0, with_sentinels=False)
+    own = metaevaluate_table(table, "mqm", ["YiSi-2"], replace(how, held_out=True))["YiSi-2"]
+    assert own.value == pytest.approx(0.4542, abs=5e-5)
+    assert own.at_zero == pytest.approx(0.4189, abs=5e-5)
+    assert own.epsilon == pytest.approx(2.08e-4, abs=5e-7)
+    assert own.held_out is not None
+    assert 0 < own.value - own.held_out < 0.002
+    even = np.array([int(name) % 2 == 0 for name in table.segments])
+    half = replace(table, scores={name: np.where(even, one, np.nan) for name, one in table.scores.items()})
+    given = metaevaluate_table(half, "mqm", ["YiSi-2"], replace(how, epsilon=2.15e-4))["YiSi-2"]
+    assert given.value == pytest.approx(0.4593, abs=1e-4)
+    assert given.epsilon == 2.15e-4
+
+
 @pytest.mark.parametrize("measure", ["acc_eq", "pairwise_accuracy"])
 def test_accuracies_can_be_tested_too(measure: str) -> None:
     data = made(6, 20)
@@ -180,12 +288,20 @@ def test_wrong_input_is_refused() -> None:
         ws.metaevaluate(data, np.ones(3), human="da")
     with pytest.raises(SpecError, match="no test named 'anova'"):
         ws.metaevaluate(data, {"m": np.arange(60.0)}, human="da", test="anova", draws=0)
-    with pytest.raises(SpecError, match="spa has no test"):
+    with pytest.raises(SpecError, match="spa is tested by the bootstrap: use the test bootstrap"):
         ws.metaevaluate(data, {"m": np.arange(60.0)}, human="da", coefficient="spa", test="permutation", draws=0)
-    with pytest.raises(SpecError, match="acc_eq is tested by permutation"):
-        ws.metaevaluate(
-            data, {"m": np.arange(60.0), "o": np.arange(60.0)}, human="da", coefficient="acc_eq", test="bootstrap"
-        )
+    with pytest.raises(SpecError, match="Williams' test compares correlations over all cells, not pearson@system"):
+        ws.metaevaluate(data, {"m": np.arange(60.0)}, human="da", coefficient="pearson", test="williams", draws=0)
+    with pytest.raises(SpecError, match="epsilon is of acc_eq alone, not of pdp"):
+        ws.metaevaluate(data, np.arange(60.0), human="da", coefficient="pdp", epsilon=0.1)
+    with pytest.raises(SpecError, match="a given epsilon is not fitted"):
+        ws.metaevaluate(data, np.arange(60.0), human="da", coefficient="acc_eq", epsilon=0.1, held_out=True)
+    with pytest.raises(SpecError, match="compat is 'scipy', expected 'mtme', 'nlpstats' or None"):
+        ws.metaevaluate(data, np.arange(60.0), human="da", compat="scipy")  # type: ignore[call-overload]
+    with pytest.raises(SpecError, match="undefined is 'one'"):
+        ws.metaevaluate(data, np.arange(60.0), human="da", undefined="one")  # type: ignore[call-overload]
+    with pytest.raises(SpecError, match="resample is 'rows', expected 'systems' or 'inputs' or 'both'"):
+        ws.metaevaluate(data, np.arange(60.0), human="da", resample="rows")  # type: ignore[call-overload]
     twice = replace(data, entries=(*data.entries, data.entries[0]))
     with pytest.raises(DataError, match=re.escape("made:61: system 's0' has the segment '0' twice, first on line 1")):
         ws.metaevaluate(twice, np.ones(61), human="da")
@@ -333,6 +449,16 @@ def test_groups_are_judged_apart_and_wrong_directions_are_told(shared: Path) -> 
     assert "IST-Unbabel: mean over 2 groups 0.6619 (equal weights)" in found.notes
     assert found.table().columns[0] == "group"
     assert "1000 rows and 992 rows" in found.how
+
+
+def test_pairs_of_several_groups_are_pooled() -> None:
+    rows = [("x", "a", 1, 1), ("x", "b", 2, 2), ("x", "c", 3, 3), ("y", "a", 2, 1), ("y", "b", 1, 2)]
+    groups, systems, human, metric = (tuple(row[k] for row in rows) for k in range(4))
+    scores = {"da": np.array(human, dtype=float), "m": np.array(metric, dtype=float)}
+    given = ScoreTable("t", systems, ("1",) * 5, scores, tuple(range(5)), groups=groups)
+    found = metaevaluate_table(given, "da", ["m"], Judging(coefficient="pairwise_accuracy", draws=0))
+    assert [one.value for one in found if not one.sentinel] == [1.0, 0.0]
+    assert "m: 0.7500 over the 4 pairs of 2 groups" in found.notes
 
 
 def test_sentinels_are_random_by_row_and_not_by_order() -> None:

@@ -8,10 +8,10 @@ import pytest
 
 import whyscore as ws
 from whyscore.cli.main import main
-from whyscore.errors import DataError, UserError
+from whyscore.errors import DataError, StoreError, UserError
 from whyscore.io.datasets import dataset_lines
 from whyscore.jobs import shards
-from whyscore.jobs.shards import Shard, merge, read_shard, shard_of
+from whyscore.jobs.shards import Shard, joinable, merge, read_shard, shard_of
 from whyscore.types import Dataset, Entry, Segment
 
 COUNTING = """
@@ -102,19 +102,112 @@ def test_what_cannot_be_joined_says_why(data: Path, tmp_path: Path) -> None:
     evaluated(data, other, "--shard", "2/2", "--seed", "1")
     with pytest.raises(DataError, match=re.escape("shards are missing: 2/2")):
         merge([one], tmp_path / "no")
-    with pytest.raises(DataError, match="shard 1/2 is given twice"):
-        merge([one, one, two], tmp_path / "no")
-    with pytest.raises(DataError, match="is a shard of another run than"):
+    for twice in ([one, one, two], [one, one]):
+        with pytest.raises(DataError, match=re.escape(f"shard 1/2 is given twice: {one} and {one}")):
+            merge(twice, tmp_path / "no")
+    with pytest.raises(DataError, match=re.escape(f"{other} is a shard of another run than {one}: seed is 1, not 0")):
         merge([one, other], tmp_path / "no")
     with pytest.raises(DataError, match=re.escape("is no shard: it has no shard.json")):
         merge([tmp_path], tmp_path / "no")
     with pytest.raises(UserError, match="no shard: give the folders"):
         merge([], tmp_path / "no")
+    (one / shards.STORE).write_bytes(b"no store" * 1000)
+    with pytest.raises(StoreError, match=re.escape(f"whyscore store repair --store {one / shards.STORE}")):
+        merge([one, two], tmp_path / "no")
     (two / shards.SHARD).write_text("{}", "utf-8")
     with pytest.raises(DataError, match="not what whyscore evaluate --shard writes"):
         merge([one, two], tmp_path / "no")
 
 
-def test_more_shards_than_segments_leave_some_empty(data: Path) -> None:
-    with pytest.raises(UserError, match=re.escape("shard 30/30 is empty: the data have 23 segments")):
-        shard_of(ws.read(data), Shard(30, 30))
+def changed(file: Path, *names: str, value: object) -> None:
+    facts = json.loads(file.read_text("utf-8"))
+    inner = facts
+    for name in names[:-1]:
+        inner = inner[int(name) if isinstance(inner, list) else name]
+    inner[int(names[-1]) if isinstance(inner, list) else names[-1]] = value
+    file.write_text(json.dumps(facts), "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("file", "names", "value", "message"),
+    [
+        ("shard.json", ("whyscore",), "0.0.1", "made by whyscore 0.0.1, not "),
+        ("shard.json", ("of",), 3, "one of 3 shards, not of 2"),
+        ("shard.json", ("asked", "budget"), 9, "budget is 9, not 0"),
+        ("shard.json", ("asked", "settings", "unit"), "char", "unit is char, not auto"),
+        ("shard.json", ("whole",), "x", "cut from other data"),
+        ("run.json", ("plan", "metrics", "0", "1"), "token_f1|v:9", "the signature of token_f1 is token_f1|v:9, not "),
+    ],
+)
+def test_shards_of_other_runs_say_what_differs(
+    tmp_path: Path, file: str, names: tuple[str, ...], value: object, message: str
+) -> None:
+    texts, folders = tmp_path / "h.txt", [tmp_path / "one", tmp_path / "two"]
+    texts.write_text("a b\nc\n", "utf-8")
+    for k, folder in enumerate(folders, start=1):
+        asked = ["evaluate", "-t", str(texts), "-r", str(texts), "-m", "token_f1", "--budget", "0"]
+        assert main([*asked, "--draws", "0", "--tagger", "none", "-q", "--shard", f"{k}/2", "-o", str(folder)]) == 0
+    assert joinable(folders) == (2, 2)
+    changed(folders[1] / file, *names, value=value)
+    with pytest.raises(DataError, match=re.escape(message)):
+        merge(folders, tmp_path / "no")
+    if file == "run.json":
+        changed(folders[0] / file, *names, value=value)
+        with pytest.raises(DataError, match=re.escape("the signature of token_f1 is token_f1|v:9 there and ")):
+            merge(folders, tmp_path / "no")
+    assert not (tmp_path / "no").exists()
+
+
+PICKY = """
+def score(segments):
+    if any("x" in segment.hypothesis and "ok" not in segment.hypothesis for segment in segments):
+        raise ValueError("no x without ok")
+    return [float(len(segment.hypothesis)) for segment in segments]
+"""
+
+
+def test_more_shards_than_segments_and_words_that_cannot_be_explained_change_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of run.json all but times and the command is what an unsharded run has."""
+    (tmp_path / "picky.py").write_text(PICKY, "utf-8")
+    (tmp_path / "h.txt").write_text("ok x\na b\n" * 2 + "ok y x\n", "utf-8")
+    asked = ["evaluate", "-t", str(tmp_path / "h.txt"), "-m", f"{tmp_path / 'picky.py'}:score", "--draws", "0"]
+    asked += ["--tagger", "none", "-q"]
+    assert main([*asked, "-o", str(tmp_path / "whole"), "--store", "none"]) == 0
+    folders = [tmp_path / f"part-{k}" for k in range(1, 6)]
+    for k, folder in enumerate(folders, start=1):
+        assert main([*asked, "--shard", f"{k}/7", "-o", str(folder)]) == 0
+    assert main([*asked, "--shard", "6/7", "-o", str(tmp_path / "empty")]) == 2
+    message = "shard 6/7 is empty: the data have 5 segments. Nothing is to do here: whyscore merge needs the first 5"
+    assert message in capsys.readouterr().err
+    with pytest.raises(DataError, match=re.escape("shards are missing: 5/7")):
+        merge(folders[:4], tmp_path / "no")
+    assert main(["merge", *map(str, folders), "--dry-run"]) == 0
+    assert "5 shards with 5 entries can be joined" in capsys.readouterr().out
+    assert main(["merge", *map(str, folders), "-o", str(tmp_path / "joined"), "-q"]) == 0
+    assert contents(tmp_path / "joined") == contents(tmp_path / "whole")
+    joined, whole = (json.loads((tmp_path / name / "run.json").read_text("utf-8")) for name in ("joined", "whole"))
+    assert len(whole["problems"]) == 1
+    # The worst segment comes first, which is 1, then the best one, which is 4.
+    assert whole["problems"][0].endswith("(id 4 of h)")
+    for name in ("created", "command", "seconds"):
+        del joined[name], whole[name]
+    assert joined == whole
+
+
+def test_a_merge_takes_a_store_that_the_shards_shared(data: Path, tmp_path: Path) -> None:
+    log, metric, store = tmp_path / "log", tmp_path / "metric.py", tmp_path / "shared.sqlite"
+    metric.write_text(COUNTING.format(log=str(log)), "utf-8")
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for k, folder in enumerate(folders, start=1):
+        asked = ["evaluate", str(data), "-m", f"{metric}:score", "--budget", "0", "--tagger", "none", "-q"]
+        assert main([*asked, "--store", str(store), "--shard", f"{k}/2", "-o", str(folder)]) == 0
+    scored = len(log.read_text("utf-8"))
+    assert main(["merge", *map(str, folders), "--store", str(store), "-o", str(tmp_path / "joined"), "-q"]) == 0
+    assert len(log.read_text("utf-8")) == scored
+
+
+def test_the_seed_of_a_merge_is_that_of_the_shards(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["merge", "one", "--seed", "3"]) == 2
+    assert "--seed is 3: the shards bring their own" in capsys.readouterr().err

@@ -1,7 +1,8 @@
 """A cluster computes what one process computes, whoever dies on the way."""
 
 import re
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,13 @@ import pytest
 from whyscore.cli.main import main
 from whyscore.errors import ExecutionError, MissingExtra, SpecError
 from whyscore.registry import build, register_metric, spec_of
+from whyscore.scoring import ray_cluster, ray_workers
 from whyscore.scoring.batches import batches
 from whyscore.scoring.prepare import prepare
+from whyscore.scoring.ray_cluster import room
 from whyscore.scoring.ray_workers import Ray, ship
 from whyscore.testing.fakes import Constant
-from whyscore.types import Segment
+from whyscore.types import Segment, Signature
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
 cluster_utils = pytest.importorskip("ray.cluster_utils", reason="the extra 'ray' is not installed")
@@ -43,13 +46,29 @@ def score(segments):
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster() -> Iterator["cluster_utils.Cluster"]:
+    """A node with one core; tests may add others, and remove them."""
     ray.shutdown()
     found = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     yield found
     ray.shutdown()
     found.shutdown()
+
+
+@pytest.fixture
+def node(cluster: "cluster_utils.Cluster") -> Iterator[Callable[..., object]]:
+    """Adds nodes, which are gone after the test."""
+    added = []
+
+    def add(**resources: object) -> object:
+        added.append(cluster.add_node(**resources))
+        return added[-1]
+
+    yield add
+    for one in added:
+        if one in cluster.list_all_nodes():
+            cluster.remove_node(one)
 
 
 def written(folder: Path, code: str) -> str:
@@ -58,16 +77,20 @@ def written(folder: Path, code: str) -> str:
     return f"{path}:score"
 
 
-def test_two_nodes_give_the_digits_of_one_process(cluster: "cluster_utils.Cluster") -> None:
-    cluster.add_node(num_cpus=1)
+def test_two_nodes_give_the_digits_of_one_process(
+    cluster: "cluster_utils.Cluster", node: Callable[..., object]
+) -> None:
+    node(num_cpus=1)
     executor = Ray(address=cluster.address)
     found = prepare(build("ter"), executor=executor).score(SEGMENTS)
     assert np.array_equal(found, prepare(build("ter")).score(SEGMENTS))
     assert sum(rate.texts for rate in executor.rates.values()) == len(SEGMENTS)
 
 
-def test_a_node_killed_in_the_middle_costs_no_answer(cluster: "cluster_utils.Cluster", tmp_path: Path) -> None:
-    second = cluster.add_node(num_cpus=1)
+def test_a_node_killed_in_the_middle_costs_no_answer(
+    cluster: "cluster_utils.Cluster", node: Callable[..., object], tmp_path: Path
+) -> None:
+    second = node(num_cpus=1)
     metric = build(written(tmp_path, SLOW))
     rows = np.full(len(SEGMENTS), np.nan)
     executor = Ray(address=cluster.address)
@@ -85,9 +108,9 @@ def test_texts_that_kill_their_worker_are_named_after_three_tries(
     cluster: "cluster_utils.Cluster", tmp_path: Path
 ) -> None:
     metric = build(written(tmp_path, DEADLY))
-    segments = [Segment("fine"), Segment("poison")]
+    segments = [Segment("fine"), Segment("poison"), Segment("innocent")]
     with pytest.raises(ExecutionError, match=re.escape("died on the same 2 texts")):
-        list(Ray(address=cluster.address).run(metric, segments, [[0, 1]]))
+        list(Ray(address=cluster.address).run(metric, segments, [[0, 1], [2]]))
 
 
 def test_errors_of_the_metric_come_back_as_its_own(cluster: "cluster_utils.Cluster") -> None:
@@ -97,10 +120,119 @@ def test_errors_of_the_metric_come_back_as_its_own(cluster: "cluster_utils.Clust
         list(Ray(address=cluster.address).run(metric, SEGMENTS[:2], [[0, 1]]))
 
 
+def test_a_cluster_that_shrinks_to_nothing_is_told(
+    cluster: "cluster_utils.Cluster", node: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = node(num_cpus=2)
+    parts = Ray(address=cluster.address, cores=2.0).run(build(written(tmp_path, SLOW)), SEGMENTS, batches(SEGMENTS, 8))
+    next(parts)
+    monkeypatch.setattr(ray_workers, "_PATIENCE", 5.0)
+    cluster.remove_node(second, allow_graceful=False)
+    with pytest.raises(ExecutionError, match=re.escape("has no node with 2 cores for a worker") + ".*waited for 5 sec"):
+        list(parts)
+
+
+HERE = """
+import os
+
+def score(segments):
+    gpu, threads = os.environ["CUDA_VISIBLE_DEVICES"], os.environ["OMP_NUM_THREADS"]
+    return [100.0 * int(threads) + 10.0 * len(gpu) + float(gpu) for _ in segments]
+"""
+
+
+def test_workers_get_the_gpus_and_threads_that_the_command_asks_for(
+    cluster: "cluster_utils.Cluster", node: Callable[..., object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A node may say that it has a GPU; that no network can run there does not matter here."""
+    (tmp_path / "h.txt").write_text("a\nb\n", "utf-8")
+    asked = ["score", "-t", str(tmp_path / "h.txt"), "-m", written(tmp_path, HERE), "--store", "none", "-b", "-q"]
+    asked += ["--draws", "0", "--ray-address", cluster.address, "--executor"]
+    assert main([*asked, "ray(gpus=1)"]) == 1
+    message = (
+        "the Ray cluster has no node with 1 core and 1 GPU for a worker. Leave gpus out, or join a cluster that has"
+    )
+    assert capsys.readouterr().err == f"whyscore: error: {message} some with --ray-address\n"
+    node(num_cpus=2, num_gpus=1)
+    assert main([*asked, "ray(gpus=0.5, cores=2.0)"]) == 0
+    assert capsys.readouterr().out == "210.00\n"
+
+
+BROKEN = """
+import os, pathlib, time
+
+seen = pathlib.Path({seen!r})
+
+if os.environ.get("WITHOUT_LIBRARY"):
+    seen.touch()
+    raise OSError("no library here")
+
+def score(segments):
+    while not seen.exists():
+        time.sleep(0.1)
+    time.sleep(1.0)
+    return [2.0 for _ in segments]
+"""
+
+
+def test_a_node_where_the_metric_cannot_be_built_is_left_out(
+    cluster: "cluster_utils.Cluster", node: Callable[..., object], tmp_path: Path
+) -> None:
+    node(num_cpus=1, env_vars={"WITHOUT_LIBRARY": "1"}, resources={"broken": 1})
+    metric = build(written(tmp_path, BROKEN.format(seen=str(tmp_path / "seen"))))
+    executor = Ray(address=cluster.address)
+    parts = executor.run(metric, SEGMENTS, batches(SEGMENTS, 64))
+    assert sum(len(part.rows) for part in parts if not part.failures) == len(SEGMENTS)
+    (left,) = [name for name in executor.rates if "no library here" in name]
+    assert re.search(r"^worker-\d on .* was left out \(", left)
+    assert executor.rates[left].texts == 0
+
+
+def test_workers_with_another_metric_of_the_same_name_are_refused(
+    cluster: "cluster_utils.Cluster", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metric = build("token_f1")
+    monkeypatch.setattr(type(metric), "signature", lambda _: Signature("token_f1", (("version", "0"),)))
+    with pytest.raises(ExecutionError, match=re.escape("differs: its metric is token_f1") + ".*Install the same ver"):
+        list(Ray(address=cluster.address).run(metric, SEGMENTS[:2], [[0, 1]]))
+
+
 def test_no_cluster_at_the_address_says_how_to_start_one() -> None:
     ray.shutdown()
     with pytest.raises(ExecutionError, match=re.escape("Start one with: ray start --head")):
         list(Ray(address="127.0.0.1:1").run(build("chrf"), SEGMENTS[:1], [[0]]))
+
+
+def test_another_program_at_the_address_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray.shutdown()
+    monkeypatch.setattr(ray_cluster, "_KNOCK", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(ExecutionError, match=re.escape(f"no Ray cluster at '{address}': what listens there is")):
+            list(Ray(address=address).run(build("chrf"), SEGMENTS[:1], [[0]]))
+
+
+def test_another_version_of_ray_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def init(**_: object) -> None:
+        raise RuntimeError("Version mismatch: The cluster was started with:\n    Ray: 1.0\nThis process was started")
+
+    ray.shutdown()
+    monkeypatch.setattr(ray, "init", init)
+    message = (
+        "cannot work with the Ray cluster at 'auto': Version mismatch: The cluster was started with: Ray: 1.0 This"
+    )
+    with pytest.raises(ExecutionError, match=re.escape(message)):
+        list(Ray(address="auto").run(build("chrf"), SEGMENTS[:1], [[0]]))
+
+
+def test_a_cluster_is_as_large_as_its_nodes_are() -> None:
+    nodes = [
+        {"Alive": True, "Resources": {"CPU": 3.0, "GPU": 1.0}},
+        {"Alive": True, "Resources": {"CPU": 5.0}},
+        {"Alive": False, "Resources": {"CPU": 64.0, "GPU": 8.0}},
+    ]
+    assert [room(nodes, cores, gpus) for cores, gpus in [(1, 0), (2, 0), (4, 0), (8, 0)]] == [8, 3, 1, 0]
+    assert [room(nodes, cores, gpus) for cores, gpus in [(1, 1), (1, 0.5), (1, 0.25), (0, 0)]] == [1, 2, 3, 2]
 
 
 def test_nothing_to_do_starts_nothing() -> None:

@@ -1,7 +1,7 @@
 """Boosted scores: explain, aggregate, mix. The twin of `whyscore boost`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -9,9 +9,10 @@ import numpy as np
 from markupsafe import Markup
 
 from whyscore.aggregate.bags import Bags
-from whyscore.aggregate.power import PowerMean, power_table
+from whyscore.aggregate.power import PowerMean
+from whyscore.aggregate.sides import PerSide
 from whyscore.errors import DataError, SpecError
-from whyscore.jobs.boosted import Boosted, Parts
+from whyscore.jobs.boosted import Boosted, OnEmpty, Parts
 from whyscore.jobs.calibration import Calibration
 from whyscore.jobs.calibration_material import DEGENERATE
 from whyscore.jobs.common import LOCAL, MetricLike, Resources, Segments, as_metric, as_segments
@@ -67,8 +68,11 @@ def boosted(
     masker: str | Masker | None = None,
     seed: int = 0,
     calibration: Calibration | str | Path | None = None,
+    on_empty: OnEmpty = "fail",
 ) -> Boosted:
     """Return a metric boosted by its own explanations, by given p and w or by a calibration.
+
+    A segment without any word has no boosted score, or keeps the original one where `on_empty` is "score".
 
     >>> boosted("token_f1", "erasure", p=1.5, w=0.6).signature().spec
     'boosted(metric=token_f1, p=1.5, w=0.6)'
@@ -76,7 +80,7 @@ def boosted(
     if calibration is not None:
         if p is not None or w is not None or aggregator is not None:
             raise SpecError("a calibration says p, w and aggregator: give it or them, not both")
-        return _calibrated(metric, explainer, calibration)
+        return replace(_calibrated(metric, explainer, calibration), on_empty=on_empty)
     if metric is None:
         raise SpecError("no metric to boost: name one, for example chrf, or give a calibration")
     return Boosted(
@@ -89,6 +93,7 @@ def boosted(
         unit=build(unit, "splitter") if isinstance(unit, str) else unit,
         masker=build(masker, "masker") if isinstance(masker, str) else masker,
         seed=seed,
+        on_empty=on_empty,
     )
 
 
@@ -143,9 +148,9 @@ def cost(segments: Segments, metric: Boosted, *, resources: Resources = LOCAL) -
 def degenerate_share(metric: Boosted, bags: Bags) -> float:
     """Return the share of segments whose power mean hangs on the floor alone; 0 for other means."""
     mean = metric.mean
-    if not isinstance(mean, PowerMean) or not len(bags):
+    if not isinstance(mean, PowerMean | PerSide) or not len(bags):
         return 0.0
-    floored = power_table(bags, np.array([mean.p]), mean.floor).floored[0]
+    floored = mean.powers(bags, np.array([mean.p])).floored[0]
     return float((floored >= DEGENERATE).mean())
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from whyscore.aggregate.bags import Bags
 from whyscore.aggregate.power import PowerMean
+from whyscore.aggregate.sides import PerSide
 from whyscore.errors import SpecError, TextFailure
 from whyscore.explainers.erasure import Erasure
 from whyscore.jobs.common import LOCAL, Resources
@@ -32,6 +33,7 @@ from whyscore.types import Explanation, FloatVector, Inputs, Segment, Side, Sign
 from whyscore.version import __version__
 
 Parts = Literal["all", "hypothesis", "first_reference"]
+OnEmpty = Literal["fail", "score"]
 
 
 class Parted(NamedTuple):
@@ -76,7 +78,7 @@ class Boosted:
     seed: int = 0
     shift: float = 0.0
     stretch: float = 1.0
-    on_empty: Literal["fail", "score"] = "fail"
+    on_empty: OnEmpty = "fail"
     rule: str = "given"
     calibration: str | None = None
 
@@ -91,7 +93,7 @@ class Boosted:
             raise SpecError(f"boosted: w is {self.w!r}, expected a weight from 0 (explanation alone) to 1 (original)")
         if not (np.isfinite(self.shift) and np.isfinite(self.stretch)):
             raise SpecError(f"boosted: shift and stretch are {self.shift!r} and {self.stretch!r}, expected numbers")
-        _ = self.mean
+        check_sides(self.mean, self.parts)
 
     @property
     def inputs(self) -> Inputs:
@@ -165,24 +167,41 @@ class Boosted:
             raise TextFailure("boosted", str(error)) from error
         original, bags = gathered(found, len(segments), self.parts)
         original = oriented(self.metric).sign * original
-        aggregate = np.array([self.mean.aggregate(bags.of_segment(i)) for i in range(len(bags))], dtype=np.float64)
-        return Parted(original, aggregate, list(found), bags)
+        return Parted(original, _aggregated(self.mean, bags), list(found), bags)
+
+
+def check_sides(aggregator: object, parts: Parts) -> None:
+    """Refuse powers per side where only one side is read."""
+    if isinstance(aggregator, PerSide) and parts == "hypothesis":
+        raise SpecError(
+            "per_side has a power for the references, but parts='hypothesis' leaves them out: use power_mean"
+        )
+
+
+def _aggregated(mean: Aggregator, bags: Bags) -> FloatVector:
+    if isinstance(mean, PerSide):  # sees more than a bare vector
+        found: FloatVector = mean.table(bags, np.array([mean.p]))[0]
+        return found
+    return np.array([mean.aggregate(bags.of_segment(i)) for i in range(len(bags))], dtype=np.float64)
 
 
 def gathered(found: Sequence[Explanation], count: int, parts: Parts = "all") -> tuple[FloatVector, Bags]:
     """Return the score of each segment, and the importances of its places: references, source, hypothesis."""
     scores = np.full(count, np.nan)
     held: list[list[tuple[int, FloatVector]]] = [[] for _ in range(count)]
+    own = np.zeros(count, dtype=np.int64)
     for one in found:
         scores[one.index] = one.score
         place = one.place
+        if place.side is Side.HYPOTHESIS:
+            own[one.index] = len(one.importance)
         if parts == "hypothesis" and place.side is not Side.HYPOTHESIS:
             continue
         if parts == "first_reference" and place.side is not Side.HYPOTHESIS and place.reference != 0:
             continue
         held[one.index].append((_order(one), one.importance))
     ordered = [[values for _, values in sorted(places, key=lambda item: item[0])] for places in held]
-    return scores, Bags.of([np.concatenate(places) if places else np.zeros(0) for places in ordered])
+    return scores, Bags.of([np.concatenate(places) if places else np.zeros(0) for places in ordered]).sided(own)
 
 
 def _order(one: Explanation) -> int:

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from whyscore.aggregate.bags import Family
-from whyscore.jobs.boosted import Parts
+from whyscore.jobs.boosted import Parts, check_sides
 from whyscore.jobs.calibration import Calibration, Outcome, SettingReport, input_digest
 from whyscore.jobs.calibration_material import Setting
 from whyscore.jobs.calibration_options import Mode, Options, at, options_of
@@ -52,6 +52,7 @@ from whyscore.stats.swaps import Permute
 from whyscore.types import Dataset, Explanation, FloatVector
 from whyscore.version import __version__
 
+RESAMPLES = 9999
 _WARN_DEGENERATE = 0.5
 
 
@@ -76,9 +77,9 @@ def calibrate(
     masker: str | Masker | None = None,
     seed: int = 0,
     folds: int = FOLDS,
-    resamples: int = 999,
+    resamples: int = RESAMPLES,
     correction: str = "holm",
-    permute: Permute = "cell",
+    permute: Permute | None = None,
     keep_gains: bool = False,
     explanations: Sequence[Explanation] | None = None,
     resources: Resources = LOCAL,
@@ -107,7 +108,8 @@ def calibrate(
         folds: parts of the in-domain judgement.
         resamples: permutations behind each p-value; 0 leaves tests and intervals out.
         correction: of p-values over the settings: holm, bonferroni or none.
-        permute: what a permutation swaps: cell, row_xor_column (the paper), systems or inputs.
+        permute: what a permutation swaps: cell, row_xor_column, systems or inputs; row_xor_column in the mode compat
+            (what the paper ran, with p = c / n), else cell.
         keep_gains: keep the whole grid of gains in the result.
         explanations: what `explain` gave for these segments; nothing is scored then.
         resources: store, executor and progress.
@@ -115,17 +117,24 @@ def calibrate(
     data = joined(dataset)
     chosen = as_metric(metric)
     check_judged(data, human_of(data, human))
+    options = options_of(
+        mode, rule=rule, epsilon=epsilon, grid=grid, weights=weights, scale=scale, aggregator=aggregator
+    )
+    check_sides(options.family, parts)
     if explanations is None:
         explanations = explain(data, chosen, explainer, unit=unit, masker=masker, seed=seed, resources=resources)
     found = explained_of(data, chosen, explainer, explanations, parts=parts, seed=seed)
     return calibrate_explained(
         found,
-        options_of(mode, rule=rule, epsilon=epsilon, grid=grid, weights=weights, scale=scale, aggregator=aggregator),
+        options,
         human=human,
         group=group,
         level=level,
         coefficient=coefficient,
-        judging=Judging(folds, resamples, correction, keep_gains, permute),
+        judging=Judging(
+            *(folds, resamples, correction, keep_gains, permute or ("row_xor_column" if mode == "compat" else "cell")),
+            compat=mode == "compat",
+        ),
     )
 
 
@@ -133,10 +142,12 @@ class Judging(NamedTuple):
     """How a choice is judged."""
 
     folds: int = FOLDS
-    resamples: int = 999
+    resamples: int = RESAMPLES
     correction: str = "holm"
     keep_gains: bool = False
     permute: Permute = "cell"
+    compat: bool = False
+    """Whether p = c / n, from the random numbers of nlpstats."""
 
 
 def calibrate_explained(
@@ -216,23 +227,23 @@ def _calibrated(
 
 def _outcomes(source: Source, question: Question, judging: Judging, seed: int) -> list[Outcome]:
     """Return the outcomes of one source under every protocol, tested where the data were not fitted on."""
+
+    def test(one: Outcome, setting: Setting, values: FloatVector) -> Outcome:
+        return tested(
+            *(one, source.material, setting, values),
+            n=judging.resamples, seed=seed, permute=judging.permute, compat=judging.compat,
+        )  # fmt: skip
+
     choice, values = oracle(source, question)
     found = [outcome(source, setting, "oracle", values, choice) for setting in question.settings]
     held = in_domain(source, question, judging.folds)
-    for setting in question.settings:
-        one = outcome(source, setting, "in-domain", held)
-        found.append(
-            tested(one, source.material, setting, held, n=judging.resamples, seed=seed, permute=judging.permute)
-        )
+    found += [test(outcome(source, setting, "in-domain", held), setting, held) for setting in question.settings]
     for group, other, scores in cross_domain(source, question):
-        for setting in question.settings:
-            if setting.group == group:
-                one = outcome(source, setting, "cross-domain", scores, other)
-                found.append(
-                    tested(
-                        one, source.material, setting, scores, n=judging.resamples, seed=seed, permute=judging.permute
-                    )
-                )
+        found += [
+            test(outcome(source, setting, "cross-domain", scores, other), setting, scores)
+            for setting in question.settings
+            if setting.group == group
+        ]
     return found
 
 

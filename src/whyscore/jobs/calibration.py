@@ -11,11 +11,12 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal, Self, cast
+from typing import Literal, Self, cast, get_type_hints
 
 from whyscore.errors import DataError, SpecError
 from whyscore.io.atomic import write_lines
-from whyscore.io.strict import finite
+from whyscore.io.strict import finite, whole
+from whyscore.options import converted, described, fits
 from whyscore.types import Segment, Signature
 
 KIND = "calibration"
@@ -142,10 +143,10 @@ class Calibration:
     def load(cls, path: str | Path) -> Self:
         """Return the calibration in a file."""
         try:
-            found = json.loads(Path(path).read_text(encoding="utf-8"))
+            found = json.loads(Path(path).read_text(encoding="utf-8"), parse_int=whole)
         except OSError as error:
             raise DataError(f"cannot be read: {error.strerror}", file=str(path)) from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"is no calibration: {error}", file=str(path)) from error
         if not isinstance(found, dict) or found.get("kind") != KIND:
             raise DataError("is no calibration: make one with whyscore calibrate", file=str(path))
@@ -153,8 +154,10 @@ class Calibration:
             came = found.get("schema_version")
             raise DataError(f"has schema_version {came!r}, this whyscore reads {VERSION}: update it", file=str(path))
         try:
-            return cls(**_arguments(found))  # type: ignore[arg-type]
-        except (KeyError, TypeError, ValueError) as error:
+            own = _arguments(found)
+            _check_kinds(own)
+            return cls(**own)  # type: ignore[arg-type]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"is no whole calibration: {error}", file=str(path)) from error
 
     def check(self, metric: Signature | None, explainer: str | None) -> None:
@@ -208,6 +211,18 @@ def _arguments(found: Mapping[str, object]) -> dict[str, object]:
     own["p"] = math.nan if own["p"] is None else own["p"]
     own["nearest"] = math.nan if own.get("nearest") is None else own["nearest"]
     return own
+
+
+def _check_kinds(own: Mapping[str, object]) -> None:
+    """Refuse values of the wrong kind, and texts that would go over several lines of a message."""
+    for name, hint in get_type_hints(Calibration).items():
+        value = own.get(name)
+        if name not in own or name in ("settings", "outcomes", "versions", "gains"):
+            continue
+        if not fits(converted(value, hint), hint) or (isinstance(value, str) and len(value.splitlines()) > 1):
+            raise TypeError(f"{name} is {value!r}, expected {described(hint)}")
+    if not isinstance(own.get("versions", {}), Mapping):
+        raise TypeError(f"versions is {own['versions']!r}, expected an object")
 
 
 def _rows(found: Mapping[str, object], name: str) -> list[dict[str, object]]:

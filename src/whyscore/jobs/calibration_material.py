@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.aggregate.bags import Bags, Family
-from whyscore.aggregate.power import PowerMean, power_table
+from whyscore.aggregate.power import PowerMean
+from whyscore.aggregate.sides import PerSide
 from whyscore.stats.grid import Target
 from whyscore.types import Dataset, FloatMatrix, FloatVector
 
@@ -69,8 +70,8 @@ class Columns:
 
 def columns_of(material: Material, family: Family, parameters: FloatVector) -> Columns:
     """Return the aggregated importances of all entries for all parameters."""
-    if isinstance(family, PowerMean):
-        table = power_table(material.bags, parameters, family.floor)
+    if isinstance(family, PowerMean | PerSide):
+        table = family.powers(material.bags, parameters)
         return Columns(parameters, table.means, table.floored >= DEGENERATE)
     return Columns(parameters, family.table(material.bags, parameters))
 

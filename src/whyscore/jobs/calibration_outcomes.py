@@ -11,7 +11,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,8 @@ from whyscore.jobs.calibration_material import (
 )
 from whyscore.jobs.calibration_rules import FOLDS, Choice, Problem, Rule, choose
 from whyscore.stats.correction import corrected
-from whyscore.stats.intervals import bootstrap_difference
+from whyscore.stats.draws import Resample
+from whyscore.stats.intervals import DRAWS, bootstrap_difference
 from whyscore.stats.permutation import permutation_test
 from whyscore.stats.swaps import Permute
 from whyscore.types import FloatMatrix, FloatVector
@@ -164,15 +165,17 @@ def tested(
     n: int,
     seed: int,
     permute: Permute,
+    compat: bool,
 ) -> Outcome:
     """Return an outcome with its p-value and interval; without them where nothing was changed."""
     if n < 1 or not np.isfinite(found.gain) or np.array_equal(values, material.scores, equal_nan=True):
         return found
     x, y, z = (as_matrix(one, material, setting) for one in (values, material.scores, setting.human))
-    how = {"level": setting.level, "coefficient": setting.coefficient, "n": n, "seed": seed}
-    test = permutation_test(x, y, z, permute=permute, alternative="greater", **how)  # type: ignore[arg-type]
-    resample = "systems" if x.shape[1] == 1 else "both"
-    interval = bootstrap_difference(x, y, z, resample=resample, **how)  # type: ignore[arg-type]
+    given = (x, y, z, setting.level, setting.coefficient)
+    style: Literal["nlpstats"] | None = "nlpstats" if compat else None
+    test = permutation_test(*given, permute=permute, alternative="greater", n=n, seed=seed, compat=style)
+    resample: Resample = "systems" if x.shape[1] == 1 else "both"
+    interval = bootstrap_difference(*given, resample=resample, n=min(n, DRAWS), seed=seed)
     return replace(found, p_value=test.p, low=interval.estimate.low, high=interval.estimate.high)
 
 

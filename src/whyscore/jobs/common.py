@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from whyscore.errors import DataError
+from whyscore.errors import DataError, SpecError
 from whyscore.metrics.callable import Callable as CallableMetric
 from whyscore.protocols import Executor, Metric
 from whyscore.registry import build, spec_of
@@ -42,6 +42,8 @@ def as_metric(given: MetricLike) -> Metric:
         return cast("Metric", build(given))
     if isinstance(given, Metric):
         return given
+    if isinstance(given, Sequence):
+        raise SpecError(f"one metric at a time, got {given!r}: ask in turn, or take score_systems for several")
     return CallableMetric(target=given)
 
 
@@ -61,6 +63,8 @@ def as_segments(given: Segments) -> Sequence[Segment]:
     """Return the segments of a data set or of a list, refusing anything else with a hint."""
     if isinstance(given, Dataset):
         return given.segments
+    if isinstance(given, Segment | str):
+        raise DataError(f"expected a list of segments, got {given!r}: pass [Segment(hypothesis, source, references)]")
     for i, segment in enumerate(given):
         if not isinstance(segment, Segment):
             raise DataError(f"item {i} is {segment!r}: pass Segment(hypothesis, source, references) objects")

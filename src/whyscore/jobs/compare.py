@@ -8,7 +8,7 @@
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
@@ -16,10 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from whyscore.errors import DataError, SpecError
-from whyscore.io.wording import few
 from whyscore.jobs.common import LOCAL, MetricLike, Resources, as_metric, asked_name
 from whyscore.jobs.comparison import Comparison, Difference, MetricComparison
+from whyscore.jobs.comparison_notes import remarks, smallness
+from whyscore.jobs.comparison_power import PairPower, check_sizes, pair_draws, pair_power
 from whyscore.jobs.score import nrefs
+from whyscore.options import check_seed
 from whyscore.protocols import CorpusMetric
 from whyscore.stats.bradley_terry import bradley_terry
 from whyscore.stats.clusters import Clusters, clusters
@@ -75,6 +77,8 @@ class _Settings(NamedTuple):
     seed: int
     alpha: float
     correction: str
+    power: tuple[int, ...] = ()
+    strength_draws: int = 0
 
 
 def compare(
@@ -88,6 +92,8 @@ def compare(
     alpha: float = ALPHA,
     correction: str = "none",
     documents: bool = False,
+    power: Sequence[int] = (),
+    strength_draws: int = 0,
     resources: Resources = LOCAL,
 ) -> Comparison:
     """Return systems x metrics with a test between every two systems.
@@ -102,22 +108,26 @@ def compare(
         alpha: the p-value up to which one system is better.
         correction: `none`, `holm`, `bonferroni` or `benjamini_hochberg`, over the pairs of each metric.
         documents: resample whole documents instead of segments.
+        power: numbers of segments (or documents) at which the power of each test is simulated.
+        strength_draws: resamples behind intervals of Bradley-Terry strengths; 0 leaves them out.
         resources: store, executor and progress.
     """
     asked = [metrics] if isinstance(metrics, str) or not isinstance(metrics, Sequence) else list(metrics)
     if not asked and not human:
         raise SpecError("no metric to compare by: name one, for example ['chrf']")
+    check_seed(seed)
     if test not in TESTS:
         raise SpecError(f"no test named {test!r}: use {', '.join(TESTS)}")
     if draws < 1:
         raise SpecError(f"draws is {draws}, expected 1 or more")
+    check_sizes(power, strength_draws)
     corrected(correction, [], alpha)  # refuses unknown names before any work
     common, notes = _common(dataset, documents=documents)
     measures = [_measured(dataset, metric, resources) for metric in asked] + [_judged(dataset, name) for name in human]
-    settings = _Settings(test, draws, seed, alpha, correction)
+    settings = _Settings(test, draws, seed, alpha, correction, tuple(sorted(set(power))), strength_draws)
     found = tuple(_compared(one, common, settings) for one in measures)
     blocks = len(set(common.documents)) if common.documents else None
-    told = (*notes, *_smallness(common, blocks, settings), *(note for one in found for note in _remarks(one)))
+    told = (*notes, *smallness(common.n, blocks, test, alpha), *(note for one in found for note in remarks(one)))
     return Comparison(
         dataset.systems, found, test, common.n, blocks, draws, seed, alpha, correction, tuple(dict.fromkeys(told))
     )
@@ -192,11 +202,31 @@ def _compared(measure: _Measure, common: _Common, settings: _Settings) -> Metric
     pairs = tuple(_decided(one, value, measure, settings.alpha) for one, value in zip(tested, adjusted, strict=True))
     ordered = _clusters(measure, totals, pairs, settings.alpha)
     matrix = np.array([measure.values[[places[k] for k in kept]] for places in common.places.values()])
-    found = bradley_terry(matrix if measure.higher_is_better else -matrix).strengths.tolist()
-    strengths = dict(zip(common.places, found, strict=True))
+    turned = matrix if measure.higher_is_better else -matrix
+    strong = bradley_terry(turned, draws=settings.strength_draws, seed=settings.seed)
+    strengths = dict(zip(common.places, strong.strengths.tolist(), strict=True))
     return MetricComparison(
-        measure.name, totals, pairs, ordered, strengths, measure.higher_is_better, measure.signature
+        *(measure.name, totals, pairs, ordered, strengths, measure.higher_is_better, measure.signature),
+        strength_intervals=dict(zip(common.places, strong.intervals, strict=bool(strong.intervals))),
+        powers=_powers(measure, blocks, settings) if settings.power else (),
     )
+
+
+def _powers(measure: _Measure, blocks: Mapping[str, FloatMatrix], settings: _Settings) -> tuple[PairPower, ...]:
+    """Return how often the test finds each pair's difference on fewer or more units, by simulation."""
+    quick = settings._replace(draws=min(settings.draws, pair_draws(settings.alpha)))
+
+    def p_of(a: FloatMatrix, b: FloatMatrix) -> float:
+        if settings.test == "permutation" and not measure.corpus:
+            return flip_test(a[:, 0] - b[:, 0], n=quick.draws, seed=quick.seed, exact=False).two_sided
+        drawn = settings.test == "bootstrap"
+        samples = (
+            [resampled(one, measure.totals, quick.draws, quick.seed) for one in (a, b)] if drawn else [np.zeros(0)]
+        )
+        return _tested(measure, Units(a, b, measure.totals), samples[0] - samples[-1], quick).two_sided
+
+    pairs = combinations(blocks, 2)
+    return tuple(pair_power((measure.name, a, b), (blocks[a], blocks[b]), p_of, settings) for a, b in pairs)
 
 
 def _scored(measure: _Measure, common: _Common) -> list[int]:
@@ -268,31 +298,3 @@ def _clusters(measure: _Measure, totals: dict[str, Estimate], pairs: Sequence[Di
     return clusters(
         names, [totals[name].value for name in names], p, alpha=alpha, higher_is_better=measure.higher_is_better
     )
-
-
-def _smallness(common: _Common, blocks: int | None, settings: _Settings) -> list[str]:
-    """Return a note where no result could be significant, however large the difference."""
-    units = blocks or common.n
-    unit = "documents" if blocks else "segments"
-    if settings.test == "permutation" and 2 / 2**units > settings.alpha:
-        return [f"{units} {unit} are too few: the smallest p they can give is {2 / 2**units:g}"]
-    return []
-
-
-def _remarks(one: MetricComparison) -> list[str]:
-    """Return what the segments are too few for, and where winning segments and scores disagree."""
-    open_pairs = [pair for pair in one.pairs if pair.better is None and pair.detectable]
-    notes = []
-    if open_pairs:
-        sizes = [pair.detectable for pair in open_pairs if pair.detectable]
-        reach = f"{min(sizes):.3g}" if len(sizes) == 1 else f"{min(sizes):.3g} to {max(sizes):.3g}"
-        notes.append(
-            f"{one.metric}: {open_pairs[0].n} segments are too few to tell {len(open_pairs)} of {len(one.pairs)} pairs "
-            f"apart; the smallest differences they can show are {reach}"
-        )
-    order = one.clusters.names
-    turned = [(a, b) for a, b in combinations(order, 2) if one.strengths[a] < one.strengths[b]]
-    if turned:
-        shown = few([f"{b} before {a}" for a, b in turned])
-        notes.append(f"{one.metric}: counting won segments (Bradley-Terry), the order is another: {shown}")
-    return notes

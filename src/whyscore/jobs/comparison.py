@@ -2,16 +2,18 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 from markupsafe import Markup
 
 from whyscore.io.tabular import Cell, Table
+from whyscore.jobs.comparison_power import PairPower
 from whyscore.stats.clusters import Clusters
 from whyscore.types import Estimate, Signature
 
 _DIGITS = 2
+_SHARE_DIGITS = 3
 _SHOWN = 50
 _SMALLEST = 0.001
 
@@ -80,6 +82,17 @@ class MetricComparison:
     """Bradley-Terry strengths by won segments; unlike scores, they do not move with the size of a difference."""
     higher_is_better: bool
     signature: Signature | None = None
+    strength_intervals: Mapping[str, Estimate] = field(default_factory=dict)
+    """Of the strengths, by resampled segments; empty where nobody asked."""
+    powers: tuple[PairPower, ...] = ()
+    """By simulation; empty where nobody asked."""
+
+    @property
+    def won(self) -> str:
+        """The strengths with their intervals, the strongest first, in one line."""
+        order = sorted(self.strength_intervals.items(), key=lambda item: -item[1].value)
+        shown = ", ".join(f"{system} {_interval(one, _SHARE_DIGITS)}" for system, one in order)
+        return f"{self.metric}: strength by won segments (Bradley-Terry): {shown}"
 
     @property
     def ranks(self) -> dict[str, int]:
@@ -150,6 +163,7 @@ class Comparison:
                 "high": total.high,
                 "rank": one.ranks[system],
                 "strength": one.strengths[system],
+                **_strength_ends(one, system),
                 "n": total.n,
             }
             for one in self.metrics
@@ -205,6 +219,11 @@ class Comparison:
         notes = Markup("").join(Markup("<br><small>{}</small>").format(note) for note in table.notes)
         frame = Markup("<div><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>{}<ul>{}</ul>{}</div>")
         return str(frame.format(head, body, notes, lines, tail))
+
+
+def _strength_ends(one: MetricComparison, system: str) -> dict[str, Cell]:
+    found = one.strength_intervals.get(system)
+    return {} if found is None else {"strength_low": found.low, "strength_high": found.high}
 
 
 def _interval(total: Estimate, digits: int) -> str:

@@ -8,6 +8,7 @@ from whyscore.jobs.common import Resources
 from whyscore.jobs.decompose_fit import Values
 from whyscore.jobs.decompose_masks import Grain
 from whyscore.jobs.decompose_tags import Initial, Marking
+from whyscore.options import check_seed
 from whyscore.protocols import Explainer, Metric
 from whyscore.text.placeholders import Unit
 from whyscore.types import Dataset, Signature
@@ -57,6 +58,7 @@ class Settings:
             optional = name in ("tokens", "initial") and value is None
             if value not in get_args(kind) and not optional:
                 raise SpecError(f"decompose: {name} is {value!r}, expected {' or '.join(map(repr, get_args(kind)))}")
+        check_seed(self.seed)
         for name in ("draws", "examples"):
             if getattr(self, name) < 0:
                 raise SpecError(f"decompose: {name} is {getattr(self, name)}, expected 0 or more")

@@ -24,6 +24,7 @@ from whyscore.io.recording import row_lines, score_lines, span_lines
 from whyscore.io.records import read_records
 from whyscore.jobs import runs
 from whyscore.jobs.common import LOCAL, MetricLike, Resources
+from whyscore.jobs.runs_blocks import forget
 from whyscore.jobs.runs_choices import Asked, Settings, asked_for, plan_of
 from whyscore.jobs.runs_explaining import Key, explained_signature, write_explanations
 from whyscore.jobs.runs_features import write_decomposition
@@ -114,6 +115,7 @@ def evaluate(
     with _remembering(resources) as known:
         work = _Work(folder, dataset, asked, settings, known, explained, facts=facts, noted=noted)
         _do(work)
+    forget(folder, runs.EXPLANATIONS)
     folder.describe({"status": "done"} | facts | _found(work))
     return read_run(output)
 

@@ -31,6 +31,7 @@ from whyscore.protocols import Explainer, Metric
 from whyscore.registry import build, spec_of
 from whyscore.scoring.oriented import oriented
 from whyscore.scoring.store import digest
+from whyscore.text.files import json_of, text_of
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import Dataset, Evidence, FloatVector
 
@@ -67,13 +68,18 @@ class RunFolder:
 
     def head(self, name: str) -> Row:
         """Return the header of a table."""
-        with (self.path / f"{name}.jsonl").open(encoding="utf-8") as file:
-            return cast("Row", json.loads(file.readline()))
+        return self._rows(name)[0]
 
     def read(self, name: str) -> list[Row]:
         """Return the rows of a table, without its header."""
-        with (self.path / f"{name}.jsonl").open(encoding="utf-8") as file:
-            return [json.loads(text) for text in file][1:]
+        return self._rows(name)[1:]
+
+    def _rows(self, name: str) -> list[Row]:
+        path = self.path / f"{name}.jsonl"
+        found = [json_of(text, path, number) for number, text in enumerate(_lines(path), start=1)]
+        if not found or not all(isinstance(row, dict) for row in found):
+            raise DataError("expected a header and one object a line: make the table again", file=str(path))
+        return cast("list[Row]", found)
 
 
 class Gathered(NamedTuple):
@@ -216,16 +222,28 @@ def _known(path: Path, head: Mapping[str, object]) -> list[tuple[float, list[flo
     if not path.exists():
         return []
     cut_torn_line(path)
-    with path.open(encoding="utf-8") as file:
-        first = file.readline()
-        if not first:
-            return []
-        if json.loads(first) != json.loads(line(head)):
-            message = "holds other work (another metric, explainer or data): choose another folder with -o"
-            raise DataError(message, file=str(path))
-        found: list[tuple[float, list[float]]] = []
-        for record in map(json.loads, file):
+    first, *lines = _lines(path) or [""]
+    if not first:
+        return []
+    if json_of(first, path, 1) != json.loads(line(head)):
+        message = "holds other work (another metric, explainer or data): choose another folder with -o"
+        raise DataError(message, file=str(path))
+    found: list[tuple[float, list[float]]] = []
+    for number, text in enumerate(lines, start=2):
+        match json_of(text, path, number):
             # Two runs that filled the same folder at a time have written entries twice: the first counts.
-            if record["index"] == len(found):
-                found.append((record["score"], record["importance"]))
-        return found
+            case {"index": int(index), "score": int() | float() as score, "importance": [*values]} if all(
+                isinstance(value, int | float) for value in values
+            ):
+                if index == len(found):
+                    found.append((float(score), values))
+            case _:
+                told = "expected index, score and importance: delete the file, and run the same command again"
+                raise DataError(told, file=str(path), line=number)
+    return found
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a file that whyscore wrote; texts inside may hold other ends of lines than newlines."""
+    lines = text_of(path).split("\n")
+    return lines[:-1] if lines[-1] == "" else lines

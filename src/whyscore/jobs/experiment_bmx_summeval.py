@@ -12,7 +12,7 @@ Human scores are means of the raw ratings, so that exact ties stay ties.
 import csv
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -26,10 +26,12 @@ from whyscore.jobs.calibration_rules import RULES, Choice, Rule
 from whyscore.jobs.calibration_settings import Explained
 from whyscore.stats.correction import partial_conjunction
 from whyscore.stats.permutation import permutation_test
+from whyscore.text.files import text_of, whole
 from whyscore.types import Dataset, Entry, FloatVector, Segment
 
 ASPECTS = ("coherence", "consistency", "fluency", "relevance")
 SPLIT = "bmx_split"
+_DIGITS = 9
 COEFFICIENTS = ("kendall_b", "spearman")
 _ALPHA = 0.05
 
@@ -61,49 +63,68 @@ def read_summeval(scores: str | Path, texts: str | Path) -> Dataset:
     known: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
     for number, text in enumerate(_lines(texts), start=1):
         try:
-            record = json.loads(text)
-            known[record["instance_id"]] = (tuple(record["references"]), record["systems"])
-        except (ValueError, KeyError, TypeError) as error:
+            name, references, systems = _instance(json.loads(text, parse_int=whole))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             message = f"expected instance_id, references and systems: {error!r}"
             raise DataError(message, file=str(texts), line=number) from None
+        known[name] = (references, systems)
     entries = list(_entries(scores, known, str(texts)))
     if not entries:
         raise DataError("has no rows", file=str(scores))
     return Dataset("summeval", tuple(entries))
 
 
+def _instance(record: Mapping[str, object]) -> tuple[str, tuple[str, ...], dict[str, str]]:
+    name, references, systems = (record[key] for key in ("instance_id", "references", "systems"))
+    if not (isinstance(name, str) and isinstance(references, list) and isinstance(systems, dict)):
+        raise TypeError("a text, a list of texts and an object of texts")
+    if not all(isinstance(text, str) for text in (*references, *systems.values())):
+        raise TypeError("references and systems are texts")
+    return name, tuple(references), systems
+
+
 def _entries(
     scores: str | Path, known: dict[str, tuple[tuple[str, ...], dict[str, str]]], texts: str
 ) -> Iterator[Entry]:
-    reader = csv.DictReader(_lines(scores))
+    reader = csv.DictReader(_lines(scores), restval="")
     wanted = ["instance_id", "system", SPLIT, *(f"expert_{aspect}_raw" for aspect in ASPECTS)]
     missing = [name for name in wanted if name not in (reader.fieldnames or ())]
     if missing:
         raise DataError(f"has no column {', '.join(missing)}", file=str(scores), line=1)
-    for number, row in enumerate(reader, start=2):
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        raise DataError(f"cannot be read as a table: {error}", file=str(scores)) from error
+    for number, row in enumerate(rows, start=2):
         name, system = row["instance_id"], row["system"]
         if name not in known or system not in known[name][1]:
             raise DataError(f"{texts} has no text of {system} for {name}", file=str(scores), line=number)
         references, systems = known[name]
         human = {aspect: _mean(row[f"expert_{aspect}_raw"], str(scores), number) for aspect in ASPECTS}
         segment = Segment(systems[system], references=references)
-        yield Entry(name, system, segment, human, document=name, extra={SPLIT: int(row[SPLIT])})
+        yield Entry(name, system, segment, human, document=name, extra={SPLIT: _split(row[SPLIT], str(scores), number)})
+
+
+def _split(value: str, file: str, number: int) -> int:
+    if not (value.isdecimal() and len(value) < _DIGITS):
+        raise DataError(f"{SPLIT} is {value[:60]!r}, expected a whole number", file=file, line=number)
+    return int(value)
 
 
 def _mean(ratings: str, file: str, number: int) -> float:
     try:
         values = [float(rating) for rating in ratings.split("|")]
     except ValueError:
-        message = f"cannot read the ratings {ratings!r}: expected numbers with | between"
-        raise DataError(message, file=file, line=number) from None
+        values = [math.nan]
+    if not all(map(math.isfinite, values)):
+        raise DataError(f"cannot read the ratings {ratings!r}: expected numbers with | between", file=file, line=number)
     return math.fsum(values) / len(values)
 
 
 def _lines(path: str | Path) -> list[str]:
-    try:
-        return Path(path).read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", file=str(path)) from error
+    # Only a newline ends a line: other separators may stand inside texts.
+    lines = text_of(path).split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
 
 
 def splits(

@@ -18,6 +18,7 @@ import numpy as np
 from whyscore.errors import ContractError, SpecError
 from whyscore.jobs.common import LOCAL, MetricLike, Resources, Segments, as_segments
 from whyscore.jobs.languages import languages_of, spoken
+from whyscore.jobs.mask_checks import check_mask
 from whyscore.jobs.probing import (
     WINDOW,
     Plan,
@@ -50,6 +51,7 @@ from whyscore.types import (
     WordScores,
 )
 
+_LONG_TEXT = 250  # words from which sampled explanations of single words are thin
 _LONG_UNIT = 30  # characters a unit has on average where white space does not separate words
 
 
@@ -98,6 +100,7 @@ def explain(
     given = as_segments(segments)
     asked = [segment.only(plan.metric.inputs) for segment in given]
     require(plan.metric.metric, asked)
+    check_mask(metric, plan.masker, asked)
     by = _by_probes if isinstance(plan.explainer, Explainer) else _by_words
     results, failures = by(plan, asked, sides_of(sides))
     whole = Explanations(replace(one, segment=given[one.index]) for one in results)
@@ -221,6 +224,8 @@ def _flags(plan: Plan, task: Task, evidence: Evidence) -> Iterator[str]:
         yield "mask string in text"
     if len(task.words) and len(task.words.text) / len(task.words) > _LONG_UNIT and spec_of(plan.splitter) == "word":
         yield "long units: try unit auto"
+    if len(task.words) > _LONG_TEXT and spec_of(plan.splitter) == "word":
+        yield "long text: try unit sentence"
 
 
 def _by_words(plan: Plan, segments: Sequence[Segment], sides: frozenset[Side]) -> Results:

@@ -18,7 +18,7 @@ from whyscore.errors import DataError, SpecError
 from whyscore.io.eval4nlp import EOS, Gold, GoldSide, Judged
 from whyscore.io.submissions import SIDES, Scored, Submission
 from whyscore.io.wording import few
-from whyscore.options import check_fields
+from whyscore.options import check_fields, check_seed
 from whyscore.stats.coefficients import pearson, spearman
 from whyscore.stats.word_ranks import mean_estimates, orientation
 from whyscore.stats.words import MEASURES, Agreement, Measure, Ragged, Ties, agree
@@ -41,6 +41,7 @@ class Judging:
     def __post_init__(self) -> None:
         """Refuse choices there are not."""
         check_fields(self)
+        check_seed(self.seed)
         if self.draws < 0:
             raise SpecError(f"draws is {self.draws}, expected 0 or more")
 

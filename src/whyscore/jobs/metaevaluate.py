@@ -9,14 +9,16 @@
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypedDict, Unpack, overload
+from dataclasses import replace
+from typing import Unpack, overload
 
 import numpy as np
 
 from whyscore.errors import DataError
 from whyscore.jobs.common import LOCAL, MetricLike, Resources, as_metric, asked_name
-from whyscore.jobs.metaevaluate_sentinels import LENGTH, sentinels
+from whyscore.jobs.metaevaluate_agreement import agreement_of
+from whyscore.jobs.metaevaluate_options import Judging, Options
+from whyscore.jobs.metaevaluate_sentinels import sentinels
 from whyscore.jobs.metaevaluate_sets import MatrixSet, matrix_sets, without_humans
 from whyscore.jobs.metaevaluate_tables import ScoreTable
 from whyscore.jobs.metaevaluate_tests import compare_metrics, method_of
@@ -24,56 +26,13 @@ from whyscore.jobs.metaevaluate_ties import ties_of
 from whyscore.jobs.metaevaluation import Agreement, Judged, MetaEvaluation
 from whyscore.protocols import Metric
 from whyscore.scoring.oriented import oriented
-from whyscore.stats.correction import ALPHA, corrected
-from whyscore.stats.correlation import partial_correlation
-from whyscore.stats.intervals import bootstrap
-from whyscore.stats.matrices import DegenerateStatisticWarning, Missing, row_means
-from whyscore.stats.measures import Measure, agree, measure_of
-from whyscore.stats.swaps import Permute
-from whyscore.types import Dataset, FloatMatrix, FloatVector, Scores
+from whyscore.stats.correction import corrected
+from whyscore.stats.intervals import TOO_MANY
+from whyscore.stats.matrices import DegenerateStatisticWarning
+from whyscore.stats.measures import Measure, measure_of
+from whyscore.types import Dataset, FloatVector, Scores
 
-DRAWS = 1000
-TEST_DRAWS = 9999
-_BOOTSTRAPPED = ("pearson", "spearman", "kendall_b", "kendall_c", "tau_23", "acc_23", "pairwise_accuracy")
 _ONE = "metric"
-_PARTIAL = ("pearson", "spearman")
-
-
-@dataclass(frozen=True, slots=True)
-class Judging:
-    """How metrics are judged; see `metaevaluate`."""
-
-    level: str | None = None
-    coefficient: str = "kendall_b"
-    test: str | None = None
-    permute: Permute = "cell"
-    correction: str = "none"
-    alpha: float = ALPHA
-    draws: int = DRAWS
-    test_draws: int = TEST_DRAWS
-    seed: int = 0
-    missing: Missing = "paired"
-    with_sentinels: bool = True
-    with_humans: bool = False
-    given_length: bool = False
-
-
-class Options(TypedDict, total=False):
-    """The fields of `Judging`, as options of `metaevaluate`."""
-
-    level: str | None
-    coefficient: str
-    test: str | None
-    permute: Permute
-    correction: str
-    alpha: float
-    draws: int
-    test_draws: int
-    seed: int
-    missing: Missing
-    with_sentinels: bool
-    with_humans: bool
-    given_length: bool
 
 
 Given = Scores | FloatVector | MetricLike
@@ -111,7 +70,7 @@ def metaevaluate(
         scores: one number per entry, a metric, or several of them.
         human: the name of the human score, higher is better.
         resources: store, executor and progress, where metrics are scored.
-        options: fields of `Judging`: level, coefficient, test, permute, correction, alpha, draws, seed, missing ...
+        options: fields of `Judging`: level, coefficient, test, permute, resample, correction, draws, seed, missing ...
     """
     judging = Judging(**options)
     given: dict[str, Given]
@@ -170,11 +129,13 @@ def metaevaluate_table(
     sets = matrix_sets(table, human, metrics, extra)
     groups = tuple(_judged(one, measure, judging) for one in sets)
     told = [*table.notes, *notes, *(note for one in groups for note in _warnings(one, measure, judging))]
-    told += [note for one in sets for note in _tied(one)] + _means(groups, metrics)
-    method = None if judging.test is None else method_of(judging.test, measure, judging.permute)
+    told += [note for one in sets for note in _tied(one)] + _means(groups, metrics, measure)
+    method = None if judging.test is None else method_of(measure, judging)
     return MetaEvaluation(
         *(human, f"{measure.name}@{measure.level}", groups, method, judging.seed, judging.alpha, judging.correction),
         notes=tuple(dict.fromkeys(told)),
+        resample=judging.resample,
+        compat=judging.compat,
     )
 
 
@@ -183,8 +144,8 @@ def _judged(one: MatrixSet, measure: Measure, judging: Judging) -> Judged:
     with warnings.catch_warnings():
         # Told in the table, with the reason.
         warnings.simplefilter("ignore", DegenerateStatisticWarning)
-        found = [_agreement(one, name, measure, judging) for name in one.metrics]
-        controls = [replace(_agreement(one, name, measure, judging), sentinel=True) for name in shown]
+        found = [agreement_of(one, name, measure, judging) for name in one.metrics]
+        controls = [replace(agreement_of(one, name, measure, judging), sentinel=True) for name in shown]
         values = {a.metric: a.value for a in found}
         tests, order = compare_metrics(one.metrics, one.human, values, (measure, one.group), judging)
     best = max((a.value for a in controls if not math.isnan(a.value)), default=math.nan)
@@ -199,38 +160,6 @@ def _place(one: Agreement) -> tuple[bool, float, str]:
     return math.isnan(one.value), -one.value, one.metric
 
 
-def _agreement(one: MatrixSet, name: str, measure: Measure, judging: Judging) -> Agreement:
-    matrix = one.metrics[name] if name in one.metrics else one.sentinels[name]
-    found, facts = agree(matrix, one.human, measure, missing=judging.missing, seed=judging.seed)
-    low = high = None
-    if judging.draws and measure.name in _BOOTSTRAPPED and not math.isnan(found.value):
-        coefficient = "acc_23" if measure.name == "pairwise_accuracy" else measure.name
-        interval = bootstrap(
-            *(matrix, one.human, measure.level, coefficient),
-            n=judging.draws,
-            seed=judging.seed,
-            missing=judging.missing,
-        ).estimate
-        low, high = interval.low, interval.high
-    return Agreement(
-        *(found.value, low, high, 0.95, found.n, found.reason, name, found.name, one.group, found.n_used),
-        dropped=found.dropped.cells,
-        below_chance=high is not None and measure.chance is not None and high < measure.chance,
-        epsilon=facts.get("epsilon"),
-        given_length=_given_length(one, matrix, measure) if judging.given_length else None,
-        distinct=ties_of(matrix).distinct,
-    )
-
-
-def _given_length(one: MatrixSet, matrix: FloatMatrix, measure: Measure) -> float | None:
-    """Return the correlation given length, for the levels that compare one vector."""
-    if measure.name not in _PARTIAL or measure.level not in ("system", "global") or LENGTH not in one.sentinels:
-        return None
-    vectors = (matrix, one.human, one.sentinels[LENGTH])
-    sides = [row_means(side) if measure.level == "system" else side.ravel() for side in vectors]
-    return partial_correlation(sides[0], sides[1], sides[2], measure.name)
-
-
 def _warnings(one: Judged, measure: Measure, judging: Judging) -> list[str]:
     """Return what a reader of the numbers should know."""
     where = "" if one.group is None else f"{one.group}: "
@@ -240,7 +169,11 @@ def _warnings(one: Judged, measure: Measure, judging: Judging) -> list[str]:
         if a.below_chance and not a.sentinel and a.high is not None
     ]
     told += [f"{where}{a.metric} is not above the best sentinel" for a in one.agreements if a.beaten and not a.sentinel]
-    told += [f"{where}{a.metric} has no {a.measure}: {a.reason}" for a in one.agreements if a.reason and not a.sentinel]
+    told += [
+        f"{where}{a.metric} has no {'interval' if a.reason == TOO_MANY else a.measure}: {a.reason}"
+        for a in one.agreements
+        if a.reason and not a.sentinel
+    ]
     dropped = max((a.dropped for a in one.agreements if not a.sentinel), default=0)
     if dropped:
         told.append(f"{where}up to {dropped} cells were left out ({judging.missing}), as one side lacks them")
@@ -256,13 +189,20 @@ def _tied(one: MatrixSet) -> list[str]:
     return [f"{where}{ties.told(name)}" for name, ties in found.items() if ties.heavy]
 
 
-def _means(groups: Sequence[Judged], metrics: Sequence[str]) -> list[str]:
-    """Return the mean of each metric over several groups, all of the same weight."""
+def _means(groups: Sequence[Judged], metrics: Sequence[str], measure: Measure) -> list[str]:
+    """Return each metric over several groups: their mean, all of the same weight; of pairwise accuracy, all pairs."""
     if len(groups) < 2:  # noqa: PLR2004 - one group is its own mean
         return []
-    values = {name: [a.value for one in groups for a in one.agreements if a.metric == name] for name in metrics}
-    return [
-        f"{name}: mean over {len(own)} groups {math.fsum(own) / len(own):.4f} (equal weights)"
-        for name, own in values.items()
-        if not any(map(math.isnan, own))
-    ]
+    told = []
+    for name in metrics:
+        own = [a for one in groups for a in one.agreements if a.metric == name]
+        if any(math.isnan(a.value) for a in own):
+            continue
+        if measure.name == "pairwise_accuracy":
+            pairs = [a.n_used * (a.n_used - 1) // 2 for a in own]
+            value = math.fsum(a.value * count for a, count in zip(own, pairs, strict=True)) / sum(pairs)
+            told.append(f"{name}: {value:.4f} over the {sum(pairs)} pairs of {len(own)} groups")
+        else:
+            mean = math.fsum(a.value for a in own) / len(own)
+            told.append(f"{name}: mean over {len(own)} groups {mean:.4f} (equal weights)")
+    return told

@@ -12,6 +12,11 @@ from whyscore.types import Estimate
 
 _DIGITS = 3
 _SMALLEST = 0.001
+_DRAWN = {
+    "both": "systems and segments, the widest one",
+    "systems": "systems, for the same segments",
+    "inputs": "segments, for the same systems",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +37,17 @@ class Agreement(Estimate):
     below_chance: bool = False
     """Whether the whole interval is below what chance gives: perhaps its direction is wrong."""
     epsilon: float | None = None
+    at_zero: float | None = None
+    """The accuracy without calibrated ties, where only equal scores are ties."""
+    held_out: float | None = None
+    """The accuracy with epsilon fitted on the other half of the segments."""
     given_length: float | None = None
     """The partial correlation given the length of the hypothesis."""
     distinct: int | None = None
     """How many different scores the metric gave; few of them are heavy ties."""
+    fisher_low: float | None = None
+    """The interval by Fisher's z, as a cross-check of the bootstrap's."""
+    fisher_high: float | None = None
 
     def row(self) -> dict[str, Cell | bool]:
         """Return the fields, for programs."""
@@ -54,8 +66,12 @@ class Agreement(Estimate):
             "not_above_sentinel": self.beaten,
             "below_chance": self.below_chance,
             "epsilon": self.epsilon,
+            "at_zero": self.at_zero,
+            "held_out": self.held_out,
             "given_length": self.given_length,
             "distinct": self.distinct,
+            "fisher_low": self.fisher_low,
+            "fisher_high": self.fisher_high,
             "reason": self.reason,
         }
 
@@ -113,6 +129,9 @@ class MetaEvaluation:
     alpha: float
     correction: str
     notes: tuple[str, ...] = ()
+    resample: str = "both"
+    """What the bootstrap behind the intervals draws."""
+    compat: str | None = None
 
     def __iter__(self) -> Iterator[Agreement]:
         """Yield the agreement of every metric in every group."""
@@ -137,7 +156,9 @@ class MetaEvaluation:
         extent = " and ".join(_extent(systems, segments) for systems, segments in sizes)
         told = f"{self.measure} with {self.human}, {extent}"
         if any(one.low is not None for one in self):
-            told += "; in brackets the 95 % bootstrap interval over systems and segments"
+            told += f"; in brackets the 95 % bootstrap interval over {_DRAWN[self.resample]}"
+        if self.compat:
+            told += f"; as {self.compat} has it"
         if self.test is None:
             return told
         corrected = "" if self.correction == "none" else f", {self.correction}-corrected"
@@ -225,5 +246,8 @@ def _remarks(one: Agreement) -> str:
     told += [one.reason] if one.reason and math.isnan(one.value) else []
     told += ["not above the best sentinel"] if one.beaten else []
     told += ["below chance: wrong direction?"] if one.below_chance and not one.sentinel else []
-    told += [f"epsilon {one.epsilon:.4g}"] if one.epsilon is not None and not math.isnan(one.epsilon) else []
+    if one.epsilon is not None and not math.isnan(one.epsilon):
+        zero = "" if not one.epsilon or one.at_zero is None else f" ({one.at_zero:.{_DIGITS}f} at 0)"
+        told.append(f"epsilon {one.epsilon:.4g}{zero}")
+    told += [f"{one.held_out:.{_DIGITS}f} by the other half's epsilon"] if one.held_out is not None else []
     return "; ".join(told)

@@ -10,23 +10,22 @@
 | `spans.jsonl`, `models.json` | error spans, and the models behind the metrics, where there are any |
 
 1. `begun` makes the folder, or finds out that it holds the same work, which then goes on where it stopped.
-2. `finished_file` writes a file that is there whole or not at all; `growing_file` one that grows line by line under
-   another name and is renamed when it is complete. Of a file that was left growing, the torn last line is dropped.
+2. `finished_file` writes a file that is there whole or not at all. Explanations grow block by block under another name
+   (`runs_blocks`) and are renamed when they are complete.
 3. `read_run` reads it all back: reports look at nothing else.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from whyscore.errors import DataError, UserError
-from whyscore.io.atomic import Growing, cut_torn_line, growing, write_lines
+from whyscore.io.atomic import write_lines
 from whyscore.io.datasets import dataset_lines
-from whyscore.io.strict import finite
+from whyscore.io.strict import finite, whole
 from whyscore.types import Dataset
 from whyscore.version import __version__
 
@@ -40,7 +39,8 @@ COMPARISONS = "comparisons.jsonl"
 SPANS = "spans.jsonl"
 MODELS = "models.json"
 SCHEMA = "whyscore/1"
-_GROWING = ".part"
+GROWING = ".part"
+BLOCKS = ".blocks"
 
 
 @dataclass(frozen=True)
@@ -57,24 +57,6 @@ class Folder:
     def finished_file(self, name: str, lines: Iterable[str]) -> None:
         """Write a file that appears when all its lines are written."""
         write_lines(self.path / name, lines)
-
-    def partial_lines(self, name: str) -> list[str]:
-        """Return the whole lines of a file that was left growing; none where there is no such file."""
-        path = self.path / f"{name}{_GROWING}"
-        if not path.exists():
-            return []
-        cut_torn_line(path)
-        with path.open(encoding="utf-8", newline="\n") as file:
-            return file.readlines()
-
-    @contextmanager
-    def growing_file(self, name: str, kept: Iterable[str]) -> Iterator[Growing]:
-        """Yield a file that starts with the lines kept from before and takes its name when the block ends well."""
-        path = self.path / f"{name}{_GROWING}"
-        write_lines(path, kept)
-        with growing(path) as file:
-            yield file
-        path.replace(self.path / name)
 
     def describe(self, facts: Mapping[str, object]) -> None:
         """Write `run.json`."""
@@ -124,8 +106,8 @@ def facts_of(path: str | Path) -> dict[str, object]:
 def _facts(folder: Path) -> dict[str, object]:
     file = folder / RUN
     try:
-        found = json.loads(file.read_text("utf-8"))
-    except ValueError as error:
+        found = json.loads(file.read_text("utf-8"), parse_int=whole)
+    except (ValueError, RecursionError) as error:
         raise DataError(f"not JSON: {error}", file=str(file)) from error
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
         raise DataError(f'expected an object with "schema": "{SCHEMA}"', file=str(file))
@@ -146,5 +128,5 @@ def _cleared(folder: Path) -> None:
     except OSError as error:
         raise UserError(f"{folder}: cannot be made: {error.strerror}. Choose another folder with -o") from error
     for name in (RUN, SEGMENTS, SCORES, TOTALS, EXPLANATIONS, DECOMPOSITION, COMPARISONS, SPANS, MODELS):
-        for file in (folder / name, folder / f"{name}{_GROWING}"):
-            file.unlink(missing_ok=True)
+        for suffix in ("", GROWING, BLOCKS):
+            (folder / f"{name}{suffix}").unlink(missing_ok=True)

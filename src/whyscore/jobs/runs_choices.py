@@ -15,6 +15,7 @@ import numpy as np
 from whyscore.errors import MissingInput, SpecError
 from whyscore.jobs.common import MetricLike, as_metric, asked_name
 from whyscore.jobs.languages import spoken
+from whyscore.options import check_seed
 from whyscore.protocols import Metric, WordScorer
 from whyscore.registry import build
 from whyscore.text.randomness import generator
@@ -55,6 +56,10 @@ class Settings:
     tagger: str | None = "rules"
     seed: int = 0
     draws: int = 1000
+
+    def __post_init__(self) -> None:
+        """Refuse a seed that cannot be used, before any work."""
+        check_seed(self.seed)
 
 
 def asked_for(

@@ -2,7 +2,8 @@
 
 1. The work is a list of (metric, entry) pairs in a fixed order.
 2. Each block of entries is explained and appended. Random numbers depend on the text alone, so blocks change nothing.
-3. After an interruption, the lines of the last entry may be incomplete: they are dropped, and the work goes on there.
+3. What could not be explained is written down with its block. After an interruption the work goes on after the last
+   block that is complete, so that nothing is done, told or forgotten twice.
 """
 
 import json
@@ -12,12 +13,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from whyscore.errors import DataError
 from whyscore.io.recording import Explained, explanation_lines
 from whyscore.io.records import header_of
 from whyscore.jobs import runs
 from whyscore.jobs.common import Resources, asked_name
 from whyscore.jobs.explain import Unexplained, explain
 from whyscore.jobs.probing import make_plan
+from whyscore.jobs.runs_blocks import growing_blocks
 from whyscore.jobs.runs_choices import Asked, Settings, chosen_segments
 from whyscore.types import Dataset, Entry, FloatVector
 
@@ -53,31 +56,35 @@ def write_explanations(
     pieces = [piece for one in asked if one.explainer for piece in _pieces(dataset, one, scores[one.name], settings)]
     signatures = {one.name: explained_signature(one, settings) for one in asked if one.explainer}
     head = header_of("explanations", dataset, signatures, folder.created).line()
-    kept, done = complete(folder.partial_lines(runs.EXPLANATIONS), pieces)
-    problems: list[str] = []
-    with folder.growing_file(runs.EXPLANATIONS, kept or [head]) as file:
-        for one, same in groupby(pieces[done:], key=lambda piece: piece.asked):
+    with growing_blocks(folder, runs.EXPLANATIONS, head) as file:
+        for one, same in groupby(pieces[file.work :], key=lambda piece: piece.asked):
             entries = [piece.entry for piece in same]
             for start in range(0, len(entries), BLOCK):
                 block = entries[start : start + BLOCK]
-                new = [entry for entry in block if (one.name, entry.system, entry.id) not in explained]
-                made = _by_key(_block(one, new, settings, resources, problems) if new else [])
-                for entry in block:
-                    key = (one.name, entry.system, entry.id)
-                    file.writelines(explained[key] if key in explained else made.get(key, ()))
-                file.flush()
-    return problems
+                problems: list[str] = []
+                lines = _lines(one, block, settings, resources, explained=explained, problems=problems)
+                file.add(lines, len(block), problems)
+    return file.problems
 
 
-def complete(lines: Sequence[str], pieces: Sequence[Piece]) -> tuple[list[str], int]:
-    """Return the lines of all entries but the last one written, and how many pieces of work they stand for."""
-    if len(lines) < 2:  # noqa: PLR2004 - the header alone says nothing
-        return [], 0
-    keys = [_key(line) for line in lines[1:]]
-    last = keys[-1]
-    kept = [line for line, key in zip(lines[1:], keys, strict=True) if key != last]
-    place = {(piece.asked.name, piece.entry.system, piece.entry.id): k for k, piece in enumerate(pieces)}
-    return [lines[0], *kept], place[last]
+def _lines(
+    asked: Asked,
+    block: Sequence[Entry],
+    settings: Settings,
+    resources: Resources,
+    *,
+    explained: Mapping[Key, Sequence[str]],
+    problems: list[str],
+) -> list[str]:
+    """Return the lines of a block: those that were made elsewhere, and new ones for the others."""
+    keys = [(asked.name, entry.system, entry.id) for entry in block]
+    new = [entry for entry, key in zip(block, keys, strict=True) if key not in explained]
+    made = _by_key(_block(asked, new, settings, resources, problems) if new else [])
+    if problems and len(new) < len(block):
+        # Problems are told of whole blocks, whoever explained the rest of it.
+        problems.clear()
+        _block(asked, block, settings, resources, problems)
+    return [line for key in keys for line in (explained[key] if key in explained else made.get(key, ()))]
 
 
 def explained_signature(asked: Asked, settings: Settings) -> str:
@@ -106,21 +113,48 @@ def _block(
         found = explain(segments, asked.metric, explainer, unit=settings.unit, seed=settings.seed, resources=resources)
     except Unexplained as error:
         found = error.explanations
-        problems.append(f"{asked.name}: {error}")
+        there = {one.index for one in found}
+        first = next(entry for k, entry in enumerate(entries) if k not in there)
+        problems.append(f"{asked.name}: {error} (id {first.id} of {first.system})")
     explained = (Explained(entries[one.index], asked.name, asked_name(explainer), one) for one in found)
     _, *lines = explanation_lines(Dataset("block", tuple(entries)), explained, {})
     return lines
 
 
-def explained_lines(folders: Sequence[Path]) -> dict[Key, list[str]]:
-    """Return the lines of all explanations in some runs, by what they explain."""
-    found: dict[Key, list[str]] = {}
-    for folder in folders:
-        if (folder / runs.EXPLANATIONS).exists():
-            with (folder / runs.EXPLANATIONS).open(encoding="utf-8", newline="\n") as file:
-                next(file)
-                found |= _by_key(file)
-    return found
+class Elsewhere(Mapping[Key, Sequence[str]]):
+    """The lines of all explanations in some runs, by what they explain; they stay in their files until asked for."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        """Find out which bytes of which file belong to which entry."""
+        self._places: dict[Key, list[tuple[Path, int, int]]] = {}
+        for folder in folders:
+            if (folder / runs.EXPLANATIONS).exists():
+                self._look(folder / runs.EXPLANATIONS)
+
+    def _look(self, path: Path) -> None:
+        with path.open("rb") as file:
+            start = len(next(file, b""))
+            for line in file:
+                self._places.setdefault(_known_key(line, path), []).append((path, start, len(line)))
+                start += len(line)
+
+    def __getitem__(self, key: Key) -> list[str]:
+        """Return the lines of one entry."""
+        return [_read(*place) for place in self._places[key]]
+
+    def __iter__(self) -> Iterator[Key]:
+        """Yield what was explained."""
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        """Return how many entries were explained."""
+        return len(self._places)
+
+
+def _read(path: Path, start: int, length: int) -> str:
+    with path.open("rb") as file:
+        file.seek(start)
+        return file.read(length).decode("utf-8")
 
 
 def _by_key(lines: Iterable[str]) -> dict[Key, list[str]]:
@@ -130,6 +164,17 @@ def _by_key(lines: Iterable[str]) -> dict[Key, list[str]]:
     return found
 
 
-def _key(line: str) -> Key:
+def _key(line: str | bytes) -> Key:
     record = json.loads(line)
     return record["metric"], record["system"], record["id"]
+
+
+def _known_key(line: bytes, path: Path) -> Key:
+    """Return what a line of another run explains."""
+    try:
+        key = _key(line)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(f"a line is no explanation: {error}; make the shard again", file=str(path)) from error
+    if not all(isinstance(part, str) for part in key):
+        raise DataError(f"a line explains {key!r}, expected three names; make the shard again", file=str(path))
+    return key

@@ -1,6 +1,6 @@
 """A run folder, read back: what reports, the web page and gates look at."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,18 @@ from whyscore.jobs.runs import (
     TOTALS,
     facts_of,
 )
-from whyscore.types import Dataset, Estimate, FloatVector, Place, Side
+from whyscore.jobs.runs_checking import (
+    Where,
+    check_features,
+    check_tests,
+    counted,
+    place_of,
+    spans_of,
+    text,
+    value_of,
+    words_of,
+)
+from whyscore.types import Dataset, Estimate, FloatVector, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +106,8 @@ class Run:
         if not path.exists():
             return
         place = {(entry.system, entry.id): k for k, entry in enumerate(self.dataset.entries)}
-        for record in read_records(path, kind="explanations"):
-            yield _told(record, place)
+        for number, record in read_records(path, kind="explanations").numbered():
+            yield _told(record, place, self.dataset, Where(str(path), number))
 
 
 def read_run(path: str | Path) -> Run:
@@ -107,19 +118,17 @@ def read_run(path: str | Path) -> Run:
         raise DataError(f"{path} is not finished: run the same whyscore evaluate command again to go on")
     dataset = read_dataset(folder / SEGMENTS)
     metrics = tuple(_metric(row) for row in _list(facts, "metrics", folder))
-    decomposition, first = _rows(folder / DECOMPOSITION, "decomposition")
-    comparisons, second = _rows(folder / COMPARISONS, "comparisons")
-    return Run(
-        folder,
-        facts,
-        dataset,
-        metrics,
-        read_totals(folder / TOTALS),
-        read_scores(folder / SCORES, dataset),
-        decomposition,
-        comparisons,
-        first | second,
+    decomposition, first = _rows(
+        folder / DECOMPOSITION, "decomposition", lambda row, where: check_features(row, dataset, where)
     )
+    comparisons, second = _rows(folder / COMPARISONS, "comparisons", check_tests)
+    totals, scores = read_totals(folder / TOTALS), read_scores(folder / SCORES, dataset)
+    for one in metrics:
+        if one.name not in scores or not set(dataset.systems) <= set(totals.get(one.name, ())):
+            raise DataError(
+                f"{path} lacks scores of {one.name!r}: make the run again with whyscore evaluate --overwrite"
+            )
+    return Run(folder, facts, dataset, metrics, totals, scores, decomposition, comparisons, first | second)
 
 
 def read_scores(path: Path, dataset: Dataset) -> dict[str, FloatVector]:
@@ -127,52 +136,58 @@ def read_scores(path: Path, dataset: Dataset) -> dict[str, FloatVector]:
     place = {(entry.system, entry.id): k for k, entry in enumerate(dataset.entries)}
     found: dict[str, FloatVector] = {}
     for number, record in read_records(path, kind="scores").numbered():
-        values = found.setdefault(str(record["metric"]), np.full(len(dataset), np.nan))
-        key = str(record["system"]), str(record["id"])
+        where = Where(str(path), number)
+        values = found.setdefault(text(record, "metric", where), np.full(len(dataset), np.nan))
+        key = text(record, "system", where), text(record, "id", where)
         if key not in place:
             raise DataError(f"no segment {key[1]!r} of system {key[0]!r} in {SEGMENTS}", file=str(path), line=number)
-        values[place[key]] = _number(record.get("score"))
+        values[place[key]] = value_of(record.get("score"))
     return found
 
 
 def read_totals(path: Path) -> dict[str, dict[str, Estimate]]:
     """Return the corpus scores by metric, then by system."""
     found: dict[str, dict[str, Estimate]] = {}
-    for record in read_records(path, kind="totals"):
-        low, high = record.get("low"), record.get("high")
-        found.setdefault(str(record["metric"]), {})[str(record["system"])] = Estimate(
-            _number(record.get("score")),
-            None if low is None else _number(low),
-            None if high is None else _number(high),
-            _number(record.get("level", 0.95)),
-            int(_number(record.get("n", 0))),
+    for number, record in read_records(path, kind="totals").numbered():
+        low, high, where = record.get("low"), record.get("high"), Where(str(path), number)
+        found.setdefault(text(record, "metric", where), {})[text(record, "system", where)] = Estimate(
+            value_of(record.get("score")),
+            None if low is None else value_of(low),
+            None if high is None else value_of(high),
+            value_of(record.get("level", 0.95)),
+            counted(record.get("n", 0)),
         )
     return found
 
 
-def _rows(path: Path, kind: Kind) -> tuple[tuple[Row, ...], dict[str, str]]:
+def _rows(path: Path, kind: Kind, check: Callable[[Row, Where], None]) -> tuple[tuple[Row, ...], dict[str, str]]:
     if not path.exists():
         return (), {}
     records: Records = read_records(path, kind=kind)
-    return tuple(records), dict(records.header.signatures)
+    rows = []
+    for number, row in records.numbered():
+        check(row, Where(str(path), number))
+        rows.append(row)
+    return tuple(rows), dict(records.header.signatures)
 
 
-def _told(record: Row, place: Mapping[tuple[str, str], int]) -> Told:
-    words = record["words"]
-    if not isinstance(words, list):
-        raise DataError(f"'words' is {words!r}, expected a list")
+def _told(record: Row, place: Mapping[tuple[str, str], int], dataset: Dataset, where: Where) -> Told:
+    words, side = words_of(record, where), place_of(record, where)
     notes = tuple(str(word.get("note", "")) for word in words)
-    reference = record.get("reference")
+    entry = place.get((text(record, "system", where), text(record, "id", where)))
+    if entry is None:
+        raise where.wrong(f"no segment {record['id']!r} of system {record['system']!r}")
+    explained = dataset.entries[entry].segment.text(side)
     flags = record.get("flags")
     return Told(
-        entry=place[str(record["system"]), str(record["id"])],
-        metric=str(record["metric"]),
-        place=Place(Side(str(record["side"])), reference if isinstance(reference, int) else None),
-        spans=np.array([(word["start"], word["end"]) for word in words], dtype=np.int64).reshape(-1, 2),
-        importance=np.array([_number(word["importance"]) for word in words], dtype=np.float64),
+        entry=entry,
+        metric=text(record, "metric", where),
+        place=side,
+        spans=spans_of(words, len(explained), where),
+        importance=np.array([value_of(word.get("importance")) for word in words], dtype=np.float64),
         notes=notes if any(notes) else None,
-        probes=int(_number(record.get("probes", 0))),
-        fit=None if record.get("fit") is None else _number(record["fit"]),
+        probes=counted(record.get("probes", 0)),
+        fit=None if record.get("fit") is None else value_of(record["fit"]),
         flags=tuple(map(str, flags)) if isinstance(flags, list) else (),
     )
 
@@ -195,7 +210,3 @@ def _list(facts: Row, key: str, folder: Path) -> Sequence[object]:
     if not isinstance(found, list):
         raise DataError(f"{key!r} is {found!r}, expected a list", file=str(folder / RUN))
     return found
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else float("nan")

@@ -7,6 +7,7 @@ import numpy as np
 
 from whyscore.jobs.common import LOCAL, MetricLike, Resources, Segments, as_metric, as_segments, asked_name
 from whyscore.jobs.languages import languages_of, spoken
+from whyscore.options import check_seed
 from whyscore.protocols import CorpusMetric, Metric, RowMetric
 from whyscore.scoring.prepare import Prepared, require
 from whyscore.stats.resampling import bootstrap_mean, bootstrap_total
@@ -47,6 +48,7 @@ def score_systems(
 
     `draws` is the number of bootstrap samples behind the intervals; 0 leaves them out.
     """
+    check_seed(seed)
     parts = {system: _indices(dataset, system) for system in dataset.systems}
     count = nrefs(dataset.segments)
     results = []

@@ -8,6 +8,7 @@
 
 import csv
 import hashlib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -86,7 +87,10 @@ def _read(path: str, columns: Columns, _: tuple[int, int]) -> Lexicon:
     # Words may hold quotation marks; in TSV they mean nothing.
     commas = path.lower().endswith(".csv")
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if commas else csv.QUOTE_NONE
-    rows = [row for row in csv.reader(lines, delimiter="," if commas else "\t", quoting=quoting) if row]
+    try:
+        rows = [row for row in csv.reader(lines, delimiter="," if commas else "\t", quoting=quoting) if row]
+    except csv.Error as error:
+        raise DataError(f"cannot be read as a table: {error}", file=path) from error
     if not rows:
         raise DataError("is empty: expected a table of words and values", file=path)
     header = [cell.strip().strip('"').lower() for cell in rows[0]]
@@ -125,6 +129,9 @@ def _number(text: str, path: str, line: int) -> float:
     if polarity is not None:
         return polarity
     try:
-        return float(text)
-    except ValueError as error:
-        raise DataError(f"expected a number, found {text!r}", file=path, line=line) from error
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise DataError(f"expected a number, found {text!r}", file=path, line=line)
+    return value

@@ -12,25 +12,30 @@ explained when the shards are joined.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from whyscore.errors import DataError, UserError
+from whyscore.errors import DataError, StoreError, UserError
 from whyscore.io.atomic import write_lines
 from whyscore.io.datasets import read_dataset
+from whyscore.io.strict import whole
+from whyscore.io.validation import findings
 from whyscore.jobs import runs
 from whyscore.jobs.common import LOCAL, Resources
 from whyscore.jobs.evaluate import evaluate
-from whyscore.jobs.runs_choices import Settings
-from whyscore.jobs.runs_explaining import explained_lines
+from whyscore.jobs.runs_choices import Settings, asked_for
+from whyscore.jobs.runs_explaining import Elsewhere
 from whyscore.jobs.runs_reading import Run
 from whyscore.scoring.store import Store
 from whyscore.scoring.store_repair import take
 from whyscore.types import Dataset, Entry
+from whyscore.version import __version__
 
 SHARD = "shard.json"
 STORE = "scores.sqlite"
@@ -63,7 +68,11 @@ def shard_of(dataset: Dataset, shard: Shard) -> Dataset:
     """Return every n-th segment of a data set with all its systems."""
     found = replace(dataset, entries=tuple(dataset.entries[k] for k in _positions(dataset, shard)))
     if not found.entries:
-        raise UserError(f"shard {shard} is empty: the data have {len(dataset.ids)} segments. Use fewer shards")
+        count = len(dataset.ids)
+        raise UserError(
+            f"shard {shard} is empty: the data have {count} segments. Nothing is to do here: "
+            f"whyscore merge needs the first {count} shards alone"
+        )
     return found
 
 
@@ -83,6 +92,8 @@ def describe(folder: str | Path, dataset: Dataset, shard: Shard, asked: Mapping[
         "kind": "shard",
         "number": shard.number,
         "of": shard.of,
+        "segments": len(dataset.ids),
+        "whyscore": __version__,
         "whole": runs.fingerprint(dataset, asked),
         "asked": dict(asked),
         "positions": _positions(dataset, shard),
@@ -92,15 +103,29 @@ def describe(folder: str | Path, dataset: Dataset, shard: Shard, asked: Mapping[
 
 
 def merge(
-    folders: Sequence[str | Path], output: str | Path, *, resources: Resources = LOCAL, overwrite: bool = False
+    folders: Sequence[str | Path],
+    output: str | Path,
+    *,
+    resources: Resources = LOCAL,
+    overwrite: bool = False,
+    command: Sequence[str] | None = None,
 ) -> Run:
-    """Return the run that the shards in these folders are parts of, written to a folder of its own."""
+    """Return the run that the shards in these folders are parts of, written to a folder of its own.
+
+    Args:
+        folders: All shards, in any order.
+        output: The run folder.
+        resources: Executor and progress, for what no shard did; a store besides those of the shards, if there is one.
+        overwrite: Replace another run in the folder.
+        command: The command line, for the report.
+    """
     parts = _parts(folders)
     asked = parts[0].asked
     dataset = _joined(parts)
     if runs.fingerprint(dataset, asked) != parts[0].whole:
         raise DataError(f"{parts[0].folder}: the shards do not add up to the data they were cut from")
-    with TemporaryDirectory() as place, closing(_store(parts, Path(place) / STORE)) as store:
+    _check_signatures(dataset, parts[0])
+    with _stored(parts, resources.store) as store:
         return evaluate(
             dataset,
             asked["metrics"],  # type: ignore[arg-type]
@@ -109,17 +134,28 @@ def merge(
             budget=asked["budget"],  # type: ignore[arg-type]
             settings=Settings(**asked["settings"]),  # type: ignore[arg-type]
             resources=replace(resources, store=store),
+            findings=findings(dataset),
+            command=command,
             overwrite=overwrite,
-            explained=explained_lines([part.folder for part in parts]),
+            explained=Elsewhere([part.folder for part in parts]),
         )
+
+
+def joinable(folders: Sequence[str | Path]) -> tuple[int, int]:
+    """Return how many shards and entries would be joined; what keeps them from it is an error."""
+    parts = _parts(folders)
+    return len(parts), sum(len(part.positions) for part in parts)
 
 
 class _Part(NamedTuple):
     folder: Path
     shard: Shard
+    segments: int
+    version: str
     whole: str
     asked: dict[str, object]
     positions: list[int]
+    signatures: dict[str, str]
 
 
 def _parts(folders: Sequence[str | Path]) -> list[_Part]:
@@ -129,16 +165,52 @@ def _parts(folders: Sequence[str | Path]) -> list[_Part]:
         raise UserError("no shard: give the folders that whyscore evaluate --shard wrote")
     first = parts[0]
     for part in parts[1:]:
-        if part.whole != first.whole or part.shard.of != first.shard.of:
-            raise DataError(f"{part.folder} is a shard of another run than {first.folder}")
-    numbers = [part.shard.number for part in parts]
-    missing = sorted(set(range(1, first.shard.of + 1)) - set(numbers))
+        difference = _difference(part, first)
+        if difference:
+            raise DataError(f"{part.folder} is a shard of another run than {first.folder}: {difference}")
+    for one, other in pairwise(parts):
+        if one.shard == other.shard:
+            raise DataError(f"shard {one.shard} is given twice: {one.folder} and {other.folder}")
+    # Shards behind the last segment are empty, and nobody could make them.
+    wanted = range(1, min(first.shard.of, first.segments) + 1)
+    missing = sorted(set(wanted) - {part.shard.number for part in parts})
     if missing:
         raise DataError(f"shards are missing: {', '.join(f'{number}/{first.shard.of}' for number in missing)}")
-    if len(numbers) > first.shard.of:
-        twice = next(number for number in numbers if numbers.count(number) > 1)
-        raise DataError(f"shard {twice}/{first.shard.of} is given twice")
     return parts
+
+
+def _difference(part: _Part, first: _Part) -> str | None:
+    """Return what keeps a shard from being joined with the first one; None where nothing does."""
+    if part.version != first.version:
+        return f"made by whyscore {part.version}, not {first.version}"
+    if part.shard.of != first.shard.of:
+        return f"one of {part.shard.of} shards, not of {first.shard.of}"
+    there, here = _flat(part.asked), _flat(first.asked)
+    for name in here | there:
+        if there.get(name) != here.get(name):
+            return f"{name} is {there.get(name)}, not {here.get(name)}"
+    if part.whole != first.whole:
+        return "cut from other data"
+    for name, signature in first.signatures.items():
+        if part.signatures.get(name) != signature:
+            return f"the signature of {name} is {part.signatures.get(name)}, not {signature}"
+    return None
+
+
+def _flat(asked: Mapping[str, object]) -> dict[str, object]:
+    settings = asked.get("settings")
+    return {name: value for name, value in asked.items() if name != "settings"} | (
+        settings if isinstance(settings, dict) else {}
+    )
+
+
+def _check_signatures(dataset: Dataset, part: _Part) -> None:
+    """Refuse to join where a metric is another one than where the shards were made: files would mix the two."""
+    asked = part.asked
+    for one in asked_for(dataset, asked["metrics"], asked["explainers"], asked["budget"]):  # type: ignore[arg-type]
+        here, there = str(one.metric.signature()), part.signatures.get(one.name)
+        if here != there:
+            raise DataError(f"{part.folder}: the signature of {one.name} is {there} there and {here} here")
 
 
 def _part(folder: Path) -> _Part:
@@ -147,13 +219,22 @@ def _part(folder: Path) -> _Part:
         raise DataError(
             f"{folder} is no shard: it has no {SHARD}. Make one with whyscore evaluate --shard 1/2 -o {folder}"
         )
-    if runs.facts_of(folder).get("status") != "done":
+    known = runs.facts_of(folder)
+    if known.get("status") != "done":
         raise DataError(f"{folder} is not finished: run the same whyscore evaluate command again to go on")
     try:
-        facts = json.loads(file.read_text("utf-8"))
-        shard = Shard(int(facts["number"]), int(facts["of"]))
-        return _Part(folder, shard, str(facts["whole"]), dict(facts["asked"]), [int(k) for k in facts["positions"]])
-    except (ValueError, KeyError, TypeError) as error:
+        facts = json.loads(file.read_text("utf-8"), parse_int=whole)
+        return _Part(
+            folder,
+            Shard(int(facts["number"]), int(facts["of"])),
+            int(facts["segments"]),
+            str(facts["whyscore"]),
+            str(facts["whole"]),
+            dict(facts["asked"]),
+            [int(k) for k in facts["positions"]],
+            {str(name): str(signature) for name, signature, *_ in known["plan"]["metrics"]},  # type: ignore[index]
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise DataError(f"not what whyscore evaluate --shard writes: {error}", file=str(file)) from error
 
 
@@ -162,16 +243,34 @@ def _joined(parts: Sequence[_Part]) -> Dataset:
     placed: dict[int, Entry] = {}
     for part in parts:
         data = read_dataset(part.folder / runs.SEGMENTS)
+        if len(part.positions) != len(data.entries):
+            there = f"{len(data.entries)} entries, {SHARD} says {len(part.positions)}"
+            raise DataError(f"{part.folder} holds {there}: the shard is damaged, make it again")
         placed |= zip(part.positions, data.entries, strict=True)
     return replace(data, entries=tuple(placed[k] for k in sorted(placed)))
 
 
-def _store(parts: Sequence[_Part], path: Path) -> Store:
-    store = Store(path)
-    for part in parts:
-        if (part.folder / STORE).exists():
-            take(store, Store(part.folder / STORE))
-    return store
+@contextmanager
+def _stored(parts: Sequence[_Part], store: Store | None) -> Iterator[Store]:
+    """Give a store with every score that the shards kept: the one that is there, or one for this run alone."""
+    with TemporaryDirectory() as place:
+        joined = store or Store(Path(place) / STORE)
+        try:
+            for part in parts:
+                _take(joined, part.folder / STORE)
+            yield joined
+        finally:
+            if joined is not store:
+                joined.close()
+
+
+def _take(store: Store, path: Path) -> None:
+    if not path.exists():
+        return
+    try:
+        take(store, Store(path))
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"{path}: {error}. Save it with: whyscore store repair --store {path}") from error
 
 
 def _positions(dataset: Dataset, shard: Shard) -> list[int]:

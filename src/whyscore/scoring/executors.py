@@ -22,6 +22,7 @@ from whyscore.options import check_fields
 from whyscore.protocols import Metric, Part
 from whyscore.registry import build, spec_of
 from whyscore.scoring.rows import Answer, ask
+from whyscore.scoring.threads import starting
 from whyscore.types import Segment
 
 Texts = tuple[str, str | None, tuple[str, ...]]
@@ -43,7 +44,7 @@ class Serial:
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """Scores in `jobs` processes (0 = one per core)."""
+    """Scores in `jobs` processes (0 = one per core), which share the cores: each starts as many threads as it has."""
 
     jobs: int = 0
 
@@ -65,14 +66,14 @@ class Processes:
         running: dict[Future[Answer], Sequence[int]] = {}
         try:
             for batch in islice(waiting, workers * _AHEAD):
-                running[_submitted(pool, spec, texts_of(segments, batch))] = batch
+                running[_submitted(pool, workers, spec, texts_of(segments, batch))] = batch
             while running:
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     batch = running.pop(future)
                     answer = future.result()
                     for following in islice(waiting, 1):
-                        running[_submitted(pool, spec, texts_of(segments, following))] = following
+                        running[_submitted(pool, workers, spec, texts_of(segments, following))] = following
                     yield Part(batch, answer.rows, answer.failures)
         except UnknownName as error:
             hint = "workers know installed plugins and file.py:function, not names registered in one process"
@@ -96,8 +97,9 @@ def _pool(workers: int) -> ProcessPoolExecutor:
     return pool
 
 
-def _submitted(pool: ProcessPoolExecutor, spec: str, texts: Sequence[Texts]) -> "Future[Answer]":
-    with _hidden_main():  # handing out work may start a worker
+def _submitted(pool: ProcessPoolExecutor, workers: int, spec: str, texts: Sequence[Texts]) -> "Future[Answer]":
+    # Handing out work may start a worker, which shares the cores with the others.
+    with _hidden_main(), starting((os.cpu_count() or 1) // workers):
         return pool.submit(_work, spec, texts)
 
 

@@ -1,34 +1,35 @@
 """Where a metric runs: on the workers of a Ray cluster (https://docs.ray.io), here or on many machines.
 
 1. Every worker is an actor that builds the metric once from its spec and keeps it; one per core, per `cores` cores, or
-   per share of a GPU.
+   per share of a GPU. It starts no more threads than it has cores.
 2. Workers join as soon as their metric is built. Each has at most two batches: one to work on, one waiting, so that no
    worker idles and the driver holds little.
-3. A worker that dies gives its batches back to the others, and another one is started in its place where the cluster
-   has room. A batch whose worker died three times is an error: it is the batch that kills.
-4. Only the spec, texts and floats cross the border. A metric in a file (`my_metric.py:score`) is shipped with it.
+3. A worker that cannot build the metric, or has another one (its signature tells), is left out; where all are, that is
+   the error.
+4. A worker that dies gives its batches back to the others, and another one is started in its place where the cluster
+   has room. A batch that three workers died on is an error: it is the batch that kills.
+5. Only the spec, texts and floats cross the border. A metric in a file (`my_metric.py:score`) is shipped with it.
 
 Batches are those of the serial executor and rows are put back by index: a result does not depend on who computed it.
 """
 
-import logging
-import os
+import shutil
 import socket
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from whyscore.errors import ExecutionError, MissingExtra, SpecError, UnknownName, WhyscoreError
+from whyscore.errors import ExecutionError, SpecError
 from whyscore.options import check_fields
 from whyscore.protocols import Metric, Part
 from whyscore.registry import build, spec_of
 from whyscore.scoring.executors import Texts, texts_of
+from whyscore.scoring.ray_cluster import connect, no_room, one_line, own, room, taken
 from whyscore.scoring.rows import ask
 from whyscore.scoring.shipping import ship
 from whyscore.types import FloatMatrix, Segment
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 _AHEAD = 2
 _TRIES = 3
 _PATIENCE = 120.0
-_KNOCK = 10.0
+"""Seconds that a cluster has to make room for a first worker: nodes may be on their way."""
 
 
 class Answered(NamedTuple):
@@ -92,7 +93,7 @@ class Ray:
         first = next(waiting, None)
         if first is None:
             return
-        work = _Work(self, spec_of(metric))
+        work = _Work(self, metric)
         try:
             yield from work.parts(segments, chain([first], waiting))
         finally:
@@ -104,10 +105,14 @@ class _Resident:
 
     metric: Metric
 
-    def ready(self, spec: str) -> bool:
-        """Return once the metric is built; its errors are those of a task, which come back as they are."""
+    def here(self) -> str:
+        """Return where this is: the worker has found a place."""
+        return socket.gethostname()
+
+    def ready(self, spec: str) -> str:
+        """Return the signature of the metric once it is built; its errors are those of a task, which come back."""
         self.metric = build(spec)
-        return True
+        return str(self.metric.signature())
 
     def answer(self, texts: Sequence[Texts]) -> Answered:
         """Return the rows of one batch."""
@@ -118,24 +123,27 @@ class _Resident:
 
 class _Asked(NamedTuple):
     worker: str
-    batch: Sequence[int] | None
-    """None while the worker builds its metric."""
+    batch: Sequence[int] | None = None
+    """None while the worker looks for a place and builds its metric."""
 
 
 class _Work:
     """One run: who is there, who does what, and what is left."""
 
-    def __init__(self, settings: Ray, spec: str) -> None:
-        self.settings, self.spec = settings, spec
-        shipped = ship(spec)
-        _connect(settings.address, shipped.folder)
-        self.remote_spec = shipped.spec
+    def __init__(self, settings: Ray, metric: Metric) -> None:
+        self.settings, self.spec = settings, spec_of(metric)
+        self.shipped = ship(self.spec)
+        connect(settings.address, self.shipped.folder)
+        # A file has another name where it is shipped to, and so has the signature of what is in it.
+        self.signature = str(metric.signature()) if self.shipped.folder is None else None
         self.workers: dict[str, ActorHandle[_Resident]] = {}
+        self.places: dict[str, str] = {}
+        self.able: set[str] = set()
         self.running: dict[ObjectRef[object], _Asked] = {}
         self.again: deque[Sequence[int]] = deque()
         self.deaths: Counter[int] = Counter()
-        self.started = 0
-        for _ in range(settings.workers or self._room()):
+        self.started = self.unable = 0
+        for _ in range(self._wanted()):
             self._start()
 
     def parts(self, segments: Sequence[Segment], batches: Iterator[Sequence[int]]) -> Iterator[Part]:
@@ -156,23 +164,23 @@ class _Work:
             if not done:
                 self._impatient()
                 continue
-            asked = self.running.pop(done[0])
-            answer = self._answer(done[0], asked)
+            first = self._first(done[0])
+            asked = self.running.pop(first)
+            answer = self._answer(first, asked)
             if answer is not None and asked.batch is not None:
                 yield Part(asked.batch, answer.rows, answer.failures)
 
     def close(self) -> None:
         """Let the workers go."""
-        import ray  # noqa: PLC0415 - an optional package
-
-        for worker in self.workers.values():
-            ray.kill(worker, no_restart=True)
+        for name in list(self.workers):
+            self._let_go(name)
+        if self.shipped.folder is not None:
+            shutil.rmtree(self.shipped.folder, ignore_errors=True)
 
     def _idle(self) -> str | None:
         """Return a worker that is ready and has room for a batch, the least busy first."""
         busy = Counter(asked.worker for asked in self.running.values())
-        building = {asked.worker for asked in self.running.values() if asked.batch is None}
-        free = [name for name in self.workers if name not in building and busy[name] < _AHEAD]
+        free = [name for name in self.workers if name in self.able and busy[name] < _AHEAD]
         return min(free, key=lambda name: busy[name]) if free else None
 
     def _busy(self) -> bool:
@@ -181,112 +189,106 @@ class _Work:
     def _ask(self, worker: str, batch: Sequence[int], segments: Sequence[Segment]) -> None:
         self.running[self.workers[worker].answer.remote(texts_of(segments, batch))] = _Asked(worker, batch)
 
+    def _first(self, done: "ObjectRef[object]") -> "ObjectRef[object]":
+        """Return what the same worker was asked first: it works in order, so the first that fails is what killed it."""
+        worker = self.running[done].worker
+        return next(reference for reference, asked in self.running.items() if asked.worker == worker)
+
     def _answer(self, done: "ObjectRef[object]", asked: _Asked) -> Answered | None:
-        """Return what a worker answered; None where it has just become ready, or died."""
+        """Return what a worker answered; None where it has become ready, cannot work, or died."""
         import ray  # noqa: PLC0415 - an optional package
 
         try:
             answer = ray.get(done)
         except ray.exceptions.RayTaskError as error:
-            raise _own(error.cause, self.spec) from error
-        except (
-            ray.exceptions.RayActorError,
-            ray.exceptions.ObjectLostError,
-            ray.exceptions.WorkerCrashedError,
-        ) as error:
+            if asked.batch is not None:
+                raise own(error.cause, self.spec) from error
+            self._cannot(asked.worker, own(error.cause, self.spec))
+            return None
+        except ray.exceptions.RayError as error:
             self._died(asked, error)
             return None
-        if not isinstance(answer, Answered):
-            return None
-        rate = self.settings.rates.setdefault(asked.worker, Rate())
-        rate.texts, rate.seconds = rate.texts + len(answer.rows), rate.seconds + answer.seconds
-        return Answered(np.array(answer.rows), answer.failures, answer.seconds)
+        if isinstance(answer, Answered):
+            rate = self.settings.rates.setdefault(asked.worker, Rate())
+            rate.texts, rate.seconds = rate.texts + len(answer.rows), rate.seconds + answer.seconds
+            return Answered(np.array(answer.rows), answer.failures, answer.seconds)
+        self._joined(asked.worker, str(answer))
+        return None
+
+    def _joined(self, worker: str, told: str) -> None:
+        """Hear where a worker is, and then which metric it has built."""
+        if worker not in self.places:
+            self.places[worker] = told
+        elif self.signature not in (None, told):
+            reason = f"its metric is {told}, here it is {self.signature}. Install the same versions and models"
+            self._cannot(worker, ExecutionError(f"a worker on {self.places[worker]} differs: {reason}"))
+        else:
+            self.able.add(worker)
+
+    def _cannot(self, worker: str, error: Exception) -> None:
+        """Go on without a worker that could not build the metric, as long as others can or may."""
+        if worker not in self.workers:
+            return
+        self._let_go(worker)
+        self.unable += 1
+        place = self.places.get(worker)
+        told = f"{worker}{f' on {place}' if place else ''} was left out ({one_line(error)})"
+        self.settings.rates[told] = Rate()
+        # Those without a place would get that of the one who failed, and so fail one after the other.
+        if not self.workers or (self.unable >= _TRIES and not any(name in self.places for name in self.workers)):
+            raise error
 
     def _died(self, asked: _Asked, error: Exception) -> None:
         """Give a batch back; the first sign of a death starts another worker."""
-        if asked.worker in self.workers:
-            del self.workers[asked.worker]
-            self._start()
+        first = asked.worker in self.workers
         if asked.batch is None:
-            cause = getattr(error, "cause", None) or error
-            if self.started > _TRIES * (len(self.workers) + 1):
-                raise ExecutionError(f"no worker could build {self.spec}: {str(cause).splitlines()[0]}") from error
+            if first and self.unable + 1 < _TRIES:
+                self._start()
+            why = one_line(getattr(error, "cause", None) or error)
+            self._cannot(asked.worker, ExecutionError(f"no worker could build {self.spec}: {why}"))
             return
+        self.again.append(asked.batch)
+        if not first:
+            return  # it was waiting behind the batch that the worker died on
+        self._let_go(asked.worker)
+        self._start()
         self.deaths[asked.batch[0]] += 1
         if self.deaths[asked.batch[0]] >= _TRIES:
             raise ExecutionError(
                 f"{_TRIES} workers that ran {self.spec} died on the same {len(asked.batch)} texts (killed, or out of "
                 "memory); what was scored is kept. Run the same command again to go on"
             ) from error
-        self.again.append(asked.batch)
 
-    def _impatient(self) -> None:
-        """Refuse to wait for a cluster without room for a single worker."""
-        if not self._busy():
-            wanted = f"{self.settings.cores:g} core(s) and {self.settings.gpus:g} GPU(s)"
-            raise ExecutionError(f"the Ray cluster had no room for a worker with {wanted} in {_PATIENCE:.0f} seconds")
-
-    def _room(self) -> int:
-        """Return how many workers the cluster can hold."""
+    def _let_go(self, worker: str) -> None:
+        """Stop a worker, also one that is only thought to be dead: its place is needed."""
         import ray  # noqa: PLC0415 - an optional package
 
-        there: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
-        limits = [(there.get("CPU", 0), self.settings.cores), (there.get("GPU", 0), self.settings.gpus)]
-        return max(1, min(int(have // each) for have, each in limits if each > 0)) if any(e for _, e in limits) else 1
+        ray.kill(self.workers.pop(worker), no_restart=True)
+        self.able.discard(worker)
+
+    def _impatient(self) -> None:
+        """Refuse to wait for a cluster without room for a single worker; a metric may take its time to build."""
+        if not any(name in self.places for name in self.workers):
+            told = no_room(self.settings.cores, self.settings.gpus)
+            raise ExecutionError(f"{told} (waited for {_PATIENCE:.0f} seconds); what was scored is kept")
+
+    def _wanted(self) -> int:
+        """Return how many workers to start; more than fit are waited for, where a cluster may grow."""
+        import ray  # noqa: PLC0415 - an optional package
+
+        settings = self.settings
+        found = room(ray.nodes(), settings.cores, settings.gpus)  # type: ignore[no-untyped-call]
+        if not found and not (settings.workers and settings.address):
+            raise ExecutionError(no_room(settings.cores, settings.gpus))
+        return settings.workers or found
 
     def _start(self) -> None:
         import ray  # noqa: PLC0415 - an optional package
 
-        resident = ray.remote(_Resident).options(
-            num_cpus=self.settings.cores, num_gpus=self.settings.gpus, max_restarts=0, scheduling_strategy="SPREAD"
-        )
         name = f"worker-{self.started}"
         self.started += 1
-        self.workers[name] = resident.remote()  # type: ignore[assignment]
-        self.running[self.workers[name].ready.remote(self.remote_spec)] = _Asked(name, None)
-
-
-def _own(cause: object, spec: str) -> Exception:
-    """Return the error of a worker as this process would have raised it."""
-    if isinstance(cause, UnknownName):
-        hint = "workers know installed plugins and file.py:function, not names registered in one process"
-        return ExecutionError(f"{cause}. The name is unknown to the workers: {hint}")
-    if isinstance(cause, WhyscoreError):
-        return cause
-    return ExecutionError(f"a worker that ran {spec} failed: {type(cause).__name__}: {cause}")
-
-
-def _connect(address: str | None, folder: Path | None) -> None:
-    """Join or start a cluster; files go along when it is joined, so new files need a new connection."""
-    try:
-        import ray  # noqa: PLC0415 - an optional package
-    except ImportError as error:
-        raise MissingExtra.of("--executor ray", "ray") from error
-    if ray.is_initialized():
-        if folder is None:
-            return
-        ray.shutdown()
-    _reach(address)
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
-    environment = {} if folder is None else {"working_dir": str(folder)}
-    try:
-        ray.init(
-            address=address,
-            runtime_env=environment,
-            include_dashboard=False if address is None else None,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
-    except (ConnectionError, ValueError) as error:
-        raise ExecutionError(f"no Ray cluster at {address!r}: {error}. Start one with: ray start --head") from error
-
-
-def _reach(address: str | None) -> None:
-    """Refuse an address where nobody listens; Ray itself would try for minutes."""
-    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
-    if not (colon and port.isdigit()):
-        return
-    try:
-        socket.create_connection((host, int(port)), timeout=_KNOCK).close()
-    except OSError as error:
-        raise ExecutionError(f"no Ray cluster at {address!r}: {error}. Start one with: ray start --head") from error
+        resident = ray.remote(_Resident).options(**taken(self.settings.cores, self.settings.gpus))
+        worker: ActorHandle[_Resident] = resident.remote()  # type: ignore[assignment]
+        self.workers[name] = worker
+        self.running[worker.here.remote()] = _Asked(name)
+        self.running[worker.ready.remote(self.shipped.spec)] = _Asked(name)

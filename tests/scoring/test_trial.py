@@ -1,0 +1,52 @@
+"""A trial tells how fast a metric is, and leaves nothing behind."""
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from whyscore.cli.main import main
+from whyscore.scoring.trial import rate
+from whyscore.types import FloatVector, Inputs, Segment, Signature
+
+
+class Slow:
+    """Takes a fixed time for each text, after a long first call."""
+
+    inputs = Inputs.HYPOTHESIS
+    higher_is_better = True
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def signature(self) -> Signature:
+        return Signature("slow")
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        time.sleep(0.002 * len(segments) if self.seen else 0.5)
+        self.seen.append(len(segments))
+        return np.ones(len(segments))
+
+
+def test_the_first_call_is_not_counted_and_the_trial_is_short() -> None:
+    metric = Slow()
+    found = rate(metric, [Segment(str(i)) for i in range(10_000)])
+    assert 50 < found <= 500  # the first call alone would make it 2
+    assert metric.seen[0] == 1
+    assert sum(metric.seen) < 400
+
+
+def test_few_texts_are_all_there_is() -> None:
+    assert rate(Slow(), [Segment("a")]) <= 500
+
+
+def test_a_dry_run_tells_the_time_beside_the_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["--sample", "-m", "chrf", "--store", "none", "--dry-run"]
+    assert main(["explain", *command, "-e", "erasure"]) == 0
+    said = capsys.readouterr()
+    assert " distinct, 0 already stored\n" in said.out
+    assert "chrf erasure: about " in said.err
+    assert " for one worker, by a trial here (" in said.err
+    assert main(["score", *command, "-q"]) == 0
+    assert capsys.readouterr().err == ""
