@@ -55,8 +55,43 @@ def test_a_sentence_is_explained_word_by_word(page: "playwright.Page") -> None:
     assert words == ["I", "have", "a", "cat", "I", "have", "a", "dog"]
     assert page.inner_text("#status").startswith("chrf ")
     assert page.get_attribute("#answer .word >> nth=3", "aria-label").startswith("cat: −")
-    colours = page.eval_on_selector_all("#answer .word", "found => new Set(found.map(w => w.style.background)).size")
-    assert colours > 2
+    kinds = page.eval_on_selector_all("#answer .word", "found => found.map(word => word.classList[1] ?? '')")
+    assert kinds[3] == "costs"
+    assert kinds[:3] == ["earns", "earns", "earns"]
+    strengths = "found => found.map(word => Number(word.style.getPropertyValue('--strength')))"
+    assert len(set(page.eval_on_selector_all("#answer .word", strengths))) > 2
+    assert page.is_visible("#legend")
+
+
+def test_the_answer_says_which_way_is_better_and_what_made_it(page: "playwright.Page") -> None:
+    page.select_option("#metric", "ter")
+    assert page.inner_text("#about").startswith("ter: Edits per hundred reference words")
+    page.click("#go")
+    page.wait_for_selector("#status:has-text('lower is better')")
+    assert page.inner_text("#signature").startswith("erasure")
+
+
+def test_nothing_can_be_asked_before_the_metrics_are_known(browser: "playwright.Browser", address: str) -> None:
+    page = browser.new_page()
+    waiting = []
+    page.route("**/api/components", lambda route: waiting.append(route))  # noqa: PLW0108 - playwright marks functions
+    page.goto(address)
+    page.wait_for_timeout(100)
+    assert page.is_disabled("#go")
+    assert page.inner_text("#status") == "Loading metrics …"
+    waiting[0].continue_()
+    page.wait_for_selector("#go:enabled")
+    assert page.inner_text("#status") == ""
+    page.close()
+
+
+def test_a_server_that_is_gone_is_told(browser: "playwright.Browser", address: str) -> None:
+    page = browser.new_page()
+    page.route("**/api/components", lambda route: route.abort())
+    page.goto(address)
+    page.wait_for_selector("#status:has-text('cannot be reached')")
+    assert page.is_disabled("#go")
+    page.close()
 
 
 def test_hostile_texts_stay_texts(page: "playwright.Page") -> None:

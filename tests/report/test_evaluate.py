@@ -20,6 +20,7 @@ from whyscore.errors import DataError, GateNotPassed, MissingInput, SpecError, U
 from whyscore.io.records import schema
 from whyscore.jobs import runs, runs_explaining
 from whyscore.jobs.evaluate import evaluate
+from whyscore.jobs.runs_blocks import Blocks
 from whyscore.jobs.runs_choices import Settings, asked_for, chosen_segments, default_metrics
 from whyscore.jobs.runs_gates import check_gates, check_names, failures, read_limits
 from whyscore.jobs.runs_reading import Run, read_run
@@ -122,7 +123,77 @@ def test_a_stopped_run_goes_on_to_the_same_files(
     assert not list((tmp_path / "stopped").glob("*.part"))
 
 
-def test_a_torn_line_is_dropped(tmp_path: Path, small: Dataset, files: Files) -> None:
+def picky(segments: list[Segment]) -> list[float]:
+    if any("x" in segment.hypothesis and "ok" not in segment.hypothesis for segment in segments):
+        raise ValueError("no x without ok")
+    return [1.0] * len(segments)
+
+
+def told(folder: Path) -> dict[str, object]:
+    """What run.json says, without times."""
+    facts: dict[str, object] = json.loads((folder / "run.json").read_text("utf-8"))
+    return {name: value for name, value in facts.items() if name not in ("created", "seconds")}
+
+
+@pytest.mark.parametrize("where", ["in a block", "between two blocks", "before run.json", "torn"])
+def test_what_could_not_be_explained_before_a_stop_is_told_all_the_same(
+    tmp_path: Path, files: Files, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    monkeypatch.setattr(runs_explaining, "BLOCK", 2)
+    texts = ["ok x", "a b", "c d", "e f", "g h", "ok x y"]
+    data = Dataset("picky", tuple(Entry(str(k), "a", Segment(text)) for k, text in enumerate(texts)))
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    evaluate(data, [picky], output=whole, settings=QUICK)
+
+    def stop(*_: object) -> list[str]:
+        raise KeyboardInterrupt
+
+    def add(self: Blocks, lines: list[str], work: int, problems: list[str]) -> None:
+        if len(self.done) == 2:
+            self.lines.writelines(["".join(lines)[:7]])
+            self.lines.flush()
+            raise KeyboardInterrupt
+        adding(self, lines, work, problems)
+
+    adding, block, count = Blocks.add, runs_explaining._block, iter(range(9))
+    with monkeypatch.context() as patched:
+        if where == "torn":
+            patched.setattr(Blocks, "add", add)
+        elif where == "before run.json":
+            patched.setattr("whyscore.jobs.evaluate._Work.note", stop)
+        else:
+            late = 2 if where == "in a block" else 1
+            patched.setattr(runs_explaining, "_block", lambda *given: stop() if next(count) == late else block(*given))
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(data, [picky], output=stopped, settings=QUICK)
+    assert json.loads((stopped / "run.json").read_text("utf-8"))["status"] == "running"
+    evaluate(data, [picky], output=stopped, settings=QUICK)
+    assert files(stopped) == files(whole)
+    assert told(stopped) == told(whole)
+    assert sum("(id 0 of a)" in problem for problem in told(stopped)["problems"]) == 1
+    assert {path.name for path in stopped.iterdir()} == {path.name for path in whole.iterdir()}
+
+
+def test_blocks_that_are_done_are_not_explained_again(
+    tmp_path: Path, small: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs_explaining, "BLOCK", 3)
+    block, calls = runs_explaining._block, []
+
+    def counting(*given: object) -> list[str]:
+        calls.append(len(given[1]))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return block(*given)
+
+    monkeypatch.setattr(runs_explaining, "_block", counting)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(small, ["token_f1"], output=tmp_path / "run", settings=QUICK)
+    evaluate(small, ["token_f1"], output=tmp_path / "run", settings=QUICK)
+    assert calls == [3, 3, 3, 2]
+
+
+def test_a_part_without_word_of_its_blocks_is_begun_again(tmp_path: Path, small: Dataset, files: Files) -> None:
     evaluate(small, ["token_f1"], output=tmp_path / "whole", settings=QUICK)
     torn = tmp_path / "torn"
     evaluate(small, ["token_f1"], output=torn, settings=QUICK)
@@ -285,12 +356,7 @@ def test_a_run_that_cannot_be_written_says_so(tmp_path: Path, small: Dataset) ->
 
 
 def test_a_segment_that_cannot_be_explained_is_told_and_left_out(tmp_path: Path) -> None:
-    def picky(segments: list[Segment]) -> list[float]:
-        if any("bad" not in segment.hypothesis and "x" in segment.hypothesis for segment in segments):
-            raise ValueError("no x without bad")
-        return [1.0] * len(segments)
-
-    entries = [Entry("0", "a", Segment("bad x")), Entry("1", "a", Segment("fine"))]
+    entries = [Entry("0", "a", Segment("ok x")), Entry("1", "a", Segment("fine"))]
     found = evaluate(Dataset("picky", tuple(entries)), [picky], output=tmp_path / "run", settings=QUICK)
     assert {one.entry for one in found.explanations} == {1}
     (problem,) = found.facts["problems"]

@@ -22,6 +22,7 @@ from whyscore.report.model import PairTest, Report, SystemRow
 from whyscore.report.page import html
 from whyscore.report.papers import as_json, paper, summary
 from whyscore.report.verdict import verdict
+from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Entry, Estimate, Segment
 
 QUICK = Settings(draws=50)
@@ -225,9 +226,12 @@ def test_a_dry_run_says_what_it_would_take(capsys: pytest.CaptureFixture[str]) -
     assert main([*EVALUATE, "--dry-run"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "token_f1: 4 texts, 3 distinct, 0 already stored",
-        "token_f1 by erasure: about 2 segments, 28 texts",
+        "token_f1 by erasure: about 2 segments, 17 more texts",
     ]
     assert not Path("run").exists()
+    assert main([*EVALUATE, "-o", "run", "--store", "scores.sqlite"]) == 0
+    [held] = [one for one in Store(Path("scores.sqlite")).held() if one.signature.startswith("token_f1")]
+    assert held.segments == 3 + 17
 
 
 @pytest.mark.usefixtures("texts")

@@ -51,6 +51,7 @@ def test_words_are_those_of_python(client: TestClient) -> None:
     )
     expected = ws.explain([ws.Segment("a cat", None, ("a dog",))], "chrf", "lime(samples=20)")
     found = answer.json()
+    assert found["higher_is_better"] is True
     assert [text["side"] for text in found["texts"]] == ["hypothesis", "reference"]
     for text, one in zip(found["texts"], expected, strict=True):
         assert [word["importance"] for word in text["words"]] == one.importance.tolist()

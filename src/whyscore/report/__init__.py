@@ -1,21 +1,43 @@
-"""Reports: what a run found, as data first, then as a page, as tables for papers, or on a terminal."""
+"""Reports: what a run found, as data first, then as a page, as tables for papers, or on a terminal.
 
+The package can be called like the command of its name: `whyscore.report("run/")` is `build_report("run/")`.
+"""
+
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 from whyscore.jobs.runs_reading import Run, read_run
 from whyscore.report.building import report_of
+from whyscore.report.headline import advised
 from whyscore.report.merging import merged, pairs
 from whyscore.report.model import Report
+from whyscore.report.private import without_texts
 from whyscore.report.verdict import changes
 
 
-def build_report(runs: str | Path | Run | Sequence[str | Path | Run], *, title: str | None = None) -> Report:
+def build_report(
+    runs: str | Path | Run | Sequence[str | Path | Run], *, title: str | None = None, texts: bool = True
+) -> Report:
     """Return the report of a run, or of several set against each other; each is a folder or a run.
+
+    Without `texts` it holds scores, tests, features and counts of words, but no text of the data.
 
     `whyscore.report.page.html` makes a page of it, `whyscore.report.papers` tables and JSON.
     """
     given = [runs] if isinstance(runs, str | Path | Run) else list(runs)
     whole = merged([one if isinstance(one, Run) else read_run(one) for one in given])
     found = report_of(whole, title=title)
-    return found if len(given) == 1 else changes(found, pairs(whole))
+    if len(given) > 1:
+        found = advised(changes(found, pairs(whole)))
+    return found if texts else without_texts(found)
+
+
+class _Report(ModuleType):
+    """A package that can be called."""
+
+    __call__ = staticmethod(build_report)
+
+
+sys.modules[__name__].__class__ = _Report

@@ -8,10 +8,12 @@ import numpy as np
 from whyscore.jobs.runs_reading import Run
 from whyscore.jobs.runs_tests import clusters_of
 from whyscore.report.comparing import pair_tests
-from whyscore.report.costly import costly_words
+from whyscore.report.costly import costly_words, word_counts
 from whyscore.report.explorer import explorer
 from whyscore.report.features import feature_rows, features_by_segment
+from whyscore.report.headline import advised
 from whyscore.report.highlights import agreement
+from whyscore.report.matches import matches
 from whyscore.report.model import Made, MetricView, Report, SystemRow
 from whyscore.report.pictures import figures_in
 from whyscore.report.verdict import verdict
@@ -39,8 +41,10 @@ def report_of(run: Run, *, title: str | None = None) -> Report:
         agreement=agreement(run),
         figures=figures_in(run.folder),
         explorer=explorer(run, features_by_segment(run)),
+        words=word_counts(run),
+        matches=matches(run),
     )
-    return verdict(report)
+    return advised(verdict(report))
 
 
 def about(data: Dataset) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from whyscore.jobs.runs_reading import Run, Told
 from whyscore.report.explorer import centres
-from whyscore.report.model import CostlyWord, CostlyWords
+from whyscore.report.model import CostlyWord, CostlyWords, WordCounts
 from whyscore.types import FloatVector, Side
 
 SHOWN = 12
@@ -35,6 +35,29 @@ def costly_words(run: Run) -> tuple[CostlyWords, ...]:
             if words:
                 found.append(CostlyWords(metric.name, str(side), len(told), words))
     return tuple(found)
+
+
+def word_counts(run: Run) -> tuple[WordCounts, ...]:
+    """Return how many words cost, for each metric and side; where no word does by itself there is nothing to count.
+
+    Where the median stands for neither good nor bad, half of the words lie below it by definition.
+    """
+    middles = centres(run.explanations)
+    found = []
+    for metric in run.metrics:
+        for side in Side:
+            told = [one for one in run.explanations if one.metric == metric.name and one.place.side is side]
+            cost = _costs(told, 0.0)
+            if str(side) not in middles.get(metric.name, {}) and cost.any():
+                counted = len(told), len(cost), int((cost < 0).sum()), float(cost.sum())
+                found.append(WordCounts(metric.name, str(side), *counted))
+    return tuple(found)
+
+
+def _costs(told: Sequence[Told], middle: float) -> FloatVector:
+    """Return what every word costs: 0, or its distance below the middle."""
+    values = np.concatenate([np.zeros(0), *(one.importance for one in told)])
+    return np.where(np.isfinite(values), np.minimum(0.0, values - middle), 0.0)
 
 
 class _Occurrences(NamedTuple):
@@ -82,7 +105,6 @@ def _occurrences(run: Run, told: Sequence[Told], middle: float) -> _Occurrences:
                 form = _EDGES.sub("", word).casefold()
                 number = forms[word] = known.setdefault(form, len(known))
             numbers.append(number)
-    values = np.concatenate([np.zeros(0), *(one.importance for one in told)])
-    cost = np.where(np.isfinite(values), np.minimum(0.0, values - middle), 0.0)
+    cost = _costs(told, middle)
     texts = np.repeat(np.arange(len(told)), [len(one.importance) for one in told])
     return _Occurrences(list(known), np.array(numbers, dtype=np.int64), cost, texts)

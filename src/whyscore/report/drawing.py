@@ -35,13 +35,15 @@ def scale(estimates: Sequence[Estimate]) -> Scale:
     return Scale(min(known), max(known)) if known else Scale(0.0, 1.0)
 
 
-def interval(one: Estimate, on: Scale) -> Markup:
-    """Return a dot with its interval as a line."""
+def interval(one: Estimate, on: Scale, chance: float | None = None) -> Markup:
+    """Return a dot with its interval as a line, and a small upright line where chance is."""
     if not math.isfinite(one.value):
         return Markup("")
     line = ""
     if one.low is not None and one.high is not None:
         line = f'<line class="reach" x1="{on.place(one.low)}" x2="{on.place(one.high)}" y1="6" y2="6"/>'
+    if chance is not None:
+        line += f'<line class="chance" x1="{on.place(chance)}" x2="{on.place(chance)}" y1="0" y2="12"/>'
     dot = f'<circle class="point" cx="{on.place(one.value)}" cy="6" r="3.2"/>'
     return _svg(f'<line class="axis" x1="0" x2="100" y1="6" y2="6"/>{line}{dot}')
 
@@ -65,6 +67,18 @@ def dots(under: float, over: float, on: Scale) -> Markup:
         f'<rect class="over" x="50" y="2" width="{round(right, 2)}" height="8" rx="1"/>'
         '<line class="axis" x1="50" x2="50" y1="0" y2="12"/>'
     )
+
+
+def stacked(parts: Sequence[float], on: Scale) -> Markup:
+    """Return parts of a whole in one bar, one after the other; each has its own shade and a gap to the next."""
+    found, start = [], 0.0
+    for number, part in enumerate(parts):
+        left, right = on.place(start), on.place(start + max(0.0, part))
+        if right > left:
+            width = round(max(0.3, right - left - 0.6), 2)
+            found.append(f'<rect class="part part-{number}" x="{left}" y="1" width="{width}" height="10"/>')
+        start += max(0.0, part)
+    return _svg("".join(found))
 
 
 def _svg(inner: str) -> Markup:

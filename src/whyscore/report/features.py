@@ -8,10 +8,14 @@ from whyscore.report.model import FeatureRow
 
 
 def feature_rows(run: Run) -> tuple[FeatureRow, ...]:
-    """Return one row per metric, feature and system; features that no text has are left out."""
-    rows = [_feature(row, len(run.dataset.of(str(row["system"])))) for row in run.decomposition if ROW not in row]
-    seen = {row.feature for row in rows if row.n or row.under or row.over}
+    """Return one row per metric, feature and system; features that no text has are left out.
+
+    So are metrics that the run does not have: joined runs keep those alone that all of them asked.
+    """
     metrics = [one.name for one in run.metrics]
+    told = [row for row in run.decomposition if ROW not in row and row["metric"] in metrics]
+    rows = [_feature(row, len(run.dataset.of(str(row["system"])))) for row in told]
+    seen = {row.feature for row in rows if row.n or row.under or row.over}
     kept = [row for row in rows if row.feature in seen]
     worst = {feature: _worst(kept, feature) for feature in seen}
     return tuple(sorted(kept, key=lambda row: (metrics.index(row.metric), worst[row.feature], row.feature)))

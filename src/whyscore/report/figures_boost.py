@@ -3,7 +3,7 @@
 | figure | shows |
 |---|---|
 | `curves` | correlation over p, one line per w, the original as a black line, the degenerate range shaded |
-| `heat` | what every p and w gains; degenerate cells are hatched by a grey dot |
+| `heat` | what every p and w gains; degenerate cells are hatched by a grey stroke |
 | `improving` | box plots of the p and w that gain more than epsilon, with their medians |
 | `settings` | original against boosted in every setting, beside the controls |
 | `counts` | how many settings got better, worse, or stayed, by source |
@@ -38,8 +38,10 @@ def curves(rows: Rows) -> "Chart":
     """Return correlation over p for each w, a panel per setting and explainer."""
     alt = _altair()
     base = alt.Chart(_values(rows)).properties(width=_WIDTH, height=_HEIGHT)
+    # The degenerate share is the same for every w: one row for each p will do.
+    least = min((float(str(row["w"])) for row in rows), default=0.0)
     shade = (
-        base.transform_filter(f"datum.degenerate > {_DEGENERATE} && datum.w == 0")
+        base.transform_filter(f"datum.degenerate > {_DEGENERATE} && datum.w == {least!r}")
         .mark_rule(color=GREY, opacity=0.12, strokeWidth=3)
         .encode(x=alt.X("p:Q"))
     )

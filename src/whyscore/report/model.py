@@ -88,6 +88,67 @@ class CostlyWords:
 
 
 @dataclass(frozen=True, slots=True)
+class WordCounts:
+    """How many words of one side were explained under a metric, how many cost, and how much together."""
+
+    metric: str
+    side: str
+    texts: int
+    words: int
+    costing: int
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedShares:
+    """A system under a metric of word matches: what each kind of match brings, and the rest of the score."""
+
+    system: str
+    score: float
+    exact: float
+    root: float
+    synonym: float
+    rest: float
+    """What n-grams and sentence vectors bring; 0 for metrics of words alone."""
+    unmatched: float
+    """Share of the words without a match."""
+    unknown: float
+    """Share of the words that matched nothing and have no vector."""
+    n: int
+    """Explained segments."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedPair:
+    """Two words that were taken for one: as forms of the same root, or as synonyms."""
+
+    kind: str
+    hypothesis: str
+    reference: str
+    count: int
+    cosine: float | None
+    """The mean; None where a stemmer decided."""
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What a metric of word matches found."""
+
+    metric: str
+    systems: tuple[MatchedShares, ...]
+    pairs: tuple[MatchedPair, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a reader can do next; `controls` are the choices of the segment browser that show it."""
+
+    text: str
+    controls: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Agreement:
     """How well the highlights of a metric find the words that people marked; beside it what chance finds."""
 
@@ -147,6 +208,13 @@ class Report:
     """The two systems to set against each other first."""
     changed: bool = False
     """Whether the two are one system, before and after."""
+    headline: str = ""
+    """The verdict in one sentence; empty where nothing was tested."""
+    steps: tuple[Step, ...] = ()
+    words: tuple[WordCounts, ...] = ()
+    matches: tuple[Matches, ...] = ()
+    texts: bool = True
+    """Whether texts of the data may be shown."""
 
     @property
     def clustered(self) -> bool:

@@ -25,6 +25,7 @@ from whyscore.version import __version__
 
 SCRIPTS = ("data.js", "words.js", "list.js", "segment.js", "page.js")
 STYLES = ("page.css",)
+_FLAGS = {"few": "few segments", "negative": "below zero", "above-one": "above all"}
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -37,12 +38,18 @@ def html(report: Report) -> str:
         style=Markup(style),  # noqa: S704 - our own file
         script=Markup(script),  # noqa: S704 - our own file
         policy=policy(style, script),
-        data=Markup(embedded(dict(report.explorer) | {"pair": list(report.pair or ()), "changed": report.changed})),  # noqa: S704 - escaped for its place
+        data=Markup(embedded(_data(report))),  # noqa: S704 - escaped for its place
         version=__version__,
         share_scale=_shares(report),
         count_scale=_counts(report),
         digits_of={metric.name: metric.digits for metric in report.metrics},
     )
+
+
+def _data(report: Report) -> dict[str, object]:
+    """Return what the scripts of the page read."""
+    matched = [one.metric for one in report.matches]
+    return dict(report.explorer) | {"pair": list(report.pair or ()), "changed": report.changed, "matched": matched}
 
 
 def embedded(value: object) -> str:
@@ -84,10 +91,13 @@ def environment() -> Environment:
         interval=drawing.interval,
         bars=drawing.bars,
         dots=drawing.dots,
+        stacked=drawing.stacked,
         scale=drawing.scale,
         unit_scale=drawing.Scale(0.0, 1.0),
     )
     found.filters["p"] = p_value
+    found.filters["flag"] = lambda flag: _FLAGS.get(flag, flag)
+    found.filters["minus"] = lambda text: text.replace("(-", "(−")
     found.filters["grouped"] = _grouped
     found.filters["trusted"] = Markup  # pictures that were cleaned
     return found
@@ -122,7 +132,11 @@ def _counts(report: Report) -> drawing.Scale:
 
 
 def _shares(report: Report) -> drawing.Scale:
-    """Return the range of all features: from nothing lost, or less, to the largest share."""
-    known = [row for row in report.features if row.share is not None]
+    """Return the range of all features: from nothing lost, or less, to the largest share.
+
+    Features of few segments lie anywhere; they must not press the others together.
+    """
+    every = [row for row in report.features if row.share is not None]
+    known = [row for row in every if "few" not in row.flags] or every
     ends = [end for row in known for end in (row.share, row.low, row.high) if end is not None]
     return drawing.Scale(min([0.0, *ends]), max([0.1, *ends]))

@@ -13,7 +13,7 @@ FORMS = ("text", "markdown", "latex")
 
 def summary(report: Report) -> str:
     """Return what a terminal shows: the verdict, then systems x metrics."""
-    lines = [f"{report.title}: {report.about}", *report.verdict]
+    lines = [f"{report.title}: {report.about}", *([report.headline] if report.headline else []), *report.verdict]
     return "\n\n".join(["\n".join(lines), render(systems_table(report), "text")])
 
 
@@ -28,7 +28,8 @@ def paper(report: Report, form: str) -> str:
     if form != "markdown":
         return text
     said = "\n".join(f"- {_plain(sentence)}" for sentence in report.verdict)
-    return f"# {_plain(report.title)}\n\n{_plain(report.about)}\n\n{said}\n\n{text}"
+    first = f"**{_plain(report.headline)}**\n\n" if report.headline else ""
+    return f"# {_plain(report.title)}\n\n{_plain(report.about)}\n\n{first}{said}\n\n{text}"
 
 
 def as_json(report: Report) -> str:

@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 
 from whyscore.errors import DataError
 from whyscore.report.model import Figure
+from whyscore.text.files import text_of
 
 FOLDER = "figures"
 _SPACE = "{http://www.w3.org/2000/svg}"
@@ -33,8 +34,8 @@ def figures_in(folder: Path) -> tuple[Figure, ...]:
     found = []
     for file in sorted((folder / FOLDER).glob("*.svg")):
         caption = file.with_suffix(".txt")
-        told = caption.read_text("utf-8").strip() if caption.exists() else ""
-        found.append(Figure(file.stem.replace("_", " "), safe_svg(file.read_text("utf-8"), str(file)), told))
+        told = text_of(caption).strip() if caption.exists() else ""
+        found.append(Figure(file.stem.replace("_", " "), safe_svg(text_of(file), str(file)), told))
     return tuple(found)
 
 
@@ -53,7 +54,10 @@ def safe_svg(text: str, name: str = "picture") -> str:
     if root.tag != f"{_SPACE}svg":
         raise DataError(f"not an SVG picture: its root is {root.tag!r}", file=name)
     ET.register_namespace("", _SPACE[1:-1])
-    return ET.tostring(_cleaned(root), encoding="unicode")
+    try:
+        return ET.tostring(_cleaned(root), encoding="unicode")
+    except RecursionError as error:
+        raise DataError("not a picture that can be shown: nested too deep", file=name) from error
 
 
 def _cleaned(element: ET.Element) -> ET.Element:

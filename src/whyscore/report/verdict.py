@@ -41,7 +41,7 @@ def _change(report: Report, old: str, new: str) -> str:
     told = []
     for k, metric in enumerate(report.metrics):
         before, after = (f"{rows[system].totals[k].value:.{metric.digits}f}" for system in (old, new))
-        test = _test(report, metric.name, old, new)
+        test = pair_tested(report, metric.name, old, new)
         said = f"{before} to {after} by {metric.name}" if before != after else f"{after} by {metric.name} as before"
         if test is not None and test.p is not None and before != after:
             how = "chance explains that" if test.better is None else "better" if test.better == new else "worse"
@@ -73,13 +73,13 @@ def _leader(report: Report, number: int) -> str:
     best, following = (f"{row.totals[number].value:.{metric.digits}f}" for row in (first, second))
     level = [row.system for row in ordered(report, number) if row.totals[number].value == first.totals[number].value]
     if len(level) > 1:
-        return f"By {metric.name}, {_named(level)} are level with {best}."
+        return f"By {metric.name}, {named(level)} are level with {best}."
     top = [row.system for row in ordered(report, number) if row.clusters[number] == 1]
-    test = _test(report, metric.name, first.system, second.system)
+    test = pair_tested(report, metric.name, first.system, second.system)
     if test is None or test.p is None:
         return f"By {metric.name}, {first.system} is ahead with {best}; {second.system} follows with {following}."
     if len(top) > 1:
-        others = _named(top[1:])
+        others = named(top[1:])
         return (
             f"By {metric.name}, {first.system} is ahead with {best}, but chance explains its lead over {others} "
             f"({second.system}: {following}, {p_text(test.p)})."
@@ -90,7 +90,8 @@ def _leader(report: Report, number: int) -> str:
     )
 
 
-def _test(report: Report, metric: str, first: str, second: str) -> PairTest | None:
+def pair_tested(report: Report, metric: str, first: str, second: str) -> PairTest | None:
+    """Return the test of two systems under a metric, in whichever order it stands."""
     wanted = {first, second}
     return next((one for one in report.comparisons if one.metric == metric and {one.first, one.second} == wanted), None)
 
@@ -127,10 +128,10 @@ def _people(report: Report, number: int) -> str:
     said = f"People ({name}) put {best.system} first ({best.human[number]:.2f} on average)"
     equal = [row.system for row in rows if row.human_clusters and row.human_clusters[number] == 1 and row is not best]
     if equal:
-        said += f", though not beyond chance over {_named(equal)}"
+        said += f", though not beyond chance over {named(equal)}"
     if not agreeing:
         return f"{said}; no metric here does."
-    return f"{said}; so {'does' if len(agreeing) == 1 else 'do'} {_named(agreeing)}."
+    return f"{said}; so {'does' if len(agreeing) == 1 else 'do'} {named(agreeing)}."
 
 
 def _alone(report: Report) -> str:
@@ -152,8 +153,8 @@ def _lost(report: Report) -> list[str]:
         if row.metric == metric and row.share is not None:
             means.setdefault(row.feature, []).append(row.share)
     worst = sorted(means, key=lambda name: -sum(means[name]) / len(means[name]))[:2]
-    told = [f"{name.replace('_', ' ')} ({sum(means[name]) / len(means[name]):.0%})" for name in worst]
-    return [f"Of what each kind of word could earn under {metric}, most is lost on {_named(told)}."]
+    told = [f"{name.replace('_', ' ')} ({100 * sum(means[name]) / len(means[name]):.0f} %)" for name in worst]
+    return [f"Of what each kind of word could earn under {metric}, most is lost on {named(told)}."]
 
 
 def _trust(report: Report) -> list[str]:
@@ -174,10 +175,10 @@ def _pair(report: Report) -> tuple[str, str] | None:
     return first.system, second.system
 
 
-def _named(names: list[str]) -> str:
+def named(names: list[str]) -> str:
     """Return names as one writes them in a sentence.
 
-    >>> _named(["a", "b", "c"])
+    >>> named(["a", "b", "c"])
     'a, b and c'
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

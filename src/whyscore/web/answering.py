@@ -59,7 +59,7 @@ def explained(question: ExplainQuestion, store: Store | None, progress: Progress
     found = explain(segments, metric, explainer, seed=question.seed, resources=_resources(store, progress))
     if not found:
         raise UserError("there is no word to explain")
-    return _explained(found)
+    return _explained(found, higher_is_better=build(metric, "metric").higher_is_better)
 
 
 def _probes(segment: Segment, explainer: str) -> int:
@@ -71,10 +71,11 @@ def _probes(segment: Segment, explainer: str) -> int:
     return sum(asked.cost(len(WhiteSpace().split(text))) for text in texts)
 
 
-def _explained(found: Sequence[Explanation]) -> ExplainAnswer:
+def _explained(found: Sequence[Explanation], *, higher_is_better: bool) -> ExplainAnswer:
     first = found[0]
     return ExplainAnswer(
         score=first.score,
+        higher_is_better=higher_is_better,
         probes=sum(one.probes for one in found),
         fit=first.fit,
         signature=str(first.signature),

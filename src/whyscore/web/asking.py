@@ -88,6 +88,7 @@ class ExplainAnswer(Strict):
     """The words of every text that the metric reads."""
 
     score: float
+    higher_is_better: bool
     probes: int
     fit: float | None
     signature: str

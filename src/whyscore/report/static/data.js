@@ -72,7 +72,7 @@ whyscore.centre = (data, metric, place) => {
   return data.centres[metric][side] || 0;
 };
 
-whyscore.number = (value, digits) => (value === null || Number.isNaN(value) ? "–" : value.toFixed(digits));
+whyscore.number = (value, digits) => (value === null || Number.isNaN(value) ? "–" : value.toFixed(digits).replace("-", "−"));
 
 /** A number with its sign and as many digits as it needs. */
 whyscore.signed = (value) => {

@@ -98,6 +98,7 @@
         if (place >= 0) choose(place);
         return place >= 0;
       },
+      first: () => choose(0),
       step: (by) => choose(position() + by),
       get length() { return state.order.length; },
       get position() { return position(); },
@@ -119,12 +120,30 @@
       track.append(dot);
     });
     const value = whyscore.value(data, view, segment);
+    const other = view.other >= 0 ? scores[view.other][segment] : null;
+    const gap = value === null || other === null ? null : make("span", { class: "gap" }, difference(value - other, digits));
     return [
       make("span", { class: "name" }, make("bdi", {}, data.ids[segment])),
       make("span", { class: "start", dir: "auto" }, text.slice(0, 120)),
-      make("span", { class: "score" }, number(value, digits)),
+      make("span", { class: "score" }, number(value, digits), gap),
       track,
     ];
+  };
+
+  const difference = (value, digits) => {
+    const size = Math.abs(value).toFixed(digits);
+    return `${Number(size) === 0 ? "±" : value < 0 ? "−" : "+"}${size}`;
+  };
+
+  /** What the numbers and dots of the rows stand for. */
+  whyscore.rowLegend = (data, view) => {
+    const metric = data.metrics[view.metric].name;
+    const dot = (kind) => make("i", { class: `dot ${kind}`, "aria-hidden": "true" });
+    const name = (system) => make("bdi", {}, data.systems[system]);
+    if (data.systems.length < 2) return [make("bdi", {}, metric)];
+    if (view.system < 0) return [make("bdi", {}, metric), `, mean of ${data.systems.length} systems; `, dot(""), "one system"];
+    if (view.other < 0) return [make("bdi", {}, metric), ": ", dot("chosen"), name(view.system), ", ", dot(""), "others"];
+    return [make("bdi", {}, metric), ": ", dot("chosen"), name(view.system), ", and its distance to ", dot("other"), name(view.other)];
   };
 
   /** A segment's value under the chosen metric: one system's, or the mean over all. */

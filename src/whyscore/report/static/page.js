@@ -60,6 +60,9 @@
       const kept = filtered(data, view, asked());
       list.show(sorted(data, view, kept, by("sort").value));
       by("count").textContent = `${kept.length.toLocaleString("en")} of ${data.ids.length.toLocaleString("en")} segments`;
+      by("shows").replaceChildren(...whyscore.rowLegend(data, view));
+      by("differs-legend").hidden = view.other < 0;
+      if (by("marks-legend")) by("marks-legend").hidden = !data.matched.includes(data.metrics[view.metric].name);
       by("nothing").hidden = kept.length > 0;
       by("browser").classList.toggle("bare", kept.length === 0);
     }
@@ -76,24 +79,29 @@
     });
     by("controls").addEventListener("submit", (event) => event.preventDefault());
     by("controls").addEventListener("reset", () => setTimeout(update, 0));
+    by("numbers").addEventListener("change", () => by("segment").classList.toggle("numbered", by("numbers").checked));
     by("previous").addEventListener("click", () => list.step(-1));
     by("next").addEventListener("click", () => list.step(1));
-    document.querySelectorAll("[data-segment]").forEach((button) => {
+    document.querySelectorAll("button.go").forEach((button) => {
       button.addEventListener("click", () => go(button.dataset));
     });
 
-    function go({ segment: id, query, metric, system }) {
-      const segment = data.ids.indexOf(id);
+    function go({ segment: id, query, metric, system, other, sort, error }) {
+      const segment = id === undefined ? -1 : data.ids.indexOf(id);
       by("controls").reset();
       if (query) by("query").value = query;
       if (metric) by("metric").value = String(Math.max(0, data.metrics.findIndex(({ name }) => name === metric)));
       if (system) by("system").value = String(data.systems.indexOf(system));
+      if (other) by("other").value = String(data.systems.indexOf(other));
+      if (sort) by("sort").value = sort;
+      if (error) by("error").value = error;
       update();
       if (segment >= 0 && !list.choose(segment)) {
         by("query").value = "";
         update();
         list.choose(segment);
       }
+      if (segment < 0) list.first();
       by("segments").scrollIntoView();
       by("list").focus({ preventScroll: true });
     }

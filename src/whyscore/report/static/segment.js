@@ -3,6 +3,7 @@
 
 {
   const { make, number } = whyscore;
+  const LATER = 4;
 
   /** A panel that shows segments; `tell` gets a sentence about the word under the pointer or the focus. */
   whyscore.panel = (data, box, tell) => {
@@ -16,15 +17,17 @@
       const texts = whyscore.texts(data, focus, segment);
       shown = [];
       const parts = [heading(segment)];
-      for (const [place, text] of texts) {
-        if (place === 0 || text < 0) continue;
-        parts.push(block(segment, focus, place, text, whys.get(focus), largest, view, null));
-      }
+      const given = [...texts].filter(([place, text]) => place > 0 && text >= 0);
+      const card = ([place, text]) => block(segment, focus, place, text, whys.get(focus), largest, view, null);
+      parts.push(...given.filter(([place]) => place < LATER).map(card));
       const differs = compared(segment, view, whys, order);
       for (const system of order) {
         const text = data.hypotheses[system][segment];
         parts.push(block(segment, system, 0, text, whys.get(system), largest, view, differs.get(system)));
       }
+      // Many references would push what one came to read out of view.
+      const later = given.filter(([place]) => place >= LATER);
+      if (later.length) parts.push(make("p", { class: "later" }, "More references"), ...later.map(card));
       box.replaceChildren(...parts);
       tell("");
     }
@@ -85,6 +88,8 @@
       const paragraph = whyscore.paragraph(text, `${label}: ${place === 0 ? "hypothesis" : "text"}`, {
         borders: told ? told.borders : whyscore.split(text),
         strengths: told && largest ? told.values.map((value) => (value - centre) / largest) : null,
+        labels: told ? told.values.map((value) => (Number.isNaN(value) ? "" : whyscore.signed(value))) : null,
+        notes: told ? told.notes : null,
         errors,
         differs,
       });
@@ -113,7 +118,7 @@
       });
       for (const { name, values } of data.human) {
         const value = values[system][segment];
-        if (value !== null) found.push(make("span", { class: "fact people" }, make("bdi", {}, name), ` ${number(value, 1)}`));
+        if (value !== null) found.push(make("span", { class: "fact people" }, "people: ", make("bdi", {}, name), ` ${number(value, 1)}`));
       }
       return found;
     }
@@ -167,7 +172,9 @@
         return words(there).filter((_, k) => there.borders[k][0] < end && there.borders[k][1] > start);
       }
       const across = shown.filter((one) => (here.place === 0 ? one.place > 0 : one.place === 0));
-      return across.flatMap((one) => words(one).filter((_, k) => whyscore.form(one.text.slice(...one.borders[k])) === form));
+      const matched = whyscore.matched(note);
+      const wanted = new Set(matched.length ? matched : [form]);
+      return across.flatMap((one) => words(one).filter((_, k) => wanted.has(whyscore.form(one.text.slice(...one.borders[k])))));
     }
 
     const words = (one) => [...one.paragraph.querySelectorAll(".word")];

@@ -23,6 +23,15 @@ const fill = (select, components, chosen) => {
 
 const signed = (value) => (value < 0 ? "−" : "+") + Math.abs(value).toPrecision(3);
 
+/** The largest size of a value in a text: its colour is the strongest. */
+const strongest = (words) => words.reduce((most, word) => Math.max(most, Math.abs(word.importance)), 0);
+
+const colour = (piece, strength) => {
+  if (!(Math.abs(strength) >= 0.02)) return;
+  piece.classList.add(strength < 0 ? "costs" : "earns");
+  piece.style.setProperty("--strength", Math.abs(strength).toFixed(3));
+};
+
 const shown = (text) => {
   const box = element("div");
   const side = text.reference === null ? text.side : `${text.side} ${text.reference + 1}`;
@@ -30,12 +39,12 @@ const shown = (text) => {
   line.dir = "auto";
   box.append(element("div", "side", side), line);
   const points = Array.from(text.text);
+  const most = strongest(text.words);
   let at = 0;
   for (const word of text.words) {
     line.append(points.slice(at, word.start).join(""));
     const piece = element("span", "word", word.text);
-    piece.style.background = word.background;
-    piece.style.color = word.ink;
+    colour(piece, word.importance / most);
     piece.tabIndex = 0;
     piece.title = signed(word.importance) + (word.note ? ` · ${word.note}` : "");
     piece.setAttribute("aria-label", `${word.text}: ${piece.title}`);
@@ -55,26 +64,43 @@ const ask = async (event) => {
   const segment = { hypothesis: $("hypothesis").value, references: reference ? [reference] : [] };
   if (source) segment.source = source;
   const question = { segment, metric: { name: $("metric").value }, explainer: { name: $("explainer").value } };
-  $("status").textContent = "…";
+  $("status").textContent = "Scoring …";
+  $("go").setAttribute("aria-busy", "true");
   try {
     const response = await fetch("/api/explain", {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(question), signal: asking.signal,
     });
     const answer = await response.json();
     $("answer").replaceChildren();
+    $("signature").textContent = "";
+    $("legend").hidden = !response.ok;
     if (!response.ok) {
       $("status").textContent = answer.error;
+      $("go").removeAttribute("aria-busy");
       return;
     }
-    $("status").textContent = `${question.metric.name} ${answer.score.toPrecision(4)} · ${answer.probes} probes · ${answer.signature}`;
+    const better = answer.higher_is_better ? "higher is better" : "lower is better";
+    const probes = answer.probes ? ` · ${answer.probes} probes` : "";
+    $("status").textContent = `${question.metric.name} ${answer.score.toPrecision(4)} · ${better}${probes}`;
+    $("signature").textContent = answer.signature;
     $("answer").append(...answer.texts.map(shown));
   } catch (error) {
-    if (error.name !== "AbortError") $("status").textContent = "the server cannot be reached";
+    if (error.name === "AbortError") return;
+    $("status").textContent = "The server cannot be reached.";
   }
+  $("go").removeAttribute("aria-busy");
 };
 
+$("status").textContent = "Loading metrics …";
 fetch("/api/components").then((response) => response.json()).then((found) => {
   fill($("metric"), found.metrics, "chrf");
   fill($("explainer"), found.explainers, "erasure");
-});
+  const about = (select) => `${select.value}: ${select.selectedOptions[0].title}`;
+  const tell = () => { $("about").textContent = `${about($("metric"))} ${about($("explainer"))}`; };
+  $("metric").addEventListener("change", tell);
+  $("explainer").addEventListener("change", tell);
+  tell();
+  $("status").textContent = "";
+  $("go").disabled = false;
+}).catch(() => { $("status").textContent = "The server cannot be reached: load this page again."; });
 $("form").addEventListener("submit", ask);

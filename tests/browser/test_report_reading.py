@@ -1,0 +1,157 @@
+"""What a reader does in the first minute: read the verdict, take a step, look at words, numbers and matches."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from whyscore.jobs.evaluate import evaluate
+from whyscore.jobs.runs_choices import Settings
+from whyscore.report import build_report
+from whyscore.report.page import html
+from whyscore.types import Dataset, Entry, Segment
+
+Visit = Callable[..., object]
+
+pytestmark = pytest.mark.xdist_group("browser")
+REFERENCES = tuple(f"the {word} cat sat on the mat" for word in ("old", "big", "red", "fat", "new"))
+
+
+@pytest.fixture(scope="module")
+def matched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of a metric of word matches, with five references and long names."""
+    folder = tmp_path_factory.mktemp("matched")
+    entries = [
+        Entry(f"document-{k}-of-a-very-long-name-indeed", system, Segment(text, None, REFERENCES))
+        for k in range(3)
+        for system, text in (("one", "the old cats sat on a mat"), ("two", "the big cat sat on the mats"))
+    ]
+    data = Dataset("matched", tuple(entries), ("xx", "en"))
+    run = evaluate(data, ["mee(words=None, language='en')"], output=folder / "run", settings=Settings(draws=20))
+    page = folder / "report.html"
+    page.write_text(html(build_report(run)), "utf-8")
+    (folder / "outside.html").write_text(html(build_report(run, texts=False)), "utf-8")
+    return page
+
+
+def test_the_headline_stands_first(visit: Visit, ordinary: Path) -> None:
+    seen = visit(ordinary)
+    assert seen.page.inner_text("#verdict .lead") == "mine is the best of 3 systems by both metrics, beyond chance."
+    assert seen.page.locator("#verdict .said").first.inner_text().startswith("By chrf, mine is best with ")
+
+
+def test_a_step_sets_the_controls_and_goes_to_the_segments(visit: Visit, ordinary: Path) -> None:
+    seen = visit(ordinary)
+    seen.page.fill("#query", "no such word")
+    seen.settle()
+    seen.page.click(".next button >> text=differ most")
+    assert seen.page.eval_on_selector("#system", "one => one.selectedOptions[0].text") == "mine"
+    assert seen.page.eval_on_selector("#other", "one => one.selectedOptions[0].text") == "base"
+    assert seen.page.input_value("#sort") == "spread"
+    assert seen.page.input_value("#query") == ""
+    assert seen.page.locator("#list .row >> nth=0").get_attribute("aria-selected") == "true"
+    seen.page.click(".next button >> text=major errors")
+    assert seen.page.input_value("#error") == "s2"
+    assert seen.page.inner_text("#count") == "12 of 12 segments"
+
+
+def test_rows_say_what_their_number_is(visit: Visit, ordinary: Path) -> None:
+    seen = visit(ordinary)
+    assert seen.page.inner_text("#shows") == "chrf, mean of 3 systems; one system"
+    assert seen.page.is_hidden("#differs-legend")
+    seen.page.select_option("#system", label="mine")
+    seen.page.select_option("#other", label="base")
+    seen.settle()
+    assert seen.page.inner_text("#shows") == "chrf: mine, and its distance to base"
+    assert seen.page.is_visible("#differs-legend")
+    score, gap = (seen.page.inner_text(f"#list .row[aria-selected=true] {name}") for name in (".score", ".gap"))
+    facts = [float(text.split()[1]) for text in seen.page.locator("#segment .fact.main").all_inner_texts()]
+    assert score.startswith(f"{facts[0]:.1f}")
+    assert float(gap.replace("−", "-")) == pytest.approx(facts[0] - facts[1], abs=0.11)
+
+
+def test_numbers_stand_beside_words_on_demand(visit: Visit, ordinary: Path) -> None:
+    seen = visit(ordinary)
+    after = "word => getComputedStyle(word, '::after').content"
+    assert seen.page.eval_on_selector("#segment .word.costs", after) == "none"
+    seen.page.check("#numbers")
+    shown = seen.page.eval_on_selector("#segment .word.costs", after)
+    assert seen.page.locator("#segment .word.costs >> nth=0").get_attribute("data-value") in shown
+    assert "−" in shown
+    seen.page.click("#next")
+    assert seen.page.eval_on_selector("#segment .word.costs", after) != "none"
+
+
+def test_costs_can_be_told_without_colour(visit: Visit, ordinary: Path) -> None:
+    seen = visit(ordinary)
+    read = "word => [getComputedStyle(word).borderRadius, getComputedStyle(word).boxShadow !== 'none']"
+    assert seen.page.eval_on_selector("#segment .word.costs", read) == ["0px", True]
+    assert seen.page.eval_on_selector("#segment .word.earns", read) == ["4px", False]
+
+
+def test_many_references_do_not_hide_the_hypotheses(visit: Visit, matched: Path) -> None:
+    seen = visit(matched)
+    kinds = seen.page.eval_on_selector_all("#segment .card", "cards => cards.map(card => card.classList[1])")
+    assert kinds == ["reference", "reference", "hypothesis", "hypothesis", "reference", "reference", "reference"]
+    assert seen.page.inner_text("#segment .later") == "More references"
+    assert seen.page.locator("#segment .card.reference .who").all_inner_texts()[2:] == [
+        "Reference 3",
+        "Reference 4",
+        "Reference 5",
+    ]
+
+
+def test_matches_carry_marks_and_lead_to_their_partners(visit: Visit, matched: Path) -> None:
+    seen = visit(matched)
+    seen.page.select_option("#system", label="one")
+    seen.settle()
+    assert seen.page.is_visible("#marks-legend")
+    words = seen.page.locator("#segment .card.hypothesis >> nth=0 >> .word")
+    assert words.all_inner_texts()[:4] == ["the", "old", "cats", "sat"]
+    assert [words.nth(k).get_attribute("data-mark") for k in range(4)] == ["=", "=", "~", "="]
+    words.nth(2).hover()
+    assert "root 'cat'" in seen.page.inner_text("#word")
+    assert set(seen.page.locator("#segment .card.reference .partner").all_inner_texts()) == {"cat"}
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_long_names_of_segments_are_cut_and_lead_there(visit: Visit, matched: Path, width: int) -> None:
+    seen = visit(matched, viewport={"width": width, "height": 900})
+    link = seen.page.locator("#matches button.id >> nth=0")
+    assert link.bounding_box()["width"] <= 161
+    assert link.get_attribute("title") == "document-0-of-a-very-long-name-indeed"
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+    link.click()
+    assert seen.page.inner_text("#segment h3") == "Segment document-0-of-a-very-long-name-indeed"
+
+
+def test_a_page_without_texts_has_no_browser_and_no_dead_button(visit: Visit, matched: Path) -> None:
+    seen = visit(matched.with_name("outside.html"))
+    assert seen.page.locator("#segments, button.go, #words table").count() == 0
+    assert seen.page.is_visible("#systems")
+    assert seen.page.is_visible("#matches")
+    assert "no segment and no word of the data" in seen.page.inner_text("#verdict")
+    assert all(seen.page.locator(link).count() == 1 for link in seen.page.eval_on_selector_all(
+        "nav a", "links => links.map(link => link.getAttribute('href'))"
+    ))  # fmt: skip
+
+
+def test_rows_of_few_segments_are_told_from_the_others(visit: Visit, ordinary: Path) -> None:
+    seen = visit(ordinary)
+    weak = seen.page.locator("#features tr.weak")
+    assert weak.count() > 0
+    assert "(few segments" in weak.first.inner_text()
+
+
+def test_a_difference_can_be_seen_beside_a_marked_error(visit: Visit, ordinary: Path) -> None:
+    seen = visit(ordinary)
+    seen.page.select_option("#system", label="base")
+    seen.page.select_option("#other", label="mine")
+    seen.settle()
+    word = seen.page.locator("#segment .word.differs:has(.error.major) >> nth=0")
+    assert word.inner_text() == "bat"
+    read = (
+        "word => [getComputedStyle(word).borderTopStyle, getComputedStyle(word.firstElementChild).textDecorationLine]"
+    )
+    assert word.evaluate(read) == ["dotted", "underline"]
+    assert seen.page.locator("#segment .fact.people >> nth=0").inner_text() == "people: mqm −5.0"
