@@ -10,6 +10,9 @@ from hypothesis import settings
 settings.register_profile("whyscore", deadline=None, derandomize="FUZZ" not in os.environ)
 settings.load_profile("whyscore")
 
+# A fault must fail a test, not pass for a message of whyscore.
+os.environ["WHYSCORE_DEBUG"] = "1"
+
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 

@@ -31,7 +31,7 @@ NEEDING = {
     },
     "explainer": {
         "attention", "ensemble", "gradient", "input_marginalization", "intrinsic", "logprob",
-        "matching", "token_matching",
+        "matching", "tagging", "token_matching",
     },
     "masker": {"infill", "infill_file", "infill_model"},
     "tagger": {"conllu", "lexicon", "nltk", "pretagged", "stanza"},

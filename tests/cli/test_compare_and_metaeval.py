@@ -104,7 +104,48 @@ def test_compare_refuses_what_it_cannot_do(run: Run) -> None:
     draws = run(*COMPARE, "--draws", "0")
     assert (draws.code, draws.err) == (2, "whyscore: error: --draws is 0, expected 1 or more\n")
     planned = run(*COMPARE, "--dry-run", "-q")
-    assert planned.out == "token_f1: 10 texts, 10 distinct, 0 stored\n"
+    assert planned.out == "token_f1: 10 texts, 10 distinct, 0 already stored\n"
+
+
+def test_compare_tells_strengths_and_power_where_asked(run: Run) -> None:
+    done = run(*COMPARE, "--strengths", "--power", "3", "5")
+    assert done.code == 0, done.err
+    assert "token_f1: strength by won segments (Bradley-Terry): good 0." in done.out
+    assert "token_f1: power of good against bad: " in done.out
+    told = json.loads(run(*COMPARE, "--strengths", "--power", "3", "5", "-f", "json").out)
+    assert [(row["n"], row["first"], row["second"]) for row in told["power"]] == [
+        (3, "good", "bad"),
+        (5, "good", "bad"),
+    ]
+    first = told["systems"][0]
+    assert first["strength_low"] <= first["strength"] <= first["strength_high"]
+    plain = json.loads(run(*COMPARE, "-f", "json").out)
+    assert "power" not in plain
+    assert "strength_low" not in plain["systems"][0]
+    assert run(*COMPARE, "--power", "0").code == 2
+
+
+def test_metaeval_stops_early_on_request_and_says_so(run: Run) -> None:
+    whole = json.loads(run(*JUDGE, "--test", "permute-both", "-f", "json").out)
+    done = json.loads(run(*JUDGE, "--test", "permute-both", "--early-stop", "-f", "json").out)
+    assert done["test"] == f"{whole['test']}, stopped early where p is clear"
+    assert done["tests"][0]["p"] == pytest.approx(whole["tests"][0]["p"], abs=0.03)
+    assert done["tests"][0]["delta"] == whole["tests"][0]["delta"]
+    refused = run(*JUDGE, "--test", "bootstrap", "--early-stop")
+    assert refused.code == 2
+    assert "early_stop is of the permutation test of coefficients, without compat: leave it out" in refused.err
+
+
+def test_explain_raises_budgets_until_halves_agree(run: Run) -> None:
+    asked = ("explain", "-r", "ref.txt", "-t", "good.txt", "-m", "chrf", "-f", "jsonl", "--side", "hypothesis")
+    done = run(*asked, "-e", "lime(samples=4)", "--until-stable", "0.9")
+    assert done.code == 0, done.err
+    spec = done.err.split(" is stable: two halves agree by ")[0].split("note: ")[-1]
+    assert spec.startswith("lime(samples=")
+    assert int(spec.removeprefix("lime(samples=").removesuffix(")")) > 4
+    assert done.out.splitlines()[1:] == run(*asked, "-e", spec).out.splitlines()[1:]
+    assert "erasure is stable: two halves agree by 1.000 after 1 round(s)" in run(*asked, "--until-stable", "1").err
+    assert run(*asked, "-e", "random", "--until-stable", "1").code == 2
 
 
 def test_compare_knows_human_scores_of_the_sample(run: Run) -> None:
@@ -120,6 +161,34 @@ def test_metaeval_prints_agreement_tests_and_sentinels(run: Run) -> None:
     assert "(random)" in done.out
     assert "permutation test, permute cell" in done.out
     assert "kendall_b@system with da, 5 systems x 8 segments" in done.out
+
+
+def test_metaeval_takes_fine_points(run: Run) -> None:
+    fine = (
+        "--coefficient",
+        "acc_eq",
+        "--resample",
+        "inputs",
+        "--held-out-epsilon",
+        "--draws",
+        "20",
+        "-f",
+        "json",
+        "-q",
+    )
+    document = json.loads(run(*JUDGE, *fine).out)
+    good = next(row for row in document["metrics"] if row["metric"] == "good")
+    assert document["resample"] == "inputs"
+    assert good["low"] <= good["value"] <= good["high"]
+    assert good["at_zero"] <= good["value"]
+    assert good["held_out"] is not None
+    given = ("--undefined", "zero", "--tie-tolerance", "0", "--compat", "mtme", "--draws", "0", "-f", "json", "-q")
+    row = json.loads(run(*JUDGE, *given).out)["metrics"][0]
+    assert (row["low"], row["fisher_low"] is None) == (None, False)
+    refused = run(*JUDGE, "--epsilon", "0.1", "-q")
+    assert (refused.code, refused.err) == (
+        2, "whyscore: error: epsilon is of acc_eq alone, not of kendall: leave it out\n",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl", "tsv", "csv", "markdown", "latex"])

@@ -1,44 +1,42 @@
-"""Coverage-guided fuzzing of the spec parser and the readers: `python tests/fuzz/atheris_target.py -max_total_time=60`.
+"""Coverage-guided fuzzing: `python tests/fuzz/atheris_target.py TARGET -max_total_time=60`.
 
-The first byte chooses what is fuzzed, the rest is given to it. Only errors of whyscore's own are allowed.
+TARGET is one of `whyscore.testing.harness`: spec, spans, readers, doors. Begins with its seeds, unless a folder of
+inputs is named. Only errors of whyscore's own are allowed.
 """
 
 import sys
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["whyscore.io", "whyscore.registry.specs"]):
-    from whyscore.io.explanation_records import read_explanations
-    from whyscore.io.foreign import read_foreign
-    from whyscore.io.reading import read
-    from whyscore.io.xliff import read_xliff
-    from whyscore.registry.specs import parse
+# What turns bytes into values; all of whyscore would take a minute to prepare.
+READING = [
+    "whyscore.io", "whyscore.registry.specs", "whyscore.text.files", "whyscore.text.alignment", "whyscore.text.infill",
+    "whyscore.explainers.logprob", "whyscore.metrics.lookup_file", "whyscore.metrics.matching_baseline",
+    "whyscore.metrics.matching_weights", "whyscore.metrics.comet_settings", "whyscore.models.maps",
+    "whyscore.models.checkpoints", "whyscore.models.word_vectors_text", "whyscore.models.word_vectors_bin",
+    "whyscore.jobs.calibration", "whyscore.jobs.sentence_lexicons", "whyscore.taggers.conllu",
+    "whyscore.report.pictures",
+]  # fmt: skip
 
-from whyscore.errors import WhyscoreError
-from whyscore.types import Dataset, Entry, Segment
+with atheris.instrument_imports(include=READING):
+    from whyscore.testing.harness import TARGETS, seeds
 
-TEXTS = Dataset("texts", (Entry("0", "a", Segment("a bad cat", "x y", ("a",))),))
-NAMES = ["a.jsonl", "a.tsv", "a.csv", "a.txt", "a.xlf", "a.rating", "a.tgt-tags", "a.tsv.gz", "a"]
-FOLDER = Path(tempfile.mkdtemp())
+    if sys.argv[1:2] == ["doors"]:
+        import whyscore.testing.doors  # noqa: F401 - the target imports it too late to be followed
 
 
-def once(data: bytes) -> None:
-    """Give bytes to one reader, or to the parser of specs."""
-    which, content = data[0] if data else 0, data[1:]
-    if which % 10 == 0:
-        with suppress(WhyscoreError):
-            parse(content.decode("utf-8", "replace"))
-        return
-    path = FOLDER / NAMES[which % len(NAMES)]
-    path.write_bytes(content)
-    for reader in (read, read_explanations, read_xliff, lambda file: read_foreign(file, texts=TEXTS)):
-        with suppress(WhyscoreError):
-            reader(path)
+def main() -> None:
+    """Fuzz the target that the command line names."""
+    program, target, *options = sys.argv
+    folder = Path(tempfile.mkdtemp(prefix=f"whyscore-{target}-"))
+    for number, seed in enumerate(seeds(target)):
+        (folder / str(number)).write_bytes(seed)
+    named = any(not option.startswith("-") for option in options)
+    atheris.Setup([program, *options, *([] if named else [str(folder)])], TARGETS[target])
+    atheris.Fuzz()
 
 
 if __name__ == "__main__":
-    atheris.Setup(sys.argv, once)
-    atheris.Fuzz()
+    main()

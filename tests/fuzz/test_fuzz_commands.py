@@ -60,6 +60,18 @@ def test_any_bytes_never_give_a_traceback(
 
 
 @FEW
+@given(edits=edits)
+def test_spoilt_weights_never_give_a_traceback(
+    edits: list[tuple[float, int, int]], documents: dict[str, bytes], spoil: Spoil, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    (tmp_path / "mqm.tsv").write_bytes(documents["mqm.tsv"])
+    path = tmp_path / "weights.json"
+    path.write_bytes(spoil(b'{"major": 5, "minor Fluency": 0.1}', edits))
+    ends_well(["convert", str(tmp_path / "mqm.tsv"), "--to", "whyscore", "--weights", str(path)], capsys)
+
+
+@FEW
 @given(spec=st.text(max_size=30), text=st.text(max_size=30), reference=st.text(max_size=30))
 def test_any_options_never_give_a_traceback(
     spec: str, text: str, reference: str, capsys: pytest.CaptureFixture[str]

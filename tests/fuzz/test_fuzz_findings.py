@@ -13,7 +13,14 @@ from whyscore.io.explanation_records import read_explanations
 from whyscore.io.foreign import read_foreign
 from whyscore.io.mqm import read_mqm
 from whyscore.io.reading import read
+from whyscore.jobs.calibration import Calibration
+from whyscore.models.checkpoints import parts_of
+from whyscore.models.word_vectors_text import TextVectors
+from whyscore.registry import build
 from whyscore.registry.specs import parse
+from whyscore.taggers.aligned import Lines
+from whyscore.taggers.conllu import Conllu
+from whyscore.testing.doors import doors
 from whyscore.types import Dataset, Entry, Segment
 
 TEXTS = Dataset("texts", (Entry("0", "a", Segment("a bad cat")),))
@@ -103,3 +110,46 @@ def test_a_data_file_of_blank_lines_holds_no_segment(tmp_path: Path, capsys: pyt
     path.write_bytes(b"\n\n")
     assert main(["score", str(path), "-m", "token_f1", "--store", "none"]) == 3
     assert "data.jsonl holds no segment: there is nothing to work on" in capsys.readouterr().err
+
+
+def test_a_word_of_a_billion_words_is_no_word(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.conllu", "1-99999999999\ta\t_\t_\t_\t_\t_\t_\t_\t_")
+    with pytest.raises(DataError, match=re.escape("a.conllu:1: cannot read the id '1-99999999999': expected 3, 3-4")):
+        Conllu(str(path), str(path)).tag_lines(Lines([["a"]], {"a": ["a"]}))
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        (
+            {"weight_map": {"a": "../secret.safetensors"}},
+            "expected names of files beside it in weight_map, found '../sec",
+        ),
+        ({"weight_map": {"a": 7}}, "expected names of files beside it in weight_map, found 7"),
+        (
+            {"weight_map": {"a": "gone.safetensors"}},
+            "names 'gone.safetensors', which is not beside it: fetch the whole",
+        ),
+    ],
+)
+def test_an_index_names_files_beside_it(tmp_path: Path, index: dict[str, object], message: str) -> None:
+    path = written(tmp_path, "model.safetensors.index.json", index)
+    with pytest.raises(DataError, match=re.escape(f"{path}: {message}")):
+        parts_of(path)
+
+
+def test_vectors_wider_than_any_are_refused_before_memory_is_asked_for(tmp_path: Path) -> None:
+    path = written(tmp_path, "v.vec", "2 99999999999", "a 1")
+    with pytest.raises(DataError, match=re.escape(f"{path}:1: expected at most 99,999 numbers a word")):
+        TextVectors(str(path)).vectors(["a"])
+
+
+def test_a_number_beyond_all_floats_is_no_option() -> None:
+    with pytest.raises(SpecError, match="p is 999"):
+        build(f"boosted(metric=chrf, p={'9' * 400})")
+
+
+def test_a_calibration_holds_texts_of_one_line(tmp_path: Path) -> None:
+    content = json.loads(doors()["calibration.json"].files["c.json"]) | {"metric_signature": "a\nb"}
+    with pytest.raises(DataError, match=re.escape(r"is no whole calibration: metric_signature is 'a\nb', expected")):
+        Calibration.load(written(tmp_path, "c.json", content))

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,45 +14,27 @@ from hypothesis import strategies as st
 
 from whyscore.errors import WhyscoreError
 from whyscore.io.eval4nlp import look_at_gold, read_gold
-from whyscore.io.explanation_records import read_explanations
-from whyscore.io.foreign import DIALECTS, dialect_of, read_foreign
+from whyscore.io.foreign import dialect_of, read_foreign
 from whyscore.io.reading import read
-from whyscore.io.records import read_records
 from whyscore.io.submissions import misfits, read_submission
-from whyscore.io.text import read_texts
 from whyscore.io.validation import findings
-from whyscore.types import Dataset, Entry, Segment
+from whyscore.testing.documents import TEXTS, read_everything
 
 Spoil = Callable[[bytes, list[tuple[float, int, int]]], bytes]
 Swap = Callable[[bytes, list[tuple[int, int]]], bytes]
 
-TEXTS = Dataset("texts", (Entry("0", "a", Segment("a bad cat", "x y", ("a",))), Entry("1", "a", Segment("b c", "x"))))
-OWN = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+TIMES = int(os.environ.get("FUZZ", "1"))
+"""FUZZ=10 looks at ten times as many examples, others each time."""
+OWN = settings(
+    max_examples=40 * TIMES, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 edits = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 200), st.integers(0, 12)), min_size=1, max_size=4)
 NAMES = [
     "data.jsonl", "own.jsonl", "spans.jsonl", "explanations.jsonl", "data.tsv", "data.csv", "data.txt", "data.xlf",
-    "data2.xliff", "mqm.tsv", "marot.tsv", "a.rating", "xcomet.jsonl", "pearmut.jsonl", "qe.txt", "dev.tgt-tags",
+    "data2.xliff", "data.tmx", "mqm.tsv", "marot.tsv", "a.rating", "xcomet.jsonl", "pearmut.jsonl", "qe.txt",
+    "dev.tgt-tags",
 ]  # fmt: skip
-
-
-def everything(path: Path) -> None:
-    """Give a file to every reader that could be asked for it."""
-    with suppress(WhyscoreError):
-        findings(read(path))
-    with suppress(WhyscoreError):
-        read_foreign(path, texts=TEXTS)
-    with suppress(WhyscoreError):
-        dialect_of(path)
-    with suppress(WhyscoreError):
-        read_explanations(path)
-    with suppress(WhyscoreError):
-        list(read_records(path).numbered())
-    with suppress(WhyscoreError):
-        findings(read_texts([path], references=[path], source=path))
-    for dialect in DIALECTS:
-        with suppress(WhyscoreError):
-            read_foreign(path, dialect, texts=TEXTS, offsets="utf16")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -61,7 +44,7 @@ def test_sound_documents_are_read(name: str, documents: dict[str, bytes], tmp_pa
     if name == "explanations.jsonl":
         assert dialect_of(path) == "explanations"
     else:
-        assert len(read(path) if name == "data.txt" else read_foreign(path, texts=TEXTS)) > 0
+        assert len(read(path) if name in ("data.txt", "data.tmx") else read_foreign(path, texts=TEXTS)) > 0
 
 
 @OWN
@@ -72,7 +55,7 @@ def test_spoilt_documents_give_data_or_an_error_of_ours(
 ) -> None:
     path = tmp_path / name
     path.write_bytes(spoil(documents[name], edits))
-    everything(path)
+    read_everything(path)
 
 
 @OWN
@@ -83,7 +66,7 @@ def test_other_values_give_data_or_an_error_of_ours(
 ) -> None:
     path = tmp_path / name
     path.write_bytes(swap(documents[name], edits))
-    everything(path)
+    read_everything(path)
 
 
 @OWN
@@ -91,7 +74,7 @@ def test_other_values_give_data_or_an_error_of_ours(
 def test_any_bytes_give_data_or_an_error_of_ours(content: bytes, name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    everything(path)
+    read_everything(path)
 
 
 @OWN
@@ -101,7 +84,7 @@ def test_spoilt_archives_give_data_or_an_error_of_ours(
 ) -> None:
     path = tmp_path / f"{name}.gz"
     path.write_bytes(spoil(gzip.compress(documents[name]), edits))
-    everything(path)
+    read_everything(path)
 
 
 GOLD = {

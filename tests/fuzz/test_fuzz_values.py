@@ -1,6 +1,7 @@
 """The spec parser, the aligner and the span converters answer to anything with a value or an error of their own."""
 
 import json
+import os
 from collections import Counter
 from contextlib import suppress
 
@@ -22,7 +23,9 @@ from whyscore.text.alignment import Pieces, align, pool_words, uncovered
 from whyscore.text.splitters import white_space
 from whyscore.types import ErrorSpan, Segment
 
-MANY = settings(max_examples=150)
+TIMES = int(os.environ.get("FUZZ", "1"))
+"""FUZZ=10 looks at ten times as many examples, others each time."""
+MANY = settings(max_examples=150 * TIMES)
 
 # Any characters, halves of pairs included, as JSON can bring them.
 texts = st.text(st.characters(exclude_categories=()), max_size=20)

@@ -10,7 +10,7 @@ from whyscore.cli.output import document, emit, format_of, tell, tell_signatures
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources
 from whyscore.errors import UserError
-from whyscore.io.recording import score_lines
+from whyscore.io.recording import row_lines, score_lines
 from whyscore.io.tabular import Cell, Table, render
 from whyscore.jobs.boost import BoostResult, boost, boosted, cost
 from whyscore.jobs.boosted import Boosted
@@ -35,6 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-a", "--aggregator", metavar="SPEC", help="another mean: 'exp_mean(t=2)', 'quantile(q=0.2)'")
     parser.add_argument("--calibration", metavar="FILE", help="p and w as `whyscore calibrate` found them")
     parser.add_argument("--allow-overlap", action="store_true", help="also score data the calibration was fitted on")
+    parser.add_argument(
+        "--on-empty", choices=("fail", "score"), default="fail",
+        help="segments without any word: no boosted score (default), or the original one",
+    )  # fmt: skip
     parser.add_argument("--segments", action="store_true", help="the score of every segment instead of the systems")
     add_inputs(parser)
     add_output(parser)
@@ -90,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _made(arguments: argparse.Namespace, metric: str | None) -> Boosted:
     if arguments.calibration:
-        return boosted(metric, arguments.explainer, p=arguments.power, w=arguments.weight,
+        return boosted(metric, arguments.explainer, p=arguments.power, w=arguments.weight, on_empty=arguments.on_empty,
                        aggregator=arguments.aggregator, calibration=arguments.calibration)  # fmt: skip
     return boosted(
         metric,
@@ -102,6 +106,7 @@ def _made(arguments: argparse.Namespace, metric: str | None) -> Boosted:
         unit=arguments.unit,
         masker=arguments.masker,
         seed=arguments.seed,
+        on_empty=arguments.on_empty,
     )
 
 
@@ -121,8 +126,13 @@ def _lines(arguments: argparse.Namespace, data: Dataset, result: BoostResult) ->
         yield from document(lines) if chosen == "json" else lines
         return
     table = _segment_table(data, result) if arguments.segments else _system_table(data, result)
-    form = "json" if chosen == "jsonl" else chosen
-    yield render(table, form, decimals=arguments.width, safe=arguments.safe_csv)
+    if chosen in ("json", "jsonl"):
+        signature = result.scores.signature
+        rows = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
+        lines = row_lines("totals", data, rows, {signature.spec: str(signature)})
+        yield from document(lines) if chosen == "json" else lines
+        return
+    yield render(table, chosen, decimals=arguments.width, safe=arguments.safe_csv)
 
 
 def _segment_table(data: Dataset, result: BoostResult) -> Table:
@@ -158,7 +168,8 @@ def _say(arguments: argparse.Namespace, result: BoostResult) -> None:
             "it counts words. A larger p, or -a 'power_mean(p=..., floor=relative)', looks at them",
         )
     if result.empty:
-        tell(arguments, f"note: {result.empty} segments have no word to explain and no boosted score")
+        kept = "keep the original score" if result.metric.on_empty == "score" else "no boosted score"
+        tell(arguments, f"note: {result.empty} segments have no word to explain and {kept}")
     if not result.metric.metric.higher_is_better:
         spec = result.metric.metric.signature().spec
         tell(arguments, f"note: lower is better for {spec}; its scores are turned here, so that higher is better")

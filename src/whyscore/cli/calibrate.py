@@ -11,7 +11,7 @@ from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources
 from whyscore.errors import UserError
 from whyscore.io.tabular import Table, render
-from whyscore.jobs.calibrate import calibrate
+from whyscore.jobs.calibrate import RESAMPLES, calibrate
 from whyscore.jobs.calibration import Calibration
 from whyscore.jobs.calibration_rules import RULES
 from whyscore.jobs.explain import cost
@@ -44,10 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--epsilon", type=float, metavar="G", help="gains up to this count as none (default: 0.001)")
     group.add_argument("--folds", type=int, default=10, metavar="N", help="for held-out gains (default: 10)")
     group.add_argument("--correction", choices=("holm", "bonferroni", "none"), default="holm", help="over settings")
-    group.add_argument("--permute", choices=PERMUTES, default="cell", help="what a permutation swaps (default: cell)")
+    group.add_argument(
+        "--permute", choices=PERMUTES, help="what a permutation swaps (default: cell; in compat row_xor_column)"
+    )
     group.add_argument("--weights", action="store_true", help="fit the weights of mee2 or mee4 instead of boosting")
     add_inputs(parser)
     add_output(parser, _FORMATS)
+    parser.set_defaults(formats=None)  # -o is the calibration, not the tables
     add_running(parser)
 
 
@@ -66,7 +69,11 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
         "--scale", choices=("raw", "z"), default="raw", help="z: bring the aggregate to the scores' scale"
     )
     group.add_argument(
-        "--resamples", type=int, default=999, metavar="N", help="behind p-values; 0: none (default: 999)"
+        "--resamples",
+        type=int,
+        default=RESAMPLES,
+        metavar="N",
+        help=f"behind p-values; 0: none (default: {RESAMPLES:,})",
     )
     group.add_argument("--keep-gains", action="store_true", help="keep the whole grid in the calibration file")
 

@@ -2,20 +2,24 @@
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from whyscore.cli.arguments import add_inputs, add_metrics, add_output, add_running
+from whyscore.cli.arguments import add_gates, add_inputs, add_metrics, add_output, add_running
 from whyscore.cli.output import emit, format_of, tell, tell_signatures, to_json
+from whyscore.cli.parsing import positive
+from whyscore.cli.placing import place_metrics
 from whyscore.cli.progress import progress
-from whyscore.cli.setup import dataset, resources
+from whyscore.cli.setup import baseline, dataset, resources
 from whyscore.errors import UserError
 from whyscore.io.recording import row_lines
 from whyscore.io.strict import finite
 from whyscore.io.tabular import Table, render
-from whyscore.jobs.common import as_metric
+from whyscore.jobs.common import as_metric, asked_name
 from whyscore.jobs.compare import compare
 from whyscore.jobs.comparison import Comparison
+from whyscore.jobs.comparison_gates import check_comparison
+from whyscore.jobs.runs_gates import check_names, read_limits
 from whyscore.scoring.prepare import cost
 from whyscore.stats.systems import DRAWS, TESTS
 from whyscore.types import Dataset
@@ -26,8 +30,10 @@ examples:
   whyscore compare data.tsv -m chrf --documents --correction holm
   whyscore compare --sample -m chrf ter --human mqm
   whyscore compare --sample -m bleu -f latex
+  whyscore compare -r ref.txt -t prod.txt new.txt -m chrf --fail-if-worse
 """
 
+STRENGTH_DRAWS = 1000
 _SHOWN = 20
 _TABLES = ("markdown", "latex")
 
@@ -44,24 +50,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of p-values over the pairs of each metric (default: none)",
     )  # fmt: skip
     group.add_argument("--documents", action="store_true", help="resample whole documents instead of segments")
+    group.add_argument(
+        "--strengths", action="store_true", help="also Bradley-Terry strengths by won segments, with intervals"
+    )
+    group.add_argument(
+        "--power", type=positive, nargs="+", metavar="N",
+        help="how often the test would find each difference on N segments (documents with --documents)",
+    )  # fmt: skip
     add_inputs(parser)
+    add_gates(parser)
     add_output(parser)
     add_running(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare the systems and write out what can be told."""
-    metrics = arguments.metrics or []
+    place_metrics(arguments)
+    metrics = list(dict.fromkeys(arguments.metrics or ()))
     if not metrics and not arguments.human:
         raise UserError("no metric: name one with -m, for example -m chrf")
     if arguments.draws < 1:
         raise UserError(f"--draws is {arguments.draws}, expected 1 or more")
     data = dataset(arguments)
+    under, worse = read_limits(arguments.fail_under or ()), baseline(arguments, data)
+    check_names([*map(asked_name, metrics), *(arguments.human or ())], data.systems, under, worse)
     if arguments.dry_run:
-        store = resources(arguments).store
-        for metric in metrics:
-            asked = cost(as_metric(metric), data.segments, store)
-            emit(arguments, [f"{metric}: {asked.asked} texts, {asked.distinct} distinct, {asked.stored} stored\n"])
+        emit(arguments, _planned(arguments, data, metrics))
         return 0
     with progress(arguments) as bar:
         found = compare(
@@ -74,6 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
             alpha=arguments.alpha,
             correction=arguments.correction,
             documents=arguments.documents,
+            power=arguments.power or (),
+            strength_draws=STRENGTH_DRAWS if arguments.strengths else 0,
             resources=resources(arguments, bar),
         )
     chosen = format_of(arguments)
@@ -83,7 +99,15 @@ def run(arguments: argparse.Namespace) -> int:
     if chosen not in _TABLES:
         for note in found.notes:
             tell(arguments, f"note: {note}")
+    check_comparison(found, under, worse)
     return 0
+
+
+def _planned(arguments: argparse.Namespace, data: Dataset, metrics: Sequence[str]) -> Iterator[str]:
+    store = resources(arguments).store
+    for metric in metrics:
+        asked = cost(as_metric(metric), data.segments, store)
+        yield f"{metric}: {asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored\n"
 
 
 def _document(records: Iterator[str], found: Comparison) -> Iterator[str]:
@@ -91,7 +115,9 @@ def _document(records: Iterator[str], found: Comparison) -> Iterator[str]:
     header, *pairs = map(json.loads, records)
     how = {"test": found.test, "draws": found.draws, "seed": found.seed, "alpha": found.alpha}
     how |= {"correction": found.correction, "notes": list(found.notes)}
-    yield to_json(header | how | {"systems": finite(found.scores()), "records": pairs})
+    powers = [row for one in found for curve in one.powers for row in curve.rows()]
+    simulated = {"power": powers} if powers else {}
+    yield to_json(header | how | {"systems": finite(found.scores()), "records": pairs} | simulated)
 
 
 def _lines(arguments: argparse.Namespace, data: Dataset, found: Comparison, chosen: str) -> Iterator[str]:
@@ -114,5 +140,7 @@ def _lines(arguments: argparse.Namespace, data: Dataset, found: Comparison, chos
         yield "\n"
         shown = len(found.pairs) if arguments.verbose else _SHOWN
         yield from (f"{pair}\n" for pair in islice(found.pairs, shown))
+        yield from (f"{one.won}\n" for one in found if one.strength_intervals)
+        yield from (f"{curve}\n" for one in found for curve in one.powers)
         if len(found.pairs) > shown:
             yield f"and {len(found.pairs) - shown} more pairs; -v shows all\n"

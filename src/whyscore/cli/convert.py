@@ -25,6 +25,7 @@ from whyscore.jobs.convert import (
     to_submission,
 )
 from whyscore.stats.word_spans import JOINS
+from whyscore.text.files import whole
 from whyscore.types import Dataset
 
 EXAMPLES = """\
@@ -171,7 +172,7 @@ def _weights(name: str) -> Weights:
     if not Path(name).is_file():
         raise UserError(f"no MQM weights named {name!r}: use {', '.join(WEIGHTS)}, or a JSON file of weights")
     try:
-        rules = json.loads(Path(name).read_text("utf-8"))
+        rules = json.loads(Path(name).read_text("utf-8"), parse_int=whole)
         return Weights({str(rule): float(weight) for rule, weight in rules.items()})
-    except (ValueError, AttributeError, TypeError) as error:
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
         raise DataError(f"no table of weights: {error}; expected an object of numbers", file=name) from error

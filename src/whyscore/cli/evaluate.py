@@ -7,16 +7,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
-from whyscore.cli.arguments import add_inputs, add_metrics, add_running
+from whyscore.cli.arguments import add_cut_gate, add_gates, add_inputs, add_metrics, add_running
+from whyscore.cli.estimates import tell_time
 from whyscore.cli.output import tell
 from whyscore.cli.progress import progress
 from whyscore.cli.report import add_figures, summarised, write_figures, write_page
-from whyscore.cli.setup import dataset, resources
+from whyscore.cli.setup import baseline, dataset, resources
 from whyscore.errors import UserError
 from whyscore.io.validation import findings
-from whyscore.jobs.common import as_metric
+from whyscore.jobs.cut_gates import check_whole, cuts_told
 from whyscore.jobs.evaluate import evaluate
 from whyscore.jobs.explain import cost as explain_cost
+from whyscore.jobs.languages import spoken
 from whyscore.jobs.runs_choices import Asked, Settings, asked_for
 from whyscore.jobs.runs_gates import check_gates, check_names, read_limits
 from whyscore.jobs.shards import STORE, Shard, describe, read_shard, shard_of, share
@@ -63,13 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--draws", type=int, default=1000, metavar="N", help="bootstrap samples; 0: no intervals")
     add_inputs(parser)
-    gates = parser.add_argument_group("quality gates (exit code 5 where one is not passed)")
-    gates.add_argument(
-        "--fail-under", nargs="+", action="extend", metavar="METRIC=N", help="every system must reach this"
-    )
-    gates.add_argument(
-        "--fail-if-worse", metavar="SYSTEM", help="no other system may be worse than this, beyond chance"
-    )
+    add_gates(parser)
+    add_cut_gate(parser)
     group = parser.add_argument_group("output")
     group.add_argument("-o", "--output", default="run", metavar="FOLDER", help="the run folder (default: run)")
     group.add_argument("-f", "--format", choices=("text", "json", "markdown", "latex"), default="text")
@@ -88,12 +85,13 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError(f"--draws is {arguments.draws}, expected 0 or more")
     data = dataset(arguments)
     asked = asked_for(data, arguments.metrics, arguments.explainers, arguments.budget)
-    under = read_limits(arguments.fail_under or ())
-    check_names([one.name for one in asked], data.systems, under, arguments.fail_if_worse)
+    under, worse = read_limits(arguments.fail_under or ()), baseline(arguments, data)
+    check_names([one.name for one in asked], data.systems, under, worse)
     if arguments.dry_run:
         return _dry_run(arguments, data, asked)
     shard = read_shard(arguments.shard) if arguments.shard else None
     part, budget = Part(data, arguments.budget) if shard is None else _part(arguments, data, asked, shard)
+    cut = cuts_told({one.name: one.metric for one in asked}, part) if arguments.fail_if_truncated else []
     with progress(arguments) as bar:
         found = evaluate(
             part,
@@ -117,7 +115,8 @@ def run(arguments: argparse.Namespace) -> int:
     for one in found.metrics:
         tell(arguments, f"signature: {one.signature}")
     tell(arguments, f"report: {page}")
-    check_gates(found, under, arguments.fail_if_worse)
+    check_gates(found, under, worse)
+    check_whole(cut)
     return 0
 
 
@@ -145,17 +144,24 @@ def _settings(arguments: argparse.Namespace) -> Settings:
 
 
 def _dry_run(arguments: argparse.Namespace, data: Dataset, asked: list[Asked]) -> int:
-    """Say what scoring and explaining would take, at the most."""
-    store = resources(arguments).store
+    """Say what scoring and explaining would take; which segments are explained depends on scores not known yet."""
+    held = resources(arguments)
     for one in asked:
-        told = cost(as_metric(one.metric), data.segments, store)
+        used = spoken(one.metric, data.languages)
+        told = cost(used, data.segments, held.store)
         print(f"{one.name}: {told.asked} texts, {told.distinct} distinct, {told.stored} already stored")
-        if one.explainer is None:
-            continue
-        wanted = set(data.ids[: one.budget]) if one.budget is not None else set(data.ids)
-        part = [entry.segment for entry in data.entries if entry.id in wanted]
-        settings = {"unit": arguments.unit, "seed": arguments.seed}
-        told = explain_cost(part, one.metric, one.explainer, resources=resources(arguments), **settings)
-        about = f"{len(wanted)} segments, {told.asked} texts" if told.asked > len(part) else f"{len(wanted)} segments"
-        print(f"{one.name} by {one.explainer}: about {about}")
+        left = told.distinct - told.stored + (_explaining(arguments, data, one) if one.explainer else 0)
+        tell_time(arguments, one.name, used, data.segments, left)
     return 0
+
+
+def _explaining(arguments: argparse.Namespace, data: Dataset, asked: Asked) -> int:
+    """Say how many segments would be explained and return how many texts that are not those of the data it takes."""
+    wanted = set(data.ids[: asked.budget]) if asked.budget is not None else set(data.ids)
+    part = [entry.segment for entry in data.entries if entry.id in wanted]
+    settings = {"unit": arguments.unit, "seed": arguments.seed}
+    told = explain_cost(part, asked.metric, asked.explainer or "", resources=resources(arguments), **settings)
+    distinct = len({segment.only(asked.metric.inputs) for segment in part})
+    probes = max(0, told.distinct - max(distinct, told.stored))
+    print(f"{asked.name} by {asked.explainer}: about {len(wanted)} segments, {probes or 'no'} more texts")
+    return probes

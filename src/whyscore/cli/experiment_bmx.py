@@ -1,8 +1,7 @@
 """The experiments of the BMX paper: the grid, the eight splits of SummEval, stability."""
 
 import argparse
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from whyscore.cli import experiment_bmx_summeval
@@ -11,7 +10,6 @@ from whyscore.cli.calibrate import add_judging, datasets
 from whyscore.cli.calibration_tables import outcome_table
 from whyscore.cli.experiment_bmx_common import (
     add_common,
-    all_explained,
     chosen_options,
     decimals_of,
     draw,
@@ -21,16 +19,15 @@ from whyscore.cli.experiment_bmx_common import (
 )
 from whyscore.cli.experiments import Experiment
 from whyscore.cli.output import tell
+from whyscore.cli.parsing import positive
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import resources
 from whyscore.errors import UserError
 from whyscore.io.tabular import Table, render
 from whyscore.jobs.calibrate import Judging
-from whyscore.jobs.calibration import Calibration
-from whyscore.jobs.calibration_settings import groups_of, joined
-from whyscore.jobs.experiment_bmx import RunFolder, calibration_of, explained_in, grid_rows, score_rows
-from whyscore.jobs.experiment_bmx_stability import importance_stability, stability
-from whyscore.types import Dataset
+from whyscore.jobs.calibration_settings import joined
+from whyscore.jobs.experiment_bmx import RunFolder
+from whyscore.jobs.experiment_bmx_runs import RUNS, SAMPLES, bmx_grid, bmx_stability, thinned
 
 if TYPE_CHECKING:
     from whyscore.report.charts import Chart
@@ -49,30 +46,22 @@ def _run_grid(arguments: argparse.Namespace) -> int:
     data, options = joined(datasets(arguments)), chosen_options(arguments)
     if arguments.dry_run:
         return planned(arguments, data, arguments.explainers or ["erasure"])
-    folder = run_folder(arguments)
-    how = {
-        "human": arguments.human,
-        "group": arguments.group,
-        "level": arguments.level,
-        "coefficients": arguments.coefficients or ["pearson"],
-    }
-    grids: list[dict[str, object]] = []
-    sorted_rows: list[dict[str, object]] = []
-    spent: list[dict[str, object]] = []
-    calibrations: list[Calibration] = []
+    output = run_folder(arguments)
     with progress(arguments) as bar:
-        for found, cost_row in all_explained(arguments, folder, data, resources(arguments, bar)):
-            judged = calibration_of(found, options, **how, judging=Judging(resamples=arguments.resamples))
-            judged.save(folder.path / f"calibration_{len(calibrations)}.json")
-            calibrations.append(judged)
-            grids += grid_rows(found, options, **how)
-            sorted_rows += score_rows(found, judged, human=arguments.human[0], group=arguments.group)
-            spent.append(cost_row)
-    outcomes = [asdict(one) for judged in calibrations for one in judged.outcomes]
-    folder.write("grid", grids, epsilon=options.epsilon)
-    folder.write("outcomes", outcomes)
-    folder.write("scores", sorted_rows)
-    folder.write("costs", spent)
+        folder, calibrations = bmx_grid(
+            data,
+            metric_of(arguments),
+            arguments.explainers or ["erasure"],
+            output=output,
+            human=arguments.human,
+            group=arguments.group,
+            level=arguments.level,
+            coefficients=arguments.coefficients or ["pearson"],
+            options=options,
+            judging=Judging(resamples=arguments.resamples),
+            seed=arguments.seed,
+            resources=resources(arguments, bar),
+        )
     draw(arguments, folder, _grid_figures)
     for judged in calibrations:
         print(render(outcome_table(judged), arguments.format or "text", decimals=decimals_of(arguments)), end="")
@@ -111,40 +100,34 @@ def folder_epsilon(folder: RunFolder) -> float:
 def _add_stability(parser: argparse.ArgumentParser) -> None:
     add_common(parser, explainers=False)
     add_judging(parser)
-    parser.add_argument("--samples", nargs="+", type=int, default=[100, 1000], metavar="N", help="of LIME")
-    parser.add_argument("--runs", type=int, default=3, metavar="N", help="repeats with other seeds (default: 3)")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every N-th segment of a group")
+    parser.add_argument("--samples", nargs="+", type=int, default=list(SAMPLES), metavar="N", help="of LIME")
+    parser.add_argument(
+        "--runs", type=positive, default=RUNS, metavar="N", help=f"repeats with other seeds (default: {RUNS})"
+    )
+    parser.add_argument("--every", type=positive, default=1, metavar="N", help="only every N-th segment of a group")
     add_inputs(parser)
 
 
 def _run_stability(arguments: argparse.Namespace) -> int:
     """Write how well repeated runs of LIME agree, by the weight of the original score."""
-    if arguments.runs < 2 or arguments.every < 1:  # noqa: PLR2004 - agreement needs two
-        raise UserError(f"--runs is {arguments.runs} and --every {arguments.every}: expected at least 2 runs, and 1")
     whole, options = joined(datasets(arguments)), chosen_options(arguments)
-    data = _thinned(whole, groups_of(whole, arguments.group), arguments.every)
+    asked = {"group": arguments.group, "runs": arguments.runs, "every": arguments.every}
+    data = thinned(whole, **asked)
     if arguments.dry_run:
         return planned(arguments, data, [f"lime(samples={count})" for count in arguments.samples])
-    folder, groups, metric = run_folder(arguments), groups_of(data, arguments.group), metric_of(arguments)
-    rows: list[dict[str, object]] = []
+    output, metric = run_folder(arguments), metric_of(arguments)
     with progress(arguments) as bar:
         held = resources(arguments, bar)
-        for count in arguments.samples:
-            found = [
-                explained_in(
-                    folder,
-                    data,
-                    metric,
-                    f"lime(samples={count})",
-                    seed=arguments.seed + run,
-                    resources=held,
-                ).material
-                for run in range(arguments.runs)
-            ]
-            raw = importance_stability([one.bags for one in found])
-            agreed = stability(found, groups, options.family, options.parameters, options.weights)
-            rows += [{"samples": count, **row._asdict(), "importances": raw} for row in agreed]
-    folder.write("stability", rows, runs=arguments.runs, every=arguments.every)
+        folder, rows = bmx_stability(
+            whole,
+            metric,
+            output=output,
+            samples=arguments.samples,
+            options=options,
+            seed=arguments.seed,
+            resources=held,
+            **asked,
+        )
     draw(arguments, folder, _stability_figures)
     shown = [row for row in rows if row["group"] == "all"]
     table = Table(
@@ -164,17 +147,6 @@ def _stability_figures(folder: RunFolder) -> Iterator[tuple[str, "Chart", str]]:
     from whyscore.report import figures_boost as figure  # noqa: PLC0415 - an extra
 
     yield "stability", figure.stability(folder.read("stability")), "Agreement of boosted scores between repeated runs"
-
-
-def _thinned(data: Dataset, groups: Sequence[str], every: int) -> Dataset:
-    """Return every N-th entry of each group."""
-    seen: dict[str, int] = {}
-    kept = []
-    for entry, group in zip(data.entries, groups, strict=True):
-        number = seen[group] = seen.get(group, -1) + 1
-        if number % every == 0:
-            kept.append(entry)
-    return Dataset(data.name, tuple(kept), data.languages)
 
 
 EXPERIMENTS = {

@@ -1,7 +1,6 @@
 """What the experiments of the BMX paper share on the command line: options, the run folder, figures."""
 
 import argparse
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,9 +11,7 @@ from whyscore.cli.output import tell
 from whyscore.errors import MissingExtra, UserError
 from whyscore.jobs.calibration_options import Options, options_of
 from whyscore.jobs.calibration_rules import RULES, WEIGHTS
-from whyscore.jobs.calibration_settings import Explained
-from whyscore.jobs.common import Resources
-from whyscore.jobs.experiment_bmx import RunFolder, explained_in
+from whyscore.jobs.experiment_bmx import RunFolder
 from whyscore.jobs.explain import cost
 from whyscore.types import Dataset
 
@@ -41,6 +38,7 @@ def add_common(parser: argparse.ArgumentParser, *, explainers: bool = True) -> N
     parser.add_argument("--epsilon", type=float, metavar="G", help="gains up to this count as none (default: 0.001)")
     parser.add_argument("--rule", choices=RULES, help="how p and w are chosen (default: cautious)")
     add_output(parser, _FORMATS)
+    parser.set_defaults(formats=None)  # -o is a folder
     add_running(parser)
 
 
@@ -57,11 +55,11 @@ def chosen_options(arguments: argparse.Namespace) -> Options:
     )
 
 
-def run_folder(arguments: argparse.Namespace) -> RunFolder:
+def run_folder(arguments: argparse.Namespace) -> str:
     """Return the folder that -o names."""
     if not arguments.output:
         raise UserError("no folder for the run: name one with -o, for example -o run/")
-    return RunFolder.make(arguments.output, arguments.experiment)
+    return str(arguments.output)
 
 
 def metric_of(arguments: argparse.Namespace) -> str:
@@ -78,18 +76,6 @@ def planned(arguments: argparse.Namespace, data: Dataset, explainers: Sequence[s
         asked = cost(data, metric_of(arguments), explainer)
         print(f"{metric_of(arguments)} {explainer}: {asked.asked} texts, {asked.distinct} distinct")
     return 0
-
-
-def all_explained(
-    arguments: argparse.Namespace, folder: RunFolder, data: Dataset, held: Resources
-) -> Iterator[tuple[Explained, dict[str, object]]]:
-    """Yield the data explained by each explainer, with what that cost."""
-    metric = metric_of(arguments)
-    for explainer in arguments.explainers or ["erasure"]:
-        asked, start = cost(data, metric, explainer), time.perf_counter()
-        found = explained_in(folder, data, metric, explainer, seed=arguments.seed, resources=held)
-        seconds = round(time.perf_counter() - start, 3)
-        yield found, {"explainer": found.explainer, "texts": asked.distinct, "seconds": seconds}
 
 
 def draw(

@@ -6,21 +6,23 @@ from typing import TYPE_CHECKING, cast
 
 from whyscore.cli.experiment_bmx_common import (
     add_common,
-    all_explained,
     chosen_options,
     decimals_of,
     draw,
+    metric_of,
     planned,
     run_folder,
 )
 from whyscore.cli.output import tell
+from whyscore.cli.parsing import positive
 from whyscore.cli.progress import progress
-from whyscore.cli.setup import resources
+from whyscore.cli.setup import check_names, resources
 from whyscore.io.tabular import Cell, Table, render
 from whyscore.jobs.calibration_outcomes import CONTROLS
 from whyscore.jobs.calibration_rules import RULES, Rule
 from whyscore.jobs.experiment_bmx import RunFolder
-from whyscore.jobs.experiment_bmx_summeval import Split, Summary, read_summeval, splits, summaries
+from whyscore.jobs.experiment_bmx_runs import bmx_summeval
+from whyscore.jobs.experiment_bmx_summeval import Summary, read_summeval
 from whyscore.types import Dataset
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--texts", required=True, metavar="FILE", help="references and summaries (JSON lines)")
     group.add_argument("--criterion", choices=("kendall", "both"), default="both", help="what p and w are chosen by")
     group.add_argument("--rules", nargs="+", choices=RULES, default=list(RULES), help="rules to compare (default: all)")
-    group.add_argument("--limit", type=int, metavar="N", help="only the first N documents of each split")
+    group.add_argument("--limit", type=positive, metavar="N", help="only the first N documents of each split")
     group.add_argument("--resamples", type=int, default=999, metavar="N", help="behind p-values (default: 999)")
     group.add_argument("--grid", default=None, metavar="NAME", help="default, compat, coarse, or =START:STOP:STEP")
     group.add_argument("-a", "--aggregator", default="power_mean", metavar="SPEC", help="the mean whose p is varied")
@@ -49,29 +51,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write what every source and rule did on every split, and the means."""
+    check_names(arguments)
     data = _limited(read_summeval(arguments.scores, arguments.texts), arguments.limit)
     if arguments.dry_run:
         return planned(arguments, data, arguments.explainers or ["erasure"])
-    folder, options = run_folder(arguments), chosen_options(arguments)
+    output, options = run_folder(arguments), chosen_options(arguments)
     rules = (arguments.rule,) if arguments.rule else tuple(arguments.rules)
-    rows: list[Split] = []
-    spent: list[dict[str, object]] = []
     with progress(arguments) as bar:
-        for found, cost_row in all_explained(arguments, folder, data, resources(arguments, bar)):
-            spent.append(cost_row)
-            rows += splits(
-                found,
-                options,
-                rules=cast("tuple[Rule, ...]", rules),
-                criterion=arguments.criterion,
-                resamples=arguments.resamples,
-                seed=arguments.seed,
-            )
-    unique = list(dict.fromkeys(rows))  # the length control is the same for every explainer
-    means = summaries(unique)
-    folder.write("splits", [row._asdict() for row in unique], criterion=arguments.criterion)
-    folder.write("summary", [row._asdict() for row in means])
-    folder.write("costs", spent)
+        folder, means = bmx_summeval(
+            data,
+            metric_of(arguments),
+            arguments.explainers or ["erasure"],
+            output=output,
+            rules=cast("tuple[Rule, ...]", rules),
+            criterion=arguments.criterion,
+            options=options,
+            resamples=arguments.resamples,
+            seed=arguments.seed,
+            resources=resources(arguments, bar),
+        )
     draw(arguments, folder, _summeval_figures)
     table = Table(_HEAD, tuple(tuple(cast("Sequence[Cell]", row)) for row in means))
     print(render(table, arguments.format or "text", decimals=decimals_of(arguments)), end="")

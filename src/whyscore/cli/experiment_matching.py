@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from whyscore.cli.arguments import add_inputs, add_metrics, add_output
 from whyscore.cli.experiments import Experiment
 from whyscore.cli.output import document, emit, format_of, tell, tell_signatures
+from whyscore.cli.parsing import natural
 from whyscore.cli.setup import dataset
 from whyscore.errors import UserError
 from whyscore.io.eval4nlp import Gold, read_gold
@@ -34,7 +35,7 @@ def _add_baseline(parser: argparse.ArgumentParser) -> None:
     add_metrics(parser)
     parser.add_argument("texts", metavar="FILE", help="texts in one language, one a line")
     parser.add_argument("--pairs", type=int, default=PAIRS, metavar="N", help=f"random pairs (default: {PAIRS:,})")
-    parser.add_argument("--seed", type=int, default=0, help="fixes which pairs (default: 0)")
+    parser.add_argument("--seed", type=natural, default=0, help="fixes which pairs (default: 0)")
     parser.add_argument("--encoding", default="utf-8", metavar="NAME", help="of the file (default: utf-8)")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the table to this file instead of stdout")
     parser.add_argument("-q", "--quiet", action="store_true", help="nothing on stderr")

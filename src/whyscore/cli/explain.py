@@ -7,15 +7,24 @@ from io import StringIO
 
 from rich.console import Console
 
-from whyscore.cli.arguments import add_inputs, add_metrics, add_output, add_running
+from whyscore.cli.arguments import add_cut_gate, add_inputs, add_metrics, add_output, add_running
+from whyscore.cli.estimates import tell_time
+from whyscore.cli.mee_tables import part_bars
 from whyscore.cli.output import document, emit, format_of, tell, tell_signatures
+from whyscore.cli.parsing import positive
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources
-from whyscore.cli.words import show
+from whyscore.cli.stable import add_until_stable, raised
+from whyscore.cli.word_tables import word_table
+from whyscore.cli.words import Terminal, show
 from whyscore.errors import UserError
 from whyscore.io.recording import Explained, Heat, explanation_lines
-from whyscore.jobs.common import Resources, asked_name
+from whyscore.io.tabular import render
+from whyscore.jobs.common import Resources, as_metric, asked_name
+from whyscore.jobs.cut_gates import check_whole, cuts_told
 from whyscore.jobs.explain import Unexplained, cost, explain
+from whyscore.jobs.languages import spoken
+from whyscore.jobs.mee_views import Behind, is_mee, mee_behind
 from whyscore.jobs.word_matrix import require_matrix, word_matrices
 from whyscore.types import Dataset, Entry, Explanation
 
@@ -25,11 +34,13 @@ examples:
   whyscore explain -r ref.txt -t sys.txt -m chrf -e "lime(samples=100)" --side hypothesis reference -o why.jsonl
   whyscore explain -r ref.txt -t sys.txt -m my_metric.py:score -e shap
   whyscore explain --sample --limit 3 -m ter -e intrinsic
+  whyscore explain -r ref.txt -t sys.txt -m chrf -e erasure -o words.tsv
   whyscore explain -s src.txt -t sys.txt -m xbertscore -e matching --matrix -o why.jsonl
 """
 
 _DIGITS = 2
 _MOST_DIGITS = 8
+_RECORDS = ("json", "jsonl")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,13 +59,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--masker", metavar="SPEC", help="what a hidden word becomes (default: the explainer's choice)")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="use N seeds, say how well they agree")
-    parser.add_argument("--limit", type=int, metavar="N", help="only the first N segments of each system")
+    add_until_stable(parser)
+    parser.add_argument("--limit", type=positive, metavar="N", help="only the first N segments of each system")
     parser.add_argument(
         "--matrix", action="store_true",
         help="add the similarities of words to json and jsonl (bertscore, xbertscore)",
     )  # fmt: skip
     add_inputs(parser)
-    add_output(parser, ("text", "json", "jsonl"))
+    add_cut_gate(parser)
+    add_output(parser)
     add_running(parser)
 
 
@@ -68,22 +81,30 @@ def run(arguments: argparse.Namespace) -> int:
     explainers = arguments.explainers or ["erasure"]
     if arguments.dry_run:
         return _dry_run(arguments, data, explainers)
+    cut = cuts_told({name: name for name in arguments.metrics}, data) if arguments.fail_if_truncated else []
     with progress(arguments) as bar:
         held = resources(arguments, bar)
         found = [
             (metric, explainer, *_explained(arguments, data, metric, explainer, held))
-            for metric in arguments.metrics
-            for explainer in explainers
+            for metric in dict.fromkeys(arguments.metrics)
+            for asked in dict.fromkeys(explainers)
+            for explainer in [_stable(arguments, data, metric, asked, held)]
         ]
     _write(arguments, data, found)
     failures = [failure for *_, failure in found if failure is not None]
     if failures:
         raise failures[0]
+    check_whole(cut)
     return 0
 
 
+def _stable(arguments: argparse.Namespace, data: Dataset, metric: str, explainer: str, held: Resources) -> str:
+    options = {"unit": arguments.unit, "sides": arguments.sides, "masker": arguments.masker, "seed": arguments.seed}
+    return raised(arguments, data, metric, explainer, options | {"resources": held})
+
+
 def _check_matrix(arguments: argparse.Namespace) -> None:
-    if format_of(arguments) == "text":
+    if format_of(arguments) not in _RECORDS:
         raise UserError("--matrix goes into records: add -f jsonl, or -o FILE.jsonl")
     for metric in arguments.metrics:
         require_matrix(metric)
@@ -127,12 +148,18 @@ def _limited(data: Dataset, limit: int | None) -> Dataset:
 
 
 def _dry_run(arguments: argparse.Namespace, data: Dataset, explainers: Sequence[str]) -> int:
-    for metric in arguments.metrics:
-        for explainer in explainers:
+    emit(arguments, _planned(arguments, data, explainers))
+    return 0
+
+
+def _planned(arguments: argparse.Namespace, data: Dataset, explainers: Sequence[str]) -> Iterator[str]:
+    for metric in dict.fromkeys(arguments.metrics):
+        for explainer in dict.fromkeys(explainers):
             asked = cost(data, metric, explainer, resources=resources(arguments), **_options(arguments))  # type: ignore[arg-type]
             told = f"{asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored"
-            emit(arguments, [f"{metric} {explainer}: {told}\n"])
-    return 0
+            yield f"{metric} {explainer}: {told}\n"
+            used = spoken(as_metric(metric), data.languages)
+            tell_time(arguments, f"{metric} {explainer}", used, data.segments, asked.distinct - asked.stored)
 
 
 def _write(arguments: argparse.Namespace, data: Dataset, found: Sequence[Found]) -> None:
@@ -141,39 +168,57 @@ def _write(arguments: argparse.Namespace, data: Dataset, found: Sequence[Found])
     }
     chosen = format_of(arguments)
     if chosen == "text":
-        _show(arguments, found)
+        _show(arguments, data, found)
         tell_signatures(arguments, signatures.values())
         return
     explained = (item for one in found for item in _records(arguments, data, one))
-    lines = explanation_lines(data, explained, {name: str(signature) for name, signature in signatures.items()})
-    emit(arguments, document(lines) if chosen == "json" else lines)
+    if chosen in _RECORDS:
+        lines = explanation_lines(data, explained, {name: str(signature) for name, signature in signatures.items()})
+        emit(arguments, document(lines) if chosen == "json" else lines)
+    else:
+        table = word_table(explained, [str(signature) for signature in signatures.values()])
+        emit(arguments, [render(table, chosen, decimals=arguments.width, safe=arguments.safe_csv)])
     if not signatures:
         tell(arguments, "note: nothing was explained")
 
 
 def _records(arguments: argparse.Namespace, data: Dataset, found: Found) -> Iterator[Explained]:
     metric, explainer, pairs, _ = found
+    explanations = [one for _, one in pairs]
     heats: Sequence[Heat | None] = [None] * len(pairs)
     if arguments.matrix:
-        heats = word_matrices(data, metric, [one for _, one in pairs], explainer, unit=arguments.unit)
-    for (entry, one), heat in zip(pairs, heats, strict=True):
-        yield Explained(entry, asked_name(metric), asked_name(explainer), one, heat=heat)
+        heats = word_matrices(data, metric, explanations, explainer, unit=arguments.unit)
+    behind: Sequence[Behind | None] = [None] * len(pairs)
+    if is_mee(metric):
+        behind = mee_behind(data, metric, explanations)
+    for (entry, one), heat, known in zip(pairs, heats, behind, strict=True):
+        named = Explained(entry, asked_name(metric), asked_name(explainer), one, heat=heat)
+        matches = known and [[match._asdict() for match in word] for word in known.matches]
+        yield named._replace(parts=known and known.parts, matches=matches)
 
 
-def _show(arguments: argparse.Namespace, found: Sequence[Found]) -> None:
+def _show(arguments: argparse.Namespace, data: Dataset, found: Sequence[Found]) -> None:
     digits = _digits(found) if arguments.width is None else arguments.width
     titled = [
-        (f"{entry.system} {entry.id} · {metric} {one.score:.{_DIGITS}f} · {one.signature.spec}", one)
+        (f"{entry.system} {entry.id} · {metric} {one.score:.{_DIGITS}f} · {one.signature.spec}{bars}", one)
         for metric, _, pairs, _ in found
-        for entry, one in pairs
+        for (entry, one), bars in zip(pairs, _bars(data, metric, [one for _, one in pairs]), strict=True)
     ]
     if arguments.output and arguments.output != "-":
         text = StringIO()
         show(titled, Console(file=text, color_system=None, width=120), digits)
         emit(arguments, [text.getvalue()])
         return
-    console = Console(file=sys.stdout, highlight=False)
+    console = Terminal(file=sys.stdout, highlight=False)
     show(titled, console, digits)
+
+
+def _bars(data: Dataset, metric: str, explanations: Sequence[Explanation]) -> list[str]:
+    """Return the parts of each score as bars, where a metric has parts that no word stands for."""
+    if not is_mee(metric):
+        return [""] * len(explanations)
+    behind = mee_behind(data, metric, explanations)
+    return [f"\n{part_bars(known.parts)}" if "syn" in known.parts else "" for known in behind]
 
 
 def _digits(found: Sequence[Found]) -> int:

@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
+from whyscore.cli import faults
+from whyscore.cli.parsing import Parser
 from whyscore.errors import UnknownName, WhyscoreError
 from whyscore.version import __version__
 
@@ -62,20 +64,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = _show_warning
-        return _guarded(lambda: _dispatch(given))
+        return _guarded(lambda: _dispatch(given), given)
 
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
-    """Return the parser of one verb, with defaults from `WHYSCORE_*` variables."""
+    """Return the parser of one verb."""
     module = _module(verb)
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"whyscore {verb}",
         description=f"{VERBS[verb][0].upper()}{VERBS[verb][1:]}.\n\n{module.EXAMPLES}",
         formatter_class=_formatter,
         allow_abbrev=False,
     )
     module.add_arguments(parser)
-    defaults_from_environment(parser)
     return parser
 
 
@@ -88,19 +89,30 @@ def _dispatch(given: list[str]) -> int:
         return 0
     if given[0] not in VERBS:
         raise UnknownName.among("command", given[0], VERBS)
-    parser = parser_of(given[0])
-    return _module(given[0]).run(parser.parse_args(given[1:]))
+    arguments = parser_of(given[0]).parse_args(given[1:])
+    # Imported after --help, which needs none of it.
+    from whyscore.cli.output import check_output  # noqa: PLC0415
+
+    check_output(arguments)
+    try:
+        return _module(given[0]).run(arguments)
+    except KeyboardInterrupt:
+        _say(f"interrupted; {_kept(arguments)}")
+        return INTERRUPTED
 
 
 def _top() -> argparse.ArgumentParser:
-    verbs = "\n".join(f"  {verb:<10}{about}" for verb, about in VERBS.items())
-    return argparse.ArgumentParser(
+    width = max(map(len, VERBS)) + 2
+    verbs = "\n".join(f"  {verb:<{width}}{about}" for verb, about in VERBS.items())
+    top = Parser(
         prog="whyscore",
         usage="whyscore COMMAND [options]",
         description="Scores generated text and says which words made the score.",
         epilog=f"commands:\n{verbs}\n\n{EXAMPLES}\nwhyscore COMMAND -h tells more. Nothing is ever sent anywhere.",
         formatter_class=_formatter,
     )
+    top.add_argument("-V", "--version", action="store_true", help="show the version and exit")
+    return top
 
 
 def _module(verb: str) -> Verb:
@@ -114,17 +126,19 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
     return cast("argparse.HelpFormatter", RawDescriptionRichHelpFormatter(prog))
 
 
-def defaults_from_environment(parser: argparse.ArgumentParser) -> None:
-    """Let `WHYSCORE_STORE` stand for `--store`, and so on for every long option with a value."""
-    for action in parser._actions:  # noqa: SLF001 - argparse has no public list of its actions
-        names = [name for name in action.option_strings if name.startswith("--")]
-        value = os.environ.get(f"WHYSCORE_{names[0][2:].replace('-', '_').upper()}") if names else None
-        if value and action.nargs != 0:
-            action.default = [value] if action.nargs in ("+", "*") else value
+def _guarded(work: Callable[[], int], given: Sequence[str]) -> int:
+    """Return the exit code of the work; what nobody thought of becomes one line on stderr too."""
+    try:
+        return _excused(work)
+    except Exception as error:
+        if faults.shown():
+            raise
+        _say(f"error: {faults.told(error, given)}")
+        return 1
 
 
-def _guarded(work: Callable[[], int]) -> int:
-    """Return the exit code of the work; what goes wrong becomes one line on stderr."""
+def _excused(work: Callable[[], int]) -> int:
+    """Return the exit code of the work; what may go wrong becomes one line on stderr."""
     try:
         code = work()
         sys.stdout.flush()
@@ -132,16 +146,33 @@ def _guarded(work: Callable[[], int]) -> int:
         _say(f"error: {error}")
         return error.exit_code
     except KeyboardInterrupt:
-        _say("interrupted; what was scored is in the store. Run the same command again to go on")
+        _say("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        # Nobody reads any more. Python would complain once more while closing stdout.
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # nobody reads any more
+        _close()
         return 0
-    except SystemExit as stop:  # argparse: 0 after help, 2 after a usage error
+    except OSError as error:
+        _close()
+        _say(f"error: {error.filename or 'the output'}: {error.strerror or error}. Make room, or choose another place")
+        return 1
+    except SystemExit as stop:  # argparse: 0 after help
         return stop.code if isinstance(stop.code, int) else 1
     return code
+
+
+def _close() -> None:
+    """Let what is left of the output go nowhere: Python would complain once more while closing stdout."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _kept(arguments: argparse.Namespace) -> str:
+    """Return what an interruption leaves behind."""
+    if not hasattr(arguments, "store"):
+        return "nothing was kept"
+    if arguments.store == "none":
+        return "nothing was kept, as --store none was given"
+    return "what was scored is in the store. Run the same command again to go on"
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:

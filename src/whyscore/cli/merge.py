@@ -10,7 +10,8 @@ from whyscore.cli.output import tell
 from whyscore.cli.progress import progress
 from whyscore.cli.report import summarised, write_page
 from whyscore.cli.setup import resources
-from whyscore.jobs.shards import merge
+from whyscore.errors import UserError
+from whyscore.jobs.shards import joinable, merge
 from whyscore.report import build_report
 
 EXAMPLES = """\
@@ -32,10 +33,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Join the shards, write the report, print the verdict."""
-    arguments.store = "none"  # the shards bring their own
+    if arguments.seed:
+        raise UserError(f"--seed is {arguments.seed}: the shards bring their own. Leave it out")
+    if arguments.dry_run:
+        shards, entries = joinable(arguments.shards)
+        sys.stdout.write(f"{shards} shards with {entries} entries can be joined: what they scored is known\n")
+        return 0
+    arguments.store = arguments.store or "none"  # the shards bring their own
+    command = ["whyscore", *sys.argv[1:]] if sys.argv[1:2] == ["merge"] else None
     with progress(arguments) as bar:
         held = resources(arguments, bar)
-        found = merge(arguments.shards, arguments.output, resources=held, overwrite=arguments.overwrite)
+        found = merge(
+            arguments.shards, arguments.output, resources=held, overwrite=arguments.overwrite, command=command
+        )
     report = build_report(found, title=arguments.title)
     page = Path(arguments.output) / PAGE
     write_page(report, page)

@@ -5,7 +5,7 @@ import importlib
 from importlib.util import find_spec
 from typing import cast
 
-from whyscore.cli.main import Verb, defaults_from_environment
+from whyscore.cli.main import Verb
 
 ABOUT = {
     "scores": "agreement of metrics with human scores: levels, tests, clusters, sentinels",
@@ -43,7 +43,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             allow_abbrev=False,
         )
         module.add_arguments(inner)
-        defaults_from_environment(inner)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,16 +7,17 @@ from whyscore.cli.arguments import add_inputs, add_metrics, add_output, add_runn
 from whyscore.cli.metaeval_extras import planned
 from whyscore.cli.metaeval_tables import faithfulness_table
 from whyscore.cli.output import emit, format_of, tell, tell_signatures, to_json
+from whyscore.cli.parsing import positive
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources
+from whyscore.cli.stable import add_until_stable, raised
 from whyscore.errors import UserError
 from whyscore.io.records import header_of
 from whyscore.io.strict import line
 from whyscore.io.tabular import render
 from whyscore.jobs.faithfulness import ORDERS, SHARES, FaithfulnessResult, faithfulness
-from whyscore.jobs.stability import StabilityResult, stability, until_stable
+from whyscore.jobs.stability import StabilityResult, stability
 from whyscore.jobs.words_rows import faithfulness_row, stability_row
-from whyscore.registry import spec_of
 from whyscore.types import Dataset
 
 EXAMPLES = """\
@@ -43,9 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shares", nargs="+", type=float, default=list(SHARES), metavar="Q", help="of words hidden")
     parser.add_argument("--orders", type=int, default=ORDERS, metavar="N", help="random orders (default: 20)")
     parser.add_argument("--seeds", type=int, metavar="N", help="also ask whether N seeds agree")
-    parser.add_argument("--until-stable", type=float, metavar="R", help="raise budgets until halves agree by R")
+    add_until_stable(parser)
     parser.add_argument("--draws", type=int, default=1000, metavar="N", help="bootstrap samples; 0: no intervals")
-    parser.add_argument("--limit", type=int, metavar="N", help="only the first N segments of each system")
+    parser.add_argument("--limit", type=positive, metavar="N", help="only the first N segments of each system")
     add_inputs(parser)
     add_output(parser)
     add_running(parser)
@@ -67,9 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         held = resources(arguments, bar)
         options = {"unit": arguments.unit, "sides": arguments.sides or ["hypothesis"]}
         options |= {"masker": arguments.masker, "seed": arguments.seed, "resources": held}
-        explainers = list(arguments.explainers)
-        if arguments.until_stable is not None:
-            explainers = [_raised(arguments, data, metric, one, options) for one in explainers]
+        explainers = [raised(arguments, data, metric, one, options) for one in arguments.explainers]
         results = faithfulness(
             data, metric, explainers, shares=arguments.shares, orders=arguments.orders, draws=arguments.draws, **options
         )
@@ -81,17 +80,6 @@ def run(arguments: argparse.Namespace) -> int:
     if chosen == "text":
         tell_signatures(arguments, [one.signature for one in results])
     return 0
-
-
-def _raised(
-    arguments: argparse.Namespace, data: Dataset, metric: str, explainer: str, options: dict[str, object]
-) -> str:
-    """Return the explainer with a budget at which it is stable, and say which."""
-    found = until_stable(data, metric, explainer, mark=arguments.until_stable, **options)  # type: ignore[arg-type]
-    spec = spec_of(found.explainer)
-    state = "stable" if found.reached else "not stable"
-    tell(arguments, f"note: {spec} is {state}: two halves agree by {found.spearman:.3f} after {found.rounds} round(s)")
-    return spec
 
 
 def _limited(data: Dataset, limit: int | None) -> Dataset:

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,16 +10,20 @@ from whyscore.cli.arguments import add_output, add_running
 from whyscore.cli.output import emit, format_of, tell, to_json
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import resources
-from whyscore.errors import DataError, UserError
+from whyscore.errors import DataError, SpecError, UnknownName, UserError
 from whyscore.io.records import Header
 from whyscore.io.sample import sample
 from whyscore.io.strict import finite, line
 from whyscore.io.tabular import Table, render
 from whyscore.jobs.common import asked_name
-from whyscore.jobs.metaevaluate import DRAWS, TEST_DRAWS, Judging, metaevaluate_table, with_metrics
+from whyscore.jobs.metaevaluate import metaevaluate_table, with_metrics
 from whyscore.jobs.metaevaluate_joined import MQM, read_wmt, with_ratings, with_records
+from whyscore.jobs.metaevaluate_options import DRAWS, TEST_DRAWS, Judging
 from whyscore.jobs.metaevaluate_tables import Roles, ScoreTable, read_columns, score_table, texts_of
 from whyscore.jobs.metaevaluation import MetaEvaluation
+from whyscore.registry import known, load
+from whyscore.registry.specs import parse
+from whyscore.stats.matrices import TIE_TOLERANCE
 from whyscore.stats.measures import MEASURES
 from whyscore.stats.swaps import PERMUTES
 
@@ -80,10 +84,32 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--resamples", type=int, default=TEST_DRAWS, metavar="N", help=f"of a test (default: {TEST_DRAWS:,})"
     )
+    group.add_argument("--early-stop", action="store_true", help="end permutations where p is clear, and say so")
     group.add_argument(
         "--missing", choices=("paired", "unpaired", "complete", "error"), default="paired",
         help="cells that one side lacks (default: paired)",
     )  # fmt: skip
+    group.add_argument(
+        "--resample", choices=("both", "systems", "inputs"), default="both",
+        help="what the bootstrap draws (default: both, the widest intervals)",
+    )  # fmt: skip
+    group.add_argument(
+        "--undefined", choices=("leave_out", "zero"), default="leave_out",
+        help="segments without a value in a mean: left out (default), or 0 to penalise constants",
+    )  # fmt: skip
+    group.add_argument(
+        "--tie-tolerance", type=float, default=TIE_TOLERANCE, metavar="X",
+        help=f"means closer than this share of their spread are ties (default: {TIE_TOLERANCE:g})",
+    )  # fmt: skip
+    group.add_argument("--epsilon", type=float, metavar="X", help="of acc_eq, where it was fitted elsewhere")
+    group.add_argument(
+        "--held-out-epsilon",
+        action="store_true",
+        help="acc_eq also by an epsilon fitted on the other half",
+    )
+    group.add_argument(
+        "--compat", choices=("mtme", "nlpstats"), help="the numbers of mt-metrics-eval or of nlpstats, seed included"
+    )
     group.add_argument("--no-sentinels", action="store_true", help="leave length, copying and chance out")
     group.add_argument("--with-humans", action="store_true", help="keep systems named Human-* and ref-*")
     group.add_argument("--given-length", action="store_true", help="also the partial correlation given length")
@@ -129,6 +155,13 @@ def _judging(arguments: argparse.Namespace) -> Judging:
         with_sentinels=not arguments.no_sentinels,
         with_humans=arguments.with_humans,
         given_length=arguments.given_length,
+        resample=arguments.resample,
+        undefined=arguments.undefined,
+        tie_tolerance=arguments.tie_tolerance,
+        epsilon=arguments.epsilon,
+        held_out=arguments.held_out_epsilon,
+        compat=arguments.compat,
+        early_stop=arguments.early_stop,
     )
 
 
@@ -165,10 +198,22 @@ def _file_table(arguments: argparse.Namespace, human: str, asked: list[str]) -> 
     columns = read_columns(arguments.data, encoding=arguments.encoding)
     roles = Roles(arguments.system, arguments.segment, arguments.group, arguments.rater)
     names = [name for name in asked if name in columns.values]
+    for name in asked if not arguments.scores else ():
+        _check_metric(name, columns.values)
     wanted = names if arguments.ratings and human not in columns.values else [human, *names]
     table = score_table(columns, wanted, roles)
     texts = None if arguments.rater else texts_of(columns, roles)
     return replace(table, texts=texts), names
+
+
+def _check_metric(name: str, columns: Iterable[str]) -> None:
+    """Refuse what is neither a column nor a metric that could be asked."""
+    if name in columns:
+        return
+    try:
+        load("metric", parse(name).name)
+    except (SpecError, UnknownName):
+        raise UnknownName.among("column and no metric", name, [*columns, *known("metric")]) from None
 
 
 def _sample_table(human: str) -> ScoreTable:
@@ -196,6 +241,7 @@ def _lines(arguments: argparse.Namespace, found: MetaEvaluation, chosen: str) ->
             "test": found.test,
             "seed": found.seed,
         }
+        facts |= {"resample": found.resample, "compat": found.compat}
         facts |= {"alpha": found.alpha, "correction": found.correction, "notes": list(found.notes)}
         tests = [one.row() for one in found.tests]
         yield to_json(json.loads(json.dumps(finite(facts | {"metrics": rows, "tests": tests}))))

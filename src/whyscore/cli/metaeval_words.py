@@ -17,7 +17,7 @@ from whyscore.cli.metaeval_extras import (
 from whyscore.cli.metaeval_tables import gains_table, ranking_table, segment_table, words_table
 from whyscore.cli.output import emit, format_of, tell, tell_signatures, to_json
 from whyscore.cli.progress import progress
-from whyscore.cli.setup import dataset, resources
+from whyscore.cli.setup import check_names, dataset, resources
 from whyscore.errors import UserError
 from whyscore.io.eval4nlp import Gold, Judged, read_gold
 from whyscore.io.explanation_records import read_explanations
@@ -37,7 +37,7 @@ from whyscore.jobs.word_decisions import Decision, ungapped
 from whyscore.jobs.words_gold import Annotators, annotators_of, gold_of
 from whyscore.stats.word_ranks import TESTS
 from whyscore.stats.words import TIES
-from whyscore.types import Segment
+from whyscore.types import Dataset, Segment
 
 EXAMPLES = """\
 examples:
@@ -111,6 +111,7 @@ class _Found:
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge everything that was asked for and write it out."""
+    check_names(arguments)
     gold, segments, annotators = _gold(arguments)
     how = Judging(arguments.ties, arguments.on_mismatch, arguments.drop_eos, arguments.draws, arguments.seed)
     if arguments.dry_run:
@@ -151,7 +152,7 @@ def _gold(arguments: argparse.Namespace) -> tuple[Gold, list[Segment], Annotator
             tell(arguments, f"note: {finding}")
         segments = segments_of(gold) if gold.target.words is not None else []
         if arguments.hypotheses or arguments.data:
-            segments = list(dataset(arguments).segments)
+            segments = list(_texts(arguments).segments)
         elif arguments.references:
             segments = with_references(segments, arguments.references)
         return (gold if given is None else gold_by_majority(given, gold)), segments, given
@@ -159,11 +160,20 @@ def _gold(arguments: argparse.Namespace) -> tuple[Gold, list[Segment], Annotator
         return gold_by_majority(given), [], given
     if not (arguments.data or arguments.hypotheses or arguments.sample):
         raise UserError("no gold: give --gold GOLD, a data file with spans or tags, or --annotators")
-    data = dataset(arguments)
+    data = _texts(arguments)
     if given is not None:
         raise UserError("--annotators goes with --gold or alone: a data file brings its own annotations")
     human = arguments.human[0] if arguments.human else None
     return gold_of(data, human=human), list(data.segments), annotators_of(data)
+
+
+def _texts(arguments: argparse.Namespace) -> Dataset:
+    """Return the texts that were given; beside submissions --systems names those, and no part of the texts."""
+    named = None if arguments.submissions else arguments.systems
+    asked = argparse.Namespace(**{**vars(arguments), "systems": named})
+    found = dataset(asked)
+    arguments.output = asked.output
+    return found
 
 
 def _submissions(

@@ -2,10 +2,12 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from whyscore.errors import UserError
 from whyscore.io.atomic import write_lines
 from whyscore.types import Signature
 
@@ -24,7 +26,26 @@ def format_of(arguments: argparse.Namespace) -> str:
     """Return the output format: as asked, else by the suffix of the file, else text."""
     if arguments.format:
         return str(arguments.format)
-    return _SUFFIXES.get(Path(arguments.output).suffix.lower(), "text") if arguments.output else "text"
+    suffix = Path(arguments.output).suffix.lower() if arguments.output else ""
+    offered = getattr(arguments, "formats", None) or tuple(_SUFFIXES.values())
+    if suffix and _SUFFIXES.get(suffix) not in offered:
+        known = ", ".join(known for known, name in _SUFFIXES.items() if name in offered)
+        raise UserError(f"{arguments.output}: {suffix!r} is no format of this command: use {known}, or add -f text")
+    return _SUFFIXES[suffix] if suffix else "text"
+
+
+def check_output(arguments: argparse.Namespace) -> None:
+    """Refuse a file that results could not be written to, before any work is done for them."""
+    if not getattr(arguments, "formats", None) or arguments.output in (None, "-"):
+        return
+    format_of(arguments)
+    path = Path(arguments.output)
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder: name a file in it with -o")
+    if not path.parent.is_dir():
+        raise UserError(f"{path}: there is no folder {path.parent}: make it first, or choose another place")
+    if not os.access(path.parent, os.W_OK):
+        raise UserError(f"{path}: nothing may be written in {path.parent.absolute()}: choose another place with -o")
 
 
 def emit(arguments: argparse.Namespace, lines: Iterable[str]) -> None:

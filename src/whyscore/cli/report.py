@@ -20,6 +20,7 @@ examples:
   whyscore report old/ new/ -o diff.html
   whyscore report run/ -o tables.tex
   whyscore report run/ --figures figures/
+  whyscore report run/ --no-texts -o outside.html
 """
 
 _SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".tex": "latex", ".json": "json", ".txt": "text"}
@@ -32,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="write to this file; its suffix says the format")
     parser.add_argument("-f", "--format", choices=_FORMATS, help="default: what the suffix of -o says, else text")
     parser.add_argument("--title", metavar="TEXT", help="of the report (default: the name of the data)")
+    parser.add_argument(
+        "--no-texts", action="store_true", help="no segment, no word and no command line: for readers outside"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="nothing on stderr")
     add_figures(parser)
 
@@ -47,7 +51,9 @@ def add_figures(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the report."""
-    report = build_report([Path(folder) for folder in arguments.runs], title=arguments.title)
+    report = build_report(
+        [Path(folder) for folder in arguments.runs], title=arguments.title, texts=not arguments.no_texts
+    )
     form = arguments.format or _form(arguments.output)
     if form == "html" and not arguments.output:
         raise UserError("a page needs a file: name it with -o report.html")

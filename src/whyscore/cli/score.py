@@ -3,16 +3,22 @@
 import argparse
 from collections.abc import Iterator, Sequence
 
-from whyscore.cli.arguments import add_inputs, add_metrics, add_output, add_running
+from whyscore.cli.arguments import add_cut_gate, add_inputs, add_metrics, add_output, add_running
+from whyscore.cli.estimates import tell_time
+from whyscore.cli.mee_tables import part_views, view_lines
 from whyscore.cli.output import document, emit, format_of, tell_signatures
+from whyscore.cli.placing import place_metrics
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources
 from whyscore.errors import UserError
 from whyscore.io.recording import row_lines, score_lines
 from whyscore.io.tabular import Cell, Table, render
 from whyscore.jobs.common import as_metric
+from whyscore.jobs.cut_gates import check_whole, cuts_told
+from whyscore.jobs.cut_texts import cut_texts
 from whyscore.jobs.languages import spoken
 from whyscore.jobs.score import MetricResult, score_systems
+from whyscore.protocols import CorpusMetric
 from whyscore.scoring.prepare import cost
 from whyscore.types import Dataset, Estimate, Signature
 
@@ -22,6 +28,7 @@ examples:
   whyscore score -r ref.txt -t sysA.txt -m chrf --segments -f jsonl -o scores.jsonl
   whyscore score data.tsv -m 'chrf(word_order=2)' my_metric.py:score
   whyscore score --sample -m bleu chrf -f latex
+  whyscore score --sample -m mee4 --parts
 """
 
 _DECIMALS = 2
@@ -32,9 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add inputs, metrics and output."""
     add_metrics(parser)
     parser.add_argument("--segments", action="store_true", help="the score of every segment instead of the corpus")
+    parser.add_argument(
+        "--parts", action="store_true", help="what each part of mee, mee2, mee4 gives, and which words were paired"
+    )
     parser.add_argument("-b", "--score-only", action="store_true", help="print the numbers alone")
     parser.add_argument("--draws", type=int, default=1000, metavar="N", help="bootstrap samples; 0: no intervals")
     add_inputs(parser)
+    add_cut_gate(parser)
     add_output(parser)
     add_running(parser)
     parser.set_defaults(metrics=None)
@@ -42,7 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score everything that was asked for and write it out."""
-    metrics = arguments.metrics or []
+    place_metrics(arguments)
+    metrics = list(dict.fromkeys(arguments.metrics or ()))
     if not metrics:
         raise UserError("no metric: name one with -m, for example -m chrf")
     if arguments.draws < 0:
@@ -51,6 +63,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         emit(arguments, _planned(arguments, data, metrics))
         return 0
+    cut = cuts_told({name: name for name in metrics}, data) if arguments.fail_if_truncated else []
+    if arguments.parts:
+        with progress(arguments) as bar:
+            views = part_views(data, metrics, resources(arguments, bar))
+        emit(arguments, view_lines(arguments, data, views, format_of(arguments)))
+        check_whole(cut)
+        return 0
     with progress(arguments) as bar:
         held = resources(arguments, bar)
         results = score_systems(data, metrics, seed=arguments.seed, draws=arguments.draws, resources=held)
@@ -58,14 +77,17 @@ def run(arguments: argparse.Namespace) -> int:
     emit(arguments, _lines(arguments, data, results, chosen))
     if chosen == "text" and not arguments.score_only:
         tell_signatures(arguments, _signatures(results, segments=arguments.segments).values())
+    check_whole(cut)
     return 0
 
 
 def _planned(arguments: argparse.Namespace, data: Dataset, metrics: Sequence[str]) -> Iterator[str]:
     store = resources(arguments).store
     for metric in metrics:
-        asked = cost(spoken(as_metric(metric), data.languages), data.segments, store)
+        used = spoken(as_metric(metric), data.languages)
+        asked = cost(used, data.segments, store)
         yield f"{metric}: {asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored\n"
+        tell_time(arguments, metric, used, data.segments, asked.distinct - asked.stored)
 
 
 def _lines(arguments: argparse.Namespace, data: Dataset, results: Sequence[MetricResult], chosen: str) -> Iterator[str]:
@@ -100,7 +122,11 @@ def _numbers(results: Sequence[MetricResult], decimals: int | None, *, segments:
 
 
 def _segment_lines(data: Dataset, results: Sequence[MetricResult]) -> Iterator[str]:
-    return score_lines(data, {one.metric: one.entries for one in results})
+    names = [one.metric for one in results]
+    # Rows of a corpus metric are counts, many and not for reading; those of all others are the parts of a score.
+    parts = [name for name in names if not isinstance(as_metric(name), CorpusMetric)]
+    cut = {name: cut_texts(name, data.segments, data.languages) for name in names}
+    return score_lines(data, {one.metric: one.entries for one in results}, parts=parts, truncated=cut)
 
 
 def _total_lines(data: Dataset, results: Sequence[MetricResult]) -> Iterator[str]:

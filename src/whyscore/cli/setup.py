@@ -2,20 +2,24 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-
-from platformdirs import user_cache_path
+from typing import TypeVar, cast
 
 from whyscore.cli.output import tell
+from whyscore.cli.placing import place_metrics
 from whyscore.errors import DataError, UserError
 from whyscore.io.reading import read
 from whyscore.io.sample import sample
 from whyscore.io.text import from_literals, read_texts
 from whyscore.io.unpacking import Limits
 from whyscore.io.validation import findings
-from whyscore.jobs.common import Resources
+from whyscore.jobs import stores
+from whyscore.jobs.common import Resources, as_metric
+from whyscore.jobs.selecting import of_systems
 from whyscore.protocols import Executor
-from whyscore.scoring.executors import Processes, Serial
+from whyscore.registry import build
+from whyscore.scoring.executors import Processes
 from whyscore.scoring.progress import Progress
 from whyscore.scoring.ray_workers import Ray
 from whyscore.scoring.store import Store
@@ -23,20 +27,36 @@ from whyscore.types import Dataset, Finding
 
 _SHOWN = 20
 
+Filled = TypeVar("Filled", Processes, Ray)
+
 
 def dataset(arguments: argparse.Namespace) -> Dataset:
     """Return the segments that the arguments name, checked; findings go to stderr."""
+    given, found = looked_at(arguments)
+    show_findings(found, arguments)
+    refuse_findings(given, found, strict=arguments.strict)
+    return given
+
+
+def looked_at(arguments: argparse.Namespace) -> tuple[Dataset, tuple[Finding, ...]]:
+    """Return the segments that the arguments name, and what is to be known about them."""
+    if getattr(arguments, "dry_run", False):
+        arguments.output = None  # what would be done is for the terminal: results of an earlier run stay
+    place_metrics(arguments)
     given = _given(arguments)
     found = findings(given)
     if arguments.text:
         found = tuple(finding for finding in found if "for significance" not in finding.message)
-    _show(found, arguments)
-    errors = [finding for finding in found if finding.error or arguments.strict]
+    return given, found
+
+
+def refuse_findings(given: Dataset, found: Sequence[Finding], *, strict: bool) -> None:
+    """Raise where data cannot be used."""
+    errors = [finding for finding in found if finding.error or strict]
     if errors:
         raise DataError(f"{errors[0]}" + (f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""))
     if not given.entries:
         raise DataError(f"{given.name} holds no segment: there is nothing to work on")
-    return given
 
 
 def resources(arguments: argparse.Namespace, progress: Progress | None = None) -> Resources:
@@ -44,33 +64,28 @@ def resources(arguments: argparse.Namespace, progress: Progress | None = None) -
     return Resources(store(arguments), _executor(arguments), progress)
 
 
+def baseline(arguments: argparse.Namespace, data: Dataset) -> str | None:
+    """Return the system that no other may be worse than, if that was asked for: the first where none was named."""
+    named: str | None = arguments.fail_if_worse
+    return data.systems[0] if named == "" else named
+
+
 def store(arguments: argparse.Namespace) -> Store | None:
     """Return the score store, or None for `--store none`."""
     if arguments.store == "none":
         return None
-    return Store(Path(arguments.store) if arguments.store else user_cache_path("whyscore") / "scores.sqlite")
+    return stores.store(arguments.store or None)
 
 
 def _given(arguments: argparse.Namespace) -> Dataset:
     languages = _languages(arguments.lang_pair)
-    if arguments.sample:
-        return sample()
-    if arguments.data:
-        if len(arguments.data) > 1 or arguments.hypotheses:
-            raise UserError(f"one data file or -t, not both: got {' '.join(arguments.data)}. Systems are given with -t")
-        return read(
-            arguments.data[0],
-            columns=_columns(arguments.columns),
-            human=arguments.human or (),
-            header=not arguments.no_header,
-            quoting=arguments.quoting,
-            languages=languages,
-            encoding=arguments.encoding,
-            limits=_limits(arguments),
-            format=arguments.input_format,
-        )
-    if not arguments.hypotheses:
-        raise UserError("no input: give hypotheses with -t (and -r, -s), a data file, or --sample")
+    _check_single(arguments)
+    if not (arguments.sample or arguments.data or arguments.hypotheses):
+        raise UserError(f"no input: give hypotheses with -t (and -r, -s), a data file, or --sample{_taken(arguments)}")
+    check_names(arguments)
+    if arguments.sample or arguments.data:
+        held = sample() if arguments.sample else _read(arguments, languages)
+        return of_systems(held, arguments.systems) if arguments.systems else held
     if arguments.text:
         return from_literals(
             arguments.hypotheses,
@@ -88,6 +103,59 @@ def _given(arguments: argparse.Namespace) -> Dataset:
         encoding=arguments.encoding,
         limits=_limits(arguments),
     )
+
+
+def _read(arguments: argparse.Namespace, languages: tuple[str, str] | None) -> Dataset:
+    """Return what the data file holds."""
+    return read(
+        arguments.data[0],
+        columns=_columns(arguments.columns),
+        human=arguments.human or (),
+        header=not arguments.no_header,
+        quoting=arguments.quoting,
+        languages=languages,
+        encoding=arguments.encoding,
+        limits=_limits(arguments),
+        format=arguments.input_format,
+        inline=arguments.inline,
+        alt_trans=arguments.alt_trans,
+    )
+
+
+def _taken(arguments: argparse.Namespace) -> str:
+    """Return which option took a file that was perhaps meant as data: a list of values ends at the next option only."""
+    lists = {"-m": getattr(arguments, "metrics", None) or [], "-r": (arguments.references or [])[1:]}
+    for option, values in lists.items():
+        for value in values:
+            if Path(value).is_file():
+                return f". {value} was taken by {option}: data files come first"
+    return ""
+
+
+def _check_single(arguments: argparse.Namespace) -> None:
+    """Refuse several kinds of input at once: all but one would be left out, and nobody would see it."""
+    if len(arguments.data) > 1 or (arguments.data and arguments.hypotheses):
+        raise UserError(f"one data file or -t, not both: got {' '.join(arguments.data)}. Systems are given with -t")
+    texts = {"-t": arguments.hypotheses, "-r": arguments.references, "-s": arguments.source, "--text": arguments.text}
+    beside = [option for option, given in texts.items() if given]
+    if arguments.sample:
+        beside = [*arguments.data, *beside]
+    elif not arguments.data:
+        return
+    if beside:
+        one = "--sample" if arguments.sample else arguments.data[0]
+        told = f"{one} holds its own texts, but {' and '.join(beside)} came with it"
+        raise UserError(f"{told}: leave out one or the other; texts in files of lines are given with -t, -r and -s")
+
+
+def check_names(arguments: argparse.Namespace) -> None:
+    """Refuse metrics and explainers there are not, before files are read, which may take long."""
+    for metric in getattr(arguments, "metrics", None) or ():
+        as_metric(metric)
+    for name in ("explainer", "explainers"):
+        given = getattr(arguments, name, None) or ()
+        for explainer in [given] if isinstance(given, str) else given:
+            build(explainer, "explainer")
 
 
 def _limits(arguments: argparse.Namespace) -> Limits:
@@ -113,16 +181,30 @@ def _columns(given: Sequence[str] | None) -> dict[str, str]:
 
 
 def _executor(arguments: argparse.Namespace) -> Executor:
-    if arguments.executor == "ray" or (arguments.executor is None and arguments.ray_address):
-        found = Ray(workers=arguments.jobs, address=arguments.ray_address)
+    """Return where metrics run: a spec, whose number of workers and address may stand in options of their own."""
+    default = "ray" if arguments.ray_address else "processes" if arguments.jobs > 1 else "serial"
+    found = build(arguments.executor or default, "executor")
+    if arguments.ray_address and not isinstance(found, Ray):
+        raise UserError(f"--ray-address is for --executor ray, not for {arguments.executor}")
+    if isinstance(found, Processes):
+        return _filled(found, "jobs", arguments.jobs, "--jobs")
+    if isinstance(found, Ray):
+        found = _filled(found, "workers", arguments.jobs, "--jobs")
+        found = _filled(found, "address", arguments.ray_address, "--ray-address")
         arguments.workers_used = found.rates
-        return found
-    if arguments.executor == "processes" or (arguments.executor is None and arguments.jobs > 1):
-        return Processes(arguments.jobs)
-    return Serial()
+    return cast("Executor", found)
 
 
-def _show(found: Sequence[Finding], arguments: argparse.Namespace) -> None:
+def _filled(executor: Filled, name: str, value: object, option: str) -> Filled:
+    """Return an executor with what an option says, which must not be something else than its spec says."""
+    said = getattr(executor, name)
+    if said and value and said != value:
+        raise UserError(f"{option} is {value}, and {name} in --executor is {said}: give one of them")
+    return replace(executor, **{name: value}) if value else executor  # type: ignore[arg-type]
+
+
+def show_findings(found: Sequence[Finding], arguments: argparse.Namespace) -> None:
+    """Tell what was found, the first of them where there are many."""
     shown = found if arguments.verbose else found[:_SHOWN]
     for finding in shown:
         tell(arguments, f"{'error' if finding.error else 'note'}: {finding}")

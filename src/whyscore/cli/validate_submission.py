@@ -2,6 +2,8 @@
 
 import argparse
 
+from whyscore.cli.findings import finding_lines
+from whyscore.cli.output import emit, format_of
 from whyscore.errors import DataError, UserError
 from whyscore.io.eval4nlp import look_at_gold
 from whyscore.io.submissions import look_at_submission, metadata_faults, misfits
@@ -18,18 +20,22 @@ def add_submission(parser: argparse.ArgumentParser) -> None:
 
 
 def check_submission(arguments: argparse.Namespace) -> int:
-    """Print all faults with file and line, then a summary; faults end with exit code 3."""
+    """Write all faults with file and line, then a summary; faults end with exit code 3."""
     if len(arguments.data) != 1:
         raise UserError(f"one submission is checked at a time, got {len(arguments.data)}")
     path = arguments.data[0]
     gold, submission = look_at_gold(arguments.gold), look_at_submission(path)
     found: list[Finding] = [*submission.findings, *misfits(submission, gold)]
     found += metadata_faults(submission, arguments.task or gold.task, path, required=arguments.task is not None)
-    for finding in [*gold.findings, *found]:
-        print(f"{'error' if finding.error else 'note'}: {finding}")
+    everything = [*gold.findings, *found]
     faults = sum(finding.error for finding in found)
-    sides = ", ".join(submission.sides)
-    print(f"{submission.name}: {len(gold)} segments, {sides}; {faults} fault(s)")
+    if format_of(arguments) == "text":
+        lines = [f"{'error' if finding.error else 'note'}: {finding}" for finding in everything]
+        lines.append(f"{submission.name}: {len(gold)} segments, {', '.join(submission.sides)}; {faults} fault(s)")
+        emit(arguments, (f"{line}\n" for line in lines))
+    else:
+        about = {"name": submission.name, "segments": len(gold), "sides": list(submission.sides), "faults": faults}
+        emit(arguments, finding_lines(arguments, about, everything))
     if faults:
         raise DataError(f"{path} cannot be handed in: {faults} fault(s)")
     return 0

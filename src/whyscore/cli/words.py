@@ -13,6 +13,14 @@ from whyscore.types import Explanation, Inputs
 _NAMED = 3
 
 
+class Terminal(Console):
+    """A console that leaves a closed pipe to whoever called, where rich would end the program with a failure."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise what happened."""
+        raise BrokenPipeError
+
+
 def segment_view(explanations: Sequence[Explanation], digits: int) -> RenderableType:
     """Return all places of one segment below each other, coloured on one common scale."""
     largest = max((float(abs(one.importance).max()) for one in explanations if len(one.importance)), default=0.0)

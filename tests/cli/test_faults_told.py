@@ -1,0 +1,60 @@
+"""A fault of whyscore itself is one line too, and nothing about it is lost."""
+
+import re
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from whyscore.cli import score
+from whyscore.cli.main import main
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("WHYSCORE_DEBUG")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+def fail_with(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def run(_: object) -> int:
+        raise error
+
+    monkeypatch.setattr(score, "run", run)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_fault_is_one_line_and_a_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fail_with(monkeypatch, RuntimeError("no such thing\nmore"))
+    assert main(["score", "--sample", "-m", "chrf"]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("whyscore: error: this is a fault of whyscore, not yours (RuntimeError: no such thing)")
+    [file] = tmp_path.glob("whyscore-fault-*.txt")
+    assert str(file) in line
+    assert re.search(r"'score', '--sample'.*Traceback.*RuntimeError", file.read_text("utf-8"), re.DOTALL)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_without_room_for_a_file_it_says_how_to_see_the_fault(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fail_with(monkeypatch, RuntimeError("no such thing"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    assert main(["score", "--sample", "-m", "chrf"]) == 1
+    assert "Run it again with WHYSCORE_DEBUG=1 and report what you see" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("quiet")
+def test_too_little_memory_is_no_fault(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    fail_with(monkeypatch, MemoryError())
+    assert main(["score", "--sample", "-m", "chrf"]) == 1
+    said = "whyscore: error: there is not enough memory for this: give fewer texts at a time\n"
+    assert capsys.readouterr().err == said
+
+
+def test_a_fault_is_shown_as_it_is_where_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(monkeypatch, RuntimeError("no such thing"))
+    with pytest.raises(RuntimeError, match="no such thing"):
+        main(["score", "--sample", "-m", "chrf"])

@@ -1,0 +1,124 @@
+"""How the work is done is said on the command line: where metrics run, what it would take, how far it goes."""
+
+import argparse
+import re
+from pathlib import Path
+
+import pytest
+
+from whyscore.cli.arguments import add_running
+from whyscore.cli.main import main
+from whyscore.cli.setup import resources
+from whyscore.errors import SpecError, UnknownName, UserError
+from whyscore.protocols import Executor
+from whyscore.scoring.executors import Processes, Serial
+from whyscore.scoring.ray_cluster import taken
+from whyscore.scoring.ray_workers import Ray
+
+
+def executor(*options: str) -> Executor | None:
+    parser = argparse.ArgumentParser()
+    add_running(parser)
+    return resources(parser.parse_args([*options, "--store", "none"])).executor
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), Serial()),
+        (("--executor", "serial"), Serial()),
+        (("--jobs", "3"), Processes(3)),
+        (("--executor", "processes"), Processes()),
+        (("--executor", "processes(jobs=3)"), Processes(3)),
+        (("--executor", "ray", "--jobs", "2"), Ray(workers=2)),
+        (("--ray-address", "auto"), Ray(address="auto")),
+        (("--executor", "ray(gpus=1, workers=4)"), Ray(gpus=1.0, workers=4)),
+        (
+            ("--executor", "ray(gpus=0.5, cores=2)", "--jobs", "4", "--ray-address", "head:6379"),
+            Ray(gpus=0.5, cores=2.0, workers=4, address="head:6379"),
+        ),
+        (("--executor", "ray(workers=4)", "--jobs", "4"), Ray(workers=4)),
+    ],
+)
+def test_options_name_an_executor(options: tuple[str, ...], expected: Executor) -> None:
+    assert executor(*options) == expected
+
+
+def test_a_worker_takes_what_the_spec_says() -> None:
+    found = executor("--executor", "ray(gpus=0.5, cores=2)")
+    assert isinstance(found, Ray)
+    options = taken(found.cores, found.gpus)
+    assert (options["num_cpus"], options["num_gpus"]) == (2.0, 0.5)
+    variables = options["runtime_env"]["env_vars"]  # type: ignore[index]
+    assert variables["OMP_NUM_THREADS"] == variables["RAYON_NUM_THREADS"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        (("--executor", "rays"), UnknownName, "no executor named 'rays'. Did you mean 'ray'?"),
+        (("--executor", "ray(gpus=-1)"), SpecError, "ray: gpus is -1"),
+        (("--executor", "ray(workers=4)", "--jobs", "2"), UserError, "--jobs is 2, and workers in --executor is 4"),
+        (("--executor", "processes", "--ray-address", "auto"), UserError, "--ray-address is for --executor ray, not"),
+    ],
+)
+def test_what_does_not_go_together_is_told(options: tuple[str, ...], kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=re.escape(message)):
+        executor(*options)
+
+
+@pytest.mark.parametrize("verb", [("score",), ("explain", "-e", "erasure"), ("decompose",)])
+def test_a_dry_run_leaves_the_file_of_an_earlier_run_alone(
+    verb: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("h.txt", "r.txt"):
+        (tmp_path / name).write_text("a cat\nthe dog sat\n", "utf-8")
+    results = tmp_path / "results.json"
+    results.write_text("hours of work", "utf-8")
+    texts = ["-t", str(tmp_path / "h.txt"), "-r", str(tmp_path / "r.txt"), "-m", "token_f1", "--store", "none"]
+    assert main([*verb, *texts, "--dry-run", "-o", str(results)]) == 0
+    assert "0 already stored" in capsys.readouterr().out
+    assert results.read_text("utf-8") == "hours of work"
+
+
+COUNTING = """
+def score(segments):
+    with open({log!r}, "a") as file:
+        file.write("x" * len(segments))
+    return [float(len(segment.hypothesis)) for segment in segments]
+"""
+
+
+@pytest.mark.parametrize("explainer", [None, "erasure", "lime(samples=20)", "shap"])
+def test_a_dry_run_counts_what_is_then_scored(
+    explainer: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, metric = tmp_path / "log", tmp_path / "metric.py"
+    metric.write_text(COUNTING.format(log=str(log)), "utf-8")
+    for name in ("h.txt", "r.txt"):
+        (tmp_path / name).write_text("a cat sat\nthe dog sat\na cat sat\nno no no\n", "utf-8")
+    asked = ["explain", "-e", explainer] if explainer else ["score"]
+    asked += ["-t", str(tmp_path / "h.txt"), "-r", str(tmp_path / "r.txt"), "-m", f"{metric}:score", "-q"]
+    asked += ["--store", str(tmp_path / "store.sqlite")]
+    assert main([*asked, "--dry-run"]) == 0
+    distinct, stored = map(int, re.findall(r"(\d+) distinct, (\d+) already", capsys.readouterr().out)[0])
+    assert main(asked) == 0
+    assert (len(log.read_text("utf-8")), stored) == (distinct, 0)
+    capsys.readouterr()
+    assert main([*asked, "--dry-run"]) == 0
+    assert f"{distinct} distinct, {distinct} already stored" in capsys.readouterr().out
+
+
+def test_a_larger_budget_goes_on_from_a_smaller_one(tmp_path: Path) -> None:
+    log, metric = tmp_path / "log", tmp_path / "metric.py"
+    metric.write_text(COUNTING.format(log=str(log)), "utf-8")
+    (tmp_path / "h.txt").write_text("".join(f"line number {k} {'x' * k}\n" for k in range(8)), "utf-8")
+    asked = ["evaluate", "-t", str(tmp_path / "h.txt"), "-m", f"{metric}:score", "-e", "erasure", "--draws", "0", "-q"]
+    asked += ["--tagger", "none", "--overwrite", "--budget"]
+    counts = []
+    for store in ("one", "two"):
+        for budget in ("3", "8") if store == "one" else ("8",):
+            place = ["--store", str(tmp_path / f"{store}.sqlite"), "-o", str(tmp_path / store)]
+            assert main([*asked, budget, *place]) == 0
+        counts.append(len(log.read_text("utf-8")))
+    assert counts[1] == 2 * counts[0]

@@ -1,0 +1,141 @@
+"""Every file besides the data sets that a user can give is read, or refused on one line, whatever its bytes are.
+
+The files and what opens them are in `whyscore.testing.doors` and `doors_runs`; a check at the end of this file makes
+sure that no module reads files of its own without being listed here.
+"""
+
+import ast
+import os
+import re
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from whyscore.testing.doors import Door, doors, one_line
+from whyscore.testing.doors_runs import doors_runs
+from whyscore.testing.spoiling import spoiled, swapped
+
+SOURCES = Path(__file__).resolve().parents[2] / "src" / "whyscore"
+SMALL = doors()
+SLOW = ("run", "runs", "run again", "shards", "store", "experiment")
+JSON = [name for name, door in SMALL.items() if any(file.endswith((".json", ".jsonl")) for file in door.names)]
+CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
+TIMES = int(os.environ.get("FUZZ", "1"))
+"""FUZZ=10 looks at ten times as many examples, others each time."""
+OWN = settings(max_examples=25 * TIMES, suppress_health_check=CHECKS)
+FEW = settings(max_examples=8, suppress_health_check=CHECKS)
+
+edits = st.lists(
+    st.tuples(st.floats(0, 1), st.integers(0, 200), st.sampled_from([0, 1, 2, 5, 12, 10_000])), min_size=1, max_size=4
+)
+swaps = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 100)), min_size=1, max_size=3)
+fresh = count()
+
+
+def opened(door: Door, folder: Path, name: str, content: bytes) -> str | None:
+    """Open a door with one spoilt file, in a folder of its own: files are remembered by path and time."""
+    place = folder / str(next(fresh))
+    place.mkdir()
+    return one_line(door, door.written(place, {name: content}))
+
+
+@pytest.mark.parametrize("name", [*SMALL, *SLOW])
+def test_every_door_opens_for_its_sound_files(name: str, tmp_path: Path) -> None:
+    door = SMALL[name] if name in SMALL else doors_runs()[name]
+    assert one_line(door, door.written(tmp_path)) is None
+
+
+@OWN
+@given(edits=edits, which=st.integers(0, 20))
+@pytest.mark.parametrize("name", SMALL)
+def test_a_spoilt_file_is_read_or_refused_on_one_line(
+    name: str, edits: list[tuple[float, int, int]], which: int, tmp_path: Path
+) -> None:
+    door = SMALL[name]
+    file = door.names[which % len(door.names)]
+    opened(door, tmp_path, file, spoiled(door.files[file], edits))
+
+
+@OWN
+@given(edits=swaps, which=st.integers(0, 20))
+@pytest.mark.parametrize("name", JSON)
+def test_json_with_other_values_is_read_or_refused_on_one_line(
+    name: str, edits: list[tuple[int, int]], which: int, tmp_path: Path
+) -> None:
+    door = SMALL[name]
+    files = [file for file in door.names if file.endswith((".json", ".jsonl"))]
+    file = files[which % len(files)]
+    opened(door, tmp_path, file, swapped(door.files[file], edits))
+
+
+@OWN
+@given(content=st.binary(max_size=200), name=st.sampled_from(list(SMALL)), which=st.integers(0, 20))
+def test_any_bytes_are_read_or_refused_on_one_line(content: bytes, name: str, which: int, tmp_path: Path) -> None:
+    door = SMALL[name]
+    opened(door, tmp_path, door.names[which % len(door.names)], content)
+
+
+@FEW
+@given(edits=edits, others=swaps, which=st.integers(0, 40))
+@pytest.mark.parametrize("name", SLOW)
+def test_spoilt_folders_of_our_own_are_read_or_refused_on_one_line(
+    name: str, edits: list[tuple[float, int, int]], others: list[tuple[int, int]], which: int, tmp_path: Path
+) -> None:
+    door = doors_runs()[name]
+    file = door.names[which % len(door.names)]
+    opened(door, tmp_path, file, spoiled(door.files[file], edits))
+    if file.endswith((".json", ".jsonl")):
+        opened(door, tmp_path, file, swapped(door.files[file], others))
+
+
+def test_what_a_damaged_run_says_names_file_line_and_cure(tmp_path: Path) -> None:
+    door = doors_runs()["run"]
+    content = door.files["run/scores.jsonl"].replace(b'"metric"', b'"metrics"', 1)
+    cure = "the file was changed or damaged; make the run again with whyscore evaluate --overwrite"
+    told = opened(door, tmp_path, "run/scores.jsonl", content)
+    assert told is not None
+    assert re.search(r"run/scores\.jsonl:\d+: 'metric' is None, expected a text: " + re.escape(cure), told)
+
+
+# Modules that turn bytes of files into values, by what spoils those files. Whoever adds one says here which.
+READING = {
+    "the doors above": {
+        "jobs/calibration.py", "jobs/experiment_bmx.py", "jobs/experiment_bmx_summeval.py", "jobs/runs.py",
+        "jobs/runs_blocks.py", "jobs/runs_explaining.py", "jobs/sentence_lexicons.py", "jobs/shards.py",
+        "metrics/comet_settings.py", "metrics/lookup_file.py", "metrics/matching_baseline.py", "models/cards.py",
+        "models/checkpoints.py", "models/licences.py", "models/maps.py", "models/sentence.py",
+        "models/word_vectors_bin.py", "report/pictures.py", "scoring/tag_store.py", "taggers/files.py",
+        "text/files.py",
+    },
+    "test_fuzz_readers": {
+        "io/conversion.py", "io/dialects_files.py", "io/jsonl.py", "io/records.py", "io/spans.py", "io/tables.py",
+        "io/tmx.py", "io/xliff.py",
+    },
+    "test_fuzz_commands": {"cli/convert.py"},
+    "files that come with whyscore, or with a package of a fixed version": {
+        "models/embedded_package.py", "models/static.py", "report/page.py", "taggers/hanta.py", "taggers/spacy.py",
+        "web/app.py",
+    },
+    "source code of the user, which is run": {"metrics/functions.py"},
+    "what the same process has just written": {"cli/metaeval_scores.py"},
+}  # fmt: skip
+CALLS = {
+    "loads", "loadtxt", "memmap", "safe_load", "fromstring", "ParserCreate", "read_text", "read_bytes", "reader",
+    "DictReader", "load_file",
+}  # fmt: skip
+
+
+def reads(file: Path) -> bool:
+    """Whether a module makes values of the bytes of files."""
+    called = [node.func for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Call)]
+    named = [function for function in called if isinstance(function, ast.Attribute)]
+    return any(one.attr in CALLS or ast.unparse(one) == "np.load" for one in named)
+
+
+def test_every_module_that_reads_files_is_listed_with_what_spoils_them() -> None:
+    found = {file.relative_to(SOURCES).as_posix() for file in SOURCES.rglob("*.py") if reads(file)}
+    ours = {name for name in found if not name.startswith("testing/")}
+    assert ours == set().union(*READING.values())
