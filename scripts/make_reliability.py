@@ -221,7 +221,8 @@ def page(rows: list[Row], left_out: list[str], facts: str) -> list[str]:
         "Survived means: the same command again (or the one that was disturbed itself) comes to the files of an ",
         "undisturbed run, byte for byte but for dates and seconds; the store passes `whyscore store check`; no ",
         "half-written file was to be seen; complaints were one line. A killed run lost the batch that was being ",
-        "scored and no other, or the try counts as not survived.\n\n",
+        "scored and no other, or the try counts as not survived. An overwritten page costs the rows that are reached ",
+        "through it: about a hundred for most pages, all of one metric for the page at the root of its tree.\n\n",
         "| fault | tries | survived | lost |\n|---|---|---|---|\n",
         *(f"| {one.fault} | {one.tries} | {one.survived} | {one.lost} |\n" for one in rows),
     ]
