@@ -14,6 +14,14 @@ class WhyscoreError(Exception):
 
     exit_code: ClassVar[int] = 1
 
+    def __str__(self) -> str:
+        r"""Return the message on one line: what it quotes may hold line breaks, or commands for a terminal.
+
+        >>> str(WhyscoreError("no system named two\nlines"))
+        'no system named two\\nlines'
+        """
+        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in super().__str__())
+
 
 class UserError(WhyscoreError):
     """Something the caller can put right: an option, a name, a file."""

@@ -69,6 +69,7 @@ def node(cluster: "cluster_utils.Cluster") -> Iterator[Callable[..., object]]:
     for one in added:
         if one in cluster.list_all_nodes():
             cluster.remove_node(one)
+    cluster.wait_for_nodes()  # a node that is gone is counted for a while, and workers are sent to it
 
 
 def written(folder: Path, code: str) -> str:
