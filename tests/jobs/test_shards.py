@@ -111,6 +111,8 @@ def test_what_cannot_be_joined_says_why(data: Path, tmp_path: Path) -> None:
         merge([tmp_path], tmp_path / "no")
     with pytest.raises(UserError, match="no shard: give the folders"):
         merge([], tmp_path / "no")
+    for journal in one.glob(f"{shards.STORE}-*"):  # from it everything could be read again
+        journal.unlink()
     (one / shards.STORE).write_bytes(b"no store" * 1000)
     with pytest.raises(StoreError, match=re.escape(f"whyscore store repair --store {one / shards.STORE}")):
         merge([one, two], tmp_path / "no")
