@@ -90,6 +90,8 @@ def test_a_direction_override_stays_inside_its_text(visit: Visit, hostile: Path)
 def test_a_line_of_twenty_thousand_letters_does_not_widen_the_page(visit: Visit, hostile: Path, width: int) -> None:
     seen = visit(hostile, viewport={"width": width, "height": 800})
     seen.page.fill("#query", "unbroken")
+    # The search waits for the end of typing; on a busy machine that may be after the page has settled.
+    seen.page.locator("#segment h3", has_text="unbroken").wait_for(state="attached")
     seen.settle()
     assert len(seen.page.locator("#segment .text").nth(2).inner_text()) == 20_000
     assert seen.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
