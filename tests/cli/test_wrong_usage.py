@@ -36,7 +36,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "110")
     for name in list(os.environ):
-        if name.startswith("WHYSCORE_"):
+        if name.startswith("WHYSCORE_") and name != "WHYSCORE_DEBUG":
             monkeypatch.delenv(name)
     Path("ref.txt").write_text("the cat sat on the mat\nI have a dog\n", "utf-8")
     Path("sysA.txt").write_text("the cat sat on a mat\nI have a cat\n", "utf-8")

@@ -14,8 +14,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, NoReturn
-from xml.parsers import expat
+from typing import NamedTuple
 
 from whyscore.errors import DataError
 from whyscore.io.files import STDIN
@@ -23,10 +22,10 @@ from whyscore.io.located import Located, Origin
 from whyscore.io.naming import numbered, system_names
 from whyscore.io.unpacking import Limits, unpacked
 from whyscore.io.xliff import PLACEHOLDER, Inline
+from whyscore.io.xml_events import Events
 from whyscore.types import Dataset, Entry, Finding, Segment
 
 _CODES = frozenset({"bpt", "ept", "it", "ph", "ut", "sub"})
-_DEPTH = 256
 _ANY = "*all*"
 
 
@@ -119,17 +118,12 @@ def tmx_of(
     return tmx.dataset(system_names([path])[0], languages)
 
 
-class _Reader:
+class _Reader(Events):
     """Turns the events of the parser into units."""
 
     def __init__(self, file: str, data: bytes, *, placeholder: bool) -> None:
-        self._file, self._data, self._placeholder = file, data, placeholder
-        self._parser = expat.ParserCreate("utf-8")
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._characters
-        self._parser.EntityDeclHandler = self._entity
-        self._path: list[str] = []
+        super().__init__(file, data)
+        self._placeholder = placeholder
         self._source: str | None = None
         self._units: list[Unit] = []
         self._language = ""
@@ -137,27 +131,14 @@ class _Reader:
         self._skipped = 0
 
     def read(self) -> Tmx:
-        try:
-            self._parser.Parse(self._data, True)  # noqa: FBT003 - its own way of saying that there is no more
-        except expat.ExpatError as error:
-            message = f"not well-formed XML: {expat.errors.messages.get(error.code, error)}"
-            raise DataError(message, file=self._file, line=error.lineno, column=error.offset + 1) from error
+        self._parse()
         return Tmx(self._file, self._source, _renamed(self._units))
-
-    def _refuse(self, message: str) -> NoReturn:
-        parser = self._parser
-        raise DataError(message, file=self._file, line=parser.CurrentLineNumber, column=parser.CurrentColumnNumber + 1)
-
-    def _entity(self, *_: object) -> NoReturn:
-        self._refuse("declares entities, which are refused: they can blow a small file up to any size")
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         name = tag.rpartition(":")[2]
         if not self._path and name != "tmx":
             self._refuse(f"not TMX: expected a root element tmx, found {name}")
-        self._path.append(name)
-        if len(self._path) > _DEPTH:
-            self._refuse(f"elements are nested deeper than {_DEPTH}")
+        self._enter(name)
         if self._pieces is not None:
             self._inline(name)
         elif name == "header":

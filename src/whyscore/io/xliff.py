@@ -15,13 +15,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple, NoReturn, get_args
-from xml.parsers import expat
+from typing import Literal, NamedTuple, get_args
 
 from whyscore.errors import DataError
 from whyscore.io.located import Located, Origin
 from whyscore.io.naming import numbered
 from whyscore.io.unpacking import Limits, unpacked
+from whyscore.io.xml_events import Events
 from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Segment, Severity, Side
 
 Inline = Literal["drop", "placeholder"]
@@ -29,7 +29,6 @@ INLINES: tuple[Inline, ...] = get_args(Inline)
 PLACEHOLDER = "\ue000"
 _CODES = frozenset({"ph", "x", "bx", "ex", "it", "bpt", "ept", "sc", "ec", "sub"})
 _WRAPPERS = frozenset({"g", "mrk", "pc", "hi"})
-_DEPTH = 256
 SEVERITIES: dict[Severity, int] = {"neutral": 0, "minor": 25, "major": 75, "critical": 100}
 
 
@@ -129,21 +128,16 @@ def read_xliff(path: str | Path, *, inline: Inline = "drop", limits: Limits | No
     return reader.read()
 
 
-class _Reader:
+class _Reader(Events):
     """Turns the events of the parser into units."""
 
     def __init__(self, file: str, data: bytes, *, placeholder: bool) -> None:
-        self._file, self._data, self._placeholder = file, data, placeholder
-        self._parser = expat.ParserCreate("utf-8")
+        super().__init__(file, data)
+        self._placeholder = placeholder
         self._parser.buffer_text = False
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._characters
-        self._parser.EntityDeclHandler = self._entity
         self._parser.StartCdataSectionHandler = lambda: setattr(self, "_cdata", True)
         self._parser.EndCdataSectionHandler = lambda: setattr(self, "_cdata", False)
         self._cdata = False
-        self._path: list[str] = []
         self._units: list[Unit] = []
         self._unit: Unit | None = None
         self._text: Text | None = None
@@ -156,30 +150,19 @@ class _Reader:
         self._first: int | None = None
 
     def read(self) -> Xliff:
-        try:
-            self._parser.Parse(self._data, True)  # noqa: FBT003 - its own way of saying that there is no more
-        except expat.ExpatError as error:
-            inside = "" if self._unit is None else f", in unit {self._unit.id!r}"
-            message = f"not well-formed XML: {expat.errors.messages.get(error.code, error)}{inside}"
-            raise DataError(message, file=self._file, line=error.lineno, column=error.offset + 1) from error
+        self._parse()
         if not self._version:
             raise DataError("not XLIFF: expected a root element xliff", file=self._file, line=1)
         for unit, name in zip(self._units, numbered([unit.id for unit in self._units]), strict=True):
             unit.id = name
         return Xliff(self._file, self._data, self._version, self._names, tuple(self._units))
 
-    def _refuse(self, message: str) -> NoReturn:
-        parser = self._parser
-        raise DataError(message, file=self._file, line=parser.CurrentLineNumber, column=parser.CurrentColumnNumber + 1)
-
-    def _entity(self, *_: object) -> NoReturn:
-        self._refuse("declares entities, which are refused: they can blow a small file up to any size")
+    def _where(self) -> str:
+        return "" if self._unit is None else f", in unit {self._unit.id!r}"
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         name = tag.rpartition(":")[2]
-        self._path.append(name)
-        if len(self._path) > _DEPTH:
-            self._refuse(f"elements are nested deeper than {_DEPTH}")
+        self._enter(name)
         if self._first is None and name in ("originalData", "segment", "ignorable"):
             self._first = self._parser.CurrentByteIndex
         if self._text is not None:
