@@ -1,0 +1,73 @@
+"""Every command and every function returns to the last digit what was recorded of it.
+
+A change that is meant is recorded again with `python tests/support/recorder.py --write CASE ...` and told in the
+changelog. Other processors may round the last digits of some numbers differently: `RECORDED_NEAR=1e-6` lets numbers
+differ by that relative error there.
+"""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+
+def loaded() -> ModuleType:
+    """The recorder, which is no part of a package."""
+    spec = importlib.util.spec_from_file_location("recorder", Path(__file__).parent / "support" / "recorder.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["recorder"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+recorder = loaded()
+NEAR = float(os.environ.get("RECORDED_NEAR", "0"))
+
+
+@pytest.mark.parametrize("name", recorder.CASES)
+def test_a_case_gives_what_was_recorded(name: str, tmp_path: Path) -> None:
+    found = recorder.run(recorder.CASES[name], tmp_path.resolve())
+    told = recorder.differences(recorder.recording(name), found, NEAR)
+    if told:
+        shown = "\n".join(told[: recorder.SHOWN])
+        pytest.fail(f"{len(told)} differences in {name}, the first:\n{shown}", pytrace=False)
+
+
+def test_every_recording_belongs_to_a_case() -> None:
+    assert {path.stem for path in recorder.RECORDED.glob("*.json")} == set(recorder.CASES)
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "told"),
+    [
+        ({"a": 0.1}, {"a": 0.1}, []),
+        ({"a": 0.1}, {"a": 0.10000000000000002}, ["value.a: 0.1 became 0.10000000000000002"]),
+        ({"a": float("nan")}, {"a": float("nan")}, []),
+        ({"a": None}, {"a": 0.0}, ["value.a: None became 0.0"]),
+        ({"a": [1, 2]}, {"a": [1]}, ["value.a: 2 became 1 items"]),
+        ({"a": "x", "note": "old"}, {"a": "y", "note": "new"}, ["value.a: 'x' became 'y'"]),
+        ({"note": "old"}, {}, ["value: note is gone"]),
+    ],
+)
+def test_differences_of_data_are_told_with_their_paths(
+    expected: dict[str, object], found: dict[str, object], told: list[str]
+) -> None:
+    assert recorder.differences({"value": expected, "files": {}}, {"value": found, "files": {}}) == told
+
+
+def test_text_is_compared_by_its_numbers_alone() -> None:
+    def printed(text: str, code: int = 0) -> dict[str, object]:
+        stdout = recorder.parsed(text, "text", Path("nowhere"))
+        return {"commands": [{"code": code, "stdout": stdout, "stderr": {"text": ""}}], "files": {}}
+
+    old = printed("chrf 12.50 of 3 segments, bleu -0.125")
+    assert recorder.differences(old, printed("bleu: -0.125; chrf: 12.50")) == []
+    assert recorder.differences(old, printed("bleu: -0.125; chrf: 12.51")) == [
+        "command 1 stdout: numbers 12.50 are gone, 12.51 are new"
+    ]
+    assert len(recorder.differences(old, printed("bleu: -0.125; chrf: 12.50", code=3))) == 1
