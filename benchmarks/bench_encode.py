@@ -31,10 +31,10 @@ from peers import SAMPLES, lime_loop, segments
 from whyscore.jobs.explain import explain
 from whyscore.metrics import matching_reader
 from whyscore.metrics.bertscore import BertScore
-from whyscore.models import embedded
-from whyscore.models.embedded import Embedded
-from whyscore.models.stacks import Stack
-from whyscore.models.transformer import Transformer
+from whyscore.models.encoders import embedded
+from whyscore.models.encoders.embedded import Embedded
+from whyscore.models.encoders.stacks import Stack
+from whyscore.models.encoders.transformer import Transformer
 from whyscore.types import FloatMatrix, FloatVector
 
 LEAST = {

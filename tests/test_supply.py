@@ -13,7 +13,8 @@ import pytest
 
 from whyscore.cli.main import VERBS, main
 from whyscore.errors import DataError
-from whyscore.models import embedded_package, static
+from whyscore.models.encoders import embedded as embedded_package
+from whyscore.models.encoders import static
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "whyscore"
 TREES = {path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text("utf-8")) for path in SOURCE.rglob("*.py")}

@@ -15,9 +15,8 @@ from threadpoolctl import threadpool_limits
 import whyscore as ws
 from whyscore.cli.main import main
 from whyscore.metrics.moverscore import XMoverScore
-from whyscore.models.maps import read_map
-from whyscore.models.static import Static
-from whyscore.models.word_links import read_links
+from whyscore.models.encoders.static import Static
+from whyscore.models.maps import read_links, read_map
 from whyscore.text.splitters import white_space
 
 pytest.importorskip("lmm.static", reason="the extra 'static' is not installed")

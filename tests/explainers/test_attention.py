@@ -14,7 +14,7 @@ from whyscore.explainers.attention import Attention, BestHead, best_head
 from whyscore.metrics.token_f1 import TokenF1
 from whyscore.metrics.transquest import TransQuest
 from whyscore.models import pairs
-from whyscore.models.attributions import LooksInside
+from whyscore.models.attribution.interface import LooksInside
 from whyscore.protocols import Explainer, WordScorer
 from whyscore.registry import build, spec_of
 from whyscore.testing import tiny_models

@@ -16,7 +16,7 @@ from whyscore.explainers.gradient import Gradient, IncompleteWarning
 from whyscore.metrics.token_f1 import TokenF1
 from whyscore.metrics.transquest import TransQuest
 from whyscore.models import pairs
-from whyscore.models.attributions import Inside, LooksInside, Reading, Shown, line, rows_of
+from whyscore.models.attribution.interface import Inside, LooksInside, Reading, Shown, line, rows_of
 from whyscore.models.pairs import Coded, Frame
 from whyscore.protocols import Explainer, WordScorer
 from whyscore.testing import tiny_models

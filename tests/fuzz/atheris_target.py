@@ -15,7 +15,7 @@ READING = [
     "whyscore.io", "whyscore.registry.specs", "whyscore.text.files", "whyscore.text.alignment", "whyscore.text.infill",
     "whyscore.explainers.logprob", "whyscore.metrics.lookup_file", "whyscore.metrics.matching_baseline",
     "whyscore.metrics.matching_weights", "whyscore.metrics.comet_settings", "whyscore.models.maps",
-    "whyscore.models.checkpoints", "whyscore.models.word_vectors_text", "whyscore.models.word_vectors_bin",
+    "whyscore.models.checkpoints", "whyscore.models.word_vectors", "whyscore.models.word_vectors",
     "whyscore.jobs.calibration", "whyscore.jobs.sentence_lexicons", "whyscore.taggers.conllu",
     "whyscore.report.pictures",
 ]  # fmt: skip

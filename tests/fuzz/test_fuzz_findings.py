@@ -15,7 +15,7 @@ from whyscore.io.mqm import read_mqm
 from whyscore.io.reading import read
 from whyscore.jobs.calibration import Calibration
 from whyscore.models.checkpoints import parts_of
-from whyscore.models.word_vectors_text import TextVectors
+from whyscore.models.word_vectors import TextVectors
 from whyscore.registry import build
 from whyscore.registry.specs import parse
 from whyscore.taggers.aligned import Lines

@@ -17,8 +17,7 @@ from whyscore.io.marks import moved, unmarked
 from whyscore.io.spans import BadSpan, spans_of
 from whyscore.registry import build, spec_of
 from whyscore.registry.specs import parse
-from whyscore.stats.spans import Marked, combined, judge_spans
-from whyscore.stats.word_spans import Thresholds, otsu, to_levels, to_spans
+from whyscore.stats.spans import Marked, Thresholds, combined, judge_spans, otsu, to_levels, to_spans
 from whyscore.text.alignment import Pieces, align, pool_words, uncovered
 from whyscore.text.splitters import white_space
 from whyscore.types import ErrorSpan, Segment

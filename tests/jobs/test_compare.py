@@ -12,8 +12,7 @@ import whyscore as ws
 from whyscore.errors import DataError, SpecError
 from whyscore.jobs.compare import compare
 from whyscore.stats.bradley_terry import bradley_terry
-from whyscore.stats.flips import flip_test
-from whyscore.stats.systems import Test, compare_systems
+from whyscore.stats.systems import Test, compare_systems, flip_test
 from whyscore.types import Dataset, Entry, Segment
 
 REFERENCES = ["the cat sat on the mat", "a dog ran away", "it rains today", "I like green tea", "he went home early"]

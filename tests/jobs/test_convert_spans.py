@@ -20,8 +20,7 @@ from whyscore.jobs.judging import Judging, judge
 from whyscore.jobs.submit import submit
 from whyscore.jobs.word_baselines import logprob
 from whyscore.protocols import Tagged
-from whyscore.stats.spans import Marked, judge_spans
-from whyscore.stats.word_spans import Thresholds, to_spans
+from whyscore.stats.spans import Marked, Thresholds, judge_spans, to_spans
 from whyscore.stats.words import Ragged
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment, Signature
 

@@ -10,8 +10,7 @@ from whyscore.cli.main import main
 from whyscore.errors import GateNotPassed
 from whyscore.jobs.cut_gates import check_whole, cuts_told
 from whyscore.metrics.bertscore import BertScore
-from whyscore.models.pairs import Cuts, TruncatedTextWarning
-from whyscore.models.watching import watched_cuts
+from whyscore.models.pairs import Cuts, TruncatedTextWarning, watched_cuts
 from whyscore.testing import tiny_models
 from whyscore.types import Dataset, Entry, Segment
 

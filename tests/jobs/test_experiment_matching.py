@@ -19,8 +19,7 @@ from whyscore.jobs.experiment_matching import baseline, layers
 from whyscore.metrics import matching_reader
 from whyscore.metrics.bertscore import BertScore, XBertScore
 from whyscore.metrics.matching_baseline import read_baseline
-from whyscore.models.every_layer import EveryLayer, Inseparable
-from whyscore.models.transformer import Transformer
+from whyscore.models.encoders.transformer import EveryLayer, Inseparable, Transformer
 from whyscore.testing import tiny_models
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import HYPOTHESIS, Dataset, Entry, ErrorSpan, Segment

@@ -6,7 +6,7 @@ import pytest
 
 import whyscore as ws
 from whyscore.jobs.languages import languages_of, spoken
-from whyscore.models.loading import CoverageNotice
+from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.registry import build
 from whyscore.types import Dataset
 

@@ -18,10 +18,10 @@ from whyscore.metrics import bertscore, matching_reader
 from whyscore.metrics.bertscore import BertScore, XBertScore
 from whyscore.metrics.matching_baseline import Baseline, estimate_baseline, read_baseline, write_baseline
 from whyscore.metrics.matching_weights import read_idf, write_idf
-from whyscore.models.embedded import Embedded
-from whyscore.models.loading import CoverageNotice
+from whyscore.models.encoders.embedded import Embedded
+from whyscore.models.encoders.loading import CoverageNotice
+from whyscore.models.encoders.transformer import Transformer
 from whyscore.models.pairs import TruncatedTextWarning
-from whyscore.models.transformer import Transformer
 from whyscore.protocols import Encoded, Encoder, MatrixMetric, RowMetric, WordScorer
 from whyscore.registry import build, spec_of
 from whyscore.testing import tiny_models
@@ -411,7 +411,7 @@ def test_a_cut_text_is_told_in_signature_warning_and_notes(tiny: Callable[[str],
     found = metric(tiny("bert"), fill="null")
     assert dict(found.signature().facts)["trunc"] == "256"
     long = " ".join(["cat"] * 300)
-    importlib.import_module("whyscore.models.transformer")._plan.cache_clear()
+    importlib.import_module("whyscore.models.encoders.transformer")._plan.cache_clear()
     with pytest.warns(TruncatedTextWarning, match="longer than the 256 pieces the model reads"):
         (one,) = explain([Segment(long, None, ("cat",))], found, "matching", sides=["hypothesis"])
     assert one.notes is not None

@@ -15,8 +15,8 @@ from whyscore.errors import ContractError, DataError, MissingExtra, MissingInput
 from whyscore.metrics import mee_parts
 from whyscore.metrics.mee import Mee
 from whyscore.metrics.mee_combined import Mee2, Mee4
-from whyscore.models.embedded import Embedded
-from whyscore.models.loading import CoverageNotice
+from whyscore.models.encoders.embedded import Embedded
+from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.registry import build, spec_of
 from whyscore.testing import check_metric
 from whyscore.text.splitters import white_space

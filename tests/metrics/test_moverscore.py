@@ -17,11 +17,12 @@ from whyscore.jobs.explain import explain
 from whyscore.jobs.learn_map import learn_map
 from whyscore.metrics import moverscore_masses
 from whyscore.metrics.moverscore import Mover, MoverScore, XMoverScore
-from whyscore.models import pinning, text_probability
-from whyscore.models.embedded import Embedded
+from whyscore.models import language_models as text_probability
+from whyscore.models.encoders import loading as pinning
+from whyscore.models.encoders.embedded import Embedded
+from whyscore.models.encoders.power_means import PowerMeans
 from whyscore.models.maps import LanguageMap, write_map
 from whyscore.models.pairs import TruncatedTextWarning
-from whyscore.models.power_means import PowerMeans
 from whyscore.protocols import Encoded
 from whyscore.registry import build, spec_of
 from whyscore.testing import tiny_models
@@ -483,7 +484,7 @@ def test_a_language_model_adds_a_tenth_of_its_mean_log_probability(gpt: str) -> 
 def test_a_model_that_is_no_language_model_is_refused(tmp_path: Path) -> None:
     tiny_models.save(tmp_path / "t", "mt5", "MT5EncoderModel", blocks=1)
     with pytest.raises(SpecError, match=re.escape("is a mt5 model, expected a causal one, as gpt2")):
-        text_probability.load(str(tmp_path / "t"), "cpu", "fp32")
+        text_probability.load_text_model(str(tmp_path / "t"), "cpu", "fp32")
 
 
 # Specs and refusals

@@ -15,7 +15,7 @@ from whyscore.metrics import moverscore_transport
 from whyscore.metrics.moverscore_masses import table_of
 from whyscore.metrics.moverscore_transport import NOTHING, Cost, costs, solver, transport
 from whyscore.metrics.moverscore_units import Cut, moving, over_windows, stop_words, unit_rows
-from whyscore.models.embedded import Embedded
+from whyscore.models.encoders.embedded import Embedded
 from whyscore.protocols import Encoded
 
 ot = pytest.importorskip("ot", reason="the extra 'mover' is not installed")

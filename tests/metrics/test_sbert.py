@@ -16,10 +16,10 @@ from whyscore.explainers.attention import Attention
 from whyscore.explainers.gradient import Gradient
 from whyscore.jobs.explain import explain
 from whyscore.metrics.sbert import SBert
-from whyscore.models import pinning
-from whyscore.models.embedded import Embedded
-from whyscore.models.static import Static
-from whyscore.models.transformer import Transformer
+from whyscore.models.encoders import loading as pinning
+from whyscore.models.encoders.embedded import Embedded
+from whyscore.models.encoders.static import Static
+from whyscore.models.encoders.transformer import Transformer
 from whyscore.registry import build
 from whyscore.testing import tiny_models
 from whyscore.testing.metrics import check_metric

@@ -175,5 +175,5 @@ def scheme_of(tokenizers: ModuleType, scheme: str, special: list[str]) -> object
 def fresh_models() -> Iterator[None]:
     """Forget loaded models after each test, as their notices come once."""
     yield
-    importlib.import_module("whyscore.models.stacks")._source.cache_clear()
+    importlib.import_module("whyscore.models.encoders.stacks")._source.cache_clear()
     importlib.import_module("whyscore.models.checkpoints")._fetched.cache_clear()

@@ -16,7 +16,9 @@ from whyscore.errors import DataError, SpecError
 from whyscore.metrics.comet import Comet
 from whyscore.metrics.token_f1 import TokenF1
 from whyscore.metrics.transquest import TransQuest
-from whyscore.models.attributions import (
+from whyscore.models.attribution.attention import attended
+from whyscore.models.attribution.blocks import beside, module_of, real, score_from, states, where
+from whyscore.models.attribution.interface import (
     Inside,
     Inspectable,
     Line,
@@ -28,8 +30,6 @@ from whyscore.models.attributions import (
     opened,
     rows_of,
 )
-from whyscore.models.attributions_attention import attended
-from whyscore.models.attributions_network import beside, module_of, real, score_from, states, where
 from whyscore.models.pairs import Coded, Frame, Row, TruncatedTextWarning
 from whyscore.testing import tiny_models
 from whyscore.text.splitters import white_space

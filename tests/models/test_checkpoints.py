@@ -14,9 +14,19 @@ from hypothesis import strategies as st
 
 from whyscore.errors import DataError, ExecutionError, MissingExtra, SpecError
 from whyscore.models import checkpoints
-from whyscore.models.checkpoints import Home, find, need, package, read, read_json, revision, weights_of
+from whyscore.models.checkpoints import (
+    Home,
+    coder_of,
+    config_of,
+    find,
+    need,
+    package,
+    read,
+    read_json,
+    revision,
+    weights_of,
+)
 from whyscore.models.licences import LicenceWarning, licence_of, warn_of
-from whyscore.models.opening import coder_of, config_of
 from whyscore.models.pairs import (
     Coder,
     Cuts,

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whyscore.errors import MissingExtra, SpecError
-from whyscore.models import embedded, embedded_package
-from whyscore.models import ngram_network as network
-from whyscore.models.embedded import Embedded
-from whyscore.models.unigram import Segmenter, normalised
+from whyscore.models.encoders import embedded
+from whyscore.models.encoders import embedded as embedded_package
+from whyscore.models.encoders import embedded as network
+from whyscore.models.encoders.embedded import Embedded
+from whyscore.models.encoders.unigram import Segmenter, normalised
 from whyscore.protocols import Encoder
 from whyscore.text import alignment
 

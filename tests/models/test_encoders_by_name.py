@@ -4,13 +4,13 @@ from pathlib import Path
 import pytest
 
 from whyscore.errors import SpecError
-from whyscore.models.embedded import Embedded
-from whyscore.models.layers import TUNED, LayerNotice, Shape, recommended
-from whyscore.models.loading import CoverageNotice, encoder, uncovered
+from whyscore.models.encoders.embedded import Embedded
+from whyscore.models.encoders.loading import CoverageNotice, encoder, uncovered
+from whyscore.models.encoders.sentence import Sentence
+from whyscore.models.encoders.stacks import TUNED, LayerNotice, Shape, recommended
+from whyscore.models.encoders.static import Static
+from whyscore.models.encoders.transformer import Transformer
 from whyscore.models.rows import owners, windows
-from whyscore.models.sentence import Sentence
-from whyscore.models.static import Static
-from whyscore.models.transformer import Transformer
 
 
 def test_names_stand_for_encoders(tmp_path: Path) -> None:

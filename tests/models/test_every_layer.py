@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from whyscore.models import every_layer
-from whyscore.models.every_layer import EveryLayer, Inseparable
-from whyscore.models.transformer import Transformer
+from whyscore.models.encoders import transformer as every_layer
+from whyscore.models.encoders.transformer import EveryLayer, Inseparable, Transformer
 from whyscore.testing import tiny_models
 
 torch = pytest.importorskip("torch", reason="the extra 'neural' is not installed")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from whyscore.errors import DataError
+from whyscore.models.encoders.transformer import Transformer
 from whyscore.models.pairs import TruncatedTextWarning
-from whyscore.models.transformer import Transformer
 
 Tiny = Callable[[str], Path]
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from whyscore.errors import DataError, SpecError
 from whyscore.jobs.learn_map import learn_map
-from whyscore.models.maps import Gram, LanguageMap, read_map, write_map
-from whyscore.models.word_links import ibm1, mutual_nearest, read_links
+from whyscore.models.maps import Gram, LanguageMap, ibm1, mutual_nearest, read_links, read_map, write_map
 from whyscore.protocols import Encoded
 from whyscore.text.randomness import generator
 from whyscore.text.splitters import white_space

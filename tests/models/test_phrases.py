@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from whyscore.models.embedded import Embedded
-from whyscore.models.phrases import Ranges, Surprising, phrase_vectors, pools_itself
-from whyscore.models.static import Static
+from whyscore.models.encoders.embedded import Embedded, Ranges, Surprising, phrase_vectors, pools_itself
+from whyscore.models.encoders.static import Static
 from whyscore.protocols import Encoder
 
 TEXTS = ["The cat sat on the mat.", "我喜欢狗。", "one", "  two  blanks "]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from whyscore.errors import DataError, MissingExtra, SpecError
+from whyscore.models.encoders.sentence import Sentence
 from whyscore.models.pairs import TruncatedTextWarning
-from whyscore.models.sentence import Sentence
 from whyscore.protocols import Encoder
 
 Tiny = Callable[[str], Path]

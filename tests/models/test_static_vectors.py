@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whyscore.errors import MissingExtra
-from whyscore.models import static
-from whyscore.models.static import Static
+from whyscore.models.encoders import static
+from whyscore.models.encoders.static import Static
 from whyscore.protocols import Encoder
 from whyscore.text import alignment
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from whyscore.errors import ExecutionError
-from whyscore.models import stacks
+from whyscore.models.encoders import stacks
+from whyscore.models.encoders.stacks import Stack
+from whyscore.models.encoders.transformer import Transformer
 from whyscore.models.pairs import MemoryWarning, Row
 from whyscore.models.rows import Vectors
-from whyscore.models.stacks import Stack
-from whyscore.models.transformer import Transformer
 from whyscore.protocols import Encoder
 from whyscore.text import alignment
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from whyscore.errors import DataError, MissingExtra, SpecError
-from whyscore.models.layers import LayerNotice
+from whyscore.models.encoders.stacks import LayerNotice
+from whyscore.models.encoders.transformer import Transformer
 from whyscore.models.licences import LicenceWarning
-from whyscore.models.transformer import Transformer
 
 Tiny = Callable[[str], Path]
 

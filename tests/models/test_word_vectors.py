@@ -11,10 +11,16 @@ import pytest
 import zstandard
 
 from whyscore.errors import ContractError, DataError, SpecError
-from whyscore.models import word_vectors_text
-from whyscore.models.word_vectors import EncoderVectors, looked_up, word_vectors
-from whyscore.models.word_vectors_bin import BinaryVectors, fnv, letter_grams
-from whyscore.models.word_vectors_text import TextVectors
+from whyscore.models import word_vectors as word_vectors_text
+from whyscore.models.word_vectors import (
+    BinaryVectors,
+    EncoderVectors,
+    TextVectors,
+    fnv,
+    letter_grams,
+    looked_up,
+    word_vectors,
+)
 
 ROWS = "кот 3 4\nпёс 0 2\nкот 1 1\nwith blank 1 0\n"
 

@@ -23,7 +23,7 @@ from whyscore.stats.agreement import (
 from whyscore.stats.correlation import correlate
 from whyscore.stats.matrices import DegenerateStatisticWarning
 from whyscore.stats.measures import MEASURES, agree, as_share, average, measure_of
-from whyscore.stats.outcomes import outcome_test
+from whyscore.stats.significance import outcome_test
 from whyscore.stats.spa import preference, soft_pairwise_accuracy
 
 Matrices = Callable[[str], NDArray[np.float64]]

@@ -18,14 +18,12 @@ from whyscore.stats import intervals
 from whyscore.stats.agreement import acc_eq, difference_correlation, kendall_like, pairwise_accuracy
 from whyscore.stats.coefficients import pair_counts
 from whyscore.stats.correlation import level_values
-from whyscore.stats.drawn_pairs import too_many
 from whyscore.stats.draws import Drawing, draw_blocks, drawn_values
-from whyscore.stats.intervals import bootstrap, bootstrap_difference
-from whyscore.stats.long_pairs import Places
-from whyscore.stats.matrices import standardised
-from whyscore.stats.permutation import permutation_test
+from whyscore.stats.intervals import bootstrap, bootstrap_difference, too_many
+from whyscore.stats.kendall import Places
+from whyscore.stats.matrices import coins, spread, standardised
+from whyscore.stats.significance import permutation_test
 from whyscore.stats.spa import preference, sign_rows
-from whyscore.stats.swaps import coins, spread
 
 Matrix = NDArray[np.float64]
 Matrices = Callable[[str], Matrix]
@@ -173,7 +171,7 @@ def test_long_vectors_are_swapped_as_short_ones_are(
 ) -> None:
     x, y, z = made(3, 300, gaps=True)
     long = permutation_test(x, y, z, level, coefficient, n=30, keep=True)
-    monkeypatch.setattr("whyscore.stats.tables.LONG", 10**9)
+    monkeypatch.setattr("whyscore.stats.kendall.LONG", 10**9)
     short = permutation_test(x, y, z, level, coefficient, n=30, keep=True)
     assert long.samples is not None
     assert short.samples is not None

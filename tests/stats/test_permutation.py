@@ -14,9 +14,17 @@ from scipy import stats
 
 from whyscore.errors import SpecError
 from whyscore.stats.correlation import correlate
-from whyscore.stats.matrices import LEVELS, DegenerateStatisticWarning, standardised
-from whyscore.stats.permutation import permutation_test
-from whyscore.stats.swaps import PERMUTES, coin_count, every_coin, free_coins, spread
+from whyscore.stats.matrices import (
+    LEVELS,
+    PERMUTES,
+    DegenerateStatisticWarning,
+    coin_count,
+    every_coin,
+    free_coins,
+    spread,
+    standardised,
+)
+from whyscore.stats.significance import permutation_test
 
 Matrices = Callable[[str], NDArray[np.float64]]
 

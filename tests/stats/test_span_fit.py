@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyscore.errors import DataError, SpecError
-from whyscore.stats.spans import Marked, combined, judge_spans, united
-from whyscore.stats.word_spans import Thresholds, learnt, otsu, to_levels, to_spans
+from whyscore.stats.spans import Marked, Thresholds, combined, judge_spans, learnt, otsu, to_levels, to_spans, united
 from whyscore.text.splitters import white_space
 from whyscore.types import ErrorSpan, Side
 

@@ -16,18 +16,24 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from whyscore.errors import DataError, SpecError
+from whyscore.stats.annotators import Weights, mqm_scores
 from whyscore.stats.bradley_terry import bradley_terry
-from whyscore.stats.clusters import clusters
-from whyscore.stats.correction import bonferroni, holm
+from whyscore.stats.correction import bonferroni, clusters, holm
 from whyscore.stats.correlation import correlate, partial_correlation
-from whyscore.stats.flips import flip_test, whole_numbers
 from whyscore.stats.intervals import bootstrap, bootstrap_difference, fisher
 from whyscore.stats.matrices import DegenerateStatisticWarning
-from whyscore.stats.mqm import Weights, mqm_scores
-from whyscore.stats.permutation import permutation_test
 from whyscore.stats.power import power, power_curve
-from whyscore.stats.systems import Units, compare_rows, compare_systems, mean_rows, mean_totals, swap_test
-from whyscore.stats.williams import williams
+from whyscore.stats.significance import permutation_test, williams
+from whyscore.stats.systems import (
+    Units,
+    compare_rows,
+    compare_systems,
+    flip_test,
+    mean_rows,
+    mean_totals,
+    swap_test,
+    whole_numbers,
+)
 
 Matrices = Callable[[str], NDArray[np.float64]]
 

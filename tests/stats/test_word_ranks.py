@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from whyscore.errors import SpecError
-from whyscore.stats.word_ranks import best_group, mean_estimates, orientation, pair_tests, paired, ranks
+from whyscore.stats.words import best_group, mean_estimates, orientation, pair_tests, paired, ranks
 
 RNG = np.random.default_rng(3)
 ONE, OTHER = RNG.random(40), RNG.random(40)

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyscore.errors import DataError
-from whyscore.stats.tags import best_threshold, confusion, without_gaps
-from whyscore.stats.words import Ragged
+from whyscore.stats.words import Ragged, best_threshold, confusion, without_gaps
 
 
 def test_decisions_by_hand() -> None:

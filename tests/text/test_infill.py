@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from whyscore.errors import DataError, SpecError
 from whyscore.protocols import Masker, Probes
-from whyscore.text.infill import Infill, InfillFile
-from whyscore.text.ngrams import learn
+from whyscore.text.infill import Infill, InfillFile, learn
 from whyscore.text.splitters import Characters, white_space
 from whyscore.types import KeepMasks, Words
 

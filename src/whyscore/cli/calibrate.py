@@ -15,7 +15,7 @@ from whyscore.jobs.calibrate import RESAMPLES, calibrate
 from whyscore.jobs.calibration import Calibration
 from whyscore.jobs.calibration_rules import RULES
 from whyscore.jobs.explain import cost
-from whyscore.stats.swaps import PERMUTES
+from whyscore.stats.matrices import PERMUTES
 from whyscore.types import Dataset
 
 EXAMPLES = """\

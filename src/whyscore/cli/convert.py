@@ -24,7 +24,7 @@ from whyscore.jobs.convert import (
     thresholds_of,
     to_submission,
 )
-from whyscore.stats.word_spans import JOINS
+from whyscore.stats.spans import JOINS
 from whyscore.text.files import whole
 from whyscore.types import Dataset
 

@@ -7,8 +7,7 @@ from whyscore.cli.output import tell
 from whyscore.errors import DataError, UserError
 from whyscore.io.files import read_lines
 from whyscore.jobs.learn_map import learn_map
-from whyscore.models.maps import write_map
-from whyscore.models.word_links import Link, read_links
+from whyscore.models.maps import Link, read_links, write_map
 
 EXAMPLES = """\
 examples:

@@ -19,7 +19,7 @@ from whyscore.jobs.metaevaluate_words import WordsResult
 from whyscore.jobs.stability import stability
 from whyscore.jobs.word_decisions import Decision, decide, learnt
 from whyscore.jobs.words_gold import SPLITTER
-from whyscore.stats.tags import GAPS
+from whyscore.stats.words import GAPS
 from whyscore.types import Segment
 
 Asked = list[tuple[str, str, str]]

@@ -23,9 +23,8 @@ from whyscore.jobs.metaevaluate_tables import Roles, ScoreTable, read_columns, s
 from whyscore.jobs.metaevaluation import MetaEvaluation
 from whyscore.registry import known, load
 from whyscore.registry.specs import parse
-from whyscore.stats.matrices import TIE_TOLERANCE
+from whyscore.stats.matrices import PERMUTES, TIE_TOLERANCE
 from whyscore.stats.measures import MEASURES
-from whyscore.stats.swaps import PERMUTES
 
 EXAMPLES = """\
 examples:

@@ -35,8 +35,7 @@ from whyscore.jobs.metaevaluate_words import RANKINGS, Comparing, WordsResult, m
 from whyscore.jobs.word_baselines import POOLS
 from whyscore.jobs.word_decisions import Decision, ungapped
 from whyscore.jobs.words_gold import Annotators, annotators_of, gold_of
-from whyscore.stats.word_ranks import TESTS
-from whyscore.stats.words import TIES
+from whyscore.stats.words import TESTS, TIES
 from whyscore.types import Dataset, Segment
 
 EXAMPLES = """\

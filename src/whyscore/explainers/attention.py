@@ -24,7 +24,9 @@ from scipy.stats import rankdata
 
 from whyscore.errors import DataError, SpecError
 from whyscore.explainers.checks import check_least
-from whyscore.models.attributions import (
+from whyscore.models.attribution.attention import attended
+from whyscore.models.attribution.blocks import batched, beside, blocks_of, per_reading, real
+from whyscore.models.attribution.interface import (
     Fill,
     Inside,
     PieceScorer,
@@ -34,8 +36,6 @@ from whyscore.models.attributions import (
     pooled_words,
     rows_of,
 )
-from whyscore.models.attributions_attention import attended
-from whyscore.models.attributions_network import batched, beside, blocks_of, per_reading, real
 from whyscore.options import check_fields
 from whyscore.protocols import Metric, WordScorer
 from whyscore.text.alignment import Pool

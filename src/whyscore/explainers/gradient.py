@@ -34,9 +34,9 @@ import numpy as np
 
 from whyscore.errors import MissingExtra, SpecError
 from whyscore.explainers.checks import check_least
-from whyscore.models.attributions import Fill, Inside, Line, PieceScorer, Reading, opened, rows_of
-from whyscore.models.attributions_attention import steered
-from whyscore.models.attributions_network import batched, blocks_of, per_reading, score_from, states, unread, where
+from whyscore.models.attribution.attention import steered
+from whyscore.models.attribution.blocks import batched, blocks_of, per_reading, score_from, states, unread, where
+from whyscore.models.attribution.interface import Fill, Inside, Line, PieceScorer, Reading, opened, rows_of
 from whyscore.models.pairs import Row, budget_of
 from whyscore.options import check_fields
 from whyscore.protocols import Metric, WordScorer

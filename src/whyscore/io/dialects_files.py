@@ -28,7 +28,7 @@ from whyscore.io.spans import BadSpan
 from whyscore.io.strict import line as json_line
 from whyscore.io.strict import whole
 from whyscore.io.word_lines import tag_lines
-from whyscore.stats.word_spans import Thresholds, Touch, to_levels, to_spans
+from whyscore.stats.spans import Thresholds, Touch, to_levels, to_spans
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Segment, Side, Words
 

@@ -6,7 +6,7 @@ from whyscore.errors import DataError
 from whyscore.io.eval4nlp import Gold, read_gold
 from whyscore.io.files import read_lines
 from whyscore.io.unpacking import Limits
-from whyscore.stats.word_spans import Thresholds, to_spans
+from whyscore.stats.spans import Thresholds, to_spans
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment
 
 _RUNS = Thresholds(major=0.5)

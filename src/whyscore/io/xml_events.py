@@ -1,6 +1,6 @@
 """XML by expat, event by event, with the guards that every reader of it needs.
 
-Entities are refused (a small file could become any size), nesting has an end, and what is wrong has its line and column.
+Entities are refused (a small file could become any size), nesting has a limit, every fault names its line and column.
 """
 
 from typing import NoReturn

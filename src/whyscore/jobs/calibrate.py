@@ -48,7 +48,7 @@ from whyscore.jobs.common import LOCAL, MetricLike, Resources, as_metric
 from whyscore.jobs.explain import explain
 from whyscore.protocols import Explainer, Masker, Splitter
 from whyscore.registry import spec_of
-from whyscore.stats.swaps import Permute
+from whyscore.stats.matrices import Permute
 from whyscore.types import Dataset, Explanation, FloatVector
 from whyscore.version import __version__
 

@@ -31,8 +31,8 @@ from whyscore.jobs.calibration_rules import FOLDS, Choice, Problem, Rule, choose
 from whyscore.stats.correction import corrected
 from whyscore.stats.draws import Resample
 from whyscore.stats.intervals import DRAWS, bootstrap_difference
-from whyscore.stats.permutation import permutation_test
-from whyscore.stats.swaps import Permute
+from whyscore.stats.matrices import Permute
+from whyscore.stats.significance import permutation_test
 from whyscore.types import FloatMatrix, FloatVector
 
 LENGTH, BREVITY, RANDOM = "length", "brevity", "random"

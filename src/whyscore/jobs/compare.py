@@ -24,19 +24,19 @@ from whyscore.jobs.score import nrefs
 from whyscore.options import check_seed
 from whyscore.protocols import CorpusMetric
 from whyscore.stats.bradley_terry import bradley_terry
-from whyscore.stats.clusters import Clusters, clusters
-from whyscore.stats.correction import ALPHA, corrected
-from whyscore.stats.flips import PValues, flip_test
+from whyscore.stats.correction import ALPHA, Clusters, clusters, corrected
 from whyscore.stats.power import reach_of
 from whyscore.stats.systems import (
     DRAWS,
     TESTS,
+    PValues,
     Test,
     Totals,
     Units,
     bootstrap_p,
     classical,
     compare_rows,
+    flip_test,
     in_blocks,
     mean_rows,
     mean_totals,

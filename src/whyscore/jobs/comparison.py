@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from whyscore.io.tabular import Cell, Table
 from whyscore.jobs.comparison_power import PairPower
-from whyscore.stats.clusters import Clusters
+from whyscore.stats.correction import Clusters
 from whyscore.types import Estimate, Signature
 
 _DIGITS = 2

@@ -30,8 +30,8 @@ from whyscore.io.xliff import read_xliff
 from whyscore.io.xliff_marks import with_spans
 from whyscore.protocols import Tagger
 from whyscore.registry import build
-from whyscore.stats.tags import best_threshold
-from whyscore.stats.word_spans import Join, Thresholds, learnt, otsu, to_levels, to_spans
+from whyscore.stats.spans import Join, Thresholds, learnt, otsu, to_levels, to_spans
+from whyscore.stats.words import best_threshold
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import Dataset, Entry, ErrorSpan, FloatVector, Segment, Side, Words
 

@@ -13,8 +13,8 @@ from whyscore.errors import GateNotPassed
 from whyscore.jobs.common import MetricLike, as_metric
 from whyscore.jobs.cut_texts import Measured, cut_texts
 from whyscore.jobs.languages import Encoding, spoken
-from whyscore.models.loading import CoverageNotice
-from whyscore.models.watching import watched_cuts
+from whyscore.models.encoders.loading import CoverageNotice
+from whyscore.models.pairs import watched_cuts
 from whyscore.protocols import Metric
 from whyscore.types import Dataset
 

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from whyscore.jobs.common import MetricLike, as_metric
 from whyscore.jobs.languages import Encoding, spoken
-from whyscore.models.loading import CoverageNotice
+from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.types import Segment
 
 Cut = Mapping[str, list[int]]

@@ -25,7 +25,7 @@ from whyscore.jobs.calibration_outcomes import BREVITY, CONTROLS, LENGTH, RANDOM
 from whyscore.jobs.calibration_rules import RULES, Choice, Rule
 from whyscore.jobs.calibration_settings import Explained
 from whyscore.stats.correction import partial_conjunction
-from whyscore.stats.permutation import permutation_test
+from whyscore.stats.significance import permutation_test
 from whyscore.text.files import text_of, whole
 from whyscore.types import Dataset, Entry, FloatVector, Segment
 

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from whyscore.io.eval4nlp import Judged
 from whyscore.metrics.bertscore import BertScore
-from whyscore.models.embedded import LAYERS, Embedded
-from whyscore.models.every_layer import Inseparable
-from whyscore.models.transformer import Transformer
+from whyscore.models.encoders.embedded import LAYERS, Embedded
+from whyscore.models.encoders.transformer import Inseparable, Transformer
 from whyscore.protocols import Encoded, Encoder
 from whyscore.types import HYPOTHESIS, SOURCE, FloatVector, Inputs, Place, Segment, Signature, Words
 

@@ -32,7 +32,7 @@ from whyscore.jobs.probing import (
     tasks_of,
     windows,
 )
-from whyscore.models.attributions import LooksInside
+from whyscore.models.attribution.interface import LooksInside
 from whyscore.protocols import Explainer, Masker, Metric, Splitter, WordScorer
 from whyscore.registry import spec_of
 from whyscore.scoring.oriented import oriented

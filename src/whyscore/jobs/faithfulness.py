@@ -36,7 +36,7 @@ from whyscore.jobs.probing import Plan, Task, make_plan, per_mask, probed, score
 from whyscore.protocols import Explainer, Masker, Splitter
 from whyscore.registry import build, spec_of
 from whyscore.scoring.oriented import oriented
-from whyscore.stats.word_ranks import mean_estimates
+from whyscore.stats.words import mean_estimates
 from whyscore.text.maskers import Delete
 from whyscore.text.randomness import generator
 from whyscore.types import Estimate, Explanation, FloatMatrix, FloatVector, KeepMasks, Segment, Side, Signature

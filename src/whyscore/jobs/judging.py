@@ -20,8 +20,7 @@ from whyscore.io.submissions import SIDES, Scored, Submission
 from whyscore.io.wording import few
 from whyscore.options import check_fields, check_seed
 from whyscore.stats.coefficients import pearson, spearman
-from whyscore.stats.word_ranks import mean_estimates, orientation
-from whyscore.stats.words import MEASURES, Agreement, Measure, Ragged, Ties, agree
+from whyscore.stats.words import MEASURES, Agreement, Measure, Ragged, Ties, agree, mean_estimates, orientation
 from whyscore.types import Estimate, FloatVector
 
 Mismatch = Literal["error", "skip", "truncate"]

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Protocol, cast, runtime_checkable
 
-from whyscore.models.loading import warn_uncovered
+from whyscore.models.encoders.loading import warn_uncovered
 from whyscore.protocols import Encoder, Metric
 from whyscore.types import Dataset, Inputs
 

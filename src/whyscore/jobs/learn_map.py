@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.errors import DataError, SpecError
-from whyscore.models.loading import encoder as load_encoder
-from whyscore.models.maps import Gram, LanguageMap, encoder_facts
-from whyscore.models.word_links import Link, ibm1, mutual_nearest
+from whyscore.models.encoders.loading import encoder as load_encoder
+from whyscore.models.maps import Gram, LanguageMap, Link, encoder_facts, ibm1, mutual_nearest
 from whyscore.protocols import Encoded, Encoder, Splitter
 from whyscore.registry import build
 from whyscore.text.alignment import Pieces, align

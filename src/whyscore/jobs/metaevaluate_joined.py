@@ -16,7 +16,7 @@ from whyscore.io.files import TextFile, read_lines
 from whyscore.io.records import Records
 from whyscore.io.wording import few
 from whyscore.jobs.metaevaluate_tables import ScoreTable, read_columns
-from whyscore.stats.mqm import GOOGLE, Weights, mqm_scores
+from whyscore.stats.annotators import GOOGLE, Weights, mqm_scores
 from whyscore.types import FloatVector
 
 Key = tuple[str, str]

@@ -8,8 +8,7 @@ from whyscore.options import check_seed
 from whyscore.stats.correction import ALPHA
 from whyscore.stats.correlation import Undefined
 from whyscore.stats.draws import Resample
-from whyscore.stats.matrices import TIE_TOLERANCE, Missing
-from whyscore.stats.swaps import Permute
+from whyscore.stats.matrices import TIE_TOLERANCE, Missing, Permute
 
 DRAWS = 1000
 TEST_DRAWS = 9999

@@ -9,16 +9,12 @@ import numpy as np
 
 from whyscore.errors import SpecError
 from whyscore.jobs.metaevaluation import MetricTest
-from whyscore.stats.clusters import Clusters, clusters
-from whyscore.stats.correction import corrected
+from whyscore.stats.correction import Clusters, clusters, corrected
 from whyscore.stats.draws import Resample
 from whyscore.stats.intervals import bootstrap_difference, shares
-from whyscore.stats.matrices import Missing
+from whyscore.stats.matrices import Missing, Permute
 from whyscore.stats.measures import Measure
-from whyscore.stats.outcomes import outcome_test
-from whyscore.stats.permutation import PermutationTest, at_least, permutation_test
-from whyscore.stats.swaps import Permute
-from whyscore.stats.williams import williams
+from whyscore.stats.significance import PermutationTest, at_least, outcome_test, permutation_test, williams
 from whyscore.types import FloatMatrix, FloatVector
 
 DRAWN = {"both": "systems and segments", "systems": "systems", "inputs": "segments"}

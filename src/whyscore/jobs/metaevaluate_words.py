@@ -23,8 +23,7 @@ from whyscore.jobs.judging import Judging, SystemResult, judge
 from whyscore.jobs.word_baselines import NAMES, Pool, baseline, chance_result, logprob
 from whyscore.stats.bradley_terry import bradley_terry
 from whyscore.stats.correction import corrected
-from whyscore.stats.word_ranks import PairedTest, Test, best_group, mean_estimates, pair_tests, ranks
-from whyscore.stats.words import MEASURES, Measure
+from whyscore.stats.words import MEASURES, Measure, PairedTest, Test, best_group, mean_estimates, pair_tests, ranks
 from whyscore.types import Estimate, FloatMatrix, Signature
 from whyscore.version import __version__
 

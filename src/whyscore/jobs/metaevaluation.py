@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from whyscore.io.tabular import Cell, Table
-from whyscore.stats.clusters import Clusters
+from whyscore.stats.correction import Clusters
 from whyscore.types import Estimate
 
 _DIGITS = 3

@@ -13,7 +13,7 @@ from whyscore.errors import DataError
 from whyscore.io.eval4nlp import Gold, GoldSide, Judged
 from whyscore.io.submissions import Scored, Submission
 from whyscore.jobs.judging import SystemResult
-from whyscore.stats.tags import Confusion, Gaps, best_threshold, confusion, without_gaps
+from whyscore.stats.words import Confusion, Gaps, best_threshold, confusion, without_gaps
 
 
 @dataclass(frozen=True, slots=True)

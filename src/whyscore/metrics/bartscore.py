@@ -21,10 +21,9 @@ import numpy as np
 
 from whyscore.errors import SpecError
 from whyscore.metrics.bartscore_model import Asked, BartModel, Pair, Target, checkpoint_of, limit_of, load
-from whyscore.metrics.model_facts import signed
 from whyscore.metrics.needs import need_references, need_source, present
 from whyscore.metrics.piece_words import Fill, PieceScores, word_scores
-from whyscore.models.checkpoints import Precision, device_of
+from whyscore.models.checkpoints import Precision, device_of, signed
 from whyscore.options import check_fields
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 

@@ -20,6 +20,9 @@ from whyscore.models.checkpoints import (
     NETWORKS,
     Home,
     Precision,
+    coder_of,
+    config_of,
+    fill,
     need,
     package,
     read,
@@ -29,7 +32,6 @@ from whyscore.models.checkpoints import (
 )
 from whyscore.models.heads import widened
 from whyscore.models.licences import licence_of, warn_of
-from whyscore.models.opening import coder_of, config_of, fill
 from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Row, as_tensors, budget_of, in_batches, positions
 from whyscore.types import FloatVector
 

@@ -32,8 +32,8 @@ from whyscore.metrics.matching_words import Facing, Scale, Wanted, facing, word_
 from whyscore.metrics.needs import need_references, need_source
 from whyscore.metrics.piece_words import Fill
 from whyscore.models.checkpoints import Precision
-from whyscore.models.loading import encoder
-from whyscore.models.phrases import pools_itself
+from whyscore.models.encoders.embedded import pools_itself
+from whyscore.models.encoders.loading import encoder
 from whyscore.models.rows import Long
 from whyscore.options import check_fields
 from whyscore.protocols import Encoder, Similarities

@@ -25,11 +25,10 @@ from whyscore.metrics.comet_inside import opened
 from whyscore.metrics.comet_model import Asked, CometModel, Judged, Texts, limit_of, load
 from whyscore.metrics.comet_settings import HPARAMS, Settings, checkpoint_of, settings_of
 from whyscore.metrics.comet_spans import Mode, error_spans, mixed, quality, runs
-from whyscore.metrics.model_facts import signed
 from whyscore.metrics.needs import need_references, need_source, present
 from whyscore.metrics.piece_words import Fill, PieceScores, word_scores
-from whyscore.models.attributions import Inside
-from whyscore.models.checkpoints import Precision, device_of
+from whyscore.models.attribution.interface import Inside
+from whyscore.models.checkpoints import Precision, device_of, signed
 from whyscore.models.heads import LayerMix
 from whyscore.options import check_fields
 from whyscore.text.alignment import Pool

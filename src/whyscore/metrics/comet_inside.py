@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from whyscore.metrics.comet_model import WHO, CometModel, features
 from whyscore.metrics.needs import present
-from whyscore.models.attributions import Inside, Line, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
+from whyscore.models.attribution.interface import Inside, Line, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
 from whyscore.models.heads import mixed, pooled
 from whyscore.models.pairs import as_tensors
 from whyscore.types import Inputs, Place, Segment, Side

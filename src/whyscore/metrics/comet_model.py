@@ -15,10 +15,22 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from whyscore.errors import DataError, MissingExtra
 from whyscore.metrics.comet_settings import HPARAMS, Settings, checkpoint_of, settings_of
-from whyscore.models.checkpoints import SMALL, Home, Precision, find, need, package, read, read_json, ready
+from whyscore.models.checkpoints import (
+    SMALL,
+    Home,
+    Precision,
+    coder_of,
+    config_of,
+    fill,
+    find,
+    need,
+    package,
+    read,
+    read_json,
+    ready,
+)
 from whyscore.models.heads import FeedForward, LayerMix, Mix, feed_forward_keys, mix_of, mixed, pooled, take, widened
 from whyscore.models.licences import licence_of, warn_of
-from whyscore.models.opening import coder_of, config_of, fill
 from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Row, as_tensors, budget_of, in_batches, positions
 from whyscore.types import FloatMatrix
 

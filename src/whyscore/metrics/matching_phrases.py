@@ -3,7 +3,7 @@
 1. A unit is a white-space word; where the script has no blanks, a piece. Its weight is log(1 + its surprisal), the sum
    over its pieces of -log p in the encoder's own unigram model, or 1 for encoders without one.
 2. Runs of 1 to `orders` units have the vector that the model itself would pool from their pieces, seen in the text
-   (`whyscore.models.phrases`), and so has the whole text.
+   (`whyscore.models.encoders.embedded`), and so has the whole text.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from whyscore.metrics.matching import Sided, lengths_of
 from whyscore.metrics.matching_texts import seen_of
-from whyscore.models.phrases import Surprising, phrase_vectors
+from whyscore.models.encoders.embedded import Surprising, phrase_vectors
 from whyscore.protocols import Encoded, Encoder
 from whyscore.text.alignment import BOUNDARY_MARKS
 from whyscore.text.splitters import white_space

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from whyscore.metrics.matching_phrases import by_phrases
 from whyscore.metrics.matching_texts import Reader, Specials, by_pieces
 from whyscore.metrics.matching_weights import read_idf
-from whyscore.models.loading import warn_uncovered
+from whyscore.models.encoders.loading import warn_uncovered
 from whyscore.models.pairs import Pinned
 from whyscore.protocols import Encoder
 from whyscore.types import Signature

@@ -23,9 +23,8 @@ from whyscore.metrics.mee_notes import explained
 from whyscore.metrics.mee_words import Alignment, Form, Matcher, Mode, Pair, aligned
 from whyscore.metrics.needs import need_place, need_references, present, shown
 from whyscore.metrics.spans import Token
-from whyscore.models.loading import encoder, warn_uncovered
-from whyscore.models.word_vectors import EncoderVectors, word_vectors
-from whyscore.models.word_vectors_bin import BinaryVectors
+from whyscore.models.encoders.loading import encoder, warn_uncovered
+from whyscore.models.word_vectors import BinaryVectors, EncoderVectors, word_vectors
 from whyscore.options import check_fields
 from whyscore.protocols import Encoder
 from whyscore.registry import spec_of

@@ -13,10 +13,10 @@ import numpy as np
 
 from whyscore.errors import ContractError, SpecError
 from whyscore.metrics.mee_words import Pair
-from whyscore.models.embedded import Embedded
-from whyscore.models.loading import encoder
-from whyscore.models.sentence import MODULES, Sentence
-from whyscore.models.static import Static
+from whyscore.models.encoders.embedded import Embedded
+from whyscore.models.encoders.loading import encoder
+from whyscore.models.encoders.sentence import MODULES, Sentence
+from whyscore.models.encoders.static import Static
 from whyscore.types import FloatMatrix, FloatVector, Signature
 
 _SHORT_NAMES = {"LaBSE": "sentence-transformers/LaBSE"}

@@ -20,23 +20,26 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, cast
 import numpy as np
 
 from whyscore.errors import DataError, SpecError
-from whyscore.metrics.model_facts import signed
 from whyscore.metrics.needs import need_references, need_source, present
 from whyscore.models.checkpoints import (
     NETWORKS,
     SMALL,
+    VOCABULARIES,
     Home,
     Precision,
+    coder_of,
+    config_of,
     device_of,
+    fill,
     find,
     package,
     read,
     read_json,
     ready,
+    signed,
     weights_of,
 )
 from whyscore.models.licences import licence_of, warn_of
-from whyscore.models.opening import VOCABULARIES, coder_of, config_of, fill
 from whyscore.models.pairs import Coder, Cuts, Row, as_tensors, budget_of, in_batches
 from whyscore.options import check_fields
 from whyscore.types import FloatVector, Inputs, Segment, Signature

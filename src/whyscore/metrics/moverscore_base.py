@@ -26,7 +26,7 @@ from whyscore.metrics.moverscore_versions import (
 )
 from whyscore.metrics.moverscore_words import Told, Word, sides, word_scores
 from whyscore.metrics.piece_words import Fill
-from whyscore.models import text_probability
+from whyscore.models import language_models as text_probability
 from whyscore.models.checkpoints import Precision, device_of
 from whyscore.models.rows import Long
 from whyscore.options import check_fields
@@ -120,7 +120,7 @@ class Mover:
         form = self._axes().form
         rows = [[self._over([_scored(found[pair], form) for pair in pairs])] for pairs in asked]
         if self.lm is not None:
-            model = text_probability.load(self.lm, device_of(self.device, self.who), self.precision)
+            model = text_probability.load_text_model(self.lm, device_of(self.device, self.who), self.precision)
             means = model.means([segment.hypothesis for segment in segments])
             rows = [[*row, means[segment.hypothesis]] for row, segment in zip(rows, segments, strict=True)]
         return np.array(rows, dtype=np.float64).reshape(len(segments), len(self.columns))

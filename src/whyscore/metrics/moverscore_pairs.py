@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from whyscore.metrics.moverscore_transport import NOTHING, Cost, Moved, costs, transport
 from whyscore.metrics.moverscore_units import Cut, Moving, moving
-from whyscore.models.pinning import pinned
+from whyscore.models.encoders.loading import pinned
 from whyscore.protocols import Encoded, Encoder
 from whyscore.types import FloatMatrix
 

@@ -20,11 +20,11 @@ from whyscore.errors import MissingExtra
 from whyscore.metrics.moverscore_transport import Cost
 from whyscore.metrics.moverscore_units import Mean, Specials, Tokens
 from whyscore.models.checkpoints import Precision
-from whyscore.models.loading import encoder as load_encoder
-from whyscore.models.power_means import PowerMeans
+from whyscore.models.encoders.loading import encoder as load_encoder
+from whyscore.models.encoders.power_means import PowerMeans
+from whyscore.models.encoders.sentence import MODULES
+from whyscore.models.encoders.stacks import source
 from whyscore.models.rows import Long
-from whyscore.models.sentence import MODULES
-from whyscore.models.stacks import source
 from whyscore.protocols import Encoder
 
 Form = Literal["1-d", "1/(1+d)"]

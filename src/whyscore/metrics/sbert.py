@@ -1,7 +1,7 @@
 """SBERT as a metric: the cosine of two sentence vectors (Reimers and Gurevych 2019, arXiv 1908.10084).
 
 1. The vector of a text is what its encoder makes of it: pooling, dense layers and length as the model's folder says
-   (`whyscore.models.sentence`); the embedded encoder has vectors of its own.
+   (`whyscore.models.encoders.sentence`); the embedded encoder has vectors of its own.
 2. The score is the cosine of the hypothesis with the source or with a reference, the mean or the best of several. A
    vector of zeros, of a text without a known word, has cosine 0.
 
@@ -22,15 +22,14 @@ from whyscore.errors import DataError, MissingInput, SpecError
 from whyscore.metrics.needs import need_references, need_source, present
 from whyscore.metrics.piece_shares import carried
 from whyscore.metrics.piece_words import Fill
-from whyscore.models.attributions import Inside
+from whyscore.models.attribution.interface import Inside
 from whyscore.models.checkpoints import Precision
-from whyscore.models.loading import encoder as load_encoder
-from whyscore.models.pinning import pinned
+from whyscore.models.encoders.loading import encoder as load_encoder
+from whyscore.models.encoders.loading import pinned
+from whyscore.models.encoders.sentence import Sentence, opened
+from whyscore.models.encoders.static import Static
+from whyscore.models.encoders.transformer import Transformer
 from whyscore.models.rows import Long
-from whyscore.models.sentence import Sentence
-from whyscore.models.sentence_inside import opened
-from whyscore.models.static import Static
-from whyscore.models.transformer import Transformer
 from whyscore.options import check_fields
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import spec_of

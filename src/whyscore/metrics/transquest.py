@@ -20,13 +20,12 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from whyscore.errors import SpecError
-from whyscore.metrics.model_facts import signed
 from whyscore.metrics.needs import need_source
 from whyscore.metrics.piece_words import Fill, PieceScores, word_scores
 from whyscore.metrics.transquest_inside import opened
 from whyscore.metrics.transquest_models import SEPARATOR, Asked, Kind, QuestModel, layout_of, load
-from whyscore.models.attributions import Inside
-from whyscore.models.checkpoints import Precision, device_of
+from whyscore.models.attribution.interface import Inside
+from whyscore.models.checkpoints import Precision, device_of, signed
 from whyscore.options import check_fields
 from whyscore.text.splitters import white_space
 from whyscore.types import FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores

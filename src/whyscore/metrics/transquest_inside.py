@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from whyscore.metrics.transquest_models import WHO, QuestModel
-from whyscore.models.attributions import Inside, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
+from whyscore.models.attribution.interface import Inside, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
 from whyscore.models.heads import pooled
 from whyscore.models.pairs import Coded, as_tensors, shorter
 from whyscore.types import HYPOTHESIS, SOURCE, Segment

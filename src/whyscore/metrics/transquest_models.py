@@ -15,10 +15,21 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 import numpy as np
 
 from whyscore.errors import DataError
-from whyscore.models.checkpoints import NETWORKS, Home, Precision, package, read, read_json, ready, weights_of
+from whyscore.models.checkpoints import (
+    NETWORKS,
+    Home,
+    Precision,
+    coder_of,
+    config_of,
+    fill,
+    package,
+    read,
+    read_json,
+    ready,
+    weights_of,
+)
 from whyscore.models.heads import Pooling, pooled, widened
 from whyscore.models.licences import licence_of, warn_of
-from whyscore.models.opening import coder_of, config_of, fill
 from whyscore.models.pairs import Coder, Cuts, Pinned, Result, Row, as_tensors, budget_of, in_batches, shorter
 from whyscore.types import FloatMatrix, FloatVector
 

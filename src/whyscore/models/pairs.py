@@ -8,22 +8,47 @@
 4. What was computed of a text that is read by itself is pinned, the most recently used within a bound of bytes, so
    that probes meet what is known of the texts that do not change.
 5. Texts that are cut are counted, and told once per model; who wants to hear of all of them can watch.
+
+Hearing of every text that a model cuts: a warning tells of it once per model only.
 """
 
 import gc
 import importlib
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from whyscore.errors import ExecutionError, SpecError
 from whyscore.marking import Span
-from whyscore.models.watching import note_cut
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+_watching: ContextVar[list[str] | None] = ContextVar("watching", default=None)
+
+
+@contextmanager
+def watched_cuts() -> Iterator[list[str]]:
+    """Give a list that gets a sentence whenever texts are cut meanwhile, whether that was told before or not."""
+    seen: list[str] = []
+    token = _watching.set(seen)
+    try:
+        yield seen
+    finally:
+        _watching.reset(token)
+
+
+def note_cut(told: str) -> None:
+    """Tell whoever watches that texts were cut."""
+    seen = _watching.get()
+    if seen is not None:
+        seen.append(told)
+
 
 BUDGET = {"cpu": 8_192, "gpu": 32_768}
 """Pieces computed at a time, padding included, by the kind of device."""

@@ -102,11 +102,11 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "trimmed": "whyscore.aggregate.means:Trimmed",
     },
     "encoder": {
-        "embedded": "whyscore.models.embedded:Embedded",
-        "power_means": "whyscore.models.power_means:PowerMeans",
-        "sentence": "whyscore.models.sentence:Sentence",
-        "static": "whyscore.models.static:Static",
-        "transformer": "whyscore.models.transformer:Transformer",
+        "embedded": "whyscore.models.encoders.embedded:Embedded",
+        "power_means": "whyscore.models.encoders.power_means:PowerMeans",
+        "sentence": "whyscore.models.encoders.sentence:Sentence",
+        "static": "whyscore.models.encoders.static:Static",
+        "transformer": "whyscore.models.encoders.transformer:Transformer",
     },
     "executor": {
         "processes": "whyscore.scoring.executors:Processes",

@@ -17,8 +17,7 @@ from whyscore.errors import DataError
 from whyscore.jobs.runs_reading import Row, Run, RunMetric, Told
 from whyscore.jobs.runs_tests import ROW
 from whyscore.stats.correction import ALPHA
-from whyscore.stats.flips import flip_test
-from whyscore.stats.systems import DRAWS
+from whyscore.stats.systems import DRAWS, flip_test
 from whyscore.types import Dataset, Estimate, FloatVector
 
 _RUNS = 2

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from whyscore.stats.coefficients import LONG, Coefficient, Stack, from_pairs
 from whyscore.stats.correlation import Undefined, averaged, vector_values
-from whyscore.stats.long_pairs import MOST, Places
+from whyscore.stats.kendall import MOST, TABLED, Places
 from whyscore.stats.matrices import TIE_TOLERANCE, Level
-from whyscore.stats.tables import TABLED
 from whyscore.types import FloatMatrix, FloatVector
 
 Resample = Literal["systems", "inputs", "both"]

@@ -18,6 +18,25 @@ likely an error), and only their order inside a sentence counts. With P marked a
 | `low`, `high` | worst and best case |
 
 Sentences whose words are all marked or all unmarked have no value: NaN.
+
+Which of several submissions finds the marked words best: intervals, tests, best groups, the shared-task rank.
+
+All comparisons are paired: the rows of a matrix (systems x sentences) are one measure on the *same* sentences.
+
+1. Intervals: the bootstrap over sentences, with the same resamples for all systems.
+2. Tests, two-sided: the paired t-test (Table 6 of Fomicheva et al., 2021), or sign flips of the differences with
+   p = (count + 1) / (draws + 1) for few sentences.
+3. Best group of a measure: the systems that no other beats with a higher mean and p below alpha.
+4. Rank: rank on each measure (1 = best, equal means share the mean rank), then the mean over the measures; a system
+   without a side is last on it.
+
+Binary word decisions, as the WMT word-level tasks judge them: F1 of both classes, their product, and MCC.
+
+1. Words are BAD (1) or OK (0), from tags or from scores above a threshold.
+2. All words of the corpus are counted together; no sentence is left out.
+3. A number whose denominator is 0 is NaN, never 0.
+
+The WMT22 result pages call F1 of BAD "Recall" and F1 of OK "Precision"; here they have their own names.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,8 +46,10 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.errors import DataError
-from whyscore.types import FloatVector
+from whyscore.errors import DataError, SpecError
+from whyscore.stats import coefficients
+from whyscore.stats.resampling import draw_counts
+from whyscore.types import Estimate, FloatMatrix, FloatVector
 
 Ties = Literal["expected", "legacy", "first", "low", "high"]
 TIES: tuple[Ties, ...] = get_args(Ties)
@@ -244,3 +265,230 @@ def _ordered_hits(groups: _Groups, gold: FloatVector, places: Whole) -> _Hits:
     begins = np.cumsum(groups.size) - groups.size
     ends = begins + groups.size
     return _Hits(sums[begins + places] - sums[begins], sums[ends] - sums[ends - places])
+
+
+Test = Literal["ttest", "permutation"]
+TESTS: tuple[Test, ...] = get_args(Test)
+FLIPS = 10_000
+LEVEL = 0.95
+_BLOCK = 4_000_000  # flips x sentences held in memory at a time
+_EPSILON = 1e-12
+
+
+class PairedTest(NamedTuple):
+    """A two-sided test of one system against another on the same sentences."""
+
+    difference: float
+    statistic: float
+    """Student's t; NaN for sign flips."""
+    p: float
+    n: int
+
+
+class Guard(NamedTuple):
+    """The one-sided test of per-sentence AUC against chance."""
+
+    mean: float
+    p: float
+
+    @property
+    def fires(self) -> bool:
+        """Whether the scores look turned round."""
+        return self.mean < 0.5 and self.p < 0.01  # noqa: PLR2004 - chance, and the level of the guard
+
+
+def mean_estimates(values: FloatMatrix, *, draws: int = 1000, seed: int = 0) -> list[Estimate]:
+    """Return the mean of each row with its percentile interval; all rows share the resamples of the columns.
+
+    Differences of rows are rows too, so that they get intervals the same way.
+    """
+    n = values.shape[1]
+    if n == 0:
+        return [Estimate(float("nan"), n=0, reason="empty") for _ in values]
+    means = values.mean(axis=1)
+    if n == 1 or draws == 0:
+        return [Estimate(float(mean), level=LEVEL, n=n, reason="undefined" if n == 1 else None) for mean in means]
+    drawn = np.vstack([counts @ values.T for counts in draw_counts(n, draws, seed)]) / n
+    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    bounds = zip(means.tolist(), low.tolist(), high.tolist(), strict=True)
+    return [Estimate(mean, least, most, LEVEL, n) for mean, least, most in bounds]
+
+
+def paired(one: FloatVector, other: FloatVector, test: Test = "ttest", *, seed: int = 0) -> PairedTest:
+    """Return the two-sided test of one system against another; p is NaN for fewer than two sentences."""
+    if test not in TESTS:
+        raise SpecError(f"no test named {test!r}: use {', '.join(TESTS)}")
+    differences = np.asarray(one, dtype=np.float64) - np.asarray(other, dtype=np.float64)
+    n = len(differences)
+    mean = float(differences.mean()) if n else float("nan")
+    if n < 2:  # noqa: PLR2004 - one difference has no spread
+        return PairedTest(mean, float("nan"), float("nan"), n)
+    if test == "permutation":
+        return PairedTest(mean, float("nan"), _flip_p(differences, seed), n)
+    statistic = _student(differences)
+    return PairedTest(mean, statistic, 1.0 if mean == 0 else _two_sided(statistic, n - 1), n)
+
+
+def orientation(auc: FloatVector) -> Guard:
+    """Return the test whether AUC is below chance, which scores that point the wrong way give."""
+    n = len(auc)
+    if n < 2:  # noqa: PLR2004 - one value has no spread
+        return Guard(float(auc.mean()) if n else float("nan"), float("nan"))
+    from scipy.stats import t  # noqa: PLC0415 - slow to import
+
+    return Guard(float(auc.mean()), float(t.cdf(_student(auc - 0.5), n - 1)))
+
+
+def pair_tests(values: FloatMatrix, test: Test = "ttest", *, seed: int = 0) -> dict[tuple[int, int], PairedTest]:
+    """Return the test of every pair of rows, the earlier against the later."""
+    count = len(values)
+    return {(i, j): paired(values[i], values[j], test, seed=seed) for i in range(count) for j in range(i + 1, count)}
+
+
+def best_group(means: Sequence[float], p: dict[tuple[int, int], float], alpha: float = 0.05) -> list[int]:
+    """Return the rows that no other beats: none has a higher mean with p < alpha."""
+
+    def beaten(i: int) -> bool:
+        others = (j for j in range(len(means)) if j != i and means[j] > means[i])
+        return any(p[min(i, j), max(i, j)] < alpha for j in others)
+
+    return [i for i in range(len(means)) if not beaten(i)]
+
+
+def ranks(means: FloatVector) -> FloatVector:
+    """Return the rank of each mean, 1 for the highest; equal means share their mean rank, missing ones are last.
+
+    >>> ranks(np.array([0.5, 0.9, 0.5, np.nan])).tolist()
+    [2.5, 1.0, 2.5, 4.0]
+    """
+    values = np.asarray(means, dtype=np.float64)
+    return np.where(np.isnan(values), float(len(values)), coefficients.ranks(-values))
+
+
+def _student(differences: FloatVector) -> float:
+    spread = float(differences.std(ddof=1))
+    mean = float(differences.mean())
+    if spread == 0:
+        return 0.0 if mean == 0 else float(np.copysign(np.inf, mean))
+    return float(mean / (spread / np.sqrt(len(differences))))
+
+
+def _two_sided(statistic: float, freedom: int) -> float:
+    from scipy.stats import t  # noqa: PLC0415 - slow to import
+
+    return float(2 * t.sf(abs(statistic), freedom))
+
+
+def _flip_p(differences: FloatVector, seed: int) -> float:
+    """Return the share of sign flips whose mean is at least as far from 0 as the one seen."""
+    rng = np.random.default_rng(seed)
+    seen = abs(float(differences.sum())) - _EPSILON
+    n, count = len(differences), 0
+    block = max(1, _BLOCK // n)
+    for start in range(0, FLIPS, block):
+        signs = rng.integers(0, 2, size=(min(block, FLIPS - start), n), dtype=np.int8) * 2.0 - 1.0
+        count += int((np.abs(signs @ differences) >= seen).sum())
+    return (count + 1) / (FLIPS + 1)
+
+
+Gaps = Literal["drop", "only", "all"]
+GAPS: tuple[Gaps, ...] = get_args(Gaps)
+_GAP_EVERY = 2
+
+
+class Confusion(NamedTuple):
+    """How often decisions and gold agree; BAD is the positive class."""
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+
+    @property
+    def precision(self) -> float:
+        """Share of the words called BAD that are."""
+        return _ratio(self.tp, self.tp + self.fp)
+
+    @property
+    def recall(self) -> float:
+        """Share of the BAD words that are called so."""
+        return _ratio(self.tp, self.tp + self.fn)
+
+    @property
+    def f1_bad(self) -> float:
+        """F1 of BAD."""
+        return _ratio(2 * self.tp, 2 * self.tp + self.fp + self.fn)
+
+    @property
+    def f1_ok(self) -> float:
+        """F1 of OK."""
+        return _ratio(2 * self.tn, 2 * self.tn + self.fp + self.fn)
+
+    @property
+    def f1_product(self) -> float:
+        """F1 of BAD times F1 of OK."""
+        return self.f1_bad * self.f1_ok
+
+    @property
+    def mcc(self) -> float:
+        """Matthews' correlation; NaN where one kind of word, or of decision, is missing."""
+        return float(_mcc(*(np.array([float(count)]) for count in self))[0])
+
+
+def confusion(gold: FloatVector, bad: NDArray[np.bool_]) -> Confusion:
+    """Return how often decisions agree with the gold, over all words.
+
+    >>> confusion(np.array([1.0, 0, 1, 0]), np.array([True, True, False, False]))
+    Confusion(tp=1, fp=1, fn=1, tn=1)
+    """
+    if len(gold) != len(bad):
+        raise DataError(f"{len(bad)} decisions for {len(gold)} words: give one per word")
+    marked = gold > 0
+    tp, fp = int((marked & bad).sum()), int((~marked & bad).sum())
+    return Confusion(tp, fp, int(marked.sum()) - tp, int((~marked).sum()) - fp)
+
+
+def best_threshold(gold: FloatVector, scores: FloatVector) -> float:
+    """Return the observed score above which calling words BAD gives the highest MCC; of equal ones the highest.
+
+    NaN where no threshold has an MCC: the gold or the scores are constant.
+    """
+    order = np.argsort(-scores, kind="stable")
+    ordered, marked = scores[order], gold[order] > 0
+    # Words above the threshold t are BAD, so only the last word before a new value can end them.
+    ends = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    if not len(ends):
+        return float("nan")
+    hits = np.cumsum(marked)
+    tp = hits[ends - 1].astype(np.float64)
+    fp = ends - tp
+    values = _mcc(tp, fp, hits[-1] - tp, len(scores) - hits[-1] - fp)
+    if np.isnan(values).all():
+        return float("nan")
+    return float(ordered[ends[int(np.nanargmax(values))]])
+
+
+def without_gaps(tags: Ragged, gaps: Gaps = "drop") -> Ragged:
+    """Return the tags of words, of gaps or of both, out of sequences gap, word, gap ... word, gap (2N + 1 long)."""
+    if gaps not in GAPS:
+        raise DataError(f"no choice of gaps named {gaps!r}: use {', '.join(GAPS)}")
+    even = np.flatnonzero(tags.lengths % _GAP_EVERY == 0)
+    if len(even):
+        line, count = int(even[0]) + 1, int(tags.lengths[even[0]])
+        raise DataError(f"{count} tags on line {line}: with gaps there is one more gap than words, an odd number")
+    if gaps == "all":
+        return tags
+    places = np.arange(len(tags.values)) - np.repeat(tags.starts, tags.lengths)
+    wanted = 1 if gaps == "drop" else 0
+    words = tags.lengths // _GAP_EVERY
+    return Ragged(tags.values[places % _GAP_EVERY == wanted], words if gaps == "drop" else words + 1)
+
+
+def _mcc(tp: FloatVector, fp: FloatVector, fn: FloatVector, tn: FloatVector) -> FloatVector:
+    margins = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+    found: FloatVector = np.divide(tp * tn - fp * fn, np.sqrt(margins), out=np.full(len(tp), np.nan), where=margins > 0)
+    return found
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else float("nan")

@@ -27,14 +27,12 @@ from whyscore.jobs.sentence_lexicons import Columns, lexicon_values
 from whyscore.metrics import comet_settings, lookup_file, matching_baseline, matching_weights, moverscore_masses
 from whyscore.metrics.moverscore_units import stop_words
 from whyscore.metrics.transquest_models import layout_of
-from whyscore.models import sentence
-from whyscore.models.cards import languages_of
 from whyscore.models.checkpoints import Home, read, read_json
+from whyscore.models.encoders import sentence
+from whyscore.models.encoders.stacks import languages_of
 from whyscore.models.licences import licence_of
-from whyscore.models.maps import LanguageMap, read_map, write_map
-from whyscore.models.word_links import read_links
-from whyscore.models.word_vectors_bin import BinaryVectors
-from whyscore.models.word_vectors_text import TextVectors
+from whyscore.models.maps import LanguageMap, read_links, read_map, write_map
+from whyscore.models.word_vectors import BinaryVectors, TextVectors
 from whyscore.protocols import Encoder
 from whyscore.registry import build
 from whyscore.report.pictures import figures_in

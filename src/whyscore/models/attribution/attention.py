@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from whyscore.models.attributions import Inside, Reading, rows_of
-from whyscore.models.attributions_network import blocks_of, real, strange, unread
+from whyscore.models.attribution.blocks import blocks_of, real, strange, unread
+from whyscore.models.attribution.interface import Inside, Reading, rows_of
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -7,6 +7,22 @@
 What `permute` swaps decides what may be claimed: `systems` speaks for other systems on the same segments, `inputs` for
 other segments and the same systems, `cell` and `row_xor_column` for both. Three of them are called "permute-both"
 somewhere and differ, so that the name belongs beside every p. Deutsch, Dror and Roth (2021), doi 10.1162/tacl_a_00417.
+
+Is one metric better than another by accuracy with calibrated ties? Outcomes of pairs change places.
+
+1. Each metric keeps its own epsilon, fitted once: fitting inside every resample would test the fitting.
+2. For every pair of systems on a segment the two metrics are right or wrong; a fair coin decides whether they change
+   outcomes. Only pairs on which they differ matter, so that the sum over a group is a binomial number.
+3. p = (c + 1) / (n + 1), as in `permutation`.
+
+Williams' test of two correlations that share a variable (Williams 1959; for metrics: Graham and Baldwin 2014).
+
+With r12 = r(X, Z), r13 = r(Y, Z), r23 = r(X, Y), K = 1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23 and m = (r12 + r13) / 2,
+
+    t = (r12 - r13) sqrt((n - 1)(1 + r23) / (2 K (n - 1) / (n - 3) + m^2 (1 - r23)^3)),   n - 3 degrees of freedom.
+
+It is made for Pearson over one vector of independent pairs: all cells (`global`), complete. Other coefficients come
+with a warning. Compatible modes: `nlpstats` takes absolute correlations, `mtme` the absolute t.
 """
 
 import math
@@ -20,32 +36,31 @@ from numpy.random import Generator, RandomState
 from numpy.typing import ArrayLike, NDArray
 
 from whyscore.errors import SpecError
-from whyscore.stats.coefficients import Coefficient, coefficient_of
+from whyscore.stats.agreement import PairTable, best_epsilon, grouped, pair_table, right
+from whyscore.stats.coefficients import Coefficient, coefficient_of, kernel
 from whyscore.stats.correlation import level_values, mean_values
+from whyscore.stats.kendall import TABLED, table_deltas
 from whyscore.stats.matrices import (
+    ENUMERATED,
     NOTHING,
+    PERMUTES,
     TIE_TOLERANCE,
+    Coins,
     DegenerateStatisticWarning,
     Dropped,
     Level,
     Missing,
-    align,
-    level_of,
-    row_means,
-    standardised,
-)
-from whyscore.stats.swaps import (
-    ENUMERATED,
-    PERMUTES,
-    Coins,
     Permute,
+    align,
     coins,
     every_coin,
     free_coins,
+    level_of,
+    row_means,
     spread,
+    standardised,
     swapped_sums,
 )
-from whyscore.stats.tables import TABLED, table_deltas
 from whyscore.types import FloatMatrix, FloatVector
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -293,3 +308,157 @@ def _by_means(setting: _Setting, tossed: Coins) -> FloatVector:
     return mean_values(row_means(setting.x) + moved, human, *how) - mean_values(
         row_means(setting.y) - moved, human, *how
     )
+
+
+class _Differing(NamedTuple):
+    """By group: pairs that only X is right about, pairs that only Y is right about, and the weight of one pair."""
+
+    x_only: NDArray[np.int64]
+    y_only: NDArray[np.int64]
+    weight: FloatVector
+
+
+def outcome_test(
+    x: ArrayLike,
+    y: ArrayLike,
+    z: ArrayLike,
+    level: str = "segment",
+    *,
+    epsilons: tuple[float, float] | None = None,
+    alternative: Alternative = "two-sided",
+    n: int = 9999,
+    seed: int = 0,
+    missing: Missing = "paired",
+    memory: int = MEMORY,
+    keep: bool = False,
+) -> PermutationTest:
+    """Return the test of a difference in accuracy with calibrated ties between X and Y.
+
+    Args:
+        x: one metric, systems x segments.
+        y: the other metric.
+        z: the human scores.
+        level: which pairs are compared; `segment` for pairs of systems on a segment.
+        epsilons: of X and of Y, where they were fitted elsewhere.
+        alternative: whether X is better (`greater`), worse (`less`) or otherwise.
+        n: number of random swaps.
+        seed: fixes them.
+        missing: what to do with cells that one of the matrices lacks.
+        memory: bytes that resampling may take.
+        keep: return the resampled differences.
+    """
+    at = level_of(level)
+    if at == "system":
+        raise SpecError("outcomes of pairs are swapped within segments or over all cells: use level segment or global")
+    check_options("cell", alternative, n)
+    (a, b, human), dropped = align(x, y, z, missing=missing, level=at)
+    tables = [pair_table(grouped(one, at), grouped(human, at)) for one in (a, b)]
+    if not len(tables[0].distance):
+        warnings.warn("acc_eq is not defined: there are no pairs", DegenerateStatisticWarning, stacklevel=2)
+        return PermutationTest(
+            math.nan, math.nan, at, "acc_eq", "pairs", alternative, 0, 0, exact=False, seed=seed, reason="empty"
+        )
+    chosen = epsilons or (best_epsilon(tables[0]), best_epsilon(tables[1]))
+    differing = _differing(tables, chosen)
+    observed = float(((differing.x_only - differing.y_only) * differing.weight).sum())
+    deltas = _drawn(differing, n, seed, memory)
+    extreme = int(at_least(deltas, observed, alternative).sum())
+    return PermutationTest(
+        *((extreme + 1) / (n + 1), observed, at, "acc_eq", "pairs", alternative, n, extreme),
+        exact=False,
+        seed=seed,
+        missing=missing,
+        dropped=dropped,
+        samples=deltas if keep else None,
+    )
+
+
+def _differing(tables: list[PairTable], epsilons: tuple[float, float]) -> _Differing:
+    first, second = (right(table, epsilon) for table, epsilon in zip(tables, epsilons, strict=True))
+    groups = int(tables[0].group.max()) + 1
+    weight = np.zeros(groups)
+    weight[tables[0].group] = tables[0].weight
+    counts = [np.bincount(tables[0].group[one], minlength=groups) for one in (first & ~second, second & ~first)]
+    return _Differing(counts[0], counts[1], weight)
+
+
+def _drawn(differing: _Differing, n: int, seed: int, memory: int) -> FloatVector:
+    """Return the difference after each swap: heads of the coins of a group are for X, tails for Y."""
+    total = differing.x_only + differing.y_only
+    rng = np.random.default_rng(seed)
+    block = max(1, memory // (32 * len(total)))
+    parts = [
+        (2 * rng.binomial(total, 0.5, (min(block, n - start), len(total))) - total) @ differing.weight
+        for start in range(0, n, block)
+    ]
+    return np.concatenate(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Williams:
+    """Williams' test; `p` is NaN with a reason where it is not defined."""
+
+    p: float
+    t: float
+    delta: float
+    n: int
+    coefficient: str
+    alternative: Alternative
+    compat: str | None = None
+    dropped: Dropped = NOTHING
+    reason: str | None = None
+
+    @property
+    def degrees(self) -> int:
+        """The degrees of freedom."""
+        return self.n - 3
+
+
+def williams(
+    x: ArrayLike,
+    y: ArrayLike,
+    z: ArrayLike,
+    coefficient: str = "pearson",
+    *,
+    alternative: Alternative = "two-sided",
+    missing: Missing = "paired",
+    compat: Literal["nlpstats", "mtme"] | None = None,
+) -> Williams:
+    """Return Williams' test of r(X, Z) against r(Y, Z) over all cells."""
+    named = coefficient_of(coefficient)
+    check_options("cell", alternative, 1)
+    if compat not in (None, "nlpstats", "mtme"):
+        raise SpecError(f"compat is {compat!r}, expected 'nlpstats', 'mtme' or None")
+    if named != "pearson":
+        warnings.warn(f"Williams' test is made for pearson, not {named}: prefer a permutation test", stacklevel=2)
+    (a, b, human), dropped = align(x, y, z, missing=missing, level="global")
+    there = ~np.isnan(a)
+    a, b, human = a[there], b[there], human[there]
+    n = int(there.sum())
+    compute = kernel(named)
+    r12, r13, r23 = (float(compute(*pair)) for pair in ((a, human), (b, human), (a, b)))
+    if compat == "nlpstats":
+        r12, r13, r23 = abs(r12), abs(r13), abs(r23)
+    t = _statistic(r12, r13, r23, n)
+    reason = None
+    if math.isnan(t):
+        reason = "empty" if n <= 3 else "constant"  # noqa: PLR2004 - t has n - 3 degrees of freedom
+        warnings.warn("Williams' test is not defined for these scores", DegenerateStatisticWarning, stacklevel=2)
+    p = math.nan if reason else _p_value(abs(t) if compat == "mtme" else t, n - 3, alternative)
+    return Williams(p, t, r12 - r13, n, named, alternative, compat, dropped, reason)
+
+
+def _statistic(r12: float, r13: float, r23: float, n: int) -> float:
+    if n <= 3:  # noqa: PLR2004
+        return math.nan
+    rest = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
+    bottom = 2 * rest * (n - 1) / (n - 3) + ((r12 + r13) / 2) ** 2 * (1 - r23) ** 3
+    return (r12 - r13) * math.sqrt((n - 1) * (1 + r23) / bottom) if bottom > 0 else math.nan
+
+
+def _p_value(t: float, degrees: int, alternative: Alternative) -> float:
+    from scipy.special import stdtr  # noqa: PLC0415 - loads half of scipy
+
+    if alternative == "two-sided":
+        return float(2 * stdtr(degrees, -abs(t)))
+    return float(stdtr(degrees, -t if alternative == "greater" else t))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 
 from whyscore.errors import SpecError
-from whyscore.models.attributions import Inside, Line, Reading, rows_of
+from whyscore.models.attribution.interface import Inside, Line, Reading, rows_of
 from whyscore.models.pairs import budget_of, in_batches
 from whyscore.types import FloatMatrix, Place
 

