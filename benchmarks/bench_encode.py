@@ -29,8 +29,8 @@ from threadpoolctl import threadpool_limits
 
 from peers import SAMPLES, lime_loop, segments
 from whyscore.jobs.explain import explain
-from whyscore.metrics import matching_reader
-from whyscore.metrics.bertscore import BertScore
+from whyscore.metrics.matching import bertscore as matching_reader
+from whyscore.metrics.matching.bertscore import BertScore
 from whyscore.models.encoders import embedded
 from whyscore.models.encoders.embedded import Embedded
 from whyscore.models.encoders.stacks import Stack

@@ -15,7 +15,7 @@ from whyscore.explainers.lime import closeness, draw_masks, weighted_ridge
 from whyscore.io.reading import read
 from whyscore.jobs.calibration_material import material_from
 from whyscore.jobs.calibration_settings import Explained
-from whyscore.metrics.token_f1 import TokenF1
+from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.text.randomness import generator
 from whyscore.types import Dataset, Segment
 

@@ -16,7 +16,7 @@ from whyscore.errors import DataError, UserError
 from whyscore.io.sample import sample
 from whyscore.jobs.experiment_bmx import RunFolder, explained_in
 from whyscore.jobs.experiment_bmx_summeval import ASPECTS
-from whyscore.metrics.token_f1 import TokenF1
+from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.report.charts import FORMATS
 from whyscore.testing.fakes import Counting
 from whyscore.types import Dataset

@@ -12,7 +12,7 @@ from whyscore.errors import SpecError, TextFailure
 from whyscore.jobs.boost import cost
 from whyscore.jobs.boosted import Boosted
 from whyscore.jobs.common import Resources
-from whyscore.metrics.token_f1 import TokenF1
+from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.scoring.executors import Processes
 from whyscore.testing import check_metric
 from whyscore.testing.fakes import Counting, WordWeights

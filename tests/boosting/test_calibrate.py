@@ -21,7 +21,7 @@ from whyscore.jobs.calibration_options import parameters_of
 from whyscore.jobs.calibration_outcomes import Question, Source, adjusted, dealt, in_domain, verdict
 from whyscore.jobs.calibration_rules import WEIGHTS, Choice, Problem, Rule, choose, folds, pick, smoothed
 from whyscore.jobs.calibration_settings import material_of
-from whyscore.metrics.token_f1 import TokenF1
+from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.stats.significance import permutation_test
 from whyscore.testing.fakes import Counting
 from whyscore.types import Dataset, Entry, Segment

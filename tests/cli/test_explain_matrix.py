@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from whyscore.cli.main import main
-from whyscore.metrics import matching_reader
-from whyscore.metrics.bertscore import BertScore
+from whyscore.metrics.matching import bertscore as matching_reader
+from whyscore.metrics.matching.bertscore import BertScore
 from whyscore.testing import tiny_models
 from whyscore.types import Segment
 

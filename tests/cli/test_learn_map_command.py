@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 import whyscore as ws
 from whyscore.cli.main import main
-from whyscore.metrics.moverscore import XMoverScore
+from whyscore.metrics.matching.moverscore import XMoverScore
 from whyscore.models.encoders.static import Static
 from whyscore.models.maps import read_links, read_map
 from whyscore.text.splitters import white_space

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from whyscore.cli.main import main
-from whyscore.metrics import matching_reader
+from whyscore.metrics.matching import bertscore as matching_reader
 
 
 class Done(NamedTuple):

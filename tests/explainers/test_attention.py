@@ -11,8 +11,8 @@ from hypothesis.extra.numpy import arrays
 
 from whyscore.errors import DataError, SpecError
 from whyscore.explainers.attention import Attention, BestHead, best_head
-from whyscore.metrics.token_f1 import TokenF1
-from whyscore.metrics.transquest import TransQuest
+from whyscore.metrics.learned.transquest import TransQuest
+from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.models import pairs
 from whyscore.models.attribution.interface import LooksInside
 from whyscore.protocols import Explainer, WordScorer

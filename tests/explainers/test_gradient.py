@@ -13,8 +13,8 @@ import pytest
 
 from whyscore.errors import MissingExtra, SpecError
 from whyscore.explainers.gradient import Gradient, IncompleteWarning
-from whyscore.metrics.token_f1 import TokenF1
-from whyscore.metrics.transquest import TransQuest
+from whyscore.metrics.learned.transquest import TransQuest
+from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.models import pairs
 from whyscore.models.attribution.interface import Inside, LooksInside, Reading, Shown, line, rows_of
 from whyscore.models.pairs import Coded, Frame

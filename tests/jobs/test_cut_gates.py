@@ -9,7 +9,7 @@ import pytest
 from whyscore.cli.main import main
 from whyscore.errors import GateNotPassed
 from whyscore.jobs.cut_gates import check_whole, cuts_told
-from whyscore.metrics.bertscore import BertScore
+from whyscore.metrics.matching.bertscore import BertScore
 from whyscore.models.pairs import Cuts, TruncatedTextWarning, watched_cuts
 from whyscore.testing import tiny_models
 from whyscore.types import Dataset, Entry, Segment

@@ -9,7 +9,7 @@ import pytest
 
 from whyscore.cli.main import main
 from whyscore.jobs.cut_texts import cut_texts
-from whyscore.metrics.bertscore import BertScore
+from whyscore.metrics.matching.bertscore import BertScore
 from whyscore.testing import tiny_models
 from whyscore.types import Segment
 

@@ -19,8 +19,8 @@ from whyscore.jobs.decompose_result import Decomposition, Decompositions
 from whyscore.jobs.decompose_settings import Settings
 from whyscore.jobs.decompose_tags import mark
 from whyscore.jobs.decompose_views import discrepancy, named
-from whyscore.metrics.bleu import Bleu
-from whyscore.metrics.token_f1 import TokenF1
+from whyscore.metrics.lexical.bleu import Bleu
+from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.protocols import Similarities, Tagged
 from whyscore.scoring.store import Store
 from whyscore.testing.fakes import Counting

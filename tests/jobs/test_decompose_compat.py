@@ -10,9 +10,9 @@ from whyscore.jobs.decompose import decompose
 from whyscore.jobs.decompose_compat import compat_grain
 from whyscore.jobs.decompose_scores import decomposed_metric
 from whyscore.jobs.decompose_tags import Marked, Marking
-from whyscore.metrics.bleu import Bleu
-from whyscore.metrics.chrf import Chrf
-from whyscore.metrics.rouge import Rouge
+from whyscore.metrics.lexical.bleu import Bleu
+from whyscore.metrics.lexical.chrf import Chrf
+from whyscore.metrics.lexical.rouge import Rouge
 from whyscore.types import Segment, Signature
 
 pytest.importorskip("nltk")

@@ -13,7 +13,7 @@ from whyscore.jobs.decompose import decompose
 from whyscore.jobs.decompose_result import Decomposition
 from whyscore.jobs.decompose_scores import Reading
 from whyscore.jobs.decompose_views import discrepancy, named
-from whyscore.metrics.bleu import Bleu
+from whyscore.metrics.lexical.bleu import Bleu
 from whyscore.protocols import Similarities, Tagged
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 

@@ -16,9 +16,9 @@ from whyscore.errors import DataError, SpecError
 from whyscore.io.eval4nlp import read_gold
 from whyscore.jobs import experiment_layers
 from whyscore.jobs.experiment_matching import baseline, layers
-from whyscore.metrics import matching_reader
-from whyscore.metrics.bertscore import BertScore, XBertScore
-from whyscore.metrics.matching_baseline import read_baseline
+from whyscore.metrics.matching import bertscore as matching_reader
+from whyscore.metrics.matching.baseline import read_baseline
+from whyscore.metrics.matching.bertscore import BertScore, XBertScore
 from whyscore.models.encoders.transformer import EveryLayer, Inseparable, Transformer
 from whyscore.testing import tiny_models
 from whyscore.text.splitters import WhiteSpace

@@ -8,7 +8,7 @@ from whyscore.errors import SpecError
 from whyscore.jobs.decompose_settings import Settings
 from whyscore.jobs.experiment_muler import frequency, hybrid
 from whyscore.jobs.experiment_muler_random import specificity, tagnoise
-from whyscore.metrics.token_f1 import TokenF1
+from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.testing.fakes import Counting
 from whyscore.types import Segment
 

@@ -11,7 +11,7 @@ import whyscore as ws
 from whyscore.errors import DataError, SpecError
 from whyscore.jobs import fit_weights as job
 from whyscore.jobs.languages import spoken
-from whyscore.metrics.mee_combined import Mee4, Weights
+from whyscore.metrics.mee.metric import Mee4, Weights
 from whyscore.registry import build
 from whyscore.types import Dataset, Entry, FloatMatrix, Segment
 

@@ -14,7 +14,7 @@ from whyscore.errors import DataError
 from whyscore.jobs import mask_checks
 from whyscore.jobs.explain import explain
 from whyscore.jobs.mask_checks import MaskWarning, check_mask
-from whyscore.metrics.token_f1 import TokenF1
+from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.protocols import Metric
 from whyscore.registry import build
 from whyscore.text.maskers import Delete, Replace

@@ -15,8 +15,7 @@ from whyscore.errors import SpecError
 from whyscore.io.text import from_texts
 from whyscore.jobs.explain import explain
 from whyscore.jobs.mee_views import mee_behind
-from whyscore.metrics.mee import Mee
-from whyscore.metrics.mee_combined import Mee4
+from whyscore.metrics.mee.metric import Mee, Mee4
 from whyscore.types import Dataset, Segment
 
 VECTORS = {"big": [1.0, 0.0], "large": [0.9, 0.1], "cat": [0.0, 1.0], "dog": [0.6, 0.8], "pet": [0.4, 0.9]}

@@ -11,8 +11,8 @@ import pytest
 
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
 from whyscore.jobs.explain import explain
-from whyscore.metrics import bartscore_model
-from whyscore.metrics.bartscore import BartScore
+from whyscore.metrics.learned import bartscore as bartscore_model
+from whyscore.metrics.learned.bartscore import BartScore
 from whyscore.models import pairs
 from whyscore.models.pairs import TruncatedTextWarning
 from whyscore.protocols import Metric, RowMetric, WordScorer

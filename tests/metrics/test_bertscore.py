@@ -14,10 +14,11 @@ import pytest
 
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
 from whyscore.jobs.explain import explain
-from whyscore.metrics import bertscore, matching_reader
-from whyscore.metrics.bertscore import BertScore, XBertScore
-from whyscore.metrics.matching_baseline import Baseline, estimate_baseline, read_baseline, write_baseline
-from whyscore.metrics.matching_weights import read_idf, write_idf
+from whyscore.metrics.matching import bertscore
+from whyscore.metrics.matching import bertscore as matching_reader
+from whyscore.metrics.matching.baseline import Baseline, estimate_baseline, read_baseline, write_baseline
+from whyscore.metrics.matching.bertscore import BertScore, XBertScore
+from whyscore.metrics.matching.weights import read_idf, write_idf
 from whyscore.models.encoders.embedded import Embedded
 from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.models.encoders.transformer import Transformer

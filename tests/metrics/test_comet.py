@@ -14,10 +14,10 @@ import pytest
 
 from whyscore.errors import DataError, ExecutionError, MissingExtra, MissingInput, SpecError
 from whyscore.jobs.explain import explain
-from whyscore.metrics import comet_model
-from whyscore.metrics.comet import Comet
-from whyscore.metrics.comet_spans import Run, error_spans, mixed, quality, runs
-from whyscore.metrics.piece_words import PieceScores, word_scores
+from whyscore.metrics.learned.comet import network as comet_model
+from whyscore.metrics.learned.comet.metric import Comet
+from whyscore.metrics.learned.comet.spans import Run, error_spans, mixed, quality, runs
+from whyscore.metrics.pieces import PieceScores, word_scores
 from whyscore.models import pairs
 from whyscore.models.licences import LicenceWarning
 from whyscore.protocols import Metric, RowMetric, WordScorer

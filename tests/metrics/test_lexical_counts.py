@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import _backtrack_norec, _lcs_table
 
-from whyscore.metrics import lcs, run_counts
-from whyscore.metrics.ngrams import character_grams, credit, matched, table, token_grams, widest
-from whyscore.metrics.run_counts import Pairs, shared_runs
+from whyscore.metrics.lexical import rouge as lcs
+from whyscore.metrics.lexical import rows as run_counts
+from whyscore.metrics.lexical.ngrams import character_grams, credit, matched, table, token_grams, widest
+from whyscore.metrics.lexical.rows import Pairs, shared_runs
 
 TEXT = st.text(st.sampled_from("ab狗"), max_size=12)
 WORDS = st.lists(st.sampled_from(["a", "cat", "sat", "aa"]), max_size=10)

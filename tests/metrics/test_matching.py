@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from whyscore.errors import DataError, SpecError
 from whyscore.jobs.explain import explain
-from whyscore.metrics.bertscore import BertScore, XBertScore
 from whyscore.metrics.controls import Length
-from whyscore.metrics.matching import Sided, harmonic, lengths_of, match, numbers, spread
-from whyscore.metrics.matching_texts import by_pieces
-from whyscore.metrics.matching_words import Wanted, facing, word_scores
+from whyscore.metrics.matching.bertscore import BertScore, XBertScore
+from whyscore.metrics.matching.greedy import Sided, by_pieces, harmonic, lengths_of, match, numbers, spread
+from whyscore.metrics.matching.words import Wanted, facing, word_scores
 from whyscore.protocols import Encoded
 from whyscore.registry import build, spec_of
 from whyscore.text.splitters import white_space

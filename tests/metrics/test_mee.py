@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 import whyscore as ws
 from whyscore.errors import ContractError, DataError, MissingExtra, MissingInput, SpecError
-from whyscore.metrics import mee_parts
-from whyscore.metrics.mee import Mee
-from whyscore.metrics.mee_combined import Mee2, Mee4
+from whyscore.metrics.mee import parts as mee_parts
+from whyscore.metrics.mee.metric import Mee, Mee2, Mee4
 from whyscore.models.encoders.embedded import Embedded
 from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.registry import build, spec_of

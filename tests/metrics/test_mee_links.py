@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyscore.metrics.mee_combined import Weights
-from whyscore.metrics.mee_links import (
+from whyscore.metrics.mee.metric import Weights
+from whyscore.metrics.mee.words import (
     CREDITS,
     Counts,
     Link,

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from whyscore.metrics.mee import Mee
-from whyscore.metrics.mee_combined import Mee4
+from whyscore.metrics.mee.metric import Mee, Mee4
 from whyscore.registry import build
 from whyscore.types import Segment
 

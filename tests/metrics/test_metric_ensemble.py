@@ -7,9 +7,9 @@ import pytest
 
 from whyscore.errors import SpecError
 from whyscore.jobs.explain import explain
-from whyscore.metrics.bertscore import BertScore, XBertScore
 from whyscore.metrics.controls import Length
 from whyscore.metrics.ensemble import Ensemble
+from whyscore.metrics.matching.bertscore import BertScore, XBertScore
 from whyscore.protocols import RowMetric, WordScorer
 from whyscore.registry import build, spec_of
 from whyscore.testing.metrics import SEGMENTS, check_metric

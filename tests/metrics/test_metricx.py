@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
-from whyscore.metrics import metricx
-from whyscore.metrics.metricx import MetricX
+from whyscore.metrics.learned import metricx
+from whyscore.metrics.learned.metricx import MetricX
 from whyscore.models import pairs
 from whyscore.models.pairs import TruncatedTextWarning
 from whyscore.protocols import Metric

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
 from whyscore.jobs.explain import explain
 from whyscore.jobs.learn_map import learn_map
-from whyscore.metrics import moverscore_masses
-from whyscore.metrics.moverscore import Mover, MoverScore, XMoverScore
+from whyscore.metrics.matching import weights as moverscore_masses
+from whyscore.metrics.matching.moverscore import Mover, MoverScore, XMoverScore
 from whyscore.models import language_models as text_probability
 from whyscore.models.encoders import loading as pinning
 from whyscore.models.encoders.embedded import Embedded

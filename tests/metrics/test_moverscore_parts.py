@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from whyscore.errors import DataError, MissingExtra
-from whyscore.metrics import moverscore_transport
-from whyscore.metrics.moverscore_masses import table_of
-from whyscore.metrics.moverscore_transport import NOTHING, Cost, costs, solver, transport
-from whyscore.metrics.moverscore_units import Cut, moving, over_windows, stop_words, unit_rows
+from whyscore.metrics.matching import transport as moverscore_transport
+from whyscore.metrics.matching.transport import NOTHING, Cost, costs, solver, transport
+from whyscore.metrics.matching.units import Cut, moving, over_windows, stop_words, unit_rows
+from whyscore.metrics.matching.weights import table_of
 from whyscore.models.encoders.embedded import Embedded
 from whyscore.protocols import Encoded
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
 from whyscore.errors import MissingExtra, MissingInput, SpecError
-from whyscore.metrics import rouge_tokens
-from whyscore.metrics.rouge import Rouge
+from whyscore.metrics.lexical import rouge as rouge_tokens
+from whyscore.metrics.lexical.rouge import Rouge
 from whyscore.protocols import RowMetric, WordScorer
 from whyscore.registry import build, spec_of
 from whyscore.text.splitters import white_space

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF, TER
 
 from whyscore.errors import MissingExtra, MissingInput, SpecError
-from whyscore.metrics.bleu import Bleu
-from whyscore.metrics.chrf import Chrf
-from whyscore.metrics.ter import Ter
+from whyscore.metrics.lexical.bleu import Bleu
+from whyscore.metrics.lexical.chrf import Chrf
+from whyscore.metrics.lexical.ter import Ter
 from whyscore.protocols import CorpusMetric, WordScorer
 from whyscore.registry import build, spec_of
 from whyscore.types import Segment

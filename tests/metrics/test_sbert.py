@@ -15,7 +15,7 @@ from whyscore.errors import DataError, MissingInput, SpecError
 from whyscore.explainers.attention import Attention
 from whyscore.explainers.gradient import Gradient
 from whyscore.jobs.explain import explain
-from whyscore.metrics.sbert import SBert
+from whyscore.metrics.learned.sbert import SBert
 from whyscore.models.encoders import loading as pinning
 from whyscore.models.encoders.embedded import Embedded
 from whyscore.models.encoders.static import Static

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.lib_ter import BeamEditDistance, translation_edit_rate
 
-from whyscore.metrics.ter import Ter
-from whyscore.metrics.ter_edits import Edit, _Distance, edits, trace
+from whyscore.metrics.lexical.edits import Edit, _Distance, edits, trace
+from whyscore.metrics.lexical.ter import Ter
 from whyscore.text.splitters import Characters, white_space
 from whyscore.types import HYPOTHESIS, Place, Segment, Side
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyscore.errors import MissingInput
-from whyscore.metrics.token_f1 import TokenF1
+from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.types import Segment
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c"]), max_size=8)

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whyscore.metrics.bleu import Bleu
-from whyscore.metrics.rouge import Rouge
+from whyscore.metrics.lexical.bleu import Bleu
+from whyscore.metrics.lexical.rouge import Rouge
+from whyscore.metrics.lexical.ter import Ter
 from whyscore.metrics.spans import Token, located, touching
-from whyscore.metrics.ter import Ter
 from whyscore.types import Words
 
 

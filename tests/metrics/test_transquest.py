@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
-from whyscore.metrics.transquest import TransQuest
+from whyscore.metrics.learned.transquest import TransQuest
 from whyscore.models.pairs import TruncatedTextWarning
 from whyscore.protocols import Metric, WordScorer
 from whyscore.registry import known, spec_of

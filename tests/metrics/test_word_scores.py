@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whyscore.errors import DataError, SpecError
-from whyscore.metrics.bleu import Bleu
-from whyscore.metrics.chrf import Chrf
-from whyscore.metrics.word_balance import Chain, Order, balances
+from whyscore.metrics.lexical.bleu import Bleu
+from whyscore.metrics.lexical.chrf import Chrf
+from whyscore.metrics.lexical.ngrams import Chain, Order, balances
 from whyscore.registry import build
 from whyscore.text.splitters import Characters, WhiteSpace, white_space
 from whyscore.types import HYPOTHESIS, SOURCE, FloatVector, Place, Segment, Side, Words

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyscore.errors import DataError, SpecError
-from whyscore.metrics.comet import Comet
-from whyscore.metrics.token_f1 import TokenF1
-from whyscore.metrics.transquest import TransQuest
+from whyscore.metrics.learned.comet.metric import Comet
+from whyscore.metrics.learned.transquest import TransQuest
+from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.models.attribution.attention import attended
 from whyscore.models.attribution.blocks import beside, module_of, real, score_from, states, where
 from whyscore.models.attribution.interface import (

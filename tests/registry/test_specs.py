@@ -205,7 +205,9 @@ def test_components_inside_components_are_built_and_written() -> None:
 
 
 def test_a_name_can_be_taken_once() -> None:
-    with pytest.raises(SpecError, match=re.escape("the metric name 'chrf' is taken by whyscore.metrics.chrf:Chrf;")):
+    with pytest.raises(
+        SpecError, match=re.escape("the metric name 'chrf' is taken by whyscore.metrics.lexical.chrf:Chrf;")
+    ):
         register("metric", "chrf", Twin)
     with pytest.raises(SpecError, match=re.escape("'a b' cannot name a metric: use letters, digits and _")):
         register("metric", "a b", Twin)

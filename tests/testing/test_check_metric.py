@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from whyscore.errors import ContractError
-from whyscore.metrics.bleu import Bleu
-from whyscore.metrics.token_f1 import TokenF1
+from whyscore.metrics.lexical.bleu import Bleu
+from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.protocols import Metric
 from whyscore.registry import build, known
 from whyscore.testing import check_metric

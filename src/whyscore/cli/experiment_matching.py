@@ -15,7 +15,7 @@ from whyscore.io.recording import row_lines
 from whyscore.io.tabular import Cell, Table, render
 from whyscore.jobs.experiment_matching import COEFFICIENTS, PAIRS, LayerSweep, baseline, layers
 from whyscore.jobs.explained_words import segments_of
-from whyscore.metrics.matching_baseline import baseline_lines
+from whyscore.metrics.matching.baseline import baseline_lines
 from whyscore.types import Dataset, Entry
 
 _BASELINE = """\

@@ -9,7 +9,7 @@ from whyscore.io.recording import row_lines
 from whyscore.io.tabular import Table, render
 from whyscore.jobs.common import Resources
 from whyscore.jobs.mee_views import MeeView, is_mee, mee_view
-from whyscore.metrics.mee_links import MARKS
+from whyscore.metrics.mee.words import MARKS
 from whyscore.types import Dataset
 
 _STEPS = 10

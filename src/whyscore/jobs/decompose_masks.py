@@ -19,7 +19,7 @@ import numpy as np
 from whyscore.errors import SpecError
 from whyscore.jobs.decompose_tags import Marked, Marking
 from whyscore.marking import Span
-from whyscore.metrics.chrf import Chrf
+from whyscore.metrics.lexical.chrf import Chrf
 from whyscore.metrics.spans import Token
 from whyscore.protocols import MatrixMetric, Metric
 from whyscore.taggers.nltk import nltk_tokens

@@ -12,7 +12,7 @@ from whyscore.jobs.decompose_tags import Marked, MarkedEntry
 from whyscore.jobs.decompose_tests import System, systems_of, tests_between
 from whyscore.jobs.decompose_views import Additive, Counting, Usage, additive, discrepancy, words_met
 from whyscore.jobs.explain import explain
-from whyscore.metrics.bleu import Bleu
+from whyscore.metrics.lexical.bleu import Bleu
 from whyscore.stats.shares import Interval, interval
 from whyscore.text.placeholders import TokenRow
 from whyscore.types import Explanation, Signature

@@ -22,9 +22,9 @@ from whyscore.jobs.common import MetricLike, as_metric
 from whyscore.jobs.decompose_masks import Grain, Variant
 from whyscore.jobs.decompose_tags import MarkedEntry, Marking
 from whyscore.marking import Span
-from whyscore.metrics.bleu import Bleu
-from whyscore.metrics.chrf import Chrf
-from whyscore.metrics.ter import Ter
+from whyscore.metrics.lexical.bleu import Bleu
+from whyscore.metrics.lexical.chrf import Chrf
+from whyscore.metrics.lexical.ter import Ter
 from whyscore.protocols import CorpusMetric, MatrixMetric, Metric, RowMetric, Similarities
 from whyscore.registry.specs import parse
 from whyscore.scoring.prepare import Prepared

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.io.eval4nlp import Judged
-from whyscore.metrics.bertscore import BertScore
+from whyscore.metrics.matching.bertscore import BertScore
 from whyscore.models.encoders.embedded import LAYERS, Embedded
 from whyscore.models.encoders.transformer import Inseparable, Transformer
 from whyscore.protocols import Encoded, Encoder

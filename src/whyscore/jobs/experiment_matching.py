@@ -28,8 +28,8 @@ from whyscore.jobs.common import MetricLike, as_metric, asked_name
 from whyscore.jobs.experiment_layers import Answers, answers_of
 from whyscore.jobs.languages import spoken
 from whyscore.jobs.words_gold import SPLITTER, gold_of
-from whyscore.metrics.bertscore import BertScore
-from whyscore.metrics.matching_baseline import Baseline, estimate_baseline
+from whyscore.metrics.matching.baseline import Baseline, estimate_baseline
+from whyscore.metrics.matching.bertscore import BertScore
 from whyscore.registry import spec_of
 from whyscore.stats.coefficients import Coefficient, kernel
 from whyscore.stats.words import Ragged, agree

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from whyscore.errors import DataError, SpecError
 from whyscore.jobs.common import LOCAL, MetricLike, Resources
 from whyscore.jobs.mee_parts import MeeParts, mee_parts
-from whyscore.metrics.mee_combined import Mee2, Weights
+from whyscore.metrics.mee.metric import Mee2, Weights
 from whyscore.registry import spec_of
 from whyscore.stats.coefficients import coefficient_of
 from whyscore.stats.grid import grid_correlations

@@ -9,7 +9,7 @@ import numpy as np
 from whyscore.errors import SpecError
 from whyscore.jobs.common import LOCAL, MetricLike, Resources, Segments, as_metric, as_segments
 from whyscore.jobs.languages import spoken
-from whyscore.metrics.mee_combined import Mee2
+from whyscore.metrics.mee.metric import Mee2
 from whyscore.protocols import RowMetric
 from whyscore.types import Dataset, FloatVector, Signature, read_only
 

@@ -19,10 +19,9 @@ from whyscore.errors import SpecError
 from whyscore.jobs.common import LOCAL, MetricLike, Resources, Segments, as_metric
 from whyscore.jobs.decompose import as_dataset
 from whyscore.jobs.languages import spoken
-from whyscore.metrics.mee import Mee
-from whyscore.metrics.mee_combined import Mee2
-from whyscore.metrics.mee_links import Kind
-from whyscore.metrics.mee_notes import WordMatch, word_matches
+from whyscore.metrics.mee.metric import Mee, Mee2
+from whyscore.metrics.mee.notes import WordMatch, word_matches
+from whyscore.metrics.mee.words import Kind
 from whyscore.protocols import RowMetric
 from whyscore.types import HYPOTHESIS, Dataset, Explanation, FloatMatrix, Side, Signature
 

@@ -11,8 +11,7 @@ from whyscore.io.strict import Reason
 from whyscore.jobs.common import MetricLike, as_metric, asked_name
 from whyscore.jobs.languages import languages_of, spoken
 from whyscore.jobs.probing import make_plan
-from whyscore.metrics.matching_heat import Faces, word_cosines
-from whyscore.metrics.matching_words import Facing
+from whyscore.metrics.matching.words import Faces, Facing, word_cosines
 from whyscore.protocols import Explainer, Metric, Splitter
 from whyscore.types import HYPOTHESIS, Dataset, Explanation, Place, Segment, Side
 

@@ -1,1 +1,1 @@
-"""Metrics, one per file."""
+"""Metrics by family: lexical, matching, mee, learned; and those that wrap others or bring their own scores."""

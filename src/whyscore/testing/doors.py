@@ -24,9 +24,13 @@ from whyscore.jobs.experiment_bmx_summeval import ASPECTS, SPLIT, read_summeval
 from whyscore.jobs.metaevaluate_joined import read_wmt, with_ratings, with_records
 from whyscore.jobs.metaevaluate_tables import read_columns, score_table
 from whyscore.jobs.sentence_lexicons import Columns, lexicon_values
-from whyscore.metrics import comet_settings, lookup_file, matching_baseline, matching_weights, moverscore_masses
-from whyscore.metrics.moverscore_units import stop_words
-from whyscore.metrics.transquest_models import layout_of
+from whyscore.metrics import lookup as lookup_file
+from whyscore.metrics.learned.comet import checkpoint as comet_settings
+from whyscore.metrics.learned.transquest import layout_of
+from whyscore.metrics.matching import baseline as matching_baseline
+from whyscore.metrics.matching import weights as matching_weights
+from whyscore.metrics.matching import weights as moverscore_masses
+from whyscore.metrics.matching.units import stop_words
 from whyscore.models.checkpoints import Home, read, read_json
 from whyscore.models.encoders import sentence
 from whyscore.models.encoders.stacks import languages_of

@@ -1,0 +1,1 @@
+"""Metrics trained on human judgements, read from their own checkpoints."""

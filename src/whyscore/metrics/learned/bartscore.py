@@ -1,0 +1,382 @@
+"""BARTScore, after Yuan, Neubig and Liu (2021), arXiv 2106.11520.
+
+1. A direction `a->b` asks how probable text b is to a summarisation model that has read text a.
+2. The score is the mean log p(b_t | b_<t, a) over the pieces of b, the special ones at both ends included, as the
+   published code has it; `count="words"` leaves them out, except where a text has no other pieces.
+3. `f` is the mean of `reference->hypothesis` (precision) and `hypothesis->reference` (recall). Several references count
+   by their mean or by the best one.
+
+The score has no zero that means anything: 0 would be a text that cannot be other than it is, and good texts lie near
+-2 or -3. Compare only within one model and direction.
+
+Word scores: the log-probabilities of the pieces of a word of the target text, pooled: the weakest (`min`), the sum (the
+log-probability of the word), the mean, the first.
+
+An encoder-decoder of the BART kind that says how probable a text is, given another.
+
+1. The states of each distinct conditioning text are computed once and pinned.
+2. Pairs go through the decoder in batches. The logits of a batch are taken in slices: for all positions at once they
+   would be the largest tensor of all.
+3. log p of each target piece, special ones included, from a log-softmax in float64.
+"""
+
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from whyscore.errors import SpecError
+from whyscore.metrics.needs import need_references, need_source, present
+from whyscore.metrics.pieces import Fill, PieceScores, word_scores
+from whyscore.models.checkpoints import (
+    NETWORKS,
+    Home,
+    Precision,
+    coder_of,
+    config_of,
+    device_of,
+    fill,
+    need,
+    package,
+    read,
+    read_json,
+    ready,
+    signed,
+    weights_of,
+)
+from whyscore.models.heads import widened
+from whyscore.models.licences import licence_of, warn_of
+from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Row, as_tensors, budget_of, in_batches, positions
+from whyscore.options import check_fields
+from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+
+WHO = "bartscore"
+LIMIT = 1024
+_SLICE = 512  # positions whose logits over the vocabulary are held at a time
+
+Pair = tuple[str, str]
+"""The conditioning text and the target."""
+
+
+class Target(NamedTuple):
+    """The log-probabilities of a target: of the pieces of the text, and of the special ones around it."""
+
+    text: FloatVector
+    special: FloatVector
+    coded: Coded
+    """All pieces of the text; more than there are log-probabilities where it was cut."""
+
+
+class Asked(NamedTuple):
+    """Which model is wanted, and how."""
+
+    model: str
+    weights: str | None
+    device: str
+    precision: Precision
+    allow_pickle: bool
+
+
+@dataclass
+class BartModel:
+    """A loaded model."""
+
+    coder: Coder
+    network: "Module"
+    start: int
+    limit: int
+    device: str
+    cuts: Cuts
+    states: "Pinned[Tensor]" = field(default_factory=Pinned, repr=False)
+    """What the encoder made of conditioning texts."""
+
+    def targets(self, pairs: Sequence[Pair]) -> dict[Pair, Target]:
+        """Return the log-probabilities of each distinct pair's target."""
+        distinct = list(dict.fromkeys(pairs))
+        coded = self.coder.code(text for pair in distinct for text in pair)
+        room = self.limit - self.coder.frame.size(1)
+        self.cuts.add(sum(len(text.ids) > room for text in coded.values()), len(coded))
+        rows = {text: self.coder.frame.join([found.ids[:room]]) for text, found in coded.items()}
+        found: dict[Pair, Target] = {}
+        for window in self._windows(distinct, rows):
+            for pair, values in zip(window, self._computed(window, rows), strict=True):
+                found[pair] = self._split(values, coded[pair[1]])
+        return found
+
+    def _split(self, values: FloatVector, coded: Coded) -> Target:
+        first, last = len(self.coder.frame.before), len(values) - len(self.coder.frame.after)
+        special = np.concatenate([values[:first], values[last:]])
+        return Target(values[first:last], special, coded)
+
+    def _windows(self, pairs: Sequence[Pair], rows: dict[str, Row]) -> Iterator[list[Pair]]:
+        """Yield pairs whose conditioning texts have states that fit the memory; each such text is in one window."""
+        by_text: dict[str, list[Pair]] = {}
+        for pair in pairs:
+            by_text.setdefault(pair[0], []).append(pair)
+        window: list[Pair] = []
+        held = 0
+        for text, own in by_text.items():
+            size = len(rows[text].ids) * self._bytes_per_piece()
+            if window and held + size > self.states.memory:
+                yield window
+                window, held = [], 0
+            window += own
+            held += size
+        if window:
+            yield window
+
+    def _bytes_per_piece(self) -> int:
+        weight = self.network.get_parameter("lm_head.weight")
+        return int(weight.shape[1] * weight.element_size())
+
+    def _computed(self, pairs: Sequence[Pair], rows: dict[str, Row]) -> list[FloatVector]:
+        states = self._states(list(dict.fromkeys(text for text, _ in pairs)), rows)
+        # A decoder position costs its own work and that of looking at every conditioning piece.
+        lengths = [len(rows[text].ids) + len(rows[target].ids) for text, target in pairs]
+
+        def compute(batch: list[int]) -> list[FloatVector]:
+            chosen = [pairs[number] for number in batch]
+            return self._decoded([states[text] for text, _ in chosen], [rows[target] for _, target in chosen])
+
+        return in_batches(lengths, budget_of(self.device), compute, WHO)
+
+    def _states(self, texts: Sequence[str], rows: dict[str, Row]) -> dict[str, "Tensor"]:
+        """Return the encoder's states of each text, from the pinned ones where they are among them."""
+        torch = importlib.import_module("torch")
+        encoder = self.network.get_submodule("model.encoder")
+
+        def encoded(missing: list[str]) -> list["Tensor"]:
+            asked = [rows[text] for text in missing]
+
+            def compute(batch: list[int]) -> list["Tensor"]:
+                chosen = [asked[number] for number in batch]
+                inputs = as_tensors(chosen, self.coder.padding, self.device)
+                with torch.inference_mode():
+                    states = encoder(input_ids=inputs.ids, attention_mask=inputs.mask)[0]
+                # Copies, as slices would keep the padded states of the whole batch alive.
+                return [state[: len(row.ids)].clone() for row, state in zip(chosen, states, strict=True)]
+
+            return in_batches([len(row.ids) for row in asked], budget_of(self.device), compute, WHO)
+
+        return self.states.take(texts, encoded)
+
+    def _decoded(self, states: Sequence["Tensor"], targets: Sequence[Row]) -> list[FloatVector]:
+        torch = importlib.import_module("torch")
+        wanted = as_tensors(targets, self.coder.padding, self.device)
+        shifted = as_tensors([Row((self.start, *row.ids[:-1]), 0) for row in targets], self.coder.padding, self.device)
+        given = torch.nn.utils.rnn.pad_sequence(list(states), batch_first=True)
+        lengths = torch.tensor([len(state) for state in states], device=self.device)
+        mask = (torch.arange(given.shape[1], device=self.device) < lengths[:, None]).long()
+        with torch.inference_mode():
+            hidden = self.network.get_submodule("model.decoder")(
+                input_ids=shifted.ids, encoder_hidden_states=given, encoder_attention_mask=mask, use_cache=False
+            )[0]
+            real = wanted.mask.bool()
+            values = self._log_probabilities(hidden[real], wanted.ids[real]).cpu().double()
+        return [part.numpy() for part in torch.split(values, [len(row.ids) for row in targets])]
+
+    def _log_probabilities(self, hidden: "Tensor", wanted: "Tensor") -> "Tensor":
+        torch = importlib.import_module("torch")
+        output, bias = self.network.get_submodule("lm_head"), self.network.get_buffer("final_logits_bias")
+        parts = []
+        for states, pieces in zip(torch.split(hidden, _SLICE), torch.split(wanted, _SLICE), strict=True):
+            logits = widened(output(states) + bias)
+            parts.append(logits.log_softmax(-1).gather(1, pieces[:, None])[:, 0])
+        values: Tensor = torch.cat(parts)
+        return values
+
+
+def checkpoint_of(asked: Asked) -> tuple[Home, Path]:
+    """Return where the model is, and the weights that count: its own, or those that were trained further."""
+    home, own = weights_of(asked.model, NETWORKS, WHO)
+    if asked.weights is None:
+        return home, own
+    path = Path(asked.weights).expanduser()
+    if not path.is_file():
+        raise SpecError(f"{WHO}: no weights at {asked.weights}; name the file of a state dict, such as bart.pth")
+    return home, path
+
+
+def limit_of(home: Home) -> int:
+    """Return how many pieces of a text are read."""
+    return min(LIMIT, positions(read_json(need(home, ["config.json"], WHO)), LIMIT))
+
+
+def load(asked: Asked) -> BartModel:
+    """Return a loaded model; the same one again for the same files and options."""
+    home, weights = checkpoint_of(asked)
+    return _load(asked, home, weights, weights.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=2)
+def _load(asked: Asked, home: Home, path: Path, _: int) -> BartModel:
+    transformers = package("transformers", WHO)
+    config = config_of(home, WHO)
+    if config.model_type != "bart":
+        raise SpecError(f"{WHO}: {asked.model} is a {config.model_type} model, expected bart")
+    weights = read(path, WHO, allow_pickle=asked.allow_pickle)
+    network = fill(transformers.BartForConditionalGeneration, config, weights, path)
+    warn_of(asked.model, licence_of(asked.model, home.folder))
+    limit = limit_of(home)
+    return BartModel(
+        coder=coder_of(home, WHO),
+        network=ready(network, asked.device, asked.precision),
+        start=config.decoder_start_token_id,
+        limit=limit,
+        device=asked.device,
+        cuts=Cuts(WHO, limit),
+    )
+
+
+Direction = Literal["source->hypothesis", "reference->hypothesis", "hypothesis->reference", "f"]
+
+_BOTH = ("reference->hypothesis", "hypothesis->reference")
+_TARGETS = {
+    "source->hypothesis": (Side.HYPOTHESIS,),
+    "reference->hypothesis": (Side.HYPOTHESIS,),
+    "hypothesis->reference": (Side.REFERENCE,),
+    "f": (Side.HYPOTHESIS, Side.REFERENCE),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BartScore:
+    """Mean log-probability of one text given another, below 0; higher is better.
+
+    Args:
+        model: local folder, hub name or name@revision of a BART.
+        direction: which text is scored given which.
+        count: whether the special pieces at both ends count.
+        references: whether the mean over several references counts or the best.
+        pool: how pieces make a word.
+        fill: what a word without a piece gets.
+        weights: file with the weights of the same model trained further (a `.pth` state dict).
+        device: auto, cpu, cuda, cuda:1, mps.
+        precision: of the network; probabilities are always computed in float64.
+        allow_pickle: read files that could run code while loading; only for files you trust.
+    """
+
+    model: str = "facebook/bart-large-cnn"
+    direction: Direction = "source->hypothesis"
+    count: Literal["all", "words"] = "all"
+    references: Literal["mean", "max"] = "mean"
+    pool: Literal["min", "sum", "mean", "first"] = "min"
+    fill: Fill = "error"
+    weights: str | None = None
+    device: str = "auto"
+    precision: Precision = "fp32"
+    allow_pickle: bool = False
+
+    higher_is_better: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Refuse options of the wrong type."""
+        check_fields(self)
+
+    @property
+    def inputs(self) -> Inputs:
+        """The two texts of the direction."""
+        other = Inputs.SOURCE if self.direction == "source->hypothesis" else Inputs.REFERENCES
+        return Inputs.HYPOTHESIS | other
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The directions behind a score."""
+        return _BOTH if self.direction == "f" else (self.direction,)
+
+    def signature(self) -> Signature:
+        """Return the spec and the model's facts."""
+        home, weights = checkpoint_of(self._asked())
+        return signed(self, home, [weights], precision=self.precision, limit=limit_of(home), mode="compat")
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        """Return one score per segment."""
+        return self.scores(self.statistics(segments))
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
+        """Return the score of each direction, per segment."""
+        self._check(segments)
+        asked = [[_pairs(segment, direction) for direction in self.columns] for segment in segments]
+        found = self._model().targets([pair for row in asked for pairs in row for pair in pairs])
+        rows = [[self._over([self._mean(found[pair]) for pair in pairs]) for pairs in row] for row in asked]
+        return np.array(rows, dtype=np.float64).reshape(len(segments), len(self.columns))
+
+    def scores(self, rows: FloatMatrix) -> FloatVector:
+        """Return the mean over the directions."""
+        return np.asarray(rows.mean(axis=1), dtype=np.float64)
+
+    def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
+        """Return the pooled log-probability of each word of the target text."""
+        pieces = self.piece_scores(segments, place)
+        return [
+            word_scores(own, found, self.pool, self.fill, "log p") for own, found in zip(words, pieces, strict=True)
+        ]
+
+    def piece_scores(self, segments: Sequence[Segment], place: Place) -> list[PieceScores]:
+        """Return the log-probability of each piece of the target text, special pieces left out.
+
+        Hypotheses with several references get the mean over them, or the numbers of the best one.
+        """
+        self._check_place(place)
+        self._check(segments)
+        asked = [self._asked_about(segment, place) for segment in segments]
+        found = self._model().targets([pair for pairs in asked for pair in pairs])
+        return [self._pieces(pairs, found) for pairs in asked]
+
+    def _pieces(self, pairs: Sequence[Pair], found: Mapping[Pair, Target]) -> PieceScores:
+        targets = [found[pair] for pair in pairs]
+        best = int(np.argmax([self._mean(target) for target in targets]))
+        mean = np.stack([target.text for target in targets]).mean(axis=0)
+        values: FloatVector = mean if self.references == "mean" else targets[best].text
+        coded, kept = targets[0].coded, len(values)
+        return PieceScores(coded.spans[:kept], coded.pieces[:kept], values, len(coded.ids))
+
+    def _asked_about(self, segment: Segment, place: Place) -> list[Pair]:
+        if place.side is Side.REFERENCE:
+            return [(segment.hypothesis, segment.text(place))]
+        return _pairs(segment, "reference->hypothesis" if self.direction == "f" else self.direction)
+
+    def _mean(self, target: Target) -> float:
+        if self.count == "words" and len(target.text):
+            return float(target.text.mean())
+        return float(np.concatenate([target.text, target.special]).mean())
+
+    def _over(self, values: Sequence[float]) -> float:
+        return float(np.mean(values)) if self.references == "mean" else max(values)
+
+    def _check(self, segments: Sequence[Segment]) -> None:
+        if self.direction == "source->hypothesis":
+            need_source("bartscore", segments)
+        else:
+            need_references("bartscore", segments)
+
+    def _check_place(self, place: Place) -> None:
+        targets = _TARGETS[self.direction]
+        if place.side not in targets:
+            raise SpecError(
+                f"bartscore(direction={self.direction!r}) has word scores for the {' and the '.join(targets)}, the "
+                f"text it scores; asked for the {place}. Explain that with erasure, lime or shap"
+            )
+
+    def _asked(self) -> Asked:
+        return Asked(self.model, self.weights, self.device, self.precision, self.allow_pickle)
+
+    def _model(self) -> BartModel:
+        return load(self._asked()._replace(device=device_of(self.device, "bartscore")))
+
+
+def _pairs(segment: Segment, direction: str) -> list[Pair]:
+    """Return the conditioning text and the target, once per reference."""
+    if direction == "source->hypothesis":
+        return [(segment.source or "", segment.hypothesis)]
+    pairs = [(reference, segment.hypothesis) for reference in present(segment.references)]
+    return pairs if direction == "reference->hypothesis" else [(there, here) for here, there in pairs]

@@ -1,0 +1,1 @@
+"""COMET, CometKiwi, UniTE and xCOMET: checkpoint, network, error spans and the metric itself."""

@@ -1,0 +1,261 @@
+"""COMET (Rei et al. 2020, 2022), CometKiwi, UniTE and xCOMET, loaded from their checkpoints.
+
+1. A folder holds `hparams.yaml` and the weights; configuration and tokenizer of the encoder lie beside them or come
+   from the base model it names.
+2. `regression_metric` (COMET-22) and `referenceless_regression_metric` read each text by itself: states of all blocks
+   are mixed, pooled to one vector, and a small network scores [h; r; h*r; |h-r|; h*s; |h-s|] or [h; s; h*s; |h-s|].
+3. `unified_metric` (CometKiwi, UniTE) and `xcomet_metric` read the texts joined, hypothesis first, as (h,s) or, with a
+   reference, as (h,s), (h,r) and (h,s,r); the first piece is scored. UniTE takes the mean of the three.
+4. xCOMET also tags the pieces of the hypothesis as fine, minor, major or critical (`comet_spans`). With a reference its
+   score is .12 s(h,s) + .33 s(h,r) + .33 s(h,s,r) + .22 m, else .78 s(h,s) + .22 m, with regression scores cut at 1 and
+   m the MQM part of the tagged spans.
+
+Word scores, from models with a word head: minus the probability that a piece of the word is an error. Several
+references are scored one by one; `references` says whether their mean or the best one counts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from whyscore.errors import SpecError
+from whyscore.metrics.learned.comet.checkpoint import HPARAMS, Settings, checkpoint_of, settings_of
+from whyscore.metrics.learned.comet.network import Asked, CometModel, Judged, Texts, limit_of, load, opened
+from whyscore.metrics.learned.comet.spans import Mode, error_spans, mixed, quality, runs
+from whyscore.metrics.needs import need_references, need_source, present
+from whyscore.metrics.pieces import Fill, PieceScores, word_scores
+from whyscore.models.attribution.interface import Inside
+from whyscore.models.checkpoints import Precision, device_of, signed
+from whyscore.models.heads import LayerMix
+from whyscore.options import check_fields
+from whyscore.text.alignment import Pool
+from whyscore.types import (
+    ErrorSpan,
+    FloatMatrix,
+    FloatVector,
+    Inputs,
+    Place,
+    Segment,
+    Side,
+    Signature,
+    Words,
+    WordScores,
+)
+
+
+class Shape(NamedTuple):
+    """The numbers behind a score, and their weights in it."""
+
+    columns: tuple[str, ...]
+    weights: tuple[float, ...]
+
+
+_ONE = Shape(("score",), (1.0,))
+_UNITE = Shape(("source", "reference", "unified"), (1 / 3, 1 / 3, 1 / 3))
+_XCOMET = Shape(("source", "reference", "unified", "mqm"), (0.12, 0.33, 0.33, 0.22))
+_XCOMET_FREE = Shape(("source", "mqm"), (0.78, 0.22))
+
+
+class PieceClasses(NamedTuple):
+    """What a word head says of a hypothesis: class probabilities of its pieces, class 0 meaning no error."""
+
+    pieces: PieceScores
+    """The pieces, with minus the probability of an error."""
+    probabilities: FloatMatrix
+
+
+@dataclass(frozen=True, slots=True)
+class Comet:
+    """A trained metric of the COMET family; most models score from about 0 to 1, higher is better.
+
+    Args:
+        model: local folder, hub name or name@revision.
+        device: auto, cpu, cuda, cuda:1, mps.
+        precision: of the encoder; what stands on top of it is always computed in float32.
+        layer_mix: overrides what the checkpoint says of mixing layers.
+        against: `source` scores without references where the checkpoint could read them (UniTE, xCOMET).
+        references: whether the mean over several references counts or the best.
+        threshold: pieces with p(error) above it are errors; None takes the most probable class.
+        mode: `compat` joins neighbouring error pieces whatever their severity, `paper` only equal ones.
+        pool: how pieces make a word.
+        fill: what a word without a piece gets.
+        allow_pickle: read checkpoints that could run code while loading; only for files you trust.
+    """
+
+    model: str = "Unbabel/wmt22-comet-da"
+    device: str = "auto"
+    precision: Precision = "fp32"
+    layer_mix: LayerMix | None = None
+    against: Literal["auto", "source"] = "auto"
+    references: Literal["mean", "max"] = "mean"
+    threshold: float | None = None
+    mode: Mode = "compat"
+    pool: Pool = "mean"
+    fill: Fill = "error"
+    allow_pickle: bool = False
+
+    higher_is_better: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        check_fields(self)
+        if self.threshold is not None and not 0 <= self.threshold < 1:
+            raise SpecError(f"comet: threshold is {self.threshold!r}, expected 0 to below 1, or None")
+
+    @property
+    def inputs(self) -> Inputs:
+        """What the checkpoint reads."""
+        inputs = self._settings().inputs
+        if self.against == "auto":
+            return inputs
+        if not self._settings().joined or Inputs.SOURCE not in inputs:
+            raise SpecError(f"comet: {self.model} cannot score against the source alone; leave out against='source'")
+        return inputs & ~Inputs.REFERENCES
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The numbers behind a score."""
+        return self._shape().columns
+
+    def signature(self) -> Signature:
+        """Return the spec and the model's facts."""
+        home, weights = checkpoint_of(self.model)
+        settings = self._settings()
+        facts = {"mix": self.layer_mix or settings.mix} if settings.layer is None else {}
+        files = [home.folder / HPARAMS, weights]
+        limit = limit_of(home, settings)
+        return signed(self, home, files, precision=self.precision, limit=limit, mode=self.mode, **facts)
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        """Return one score per segment."""
+        return self.scores(self.statistics(segments))
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
+        """Return the parts of each score: per input read, and the MQM part of xCOMET."""
+        rows = [self._chosen(parts) for parts in self._parts(segments)]
+        return np.array(rows, dtype=np.float64).reshape(len(segments), len(self.columns))
+
+    def scores(self, rows: FloatMatrix) -> FloatVector:
+        """Return the score that each row of parts stands for."""
+        return np.asarray(rows @ np.array(self._shape().weights), dtype=np.float64)
+
+    def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
+        """Return minus the error probability of each word of the hypothesis."""
+        if place.side is not Side.HYPOTHESIS:
+            raise SpecError(f"comet tags the hypothesis; asked for the {place}. Explain it with erasure, lime or shap")
+        classes = self.piece_classes(segments)
+        return [
+            word_scores(own, found.pieces, self.pool, self.fill, "-p(error)")
+            for own, found in zip(words, classes, strict=True)
+        ]
+
+    def error_spans(self, segments: Sequence[Segment]) -> list[tuple[ErrorSpan, ...]]:
+        """Return the errors in each hypothesis, with severity and confidence, from xCOMET."""
+        if self._settings().kind != "xcomet_metric":
+            raise SpecError(f"comet: {self.model} knows no severities; error spans need an xCOMET checkpoint")
+        found = []
+        for segment, (pieces, probabilities) in zip(segments, self.piece_classes(segments), strict=True):
+            errors = runs(probabilities, self.threshold, self.mode)
+            found.append(error_spans(segment.hypothesis, pieces.spans, errors))
+        return found
+
+    def inspected(self, segments: Sequence[Segment]) -> Inside:
+        """Return what the network reads of each segment, and the score as a differentiable function of it."""
+        self._check(segments)
+        return opened(self._model(), segments, self.inputs, self._shape().weights, self.references)
+
+    def piece_classes(self, segments: Sequence[Segment]) -> list[PieceClasses]:
+        """Return the class probabilities of the pieces of each hypothesis, from models with a word head."""
+        if self._settings().words is None:
+            raise SpecError(f"comet: {self.model} has no word head; explain it with erasure, lime or shap")
+        model = self._model()
+        coded = model.code([segment.hypothesis for segment in segments])
+        found = []
+        for segment, parts in zip(segments, self._parts(segments), strict=True):
+            hypothesis = coded[segment.hypothesis]
+            probabilities = self._agreed(parts)
+            kept = len(probabilities)
+            values = probabilities[:, 0] - 1
+            pieces = PieceScores(hypothesis.spans[:kept], hypothesis.pieces[:kept], values, len(hypothesis.ids))
+            found.append(PieceClasses(pieces, probabilities))
+        return found
+
+    def _parts(self, segments: Sequence[Segment]) -> list[list["_Part"]]:
+        """Return for each segment one answer per reference, each distinct input computed once."""
+        self._check(segments)
+        model, inputs = self._model(), self.inputs
+        asked = [[_groups(texts, model.settings) for texts in _inputs(segment, inputs)] for segment in segments]
+        distinct = list(dict.fromkeys(group for segment in asked for groups in segment for group in groups))
+        if not model.settings.joined:
+            answers = dict(zip(distinct, (Judged(score, None) for score in model.apart(distinct)), strict=True))
+        else:
+            answers = dict(zip(distinct, model.together(distinct), strict=True))
+        tagging = model.settings.kind == "xcomet_metric"
+        return [[self._part([answers[group] for group in groups], tagging) for groups in one] for one in asked]
+
+    def _part(self, judged: Sequence[Judged], tagging: bool) -> "_Part":  # noqa: FBT001 - one of two kinds
+        """Return the parts of the score against one reference, and the class probabilities behind them."""
+        tagged = [one.classes for one in judged if one.classes is not None]
+        classes = mixed(tagged) if tagged else None
+        scores = [one.score for one in judged]
+        if tagging and classes is not None:
+            scores = [min(score, 1.0) for score in scores] + [quality(runs(classes, self.threshold, self.mode))]
+        return _Part(tuple(scores), classes)
+
+    def _chosen(self, parts: Sequence["_Part"]) -> FloatVector:
+        """Return the parts over all references: their mean, or those of the best one."""
+        rows = np.array([part.scores for part in parts], dtype=np.float64)
+        result: FloatVector = rows.mean(axis=0) if self.references == "mean" else rows[int(self.scores(rows).argmax())]
+        return result
+
+    def _agreed(self, parts: Sequence["_Part"]) -> FloatMatrix:
+        tables = [part.classes for part in parts if part.classes is not None]
+        if self.references == "mean":
+            return np.asarray(np.mean(tables, axis=0), dtype=np.float64)
+        rows = np.array([part.scores for part in parts], dtype=np.float64)
+        return tables[int(self.scores(rows).argmax())]
+
+    def _shape(self) -> Shape:
+        settings = self._settings()
+        three = settings.joined and Inputs.REFERENCES in self.inputs and Inputs.SOURCE in self.inputs
+        if settings.kind == "xcomet_metric":
+            return _XCOMET if three else _XCOMET_FREE
+        return _UNITE if three else _ONE
+
+    def _check(self, segments: Sequence[Segment]) -> None:
+        if Inputs.SOURCE in self.inputs:
+            need_source("comet", segments)
+        if Inputs.REFERENCES in self.inputs:
+            need_references("comet", segments)
+
+    def _settings(self) -> Settings:
+        return settings_of(self.model)
+
+    def _model(self) -> CometModel:
+        device = device_of(self.device, "comet")
+        return load(Asked(self.model, device, self.precision, self.layer_mix, self.allow_pickle))
+
+
+class _Part(NamedTuple):
+    scores: tuple[float, ...]
+    classes: FloatMatrix | None
+
+
+def _inputs(segment: Segment, inputs: Inputs) -> list[Texts]:
+    """Return (h, s), (h, r) or (h, s, r), once per reference."""
+    texts: Texts = (segment.hypothesis,)
+    if Inputs.SOURCE in inputs and segment.source is not None:
+        texts += (segment.source,)
+    if Inputs.REFERENCES not in inputs:
+        return [texts]
+    return [(*texts, reference) for reference in present(segment.references)]
+
+
+def _groups(texts: Texts, settings: Settings) -> list[Texts]:
+    """Return what is read at once: three groups where a joined model has source and reference."""
+    if not settings.joined or len(texts) < 3:  # noqa: PLR2004 - hypothesis, source and reference
+        return [texts]
+    hypothesis, source, reference = texts
+    return [(hypothesis, source), (hypothesis, reference), texts]

@@ -1,0 +1,393 @@
+"""A COMET checkpoint as a network: what its state dict holds, and the two ways it reads texts.
+
+State dict: `encoder.model.*` is the whole encoder, so that only configuration and tokenizer are taken from the base
+model; `layerwise_attention.*` the mix of its states; `estimator.ff.*` the feed-forward head; `hidden2tag.*` the word
+head. Everything the settings ask for must be there in the right size, and nothing else but leftovers of training.
+
+A COMET checkpoint, opened: what its encoder reads of a segment, and the score as a differentiable function of it.
+
+1. Separate readers: one row per text; the vectors of hypothesis and source meet that of each reference in the head.
+2. Joined readers: per reference the rows (h,s), (h,r) and (h,s,r), weighted as in the score.
+3. Several references: their mean, or the best one, as in the score.
+
+Of xCOMET this is the part that comes from regression, before it is cut at 1: the tags behind the MQM part are decided
+by a largest probability, which has no gradient, and the cut would hide all words of a good translation.
+"""
+
+import importlib
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+
+from whyscore.errors import DataError, MissingExtra
+from whyscore.metrics.learned.comet.checkpoint import HPARAMS, Settings, checkpoint_of, settings_of
+from whyscore.metrics.needs import present
+from whyscore.models.attribution.interface import Inside, Line, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
+from whyscore.models.checkpoints import (
+    SMALL,
+    Home,
+    Precision,
+    coder_of,
+    config_of,
+    fill,
+    find,
+    need,
+    package,
+    read,
+    read_json,
+    ready,
+)
+from whyscore.models.heads import FeedForward, LayerMix, Mix, feed_forward_keys, mix_of, mixed, pooled, take, widened
+from whyscore.models.licences import licence_of, warn_of
+from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Row, as_tensors, budget_of, in_batches, positions
+from whyscore.types import FloatMatrix, Inputs, Place, Segment, Side
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+
+WHO = "comet"
+ENCODER, MIX, HEAD, TAGS = "encoder.model.", "layerwise_attention.", "estimator.ff.", "hidden2tag."
+LEFTOVERS = (f"{MIX}dropout_", "loss.", "sentloss.", "wordloss.", "train_", "val_")
+_BESIDE = ("", "encoder", "tokenizer")
+_RESERVED = 2  # pieces the trainer keeps free when it cuts a single text
+_XCOMET_CLASSES = 4
+
+Texts = tuple[str, ...]
+"""What is read at once: the hypothesis first."""
+
+
+class Judged(NamedTuple):
+    """What a network says of texts read together."""
+
+    score: float
+    classes: FloatMatrix | None
+    """Pieces of the hypothesis x classes, as probabilities, from models with a word head."""
+
+
+@dataclass
+class CometModel:
+    """A loaded checkpoint."""
+
+    settings: Settings
+    coder: Coder
+    network: "Module"
+    mix: Mix | None
+    head: FeedForward
+    tags: tuple["Tensor", "Tensor"] | None
+    limit: int
+    types: bool
+    """Whether the encoder tells the first text from the others by type numbers, as BERT does."""
+    device: str
+    cuts: Cuts
+    vectors: "Pinned[Tensor]" = field(default_factory=Pinned, repr=False)
+    """Of texts that were read by themselves."""
+
+    def apart(self, segments: Sequence[Texts]) -> list[float]:
+        """Return the scores of (h, s) or (h, s, r), each text read by itself and each distinct text once."""
+        torch = importlib.import_module("torch")
+        vectors = self._vectors([text for texts in segments for text in texts])
+
+        def compute(batch: list[int]) -> list[float]:
+            with torch.inference_mode():
+                sides = zip(*([vectors[text] for text in segments[number]] for number in batch), strict=True)
+                scores = self.head(features(*(torch.stack(side) for side in sides)))
+            return cast("list[float]", scores[:, 0].tolist())
+
+        return in_batches([1] * len(segments), budget_of(self.device), compute, WHO)
+
+    def together(self, asked: Sequence[Texts]) -> list[Judged]:
+        """Return what the network says of each group of texts, joined with the hypothesis first."""
+        coded = self.code([text for texts in asked for text in texts])
+        rows = [self._joined([coded[text].ids for text in texts]) for texts in asked]
+        sizes = [len(coded[texts[0]].ids) for texts in asked]
+        self.cuts.add(sum(row.cut for row in rows), len(rows))
+
+        def compute(batch: list[int]) -> list[Judged]:
+            return self._judged([rows[number].row for number in batch], [sizes[number] for number in batch])
+
+        return in_batches([len(row.row.ids) for row in rows], budget_of(self.device), compute, WHO)
+
+    def code(self, texts: Sequence[str]) -> dict[str, Coded]:
+        """Return the pieces of each distinct text, all of them."""
+        return self.coder.code(texts)
+
+    def kept(self, pieces: int) -> int:
+        """Return how many pieces of one text are read, at the most."""
+        return min(pieces, self.limit - _RESERVED - self.coder.frame.size(1))
+
+    def _joined(self, texts: Sequence[Sequence[int]]) -> "_Cut":
+        """Return the texts as one row, cut from the end: the last text loses its tail first."""
+        short = [text[: self.kept(len(text))] for text in texts]
+        whole = self.coder.frame.join(short)
+        row = Row(whole.ids[: self.limit], whole.first)
+        cut = len(row.ids) < len(whole.ids) or sum(map(len, short)) < sum(map(len, texts))
+        return _Cut(row, cut)
+
+    def _vectors(self, texts: Sequence[str]) -> dict[str, "Tensor"]:
+        """Return the vector of each text, from the pinned ones where it is among them."""
+        torch = importlib.import_module("torch")
+
+        def encoded(missing: list[str]) -> list["Tensor"]:
+            coded = self.code(missing)
+            rows = [self.coder.frame.join([coded[text].ids[: self.kept(len(coded[text].ids))]]) for text in missing]
+            self.cuts.add(sum(self.kept(len(text.ids)) < len(text.ids) for text in coded.values()), len(coded))
+
+            def compute(batch: list[int]) -> list["Tensor"]:
+                with torch.inference_mode():
+                    states, mask = self._states([rows[number] for number in batch])
+                    return [row.clone() for row in pooled(self._mixed(states, mask), mask, self.settings.pool)]
+
+            return in_batches([len(row.ids) for row in rows], budget_of(self.device), compute, WHO)
+
+        return self.vectors.take(texts, encoded)
+
+    def _judged(self, rows: Sequence[Row], sizes: Sequence[int]) -> list[Judged]:
+        torch = importlib.import_module("torch")
+        with torch.inference_mode():
+            states, mask = self._states(rows)
+            # Only the first piece is read; without normalisation it does not depend on the others.
+            norm = self.mix is not None and self.mix.norm
+            narrow = states if norm else [state[:, :1] for state in states]
+            scores = self.head(self._mixed(narrow, mask if norm else mask[:, :1])[:, 0])[:, 0].tolist()
+            if self.tags is None or self.settings.words is None:
+                return [Judged(score, None) for score in scores]
+            weight, bias = self.tags
+            logits = torch.nn.functional.linear(states[self.settings.words].float(), weight, bias)
+            classes = widened(logits).softmax(-1).cpu().double().numpy()
+        start = len(self.coder.frame.before)
+        ends = [start + self.kept(size) for size in sizes]
+        return [Judged(score, part[start:end]) for score, part, end in zip(scores, classes, ends, strict=True)]
+
+    def _states(self, rows: Sequence[Row]) -> tuple[Sequence["Tensor"], "Tensor"]:
+        inputs = as_tensors(rows, self.coder.padding, self.device)
+        types = {"token_type_ids": inputs.types} if self.types else {}
+        found = self.network(
+            input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True, return_dict=True, **types
+        )
+        return found.hidden_states, inputs.mask
+
+    def _mixed(self, states: Sequence["Tensor"], mask: "Tensor") -> "Tensor":
+        if self.mix is None:
+            return states[cast("int", self.settings.layer)].float()
+        return mixed(states, mask, self.mix)
+
+
+class _Cut(NamedTuple):
+    row: Row
+    cut: bool
+
+
+def features(hypothesis: "Tensor", source: "Tensor", reference: "Tensor | None" = None) -> "Tensor":
+    """Return what the head of the separate readers sees, side by side.
+
+    With a reference [h; r; h*r; |h-r|; h*s; |h-s|], without one [h; s; h*s; |h-s|].
+    """
+    torch = importlib.import_module("torch")
+    against = [hypothesis * source, (hypothesis - source).abs()]
+    if reference is None:
+        parts = [hypothesis, source, *against]
+    else:
+        parts = [hypothesis, reference, hypothesis * reference, (hypothesis - reference).abs(), *against]
+    return cast("Tensor", torch.cat(parts, dim=1))
+
+
+class Asked(NamedTuple):
+    """Which checkpoint is wanted, and how."""
+
+    model: str
+    device: str
+    precision: Precision
+    layer_mix: LayerMix | None
+    allow_pickle: bool
+
+
+def load(asked: Asked) -> CometModel:
+    """Return a loaded checkpoint; the same one again for the same files and options."""
+    home, weights = checkpoint_of(asked.model)
+    return _load(asked, home, weights, weights.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=2)
+def _load(asked: Asked, home: Home, path: Path, _: int) -> CometModel:
+    transformers = package("transformers", WHO)
+    settings, device = settings_of(asked.model), asked.device
+    base = base_of(home, settings)
+    weights = read(path, WHO, allow_pickle=asked.allow_pickle)
+    config, coder = config_of(base, WHO), coder_of(base, WHO)
+    encoder = {key.removeprefix(ENCODER): weights[key] for key in weights if key.startswith(ENCODER)}
+    network = fill(
+        transformers.MODEL_MAPPING[type(config)], config, encoder, path, prefix=ENCODER, **_without_pooler(config)
+    )
+    _check_layers(settings, config.num_hidden_layers + 1, home)
+    tops = _tops(weights, settings, config.num_hidden_layers + 1, config.hidden_size, path)
+    tops = {key: value.to(device) for key, value in tops.items()}
+    _warn(asked, home, settings)
+    limit = positions(config.to_dict())
+    return CometModel(
+        settings=settings,
+        coder=coder,
+        network=ready(network, device, asked.precision),
+        mix=_mix(tops, asked.layer_mix or settings.mix, settings),
+        head=FeedForward(_layers(tops), settings.activation, settings.final),
+        tags=(tops[f"{TAGS}weight"], tops[f"{TAGS}bias"]) if settings.words is not None else None,
+        limit=limit,
+        types=(getattr(config, "type_vocab_size", 0) or 0) > 1,
+        device=device,
+        cuts=Cuts(WHO, limit if settings.joined else limit - _RESERVED),
+    )
+
+
+def base_of(home: Home, settings: Settings) -> Home:
+    """Return where the encoder's configuration and tokenizer are: beside the checkpoint, else in the base model."""
+    places = [home.folder / beside for beside in _BESIDE] + [home.folder / settings.encoder]
+    for folder in places:
+        if (folder / "config.json").is_file():
+            return Home(settings.encoder, folder, hub=False)
+    try:
+        base = find(settings.encoder, SMALL, WHO)
+        need(base, ["config.json"], WHO)
+    except MissingExtra as error:
+        raise MissingExtra(f"{WHO}: {home.folder} has no config.json of its encoder, and {error}") from error
+    return base
+
+
+def limit_of(home: Home, settings: Settings) -> int:
+    """Return how many pieces are read: of each text, or of all texts together; no network is loaded for it."""
+    table = positions(read_json(base_of(home, settings).folder / "config.json"))
+    return table if settings.joined else table - _RESERVED
+
+
+def _warn(asked: Asked, home: Home, settings: Settings) -> None:
+    """Tell, once per loaded model, what a user should know before trusting or selling its scores."""
+    warn_of(asked.model, licence_of(asked.model, home.folder))
+    if settings.joined and settings.layer is None and settings.mix == "sparsemax" and asked.layer_mix is None:
+        told = (
+            f"{home.folder / HPARAMS}: layer_transformation is sparsemax and is obeyed. Trainers before 2.2.4 wrote "
+            "that and used softmax; if this model is of their time, say layer_mix='softmax'"
+        )
+        warnings.warn(told, UserWarning, stacklevel=2)
+
+
+def _check_layers(settings: Settings, states: int, home: Home) -> None:
+    for name, number in (("layer", settings.layer), ("word_layer", settings.words)):
+        if number is not None and not -states <= number < states:
+            told = f"{name} is {number}, but the encoder has {states} states"
+            raise DataError(told, file=str(home.folder / HPARAMS))
+
+
+def _without_pooler(config: object) -> dict[str, bool]:
+    # Encoders of the BERT family have a pooler that no metric reads.
+    known = ("bert", "roberta", "xlm-roberta", "xlm-roberta-xl", "rembert")
+    return {"add_pooling_layer": False} if getattr(config, "model_type", None) in known else {}
+
+
+def _tops(weights: dict[str, "Tensor"], settings: Settings, states: int, width: int, path: Path) -> dict[str, "Tensor"]:
+    """Return what stands on top of the encoder, complete and in the right sizes."""
+    expected: dict[str, tuple[int, ...]] = {}
+    if settings.layer is None:
+        expected[f"{MIX}gamma"] = (1,)
+        expected |= {f"{MIX}scalar_parameters.{number}": (1,) for number in range(states)}
+    parts = 1 if settings.joined else 6 if settings.kind == "regression_metric" else 4
+    expected |= {f"{HEAD}{key}": size for key, size in feed_forward_keys(parts * width, settings.sizes).items()}
+    if settings.words is not None:
+        given = len(weights.get(f"{TAGS}bias", ()))
+        classes = _XCOMET_CLASSES if settings.kind == "xcomet_metric" else given or 2
+        expected |= {f"{TAGS}weight": (classes, width), f"{TAGS}bias": (classes,)}
+    others = [key for key in weights if not key.startswith((ENCODER, *LEFTOVERS)) and key not in expected]
+    return take(weights, expected, sorted(others), path)
+
+
+def _mix(tops: dict[str, "Tensor"], how: LayerMix, settings: Settings) -> Mix | None:
+    if settings.layer is not None:
+        return None
+    torch = importlib.import_module("torch")
+    count = sum(key.startswith(f"{MIX}scalar_parameters.") for key in tops)
+    parameters = torch.cat([tops[f"{MIX}scalar_parameters.{number}"] for number in range(count)])
+    return mix_of(parameters, tops[f"{MIX}gamma"], how, norm=settings.norm)
+
+
+def _layers(tops: dict[str, "Tensor"]) -> tuple[tuple["Tensor", "Tensor"], ...]:
+    numbers = sorted(int(key.split(".")[2]) for key in tops if key.startswith(HEAD) and key.endswith("weight"))
+    return tuple((tops[f"{HEAD}{number}.weight"], tops[f"{HEAD}{number}.bias"]) for number in numbers)
+
+
+References = Literal["mean", "max"]
+
+
+def opened(
+    model: CometModel, segments: Sequence[Segment], inputs: Inputs, weights: Sequence[float], references: References
+) -> Inside:
+    """Return the checkpoint, opened for some segments; `weights` are those of the parts of the score, rows first."""
+    torch = importlib.import_module("torch")
+    rows = 3 if Inputs.SOURCE | Inputs.REFERENCES in inputs else 1
+    factors = torch.tensor(weights[:rows], device=model.device)
+    places = [_places(segment, inputs) for segment in segments]
+    coded = model.code([segment.text(place) for segment, own in zip(segments, places, strict=True) for place in own])
+
+    def shown(segment: Segment, place: Place) -> Shown:
+        text = coded[segment.text(place)]
+        return Shown(place, text, model.kept(len(text.ids)))
+
+    readings = tuple(
+        _reading(model, [shown(segment, place) for place in own]) for segment, own in zip(segments, places, strict=True)
+    )
+
+    def score(asked: Sequence[Reading]) -> "Tensor":
+        own = torch.split(_vectors(model, rows_of(asked)), [len(reading) for reading in asked])
+        found: Tensor = torch.stack([_score(model, vectors, factors, references) for vectors in own])
+        return found
+
+    warn_of_cuts(model.cuts, readings)
+    return Inside(WHO, model.network, readings, score, model.device, model.coder.padding, masking_of(model.coder))
+
+
+def _places(segment: Segment, inputs: Inputs) -> list[Place]:
+    """Return the texts that are read: empty references beside others are not."""
+    read = set(present(segment.references))
+    return [
+        place for place in segment.places(inputs) if place.side is not Side.REFERENCE or segment.text(place) in read
+    ]
+
+
+def _reading(model: CometModel, texts: Sequence[Shown]) -> Reading:
+    frame = model.coder.frame
+    if not model.settings.joined:
+        return tuple(line(frame, [text]) for text in texts)
+    first = [text for text in texts if text.place.side is not Side.REFERENCE]
+    others = texts[len(first) :]
+    groups = [first] if not others else []
+    for reference in others:
+        hypothesis = first[0]
+        groups += [first, [hypothesis, reference]] if len(first) > 1 else []
+        groups.append([*first, reference])
+    return tuple(line(frame, group, model.limit) for group in groups)
+
+
+def _vectors(model: CometModel, lines: Sequence[Line]) -> "Tensor":
+    """Return one vector per row: the pooled mix of its states."""
+    inputs = as_tensors([each.row for each in lines], model.coder.padding, model.device)
+    types = {"token_type_ids": inputs.types} if model.types else {}
+    states = model.network(
+        input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True, return_dict=True, **types
+    ).hidden_states
+    layer = model.settings.layer or 0
+    read = states[layer].float() if model.mix is None else mixed(states, inputs.mask, model.mix)
+    return pooled(read, inputs.mask, model.settings.pool)
+
+
+def _score(model: CometModel, vectors: "Tensor", weights: "Tensor", references: References) -> "Tensor":
+    """Return the score of one segment from the vectors of its rows."""
+    if model.settings.joined:
+        scores = model.head(vectors)[:, 0].reshape(-1, len(weights)) @ weights
+    else:
+        hypothesis, source, others = vectors[:1], vectors[1:2], vectors[2:]
+        number = max(1, len(others))
+        against = (others,) if len(others) else ()
+        sides = features(hypothesis.expand(number, -1), source.expand(number, -1), *against)
+        scores = model.head(sides)[:, 0]
+    return scores.mean() if references == "mean" else scores.amax()

@@ -1,0 +1,230 @@
+"""SBERT as a metric: the cosine of two sentence vectors (Reimers and Gurevych 2019, arXiv 1908.10084).
+
+1. The vector of a text is what its encoder makes of it: pooling, dense layers and length as the model's folder says
+   (`whyscore.models.encoders.sentence`); the embedded encoder has vectors of its own.
+2. The score is the cosine of the hypothesis with the source or with a reference, the mean or the best of several. A
+   vector of zeros, of a text without a known word, has cosine 0.
+
+Word scores, where a vector is the mean of those of its pieces: with u the mean of n vectors h_i and v the other
+vector, h_i.v / (n |u| |v|) adds up to the cosine, special pieces included; the pieces of a word are summed, one over a
+word border is split by characters. With several references the mean over them, or those of the best.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.errors import DataError, MissingInput, SpecError
+from whyscore.metrics.needs import need_references, need_source, present
+from whyscore.metrics.pieces import Fill, carried
+from whyscore.models.attribution.interface import Inside
+from whyscore.models.checkpoints import Precision
+from whyscore.models.encoders.loading import encoder as load_encoder
+from whyscore.models.encoders.loading import pinned
+from whyscore.models.encoders.sentence import Sentence, opened
+from whyscore.models.encoders.static import Static
+from whyscore.models.encoders.transformer import Transformer
+from whyscore.models.rows import Long
+from whyscore.options import check_fields
+from whyscore.protocols import Encoded, Encoder
+from whyscore.registry import spec_of
+from whyscore.text.alignment import Pieces, pool_words
+from whyscore.types import (
+    SOURCE,
+    FloatVector,
+    Inputs,
+    Place,
+    Segment,
+    Side,
+    Signature,
+    Words,
+    WordScores,
+)
+from whyscore.version import __version__
+
+_LETTER = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True)
+class SBert:
+    """Cosine of the vectors of whole texts, -1 to 1; higher is better.
+
+    Args:
+        model: embedded, static, a folder or a hub name.
+        against: whether the hypothesis is compared with the source or with references.
+        layer: of a network that is no sentence encoder; None for the recommended one.
+        references: whether the mean over several references counts or the best.
+        fill: what a word without a piece gets.
+        device: auto, cpu, cuda, cuda:1, mps.
+        precision: of the network.
+        long: what becomes of texts the model cannot read whole.
+    """
+
+    model: str = "embedded"
+    against: Literal["source", "reference"] = "source"
+    layer: int | None = None
+    references: Literal["mean", "max"] = "mean"
+    fill: Fill = "error"
+    device: str = "auto"
+    precision: Precision = "fp32"
+    long: Long = "truncate"
+
+    higher_is_better: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Refuse options of the wrong type."""
+        check_fields(self)
+
+    @property
+    def inputs(self) -> Inputs:
+        """The hypothesis and what it is compared with."""
+        return Inputs.HYPOTHESIS | (Inputs.SOURCE if self.against == "source" else Inputs.REFERENCES)
+
+    def signature(self) -> Signature:
+        """Return the spec, then the facts of the encoder."""
+        own = self.encoder().signature()
+        return Signature(spec_of(self), (("encoder", own.spec), *own.facts, ("version", __version__)))
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        """Return one cosine per segment."""
+        asked = [(segment.hypothesis, self._others(segment)) for segment in self._checked(segments)]
+        texts = [text for hypothesis, others in asked for text in (hypothesis, *others)]
+        vectors = _vectors(self.encoder(), texts)
+        scores = [self._over([_cosine(vectors[own], vectors[other]) for other in others]) for own, others in asked]
+        return np.array(scores, dtype=np.float64)
+
+    def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
+        """Return what each word adds to the cosine, where the encoder's vectors are means."""
+        self._check_place(place)
+        encoder = self.encoder()
+        if not _additive(encoder):
+            raise SpecError(
+                f"sbert: the vectors of {encoder.signature().spec} are no sums over words, so that words have no share "
+                "in the cosine; explain it with erasure, lime or shap"
+            )
+        asked = [self._compared(segment, place) for segment in self._checked(segments)]
+        texts = list(dict.fromkeys(text for own, others in asked for text in (own, *others)))
+        encoded = dict(zip(texts, encoder.encode(texts), strict=True))
+        rows = {text: _Rows(text, encoded[text], encoder) for text in texts}
+        return [
+            self._words(own, rows[text], [rows[other] for other in others])
+            for own, (text, others) in zip(words, asked, strict=True)
+        ]
+
+    def inspected(self, segments: Sequence[Segment]) -> Inside:
+        """Return what the network reads of each segment, and the score as a differentiable function of it."""
+        return opened(self.encoder(), self._checked(segments), self._places, self.references, "sbert")
+
+    def _words(self, words: Words, own: "_Rows", others: Sequence["_Rows"]) -> WordScores:
+        shares = np.array([own.shares(other.mean) for other in others])
+        best = int(shares.sum(axis=1).argmax())
+        values: FloatVector = shares[best] if self.references == "max" else shares.mean(axis=0)
+        return own.words(words, values, self.fill)
+
+    def encoder(self) -> Encoder:
+        """Return what turns texts into vectors."""
+        return load_encoder(self.model, self.layer, device=self.device, precision=self.precision, long=self.long)
+
+    def _over(self, values: Sequence[float]) -> float:
+        return max(values) if self.references == "max" else float(np.mean(values))
+
+    def _others(self, segment: Segment) -> tuple[str, ...]:
+        return (segment.source or "",) if self.against == "source" else present(segment.references)
+
+    def _places(self, segment: Segment) -> list[Place]:
+        if self.against == "source":
+            return [SOURCE]
+        chosen = self._others(segment)
+        return [Place(Side.REFERENCE, number) for number, text in enumerate(segment.references) if text in chosen][
+            : len(chosen)
+        ]
+
+    def _compared(self, segment: Segment, place: Place) -> tuple[str, tuple[str, ...]]:
+        """Return the text whose words are asked about, and what it is compared with."""
+        if place.side is Side.HYPOTHESIS:
+            return segment.hypothesis, self._others(segment)
+        return segment.text(place), (segment.hypothesis,)
+
+    def _checked(self, segments: Sequence[Segment]) -> Sequence[Segment]:
+        need = need_source if self.against == "source" else need_references
+        try:
+            need("sbert", segments)
+        except MissingInput as error:
+            other = "reference" if self.against == "source" else "source"
+            raise MissingInput(f"{error}, or sbert(against={other!r})") from None
+        return segments
+
+    def _check_place(self, place: Place) -> None:
+        if place.side not in (Side.HYPOTHESIS, Side(self.against)):
+            raise SpecError(f"sbert(against={self.against!r}) does not read the {place}; explain what it reads")
+
+
+class _Rows:
+    """The pieces of a text that its vector is the mean of."""
+
+    def __init__(self, text: str, encoded: Encoded, encoder: Encoder) -> None:
+        """Find the pieces that count."""
+        self._text, self._encoded = text, encoded
+        counted = np.ones(len(encoded.pieces), dtype=np.bool_)
+        if isinstance(encoder, Static):
+            # It leaves out punctuation and what it does not know.
+            parts = [text[start:end] for start, end in encoded.spans.tolist()]
+            known = [piece != "[UNK]" for piece in encoded.pieces]
+            counted = np.array([bool(_LETTER.search(part)) for part in parts], dtype=np.bool_) & np.array(known, bool)
+        self._rows = encoded.vectors.astype(np.float64) * counted[:, None]
+        count = int(counted.sum())
+        self.mean: FloatVector = self._rows.sum(axis=0) / max(count, 1)
+        self._count = max(count, 1)
+
+    def shares(self, other: FloatVector) -> FloatVector:
+        """Return what each piece adds to the cosine with another vector."""
+        lengths = float(np.linalg.norm(self.mean) * np.linalg.norm(other))
+        if not lengths:
+            return np.zeros(len(self._rows))
+        result: FloatVector = self._rows @ other / (self._count * lengths)
+        return result
+
+    def words(self, words: Words, values: FloatVector, fill: Fill) -> WordScores:
+        """Return what each word adds; what special pieces add belongs to none."""
+        real = np.flatnonzero(~self._encoded.special)
+        spans = [(int(start), int(end)) for start, end in self._encoded.spans[real]]
+        cut = self._encoded.total > len(self._encoded.pieces)
+        seen = (spans[-1][1] if spans else 0) if cut else None
+        written = [self._encoded.pieces[piece] for piece in real.tolist()]
+        pieces = Pieces(spans, written, seen=seen)
+        shares = carried(words.text, spans, written, values[real])
+        policy = "null" if fill == "error" else fill
+        pooled = pool_words(words, pieces, shares, pool="sum", fill=policy, split=True)
+        lost = [word for word, reason in pooled.missing if reason != "truncated"]
+        if fill == "error" and lost:
+            name = words.text[slice(*words.spans[lost[0]])]
+            raise DataError(
+                f"{len(lost)} word(s) of {words.text!r} have no piece, first {name!r}; choose fill='previous', "
+                "'next', 'median' or 'null'"
+            )
+        notes = [""] * len(words)
+        for word, reason in pooled.missing:
+            notes[word] = f"{reason}, filled" if word in pooled.filled else reason
+        return WordScores(pooled.values, tuple(notes))
+
+
+def _additive(encoder: Encoder) -> bool:
+    """Return whether the vector of a text is, but for its length, the mean of those of its pieces."""
+    return isinstance(encoder, Static | Transformer) or (isinstance(encoder, Sentence) and encoder.additive)
+
+
+def _cosine(left: NDArray[np.float32], right: NDArray[np.float32]) -> float:
+    one, other = left.astype(np.float64), right.astype(np.float64)
+    lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / lengths if lengths else 0.0
+
+
+def _vectors(encoder: Encoder, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    def compute(missing: list[str]) -> list[NDArray[np.float32]]:
+        return [row.copy() for row in encoder.pooled(missing)]
+
+    return pinned(encoder, np.ndarray).take(texts, compute)

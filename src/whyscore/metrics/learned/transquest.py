@@ -1,0 +1,462 @@
+"""TransQuest, after Ranasinghe, Orasan and Mitkov (2020, 2021): quality estimation without references.
+
+1. `mono`: source and hypothesis are read together; the network's one output is the score.
+2. `siamese`: each is read by itself; the score is the cosine of the two mean vectors, computed in float64.
+3. `micro`: the words of the source, a separator, and the words of the hypothesis with a mark for the gap before,
+   between and after them; the first piece of each is tagged OK or BAD. The score is 1 - mean p(BAD) over the words and
+   gaps of the hypothesis that were read, which the paper leaves open.
+
+Inputs are cut at 128 pieces, or where the model's arguments say; of a pair the longer text loses its end first.
+
+Word scores, from `micro` models for hypothesis and source: minus p(BAD) of each white-space word. Other units get the
+mean over the words they touch. Words beyond the limit have no number and the note `truncated`; gaps are in `tags`.
+
+TransQuest checkpoints as networks: one score for a pair, one vector for a text, or a tag for each word.
+
+The folder of a mono or micro model is one of transformers, with `model_args.json` for the limit, the labels and the
+mark between words. A siamese one is of sentence-transformers: `modules.json` names the folders of the network and of
+its pooling; without it the folder is the network's own and the pieces are averaged.
+
+A TransQuest model, opened: what its network reads of a segment, and the score as a differentiable function of it.
+
+1. `mono`: one row of source and hypothesis; the score is the network's output.
+2. `siamese`: a row each; the score is the cosine of their vectors.
+"""
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, cast
+
+import numpy as np
+
+from whyscore.errors import DataError, SpecError
+from whyscore.metrics.needs import need_source
+from whyscore.metrics.pieces import Fill, PieceScores, word_scores
+from whyscore.models.attribution.interface import Inside, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
+from whyscore.models.checkpoints import (
+    NETWORKS,
+    Home,
+    Precision,
+    coder_of,
+    config_of,
+    device_of,
+    fill,
+    package,
+    read,
+    read_json,
+    ready,
+    signed,
+    weights_of,
+)
+from whyscore.models.heads import Pooling, pooled, widened
+from whyscore.models.licences import licence_of, warn_of
+from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Result, Row, as_tensors, budget_of, in_batches, shorter
+from whyscore.options import check_fields
+from whyscore.text.splitters import white_space
+from whyscore.types import (
+    HYPOTHESIS,
+    SOURCE,
+    FloatMatrix,
+    FloatVector,
+    Inputs,
+    Place,
+    Segment,
+    Side,
+    Signature,
+    Words,
+    WordScores,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+
+Kind = Literal["mono", "siamese", "micro"]
+
+WHO = "transquest"
+LIMIT = 128
+GAP = "<gap>"
+SEPARATOR = "[SEP]"
+
+_MAPPINGS = {
+    "mono": "MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING",
+    "micro": "MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING",
+    "siamese": "MODEL_MAPPING",
+}
+_POOLINGS: dict[str, Pooling] = {
+    "pooling_mode_mean_tokens": "avg",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_cls_token": "cls",
+}
+
+
+class Asked(NamedTuple):
+    """Which model is wanted, and how."""
+
+    model: str
+    kind: Kind
+    device: str
+    precision: Precision
+    allow_pickle: bool
+
+
+class Layout(NamedTuple):
+    """Where the parts of a checkpoint are."""
+
+    home: Home
+    weights: Path
+    limit: int
+    pool: Pooling
+    gap: str
+    labels: tuple[str, ...]
+
+    @property
+    def network(self) -> Path:
+        """The folder with configuration, tokenizer and weights."""
+        return self.weights.parent
+
+
+@dataclass
+class QuestModel:
+    """A loaded model of any kind."""
+
+    layout: Layout
+    coder: Coder
+    network: "Module"
+    types: bool
+    device: str
+    cuts: Cuts
+    known: Pinned[FloatVector] = field(default_factory=Pinned, repr=False)
+    """Vectors of texts that were read by themselves."""
+
+    def pairs(self, asked: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
+        """Return the score of each distinct pair of source and hypothesis, read together."""
+        distinct = list(dict.fromkeys(asked))
+        coded = self.coder.code(text for pair in distinct for text in pair)
+        room = self.layout.limit - self.coder.frame.size(2)
+        texts = [(coded[source].ids, coded[hypothesis].ids) for source, hypothesis in distinct]
+        self.cuts.add(sum(len(source) + len(hypothesis) > room for source, hypothesis in texts), len(texts))
+        rows = [self.coder.frame.join(shorter(source, hypothesis, room)) for source, hypothesis in texts]
+
+        def compute(batch: list[int]) -> list[float]:
+            logits, _ = self._ask([rows[number] for number in batch])
+            return cast("list[float]", logits[:, 0].tolist())
+
+        return dict(zip(distinct, self._batched(rows, compute), strict=True))
+
+    def vectors(self, texts: Sequence[str]) -> dict[str, FloatVector]:
+        """Return the vector of each distinct text, read by itself, from the pinned ones where it is among them."""
+
+        def encoded(missing: list[str]) -> list[FloatVector]:
+            coded = self.coder.code(missing)
+            room = self.layout.limit - self.coder.frame.size(1)
+            self.cuts.add(sum(len(text.ids) > room for text in coded.values()), len(coded))
+            rows = [self.coder.frame.join([coded[text].ids[:room]]) for text in missing]
+
+            def compute(batch: list[int]) -> list[FloatVector]:
+                states, mask = self._ask([rows[number] for number in batch])
+                return [row.copy() for row in pooled(states.float(), mask, self.layout.pool).cpu().double().numpy()]
+
+            return self._batched(rows, compute)
+
+        return self.known.take(texts, encoded)
+
+    def tags(self, asked: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], FloatVector]:
+        """Return p(BAD) of each word of distinct lists of words; NaN for words that were not read or have no piece."""
+        distinct = list(dict.fromkeys(asked))
+        coded = self.coder.code(word for words in distinct for word in words)
+        frame, bad = self.coder.frame, self.layout.labels.index("BAD")
+        room = self.layout.limit - frame.size(1)
+        pieces = [[coded[word].ids for word in words] for words in distinct]
+        self.cuts.add(sum(sum(map(len, words)) > room for words in pieces), len(pieces))
+        rows = [frame.join([[piece for word in words for piece in word][:room]]) for words in pieces]
+
+        def compute(batch: list[int]) -> list[FloatMatrix]:
+            logits, _ = self._ask([rows[number] for number in batch])
+            return list(widened(logits).softmax(-1).cpu().double().numpy())
+
+        tables = self._batched(rows, compute)
+        return {
+            words: _first(table[:, bad], [len(word) for word in sizes], len(frame.before), room)
+            for words, table, sizes in zip(distinct, tables, pieces, strict=True)
+        }
+
+    def _batched(self, rows: Sequence[Row], compute: Callable[[list[int]], Sequence[Result]]) -> list[Result]:
+        return in_batches([len(row.ids) for row in rows], budget_of(self.device), compute, WHO)
+
+    def _ask(self, rows: Sequence[Row]) -> tuple["Tensor", "Tensor"]:
+        """Return the first output of the network (logits, or states), and which pieces are real."""
+        torch = importlib.import_module("torch")
+        inputs = as_tensors(rows, self.coder.padding, self.device)
+        types = {"token_type_ids": inputs.types} if self.types else {}
+        with torch.inference_mode():
+            return self.network(input_ids=inputs.ids, attention_mask=inputs.mask, **types)[0], inputs.mask
+
+
+def _first(column: FloatVector, sizes: Sequence[int], start: int, room: int) -> FloatVector:
+    """Return the number of each word's first piece."""
+    begins = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.intp) if sizes else np.zeros(0, dtype=np.intp)
+    read = (begins < room) & (np.array(sizes, dtype=np.intp) > 0)
+    values = np.full(len(sizes), np.nan)
+    values[read] = column[start + begins[read]]
+    return values
+
+
+def layout_of(model: str, kind: Kind) -> Layout:
+    """Return where the parts of a checkpoint are; no network is loaded for it."""
+    inner = ("0_Transformer/", "") if kind == "siamese" else ("",)
+    home, weights = weights_of(
+        model, [[f"{part}{file}" for part in inner for file in group] for group in NETWORKS], WHO
+    )
+    arguments = _optional(weights.parent / "model_args.json")
+    limits = _optional(weights.parent / "sentence_bert_config.json") | arguments
+    limit = limits.get("max_seq_length", LIMIT)
+    if not isinstance(limit, int):
+        raise DataError(f"max_seq_length is {limit!r}, expected a whole number", file=str(weights.parent))
+    labels = _labels(arguments, weights.parent) if kind == "micro" else ()
+    return Layout(home, weights, limit, _pool(home.folder), str(arguments.get("tag", GAP)), labels)
+
+
+def load(asked: Asked) -> QuestModel:
+    """Return a loaded model; the same one again for the same files and options."""
+    layout = layout_of(asked.model, asked.kind)
+    return _load(asked, layout, layout.weights.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=2)
+def _load(asked: Asked, layout: Layout, _: int) -> QuestModel:
+    transformers = package("transformers", WHO)
+    home = layout.home._replace(folder=layout.network)
+    config, coder = config_of(home, WHO), coder_of(home, WHO)
+    weights = read(layout.weights, WHO, allow_pickle=asked.allow_pickle)
+    _check_labels(asked, config.num_labels, layout)
+    made = getattr(transformers, _MAPPINGS[asked.kind])[type(config)]
+    if asked.kind == "siamese":
+        network = fill(made, config, weights, layout.weights, add_pooling_layer=False)
+    else:
+        network = fill(made, config, weights, layout.weights)
+    warn_of(asked.model, licence_of(asked.model, layout.home.folder))
+    return QuestModel(
+        layout=layout,
+        coder=coder,
+        network=ready(network, asked.device, asked.precision),
+        types=(getattr(config, "type_vocab_size", 0) or 0) > 1,
+        device=asked.device,
+        cuts=Cuts(WHO, layout.limit),
+    )
+
+
+def _optional(path: Path) -> dict[str, object]:
+    return read_json(path) if path.is_file() else {}
+
+
+def _labels(arguments: dict[str, object], folder: Path) -> tuple[str, ...]:
+    """Return the labels in the order of the network's outputs, from the trainer's file or the configuration."""
+    stated = arguments.get("labels_list")
+    named = _optional(folder / "config.json").get("id2label")
+    found = tuple(map(str, stated)) if isinstance(stated, list) else ()
+    if not found and isinstance(named, dict):
+        found = tuple(str(named[key]) for key in sorted(named, key=lambda key: (len(key), key)))
+    if not {"OK", "BAD"} <= set(found):
+        shown = ", ".join(found) or "no labels"
+        raise DataError(f"the labels are {shown}, expected OK and BAD among them", file=str(folder))
+    return found
+
+
+def _check_labels(asked: Asked, number: int | None, layout: Layout) -> None:
+    wanted = {"mono": 1, "micro": len(layout.labels)}.get(asked.kind)
+    if wanted is not None and number != wanted:
+        told = f"has {number} outputs, expected {wanted} for kind={asked.kind!r}"
+        raise DataError(told, file=str(layout.network / "config.json"))
+
+
+def _pool(folder: Path) -> Pooling:
+    """Return how a siamese model makes one vector of many."""
+    config = _optional(folder / "1_Pooling" / "config.json")
+    chosen = [pool for key, pool in _POOLINGS.items() if config.get(key)]
+    if len(chosen) > 1:
+        raise DataError(f"pooling modes {', '.join(chosen)}: one was expected", file=str(folder / "1_Pooling"))
+    return chosen[0] if chosen else "avg"
+
+
+def opened(model: QuestModel, segments: Sequence[Segment], *, joined: bool) -> Inside:
+    """Return the model, opened for some segments; `joined` says whether it reads the two texts together."""
+    pairs = [(segment.source or "", segment.hypothesis) for segment in segments]
+    coded = model.coder.code(text for pair in pairs for text in pair)
+    read = _together if joined else _apart
+    readings = tuple(read(model, coded[source], coded[hypothesis]) for source, hypothesis in pairs)
+
+    def score(asked: Sequence[Reading]) -> "Tensor":
+        inputs = as_tensors([each.row for each in rows_of(asked)], model.coder.padding, model.device)
+        types = {"token_type_ids": inputs.types} if model.types else {}
+        found: Tensor = model.network(input_ids=inputs.ids, attention_mask=inputs.mask, **types)[0].float()
+        if joined:
+            return found[:, 0]
+        vectors = pooled(found, inputs.mask, model.layout.pool)
+        cosine: Tensor = importlib.import_module("torch").cosine_similarity(vectors[::2], vectors[1::2])
+        return cosine
+
+    warn_of_cuts(model.cuts, readings)
+    return Inside(WHO, model.network, readings, score, model.device, model.coder.padding, masking_of(model.coder))
+
+
+def _together(model: QuestModel, source: Coded, hypothesis: Coded) -> Reading:
+    frame = model.coder.frame
+    kept = shorter(source.ids, hypothesis.ids, model.layout.limit - frame.size(2))
+    texts = zip((SOURCE, HYPOTHESIS), (source, hypothesis), map(len, kept), strict=True)
+    return (line(frame, [Shown(*text) for text in texts]),)
+
+
+def _apart(model: QuestModel, source: Coded, hypothesis: Coded) -> Reading:
+    frame = model.coder.frame
+    room = model.layout.limit - frame.size(1)
+    texts = [Shown(SOURCE, source, room), Shown(HYPOTHESIS, hypothesis, room)]
+    return tuple(line(frame, [text]) for text in texts)
+
+
+class Tags(NamedTuple):
+    """p(BAD) of each white-space word of source and hypothesis, and of the gaps; NaN where nothing was read."""
+
+    source: FloatVector
+    hypothesis: FloatVector
+    gaps: FloatVector
+    """Before the first word of the hypothesis, between words, after the last: one more than there are words."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransQuest:
+    """Predicted quality of a translation from source and hypothesis.
+
+    Args:
+        model: local folder, hub name or name@revision.
+        kind: which of the three architectures the model has.
+        predicts: what its numbers mean: `quality` is better when higher, `hter`, the predicted edit rate, when lower.
+            `auto` takes hter for models with that word in their name.
+        fill: what a word without a piece gets.
+        device: auto, cpu, cuda, cuda:1, mps.
+        precision: of the network.
+        allow_pickle: read files that could run code while loading; only for files you trust.
+    """
+
+    model: str
+    kind: Kind = "mono"
+    predicts: Literal["auto", "quality", "hter"] = "auto"
+    fill: Fill = "error"
+    device: str = "auto"
+    precision: Precision = "fp32"
+    allow_pickle: bool = False
+
+    inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.SOURCE
+
+    def __post_init__(self) -> None:
+        """Refuse options that do not go together."""
+        check_fields(self)
+        if self.kind == "micro" and self.predicts == "hter":
+            raise SpecError("transquest: a micro model tags words and predicts no hter; leave out predicts='hter'")
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether the model was trained to predict quality rather than edits."""
+        return self._meaning() == "quality"
+
+    def signature(self) -> Signature:
+        """Return the spec and the model's facts."""
+        layout = layout_of(self.model, self.kind)
+        facts = {"predicts": self._meaning()}
+        files = [layout.weights]
+        return signed(self, layout.home, files, precision=self.precision, limit=layout.limit, **facts)
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        """Return one score per segment; NaN where a micro model read nothing of the hypothesis."""
+        need_source("transquest", segments)
+        pairs = [(segment.source or "", segment.hypothesis) for segment in segments]
+        if self.kind == "micro":
+            return np.array([_share_fine(tags) for tags in self.tags(segments)], dtype=np.float64)
+        if self.kind == "mono":
+            scores = self._model().pairs(pairs)
+            return np.array([scores[pair] for pair in pairs], dtype=np.float64)
+        vectors = self._model().vectors([text for pair in pairs for text in pair])
+        return np.array([_cosine(vectors[source], vectors[text]) for source, text in pairs], dtype=np.float64)
+
+    def tags(self, segments: Sequence[Segment]) -> list[Tags]:
+        """Return p(BAD) of words and gaps, from a micro model."""
+        if self.kind != "micro":
+            raise SpecError(f"transquest(kind={self.kind!r}) has no word scores; explain it with erasure, lime or shap")
+        need_source("transquest", segments)
+        model = self._model()
+        asked = [_row(segment, model.layout.gap) for segment in segments]
+        found = model.tags(asked)
+        return [
+            _split(found[row], len(white_space(segment.source or "")))
+            for row, segment in zip(asked, segments, strict=True)
+        ]
+
+    def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
+        """Return minus p(BAD) of each word of the hypothesis or the source."""
+        if place.side is Side.REFERENCE:
+            raise SpecError("transquest does not read references: explain the hypothesis or the source")
+        return [
+            word_scores(
+                own,
+                _tagged(own, tags.source if place.side is Side.SOURCE else tags.hypothesis),
+                "mean",
+                self.fill,
+                "-p(BAD)",
+            )
+            for own, tags in zip(words, self.tags(segments), strict=True)
+        ]
+
+    def inspected(self, segments: Sequence[Segment]) -> Inside:
+        """Return what the network reads of each segment, and the score as a differentiable function of it."""
+        if self.kind == "micro":
+            raise SpecError("transquest(kind='micro') tags words itself; explain it with intrinsic")
+        need_source("transquest", segments)
+        return opened(self._model(), segments, joined=self.kind == "mono")
+
+    def _meaning(self) -> Literal["quality", "hter"]:
+        if self.predicts == "auto":
+            named = Path(self.model.partition("@")[0]).name.lower()
+            return "hter" if "hter" in named and self.kind != "micro" else "quality"
+        return self.predicts
+
+    def _model(self) -> QuestModel:
+        device = device_of(self.device, "transquest")
+        return load(Asked(self.model, self.kind, device, self.precision, self.allow_pickle))
+
+
+def _cosine(left: FloatVector, right: FloatVector) -> float:
+    lengths = float(np.linalg.norm(left) * np.linalg.norm(right))
+    return float(left @ right) / lengths if lengths else 0.0
+
+
+def _row(segment: Segment, gap: str) -> tuple[str, ...]:
+    """Return the words a micro model reads."""
+    hypothesis = [part for word in white_space(segment.hypothesis) for part in (word, gap)]
+    return (*white_space(segment.source or ""), SEPARATOR, gap, *hypothesis)
+
+
+def _split(values: FloatVector, source: int) -> Tags:
+    target = values[source + 1 :]
+    return Tags(values[:source], target[1::2], target[::2])
+
+
+def _share_fine(tags: Tags) -> float:
+    values = np.concatenate([tags.hypothesis, tags.gaps])
+    read = values[~np.isnan(values)]
+    return 1.0 - float(read.mean()) if len(read) else float("nan")
+
+
+def _tagged(words: Words, bad: FloatVector) -> PieceScores:
+    """Return the white-space words of a text as pieces; those without a number were not read or say nothing."""
+    own = white_space(words.text)
+    known = np.flatnonzero(~np.isnan(bad))
+    return PieceScores(
+        tuple(own.spans[k] for k in known),
+        tuple(own.text[slice(*own.spans[k])] for k in known),
+        -bad[known],
+        len(own),
+    )

@@ -1,0 +1,139 @@
+"""chrF, after Popović (2015), and chrF++ (Popović 2017), computed by sacreBLEU (Post 2018, arXiv 1804.08771).
+
+1. Count the runs of 1 to `char_order` characters of hypothesis and reference, blanks left out; with `word_order=2`
+   (chrF++) also words and pairs of words.
+2. Precision and recall are averaged over the orders, all with the same weight.
+3. chrF = 100 x F-beta of the two. Over a corpus the counts are summed first. Of several references, the one with the
+   best score counts.
+
+Word scores are the balance of matched and failed n-grams of a word (`word_balance`). Hypothesis words are compared with
+the reference that has the best score, the words of any reference with the hypothesis.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from whyscore.errors import SpecError
+from whyscore.marking import Span
+from whyscore.metrics.lexical.ngrams import Chain, Gram, Order, balances, character_grams, credit, table, token_grams
+from whyscore.metrics.lexical.rows import ChrfRows
+from whyscore.metrics.needs import need_place, need_references
+from whyscore.metrics.spans import located
+from whyscore.options import check_fields
+from whyscore.registry import spec_of
+from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
+
+
+@dataclass(frozen=True, slots=True)
+class Chrf:
+    """F-score of the character n-grams that hypothesis and reference share, 0 to 100.
+
+    Args:
+        char_order: the longest runs of characters counted.
+        word_order: the longest runs of words counted; 2 is chrF++, 0 counts none.
+        beta: how many times more recall weighs than precision.
+        lowercase: whether case is ignored.
+        whitespace: whether blanks are characters too.
+        eps_smoothing: sum F-scores of the orders, as chrF++.py, NLTK and Moses do, instead of averaging first.
+    """
+
+    char_order: int = 6
+    word_order: int = 0
+    beta: int = 2
+    lowercase: bool = False
+    whitespace: bool = False
+    eps_smoothing: bool = False
+
+    inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.REFERENCES
+    higher_is_better: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Refuse orders and weights that mean nothing."""
+        check_fields(self)
+        for name in ("char_order", "word_order"):
+            if getattr(self, name) < 0:
+                raise SpecError(f"chrf: {name} is {getattr(self, name)}, expected 0 or more")
+        if self.char_order + self.word_order == 0:
+            raise SpecError("chrf: char_order and word_order are both 0, so that nothing is counted; raise one")
+        if self.beta < 1:
+            raise SpecError(f"chrf: beta is {self.beta}, expected 1 or more")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The counts in a row: c1 is single characters, w1 single words."""
+        orders = [f"c{n}" for n in range(1, self.char_order + 1)] + [f"w{n}" for n in range(1, self.word_order + 1)]
+        return tuple(f"{what}_{order}" for order in orders for what in ("hypothesis", "reference", "matched"))
+
+    def signature(self) -> Signature:
+        """Return the spec, then the fields of sacreBLEU's signature."""
+        return Signature(spec_of(self), _rows(self).facts())
+
+    def segment_signature(self) -> Signature:
+        """Return the same signature: the formula is one."""
+        return self.signature()
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        """Return the chrF of each segment by itself."""
+        return self.scores(self.statistics(segments))
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
+        """Return the counts of each segment."""
+        need_references("chrf", segments)
+        return _rows(self).rows(segments)
+
+    def scores(self, rows: FloatMatrix) -> FloatVector:
+        """Return the segment score of each row of counts."""
+        return np.array([_rows(self).formula(row) for row in rows.tolist()], dtype=np.float64)
+
+    def total(self, row: FloatVector) -> float:
+        """Return the corpus score of one summed row."""
+        return float(_rows(self).formula(row.tolist()))
+
+    def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
+        """Return the balance of matched and failed n-grams for each word of the texts at `place`."""
+        need_place("chrf", place)
+        need_references("chrf", segments)
+        return [self._word_scores(segment, place, text) for segment, text in zip(segments, words, strict=True)]
+
+    def _word_scores(self, segment: Segment, place: Place, words: Words) -> WordScores:
+        rows = _rows(self)
+        text = segment.text(place)
+        other = rows.best(segment) if place.side is Side.HYPOTHESIS else segment.hypothesis
+        own, there = rows.characters(text), rows.characters(other)
+        orders = _orders(character_grams(own, self.char_order), character_grams(there, self.char_order))
+        chains = [Chain(_character_spans(rows, text), orders)]
+        if self.word_order:
+            tokens = located(rows.tokens(text), text)
+            grams = token_grams([token.text for token in tokens], self.word_order)
+            orders = _orders(grams, token_grams(rows.tokens(other), self.word_order))
+            chains.append(Chain([(token.start, token.end) for token in tokens], orders, "word {n}-grams"))
+        return balances(words, chains)
+
+
+def _orders(grams: Sequence[Sequence[Gram]], others: Sequence[Sequence[Gram]]) -> list[Order]:
+    """Return how far the n-grams of each order stand in the other text too."""
+    return [Order(n, credit(own, table(there))) for n, (own, there) in enumerate(zip(grams, others, strict=True), 1)]
+
+
+def _character_spans(rows: ChrfRows, text: str) -> list[Span]:
+    """Return where the characters chrF counts stand in the text."""
+    counted = rows.characters(text)
+    if rows.whitespace and len(counted) == len(text):
+        return [(start, start + 1) for start in range(len(text))]
+    return [(token.start, token.end) for token in located(list(counted), text)]
+
+
+@lru_cache(maxsize=32)
+def _rows(metric: Chrf) -> ChrfRows:
+    return ChrfRows(
+        char_order=metric.char_order,
+        word_order=metric.word_order,
+        beta=metric.beta,
+        lowercase=metric.lowercase,
+        whitespace=metric.whitespace,
+        eps_smoothing=metric.eps_smoothing,
+    )

@@ -1,0 +1,355 @@
+"""ROUGE, after Lin (2004), "ROUGE: a package for automatic evaluation of summaries".
+
+1. Cut hypothesis and reference into tokens (`rouge_tokens`).
+2. Count what they share: tokens (`1`), pairs of neighbours (`2`), the longest common subsequence (`L`), or for each
+   reference sentence the union of its common subsequences with all hypothesis sentences (`Lsum`, one sentence a line).
+3. Precision = shared / hypothesis, recall = shared / reference, F = their harmonic mean; all from 0 to 1.
+
+Of several references, the one with the best F counts, the first of equals, for all three numbers.
+
+`mode="compat"` gives the numbers of the `rouge-score` package. Deviation of the default: tokens of all scripts count,
+where the package drops every character but a-z and 0-9 and so gives 0 to Hindi, Russian or Chinese.
+
+Word scores: for `1` and `2`, the balance of matched and failed n-grams of a word (`word_balance`); for `L` and `Lsum`
+the same with the tokens that are part of the common subsequence (one of them, where there are several).
+Hypothesis words are compared with the reference that has the best F, the words of any reference with the hypothesis.
+
+How ROUGE cuts a text.
+
+| mode | tokens |
+|---|---|
+| `default` | runs of letters, marks and digits of any script, case-folded; characters in scripts without blanks |
+| `compat` | runs of a-z and 0-9 in lower case: everything else is lost, as in the `rouge-score` package |
+| `split` | what stands between blanks, as it stands: for texts that are cut already |
+
+With stemming, tokens of more than three characters are cut to their stem by Porter's algorithm for English; in the
+default mode only those of a-z and 0-9, since it knows no other letters.
+
+The union of common subsequences, by which ROUGE-Lsum compares texts of several sentences.
+
+1. For each reference sentence, find a longest common subsequence with every hypothesis sentence; the places of the
+   sentence that occur in any of them are its union.
+2. Go through the unions in order. A place is a hit as long as its token has not been hit as often as the hypothesis
+   contains it: the guard against double counting of ROUGE 1.5.5 and of the rouge-score package.
+
+Longest common subsequences, with whole columns of the table in one Python integer.
+
+After Hyyrö (2004), "Bit-parallel LCS-length computation revisited": bit i of a row is 0 where the length grows at
+reference word i, so one row costs a handful of integer operations, whatever the number of words up to some hundreds.
+
+1. For each word, a mask with a bit at every place where the reference has it.
+2. For each hypothesis word, row = (row + hits) | (row - hits) with hits = row & mask of the word.
+3. The length is the number of zeros; the length up to reference word i is the number of zeros below bit i.
+"""
+
+import importlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import ClassVar, Literal, NamedTuple, Protocol
+
+import numpy as np
+import regex
+
+from whyscore.errors import MissingExtra, SpecError
+from whyscore.metrics.lexical.ngrams import Chain, Gram, Order, Table, balances, credit, matched, table, token_grams
+from whyscore.metrics.needs import need_place, need_references
+from whyscore.metrics.spans import Token, located
+from whyscore.options import check_fields
+from whyscore.registry import spec_of
+from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
+from whyscore.version import __version__
+
+Mode = Literal["default", "compat", "split"]
+
+_NO_BLANKS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_UNICODE = regex.compile(rf"(?V1)[[\p{{L}}\p{{N}}]&&[{_NO_BLANKS}]]\p{{M}}*|[[\p{{L}}\p{{M}}\p{{N}}]--[{_NO_BLANKS}]]+")
+_ASCII = re.compile(r"[a-z0-9]+")
+# Shorter words are left alone, as in the rouge-score package.
+_SHORTEST_STEM = 4
+
+
+def cut(text: str, mode: Mode, *, stem: bool) -> list[str]:
+    """Return the tokens of a text.
+
+    >>> cut("Straße, 10-year", "default", stem=False)
+    ['strasse', '10', 'year']
+    """
+    tokens = _raw(text, mode)
+    return [_stemmed(token) for token in tokens] if stem else tokens
+
+
+def cut_with_spans(text: str, mode: Mode, *, stem: bool) -> tuple[Token, ...]:
+    """Return the tokens with their places in the text."""
+    tokens = cut(text, mode, stem=stem)
+    spans = _spans(text, mode)
+    if len(spans) != len(tokens):
+        spans = [(token.start, token.end) for token in located(_raw(text, mode), text)]
+    return tuple(Token(token, start, end) for token, (start, end) in zip(tokens, spans, strict=True))
+
+
+def _raw(text: str, mode: Mode) -> list[str]:
+    if mode == "default":
+        return [token.casefold() for token in _UNICODE.findall(text)]
+    return _ASCII.findall(text.lower()) if mode == "compat" else text.split()
+
+
+def _spans(text: str, mode: Mode) -> list[tuple[int, int]]:
+    """Return the spans where cutting keeps the length of the text, else none."""
+    if mode == "default":
+        return [match.span() for match in _UNICODE.finditer(text)]
+    if mode == "split":
+        return [match.span() for match in re.finditer(r"\S+", text)]
+    lower = text.lower()
+    return [match.span() for match in _ASCII.finditer(lower)] if len(lower) == len(text) else []
+
+
+@lru_cache(maxsize=1 << 16)
+def _stemmed(token: str) -> str:
+    if len(token) < _SHORTEST_STEM or not _ASCII.fullmatch(token):
+        return token
+    return _stemmer().stem(token)
+
+
+class _Stemmer(Protocol):
+    def stem(self, word: str) -> str:
+        """Return the word without its ending."""
+
+
+@lru_cache(maxsize=1)
+def _stemmer() -> _Stemmer:
+    try:
+        porter = importlib.import_module("nltk.stem.porter")
+    except ImportError as error:
+        raise MissingExtra.of("rouge(stem=True)", "rouge") from error
+    stemmer: _Stemmer = porter.PorterStemmer()
+    return stemmer
+
+
+def masks(reference: Sequence[str]) -> dict[str, int]:
+    """Return for each word of the reference the bits of its places."""
+    result: dict[str, int] = {}
+    for place, word in enumerate(reference):
+        result[word] = result.get(word, 0) | 1 << place
+    return result
+
+
+def length(places: Mapping[str, int], size: int, hypothesis: Sequence[str]) -> int:
+    """Return the length of the longest common subsequence with a reference of `size` words.
+
+    >>> length(masks(["a", "cat", "sat"]), 3, ["sat", "a", "sat"])
+    2
+    """
+    full = row = (1 << size) - 1
+    for word in hypothesis:
+        hits = row & places.get(word, 0)
+        row = (row + hits | row - hits) & full
+    return size - row.bit_count()
+
+
+def pairs(reference: Sequence[str], hypothesis: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the places of one longest common subsequence, (in the reference, in the hypothesis), in order.
+
+    Of several, it is the one that ROUGE finds: from the end, equal words are taken, else the side is shortened that
+    loses nothing, and the reference first if neither does.
+
+    >>> pairs(["a", "cat", "sat"], ["sat", "a", "sat"])
+    [(0, 1), (2, 2)]
+    """
+    rows = _rows(masks(reference), len(reference), hypothesis)
+    i, j = len(reference), len(hypothesis)
+    found = []
+    while i and j:
+        if reference[i - 1] == hypothesis[j - 1]:
+            i, j = i - 1, j - 1
+            found.append((i, j))
+        elif _upto(rows[j - 1], i) > _upto(rows[j], i - 1):
+            j -= 1
+        else:
+            i -= 1
+    return found[::-1]
+
+
+def _rows(places: Mapping[str, int], size: int, hypothesis: Sequence[str]) -> list[int]:
+    full = (1 << size) - 1
+    rows = [full]
+    for word in hypothesis:
+        row = rows[-1]
+        hits = row & places.get(word, 0)
+        rows.append((row + hits | row - hits) & full)
+    return rows
+
+
+def _upto(row: int, words: int) -> int:
+    """Return the length for the first reference words: the zeros among as many bits."""
+    return words - (row & (1 << words) - 1).bit_count()
+
+
+Sentences = Sequence[Sequence[str]]
+TokenPlace = tuple[int, int]
+"""A sentence and a token in it."""
+
+
+def union_hits(reference: Sentences, hypothesis: Sentences) -> Counter[str]:
+    """Return how many hits each token has.
+
+    >>> sorted(union_hits([["a", "cat"]], [["a"], ["cat", "sat"]]).items())
+    [('a', 1), ('cat', 1)]
+    """
+    hits: Counter[str] = Counter()
+    allowed = Counter(token for sentence in hypothesis for token in sentence)
+    for sentence in reference:
+        union = {i for other in hypothesis for i, _ in pairs(sentence, other)}
+        for i in sorted(union):
+            if hits[sentence[i]] < allowed[sentence[i]]:
+                hits[sentence[i]] += 1
+    return hits
+
+
+def union_credit(reference: Sentences, hypothesis: Sentences) -> tuple[FloatVector, FloatVector]:
+    """Return how far each token of the reference and of the hypothesis is a hit, all sentences in one row.
+
+    The hits of a token are shared by its places in common subsequences.
+    """
+    hits = union_hits(reference, hypothesis)
+    here: set[TokenPlace] = set()
+    there: set[TokenPlace] = set()
+    for r, sentence in enumerate(reference):
+        for h, other in enumerate(hypothesis):
+            for i, j in pairs(sentence, other):
+                here.add((r, i))
+                there.add((h, j))
+    return _shared(reference, here, hits), _shared(hypothesis, there, hits)
+
+
+def _shared(sentences: Sentences, places: set[TokenPlace], hits: Counter[str]) -> FloatVector:
+    sharing = Counter(sentences[s][i] for s, i in places)
+    values = [
+        min(1.0, hits[token] / sharing[token]) if place in places else 0.0 for place, token in _numbered(sentences)
+    ]
+    return np.array(values, dtype=np.float64)
+
+
+def _numbered(sentences: Sentences) -> Iterator[tuple[TokenPlace, str]]:
+    return (((s, i), token) for s, sentence in enumerate(sentences) for i, token in enumerate(sentence))
+
+
+_MEASURES = {"p": 0, "r": 1, "f": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Rouge:
+    """Overlap of hypothesis and reference in tokens, pairs or subsequences, 0 to 1.
+
+    Args:
+        kind: what is shared: `1` tokens, `2` pairs, `L` the longest common subsequence, `Lsum` that of each line.
+        measure: which number is the score: `f`, `p` (precision) or `r` (recall).
+        stem: whether English endings are cut off; needs the extra `rouge`.
+        mode: how texts are cut; `compat` gives the numbers of the rouge-score package.
+    """
+
+    kind: Literal["1", "2", "L", "Lsum", 1, 2] = "L"
+    measure: Literal["f", "p", "r"] = "f"
+    stem: bool = False
+    mode: Mode = "default"
+
+    inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.REFERENCES
+    higher_is_better: ClassVar[bool] = True
+    columns: ClassVar[tuple[str, ...]] = ("precision", "recall", "f")
+
+    def __post_init__(self) -> None:
+        """Take 1 for '1'; refuse options of the wrong type, and stemming of tokens that are to stay as they are."""
+        check_fields(self)
+        object.__setattr__(self, "kind", str(self.kind))
+        if self.stem and self.mode == "split":
+            raise SpecError("rouge: stem=True changes tokens and mode='split' keeps them; leave one out")
+
+    def signature(self) -> Signature:
+        """Return the spec, then how texts are cut."""
+        facts = (("nrefs", "any"), ("stem", "porter" if self.stem else "no"), ("version", __version__))
+        return Signature(spec_of(self), facts)
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        """Return the chosen measure of each segment."""
+        return self.scores(self.statistics(segments))
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
+        """Return precision, recall and F of each segment."""
+        need_references("rouge", segments)
+        rows = np.empty((len(segments), 3), dtype=np.float64)
+        for number, segment in enumerate(segments):
+            rows[number] = self._best(segment)[1]
+        return rows
+
+    def scores(self, rows: FloatMatrix) -> FloatVector:
+        """Return the chosen column."""
+        return np.array(rows[:, _MEASURES[self.measure]], dtype=np.float64)
+
+    def tokens(self, text: str) -> tuple[Token, ...]:
+        """Return the tokens ROUGE counts, with their places in the text as given."""
+        return cut_with_spans(text, self.mode, stem=self.stem)
+
+    def on_tokens(self) -> "Rouge":
+        """Return the same metric for texts that are cut already: tokens joined by blanks, lines kept for `Lsum`."""
+        return replace(self, stem=False, mode="split")
+
+    def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
+        """Return the balance of what matched and what failed for each word of the texts at `place`."""
+        need_place("rouge", place)
+        need_references("rouge", segments)
+        return [self._word_scores(segment, place, text) for segment, text in zip(segments, words, strict=True)]
+
+    def _best(self, segment: Segment) -> tuple[str, tuple[float, float, float]]:
+        """Return the reference with the best F and the three numbers."""
+        hypothesis = _prepared(segment.hypothesis, self)
+        rows = [_measures(_prepared(text, self), hypothesis, str(self.kind)) for text in segment.references]
+        number = max(range(len(rows)), key=lambda k: rows[k][2])
+        return segment.references[number], rows[number]
+
+    def _word_scores(self, segment: Segment, place: Place, words: Words) -> WordScores:
+        on_hypothesis = place.side is Side.HYPOTHESIS
+        text = segment.text(place)
+        other = self._best(segment)[0] if on_hypothesis else segment.hypothesis
+        own, there = _prepared(text, self), _prepared(other, self)
+        spans = [(token.start, token.end) for token in self.tokens(text)]
+        if self.kind in ("1", "2"):
+            n = int(self.kind)
+            return balances(words, [Chain(spans, [Order(n, credit(own.grams, there.table))])])
+        reference, hypothesis = (there, own) if on_hypothesis else (own, there)
+        on_sides = union_credit(reference.sentences, hypothesis.sentences)
+        return balances(words, [Chain(spans, [Order(1, on_sides[on_hypothesis])], "common subsequence")])
+
+
+class _Prepared(NamedTuple):
+    """A text as ROUGE compares it."""
+
+    tokens: list[str]
+    sentences: Sentences
+    grams: Sequence[Gram]
+    table: Table
+    masks: dict[str, int]
+
+
+@lru_cache(maxsize=1024)
+def _prepared(text: str, metric: Rouge) -> _Prepared:
+    lines = [line for line in text.split("\n") if line] if metric.kind == "Lsum" else [text]
+    sentences = [cut(line, metric.mode, stem=metric.stem) for line in lines]
+    tokens = [token for sentence in sentences for token in sentence]
+    grams = token_grams(tokens, int(metric.kind))[-1] if metric.kind in ("1", "2") else []
+    return _Prepared(tokens, sentences, grams, table(grams), masks(tokens) if metric.kind == "L" else {})
+
+
+def _measures(reference: _Prepared, hypothesis: _Prepared, kind: str) -> tuple[float, float, float]:
+    """Return precision, recall and F of one pair of texts."""
+    sizes = len(hypothesis.tokens), len(reference.tokens)
+    if kind == "L":
+        shared = length(reference.masks, len(reference.tokens), hypothesis.tokens)
+    elif kind == "Lsum":
+        shared = sum(union_hits(reference.sentences, hypothesis.sentences).values())
+    else:
+        shared = matched(hypothesis.grams, reference.table)
+        sizes = len(hypothesis.grams), len(reference.grams)
+    precision, recall = shared / max(sizes[0], 1), shared / max(sizes[1], 1)
+    return precision, recall, 2 * precision * recall / (precision + recall) if shared else 0.0

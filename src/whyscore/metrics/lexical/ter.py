@@ -1,0 +1,147 @@
+"""Translation edit rate, after Snover, Dorr, Schwartz, Micciulla and Makhoul (2006), computed by sacreBLEU.
+
+1. Count the fewest edits (insert, delete, substitute a word, shift a block of words) that turn the hypothesis into a
+   reference; of several references the one with the fewest edits counts.
+2. TER = 100 x edits / mean number of words of the references. Over a corpus both are summed first. Lower is better.
+
+Word scores: each word is charged with its edits (`ter_edits`), and its importance is minus what they add to TER, so 0
+for a word that may stay. The edits of the hypothesis words and the deleted words of the reference together are TER.
+Hypothesis words are compared with the reference that needs the fewest edits, the words of any reference with the
+hypothesis. The note says what happened, as seen from the reference: `ok`, `inserted`, `deleted`, `substituted for`
+or `by` the word on the other side, `shifted`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from whyscore.metrics.lexical.edits import Edit, Trace, trace
+from whyscore.metrics.lexical.ngrams import NOT_READ
+from whyscore.metrics.lexical.rows import TerRows, mean_length
+from whyscore.metrics.needs import need_place, need_references
+from whyscore.metrics.spans import Token, located, touching
+from whyscore.options import check_fields
+from whyscore.registry import spec_of
+from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
+
+
+@dataclass(frozen=True, slots=True)
+class Ter:
+    """Edits per hundred reference words; 0 is perfect, and more than 100 is possible.
+
+    Args:
+        normalized: whether punctuation is cut off and entities are resolved.
+        no_punct: whether punctuation is left out.
+        asian_support: whether `normalized` and `no_punct` also know the scripts of East Asia.
+        case_sensitive: whether case counts.
+    """
+
+    normalized: bool = False
+    no_punct: bool = False
+    asian_support: bool = False
+    case_sensitive: bool = False
+
+    inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.REFERENCES
+    higher_is_better: ClassVar[bool] = False
+    columns: ClassVar[tuple[str, ...]] = ("edits", "reference_length")
+
+    def __post_init__(self) -> None:
+        """Refuse options of the wrong type."""
+        check_fields(self)
+
+    def signature(self) -> Signature:
+        """Return the spec, then the fields of sacreBLEU's signature."""
+        return Signature(spec_of(self), _rows(self).facts())
+
+    def segment_signature(self) -> Signature:
+        """Return the same signature: the formula is one."""
+        return self.signature()
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        """Return the TER of each segment by itself."""
+        return self.scores(self.statistics(segments))
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
+        """Return edits and reference length of each segment."""
+        need_references("ter", segments)
+        return _rows(self).rows(segments)
+
+    def scores(self, rows: FloatMatrix) -> FloatVector:
+        """Return the segment score of each row of counts."""
+        return np.array([_rows(self).formula(row) for row in rows.tolist()], dtype=np.float64)
+
+    def total(self, row: FloatVector) -> float:
+        """Return the corpus score of one summed row."""
+        return _rows(self).formula(row.tolist())
+
+    def tokens(self, text: str) -> tuple[Token, ...]:
+        """Return the words TER edits, with their places in the text as given."""
+        return located(_rows(self).tokens(text), text)
+
+    def on_tokens(self) -> "Ter":
+        """Return the same metric for texts that are cut already: tokens joined by blanks."""
+        return replace(self, normalized=False, no_punct=False, asian_support=False, case_sensitive=True)
+
+    def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
+        """Return minus the points of TER that each word's edits cost, with the edits as notes."""
+        need_place("ter", place)
+        need_references("ter", segments)
+        return [self._word_scores(segment, place, text) for segment, text in zip(segments, words, strict=True)]
+
+    def _word_scores(self, segment: Segment, place: Place, words: Words) -> WordScores:
+        rows = _rows(self)
+        on_hypothesis = place.side is Side.HYPOTHESIS
+        text = segment.text(place)
+        hypothesis = rows.tokens(segment.hypothesis)
+        reference = rows.best(segment) if on_hypothesis else rows.reference_tokens(text)
+        steps = trace(hypothesis, reference)
+        points = _points(steps, mean_length(rows.references(segment)))
+        if on_hypothesis:
+            return _charged(words, located(hypothesis, text), steps.hypothesis, points, "for")
+        return _charged(words, located(reference, text), steps.reference, points, "by")
+
+
+def _points(steps: Trace, length: float) -> float:
+    """Return what one edit adds to TER; without reference words any number of edits is 100."""
+    return 100 / (length or max(steps.edits, 1))
+
+
+def _charged(
+    words: Words, tokens: Sequence[Token], edits: Sequence[Edit], points: float, preposition: str
+) -> WordScores:
+    """Return each word's costs; a token that lies in several words is paid by them in equal parts."""
+    touched = touching([(token.start, token.end) for token in tokens], words)
+    owners = np.zeros(len(tokens), dtype=np.int64)
+    for numbers in touched:
+        owners[numbers.start : numbers.stop] += 1
+    importance = [-points * sum(edits[k].cost / owners[k] for k in numbers) for numbers in touched]
+    notes = [_note([tokens[k].text for k in numbers], [edits[k] for k in numbers], preposition) for numbers in touched]
+    # Adding zero turns -0.0, the importance of a word without edits, into 0.0.
+    return WordScores(np.array(importance, dtype=np.float64) + 0.0, tuple(notes))
+
+
+def _note(tokens: Sequence[str], edits: Sequence[Edit], preposition: str) -> str:
+    told = [_told(edit, preposition) for edit in edits]
+    if len(told) == 1:
+        return told[0]
+    return ", ".join(f"{token} {what}" for token, what in zip(tokens, told, strict=True)) or NOT_READ
+
+
+def _told(edit: Edit, preposition: str) -> str:
+    what = f"substituted {preposition} {edit.other!r}" if edit.kind == "substituted" else edit.kind
+    if not edit.shifts:
+        return what
+    return "shifted" if edit.kind == "ok" else f"shifted, {what}"
+
+
+@lru_cache(maxsize=32)
+def _rows(metric: Ter) -> TerRows:
+    return TerRows(
+        normalized=metric.normalized,
+        no_punct=metric.no_punct,
+        asian_support=metric.asian_support,
+        case_sensitive=metric.case_sensitive,
+    )

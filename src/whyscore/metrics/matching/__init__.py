@@ -1,0 +1,1 @@
+"""Metrics that match vectors of two texts: greedily (BERTScore, XBERTScore) or by optimal transport (MoverScore)."""

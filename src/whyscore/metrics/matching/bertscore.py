@@ -1,0 +1,365 @@
+"""BERTScore (Zhang et al. 2020, arXiv 1904.09675) and XBERTScore (Leiter 2021), by greedy matching of vectors.
+
+1. Encode both texts: the hypothesis, and a reference (`bertscore`) or the source (`xbertscore`).
+2. Match every unit with its most similar one on the other side; precision is the mean over the hypothesis, recall over
+   the other text, F their harmonic mean (`matching`). Units are pieces, as published. The embedded encoder has no
+   published numbers; there units are words, in phrases of up to three, unless something about pieces is asked for
+   (`idf`, `specials`, `mode="paper"`): see `matching_phrases`.
+3. Several references: `compat` takes the best precision, recall and F, each by itself, as the published code does;
+   `paper` those of the reference with the best F.
+4. Special pieces: `compat` gives them no weight but lets them be the best match, `paper` leaves them out.
+5. Word scores: the similarity of the units of a word, from the reference with the best F, with the counterpart as a
+   note (`matching_words`).
+
+Without a model `bertscore` takes the one its authors chose for the language. idf and rescaling: `matching_weights`,
+`matching_baseline`.
+
+Encoders that remember: what was prepared of a text for one metric serves all later calls, within a bound of bytes.
+
+1. A metric that is asked about thousands of probes meets the texts that do not change again and again, in one call or
+   in many. They are encoded once.
+2. The least recently used texts are forgotten first. A model in a folder whose files change is read anew.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from whyscore.errors import MissingExtra, SpecError
+from whyscore.metrics.matching.baseline import Baseline, read_baseline
+from whyscore.metrics.matching.greedy import (
+    NOTHING,
+    Numbers,
+    Pair,
+    Reader,
+    Sided,
+    Specials,
+    best_of_each,
+    by_phrases,
+    by_pieces,
+    cosines,
+    match,
+    numbers,
+)
+from whyscore.metrics.matching.weights import read_idf
+from whyscore.metrics.matching.words import Facing, Scale, Wanted, facing, word_scores
+from whyscore.metrics.needs import need_references, need_source
+from whyscore.metrics.pieces import Fill
+from whyscore.models.checkpoints import Precision
+from whyscore.models.encoders.embedded import pools_itself
+from whyscore.models.encoders.loading import encoder, warn_uncovered
+from whyscore.models.pairs import Pinned
+from whyscore.models.rows import Long
+from whyscore.options import check_fields
+from whyscore.protocols import Encoder, Similarities
+from whyscore.registry import spec_of
+from whyscore.text.alignment import Pool
+from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
+from whyscore.version import __version__
+
+# So many metrics at a time (say the members of an ensemble) may remember texts, within these bytes each.
+_METRICS, _MEMORY = 4, 512 * 1024**2
+
+
+class Kept(NamedTuple):
+    """An encoder, and when the files of its folder were changed."""
+
+    encoder: Encoder
+    changed: tuple[int, ...]
+
+
+class Asked(NamedTuple):
+    """Everything that decides how a text is prepared."""
+
+    kept: Kept
+    phrases: int
+    specials: Specials
+    idf: tuple[str, str] | None
+    """The file and the digest of its weights."""
+    languages: tuple[str, ...]
+
+
+def changed_of(model: str) -> tuple[int, ...]:
+    """Return when the files of a local folder were changed; nothing for other models, which do not change."""
+    folder = Path(model).expanduser()
+    return tuple(sorted(file.stat().st_mtime_ns for file in folder.iterdir())) if folder.is_dir() else ()
+
+
+@lru_cache(maxsize=16)
+def signature_of(kept: Kept) -> Signature:
+    """Return the signature of an encoder, read once."""
+    return kept.encoder.signature()
+
+
+@lru_cache(maxsize=_METRICS)
+def reader_of(asked: Asked) -> Reader:
+    """Return what prepares texts; where nothing was prepared before, languages the model does not know are told."""
+    encoder = asked.kept.encoder
+    warn_uncovered(encoder, asked.languages)
+    if asked.phrases:
+        return Reader(partial(by_phrases, encoder=encoder, orders=asked.phrases), Pinned(_MEMORY))
+    weigh = None if asked.idf is None else read_idf(asked.idf[0], encoder).of
+    prepare = partial(by_pieces, encoder=encoder, specials=asked.specials, weigh=weigh)
+    return Reader(prepare, Pinned(_MEMORY))
+
+
+PUBLISHED = {"en": "roberta-large", "zh": "bert-base-chinese", "tr": "dbmdz/bert-base-turkish-cased"}
+"""What bert_score takes for a language; for all others the following."""
+MULTILINGUAL = "bert-base-multilingual-cased"
+
+_PHRASES = 3
+# de, zh-TW, sr_Latn; a pair is two of them with a hyphen between.
+_CODE = re.compile(r"[a-z]{2,3}(?:[-_](?:[A-Z]{2}|[A-Z][a-z]{3}))?")
+
+
+@dataclass(frozen=True)
+class BertScore:
+    """Similarity of the pieces of hypothesis and references, at most 1; higher is better.
+
+    Args:
+        model: `embedded`, `static`, a folder, a hub name or name@revision; None for the published one of the language.
+        layer: whose vectors; None for the recommended layer.
+        measure: F-score, precision or recall.
+        idf: file with one reference per line, or a table of weights; None for equal weights.
+        baseline: file with what unrelated texts score, for rescaling.
+        phrases: 0 matches pieces, N phrases of up to N words; None for 3 with the embedded encoder, else 0.
+        specials: whether special pieces weigh nothing, are left out, or count; None for what the mode says.
+        mode: `compat` follows the published code, `paper` the formulas.
+        scale: whether word scores are similarities or add up to precision and recall.
+        pool: how the units of a word make its similarity.
+        fill: what a word without a piece gets.
+        languages: of the texts, like `de-en` or `en`; English where nobody says.
+        long: what becomes of texts the model cannot read whole.
+        device: auto, cpu, cuda, cuda:1, mps.
+        precision: of the network.
+        against: whether the hypothesis is compared with references or with the source.
+    """
+
+    model: str | None = None
+    layer: int | None = None
+    measure: Literal["f", "p", "r"] = "f"
+    idf: str | None = None
+    baseline: str | None = None
+    phrases: int | None = None
+    specials: Specials | None = None
+    mode: Literal["compat", "paper"] = "compat"
+    scale: Scale = "similarity"
+    pool: Pool = "mean"
+    fill: Fill = "error"
+    languages: str | None = None
+    long: Long = "truncate"
+    device: str = "auto"
+    precision: Precision = "fp32"
+    against: Literal["reference", "source"] = "reference"
+
+    higher_is_better: ClassVar[bool] = True
+    columns: ClassVar[tuple[str, ...]] = ("precision", "recall", "f")
+
+    def __post_init__(self) -> None:
+        """Refuse options that mean nothing, or do not go together."""
+        check_fields(self)
+        if self.languages is not None and not re.fullmatch(f"{_CODE.pattern}(?:-{_CODE.pattern})?", self.languages):
+            raise SpecError(f"{self._name}: languages is {self.languages!r}, expected codes like 'en' or 'de-en'")
+        if self.phrases is not None and self.phrases < 0:
+            raise SpecError(f"{self._name}: phrases is {self.phrases}, expected 0 for pieces, or the words of a phrase")
+        if self.phrases and (self.idf is not None or self.specials is not None):
+            raise SpecError(
+                f"{self._name}: idf and specials are about pieces, and phrases={self.phrases} matches words; "
+                "write phrases=0, or leave them out"
+            )
+
+    @property
+    def inputs(self) -> Inputs:
+        """The hypothesis and what it is compared with."""
+        return Inputs.HYPOTHESIS | (Inputs.SOURCE if self.against == "source" else Inputs.REFERENCES)
+
+    def signature(self) -> Signature:
+        """Return the spec, then model, matching and licence."""
+        found = self.encoder()
+        own, phrases = self._signature(found), self._phrases(found)
+        facts = {} if self.model is not None else {"model": self._model}
+        facts |= {"mode": self.mode, "units": f"words1-{phrases}" if phrases else "pieces"}
+        if not phrases:
+            facts["specials"] = self._specials()
+        if self.idf is not None:
+            facts["idf"] = read_idf(self.idf, found).digest
+        base = self._baseline(found)
+        if base is not None:
+            facts["baseline"] = "/".join(f"{number:.6g}" for number in base)
+        facts |= dict(own.facts) | {"version": __version__}
+        return Signature(spec_of(self), tuple(facts.items()), own.stable)
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        """Return one score per segment."""
+        return self.scores(self.statistics(segments))
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
+        """Return precision, recall and F of each segment."""
+        found = self.encoder()
+        texts = self._texts(segments, found)
+        each = [[numbers(match(x, y), x.weights, y.weights) for _, x, y in own] for own in texts]
+        return self._rows(each, found)
+
+    def scores(self, rows: FloatMatrix) -> FloatVector:
+        """Return the chosen measure."""
+        return np.array(rows[:, "prf".index(self.measure)], dtype=np.float64)
+
+    def similarities(self, segments: Sequence[Segment]) -> list[tuple[Similarities, ...]]:
+        """Return for each segment one matrix of cosines per reference, or the one against the source."""
+        found = self.encoder()
+        if self._phrases(found):
+            raise SpecError(f"{self._name} matches phrases, which no single matrix holds; write phrases=0 for pieces")
+        return [
+            tuple(Similarities(cosines(x, y), x.spans, x.weights, y.spans, y.weights) for _, x, y in own)
+            for own in self._texts(segments, found)
+        ]
+
+    def matched(self, similarities: Sequence[Sequence[Similarities]]) -> FloatVector:
+        """Return the score of each segment from its matrices."""
+        return self.scores(self._rows([[_numbers(matrix) for matrix in own] for own in similarities], self.encoder()))
+
+    def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
+        """Return the similarity of each word, or its contribution."""
+        faced = self.faced(segments, place)
+        base = self._baseline(self.encoder())
+        side = None if base is None else base.precision if place.side is Side.HYPOTHESIS else base.recall
+        wanted = Wanted(self.pool, self.fill, self.scale, side)
+        return [word_scores(own, found, wanted) for own, found in zip(words, faced, strict=True)]
+
+    def faced(self, segments: Sequence[Segment], place: Place) -> Iterator[Facing | None]:
+        """Return the text at a place with the one it is matched with, for each segment; None where one is blank."""
+        self._check_place(place)
+        turned = place.side is not Side.HYPOTHESIS
+        return (_faced(pairs, turned=turned) for pairs in self._texts(segments, self.encoder(), place))
+
+    def _texts(
+        self, segments: Sequence[Segment], found: Encoder, place: Place | None = None
+    ) -> Iterator[list["_Both"]]:
+        """Yield for each segment the texts it is compared with, each with the hypothesis, ready to be matched."""
+        if self.against == "source":
+            need_source(self._name, segments)
+        else:
+            need_references(self._name, segments)
+        asked = [_others(segment, self.against, place) for segment in segments]
+        pairs = [(text, s.hypothesis) for s, own in zip(segments, asked, strict=True) for text in own.values()]
+        ready = self._reader(found).pairs(pairs)
+        return ([_Both(name, *next(ready)) for name in own] for own in asked)
+
+    def _rows(self, each: Sequence[Sequence[Numbers]], found: Encoder) -> FloatMatrix:
+        """Return one row per segment from one per reference, rescaled where asked for."""
+        best = [best_of_each(own) if self.mode == "compat" else max(own, key=lambda row: row.f) for own in each]
+        rows = np.array(best, dtype=np.float64).reshape(-1, len(self.columns))
+        base = self._baseline(found)
+        return rows if base is None else base.rescaled(rows)
+
+    def _check_place(self, place: Place) -> None:
+        if place.side is (Side.REFERENCE if self.against == "source" else Side.SOURCE):
+            read = "the source" if self.against == "source" else "a reference"
+            raise SpecError(f"{self._name} does not read the {place.side}: explain the hypothesis or {read}")
+
+    @property
+    def _name(self) -> str:
+        return "xbertscore" if self.against == "source" else "bertscore"
+
+    @property
+    def _codes(self) -> tuple[str, ...]:
+        """The languages of the texts that are compared: both of the pair, or the last one."""
+        codes = tuple(_CODE.findall(self.languages or ""))
+        return codes if self.against == "source" else codes[-1:]
+
+    @property
+    def _model(self) -> str:
+        if self.model is not None:
+            return self.model
+        return PUBLISHED.get(self._codes[-1][:2] if self._codes else "en", MULTILINGUAL)
+
+    def encoder(self) -> Encoder:
+        """Return what turns texts into vectors."""
+        found = encoder(self._model, self.layer, device=self.device, precision=self.precision, long=self.long)
+        if self.model is None:
+            try:
+                self._signature(found)
+            except MissingExtra as error:
+                raise MissingExtra(f"{error}. Offline, {self._name}(model='embedded') needs no download") from error
+        return found
+
+    def _phrases(self, found: Encoder) -> int:
+        """Return how long phrases are, 0 for pieces."""
+        if self.phrases is not None:
+            return self.phrases
+        asked_about_pieces = self.idf is not None or self.specials is not None or self.mode == "paper"
+        return _PHRASES if pools_itself(found) and not asked_about_pieces else 0
+
+    def _specials(self) -> Specials:
+        return self.specials or ("exclude" if self.mode == "paper" else "weightless")
+
+    def _baseline(self, found: Encoder) -> Baseline | None:
+        if self.baseline is None:
+            return None
+        layer = dict(self._signature(found).facts).get("layer", "0")
+        return read_baseline(self.baseline, int(layer.partition("/")[0].partition("-")[0]))
+
+    def _reader(self, found: Encoder) -> Reader:
+        idf = None if self.idf is None else (self.idf, read_idf(self.idf, found).digest)
+        return reader_of(Asked(self._kept(found), self._phrases(found), self._specials(), idf, self._codes))
+
+    def _signature(self, found: Encoder) -> Signature:
+        return signature_of(self._kept(found))
+
+    def _kept(self, found: Encoder) -> Kept:
+        return Kept(found, changed_of(self._model))
+
+
+@dataclass(frozen=True)
+class XBertScore(BertScore):
+    """Similarity of source and hypothesis, without references, at most 1; higher is better.
+
+    Args:
+        model: `embedded`, `static`, a folder, a hub name or name@revision; the paper's is xlm-roberta-large.
+        languages: of source and hypothesis, like `de-en`.
+        against: whether the hypothesis is compared with references or with the source.
+
+    All other options are those of `bertscore`.
+    """
+
+    model: str | None = "embedded"
+    against: Literal["reference", "source"] = "source"
+
+
+class _Both(NamedTuple):
+    """A text the hypothesis is compared with, what it is called, and the hypothesis."""
+
+    name: str
+    other: Sided
+    hypothesis: Sided
+
+
+def _others(segment: Segment, against: str, place: Place | None) -> dict[str, str]:
+    """Return the texts a hypothesis is compared with, by name; a blank reference only where there is no other."""
+    if against == "source":
+        return {"source": segment.source or ""}
+    if place is not None and place.side is Side.REFERENCE:
+        return {str(place): segment.text(place)}
+    named = {str(Place(Side.REFERENCE, k)): text for k, text in enumerate(segment.references)}
+    return {name: text for name, text in named.items() if text.strip()} or dict(list(named.items())[:1])
+
+
+def _numbers(matrix: Similarities) -> Numbers:
+    """Return what a matrix of pieces scores."""
+    if not (matrix.weights.any() and matrix.hypothesis_weights.any()):
+        return NOTHING
+    pair = Pair(matrix.cosines, matrix.cosines.max(axis=1), matrix.cosines.max(axis=0))
+    return numbers(pair, matrix.weights, matrix.hypothesis_weights)
+
+
+def _faced(pairs: Sequence[_Both], *, turned: bool) -> Facing | None:
+    """Return the pair with the best F, as seen from the explained text."""
+    found = [(own, match(own.other, own.hypothesis)) for own in pairs]
+    scored = [numbers(pair, own.other.weights, own.hypothesis.weights).f for own, pair in found]
+    own, pair = found[int(np.argmax(scored))]
+    return facing(pair, own.other, own.hypothesis, "hypothesis" if turned else own.name, turned=turned)

@@ -1,0 +1,331 @@
+"""Greedy matching of the units of two texts, the arithmetic behind BERTScore (Zhang et al. 2020, arXiv 1904.09675).
+
+1. S = cosines between all phrases of both texts. A phrase is a run of 1, 2 ... units; with pieces as units and runs of
+   one this is BERTScore.
+2. Each phrase has the cosine of its best counterpart in the other text, of whatever length that is.
+3. A unit has, for each length of run, the mean over the runs it stands in; its similarity is the mean over the lengths
+   and, where the whole texts have vectors, their cosine.
+4. Precision is the weighted mean similarity of the hypothesis' units, recall that of the other text, and
+   F = 2PR / (P + R), 0 where P + R is 0. A text without a unit that counts matches nothing: P = R = F = 0.
+
+All of it is float64, from vectors in float32. A zero vector has cosine 0 with everything.
+
+Texts on their way to being matched: each distinct text is encoded once, and kept while there is memory for it.
+
+Pieces as units: all pieces of the model's tokenizer. Special ones are left out (`exclude`), weigh nothing but can be
+the best match (`weightless`), or count like the others (`include`). The piece with which multilingual models mark a
+language (en_XX) is special, but counts where special ones are weightless, as in the published code; so does the end
+piece of tokenizers that know no beginning (T5).
+
+Texts with their words as units, in phrases.
+
+1. A unit is a white-space word; where the script has no blanks, a piece. Its weight is log(1 + its surprisal), the sum
+   over its pieces of -log p in the encoder's own unigram model, or 1 for encoders without one.
+2. Runs of 1 to `orders` units have the vector that the model itself would pool from their pieces, seen in the text
+   (`whyscore.models.encoders.embedded`), and so has the whole text.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Literal, NamedTuple
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+from whyscore.models.encoders.embedded import Surprising, phrase_vectors
+from whyscore.models.pairs import Pinned
+from whyscore.protocols import Encoded, Encoder
+from whyscore.text.alignment import BOUNDARY_MARKS
+from whyscore.text.splitters import white_space
+from whyscore.types import FloatMatrix, FloatVector
+
+
+class Sided(NamedTuple):
+    """One text, ready to be matched."""
+
+    text: str
+    spans: NDArray[np.int64]
+    """Where each unit stands; empty for special pieces."""
+    pieces: tuple[str, ...]
+    """How each unit is written."""
+    weights: FloatVector
+    """How much each unit counts; all 0 where the text says nothing."""
+    special: NDArray[np.bool_]
+    """Which units stand for nothing in the text."""
+    runs: tuple[int, ...]
+    """How many runs there are of 1, 2 ... units; their vectors follow one another."""
+    vectors: NDArray[np.float32]
+    """Of the runs."""
+    lengths: FloatVector
+    """Of these vectors; 1 for a zero vector."""
+    whole: FloatVector | None = None
+    """Of the whole text, of unit length."""
+    seen: int | None = None
+    """Where the model stopped reading; None for the end of the text."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to match."""
+        return not bool(self.weights.any())
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the vectors take."""
+        return self.vectors.nbytes
+
+
+class Pair(NamedTuple):
+    """A matched pair of texts."""
+
+    cosines: FloatMatrix
+    """Runs of the other text x runs of the hypothesis."""
+    other: FloatVector
+    """The similarity of each unit of the other text."""
+    hypothesis: FloatVector
+    """The similarity of each unit of the hypothesis."""
+
+
+class Numbers(NamedTuple):
+    """What a pair scores."""
+
+    precision: float
+    recall: float
+    f: float
+
+
+NOTHING = Numbers(0.0, 0.0, 0.0)
+
+
+def lengths_of(vectors: NDArray[np.float32]) -> FloatVector:
+    """Return the length of each row; 1 for rows of zeros, which stay as they are when they are divided by it.
+
+    >>> lengths_of(np.array([[3, 4], [0, 0]], dtype=np.float32))
+    array([5., 1.])
+    """
+    rows = vectors.astype(np.float64)
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return np.where(lengths > 0, lengths, 1.0)
+
+
+def cosines(other: Sided, hypothesis: Sided) -> FloatMatrix:
+    """Return the cosine of every run of the other text with every run of the hypothesis."""
+    products = other.vectors.astype(np.float64) @ hypothesis.vectors.astype(np.float64).T
+    products /= other.lengths[:, None]
+    products /= hypothesis.lengths
+    return products
+
+
+def match(other: Sided, hypothesis: Sided) -> Pair | None:
+    """Return the matched pair; None where one of the texts has nothing to match."""
+    if other.empty or hypothesis.empty:
+        return None
+    found = cosines(other, hypothesis)
+    both = other.whole is not None and hypothesis.whole is not None
+    whole = [float(other.whole @ hypothesis.whole)] if both else []  # type: ignore[operator]
+    here = _similarity(found.max(axis=1), other.runs, whole)
+    return Pair(found, here, _similarity(found.max(axis=0), hypothesis.runs, whole))
+
+
+def numbers(pair: Pair | None, other: FloatVector, hypothesis: FloatVector) -> Numbers:
+    """Return precision, recall and F of a pair, from it and the weights of both texts."""
+    if pair is None:
+        return NOTHING
+    precision, recall = _mean(pair.hypothesis, hypothesis), _mean(pair.other, other)
+    return Numbers(precision, recall, harmonic(precision, recall))
+
+
+def best_of_each(own: Sequence[Numbers]) -> Numbers:
+    """Return the best of each number over several references."""
+    return Numbers(*(max(column) for column in zip(*own, strict=True)))
+
+
+def harmonic(precision: float, recall: float) -> float:
+    """Return the F-score; 0 where both cancel out."""
+    total = precision + recall
+    return 2 * precision * recall / total if total else 0.0
+
+
+def spread(values: FloatVector, units: int) -> FloatVector:
+    """Return for each unit the mean over the runs it stands in, from one value per run of one length.
+
+    >>> spread(np.array([1.0, 3.0]), 3)
+    array([1., 2., 3.])
+    """
+    length = units - len(values) + 1
+    if length == 1:
+        return values
+    running = np.concatenate([[0.0], np.cumsum(values)])
+    first = np.maximum(np.arange(units) - length + 1, 0)
+    after = np.minimum(np.arange(units) + 1, len(values))
+    result: FloatVector = (running[after] - running[first]) / (after - first)
+    return result
+
+
+def _similarity(best: FloatVector, runs: Sequence[int], whole: Sequence[float]) -> FloatVector:
+    """Return the similarity of each unit from the best cosine of each run."""
+    if len(runs) == 1 and not whole:
+        return best
+    parts = np.split(best, np.cumsum(runs)[:-1])
+    total = sum((spread(part, runs[0]) for part in parts), np.zeros(runs[0]))
+    result: FloatVector = (total + sum(whole)) / (len(parts) + len(whole))
+    return result
+
+
+def _mean(values: FloatVector, weights: FloatVector) -> float:
+    return float(values @ weights / weights.sum())
+
+
+Specials = Literal["weightless", "exclude", "include"]
+Weigh = Callable[[Sequence[str]], FloatVector]
+"""Pieces -> how much each counts."""
+
+# Characters of the texts that are prepared at a time, which bounds the memory: some 50,000 pieces.
+_WINDOW = 200_000
+# Multilingual models mark the language of a text by a special piece: en_XX, __en__.
+_CODE = regex.compile(r"[a-z]{2,3}_[A-Z][A-Za-z]{1,3}|__[a-z]{2,3}__")
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Prepares texts, each distinct one once for as long as it is remembered."""
+
+    prepare: Callable[[Sequence[str]], list[Sided]]
+    pinned: Pinned[Sided]
+
+    def pairs(self, asked: Sequence[tuple[str, str]]) -> Iterator[tuple[Sided, Sided]]:
+        """Yield both texts of each pair, in the order asked."""
+        for window in _windows(asked):
+            ready = self.pinned.take((text for pair in window for text in pair), self.prepare)
+            for other, hypothesis in window:
+                yield ready[other], ready[hypothesis]
+
+
+def _windows(asked: Sequence[tuple[str, str]]) -> Iterator[Sequence[tuple[str, str]]]:
+    """Yield the pairs in groups of bounded size."""
+    start = held = 0
+    for number, (other, hypothesis) in enumerate(asked):
+        held += len(other) + len(hypothesis)
+        if held > _WINDOW:
+            yield asked[start : number + 1]
+            start, held = number + 1, 0
+    if start < len(asked):
+        yield asked[start:]
+
+
+def by_pieces(texts: Sequence[str], encoder: Encoder, specials: Specials, weigh: Weigh | None = None) -> list[Sided]:
+    """Return the texts with their pieces as units; `weigh` gives weights, 1 each without it."""
+    return [_of_pieces(text, own, specials, weigh) for text, own in zip(texts, encoder.encode(texts), strict=True)]
+
+
+def _of_pieces(text: str, own: Encoded, specials: Specials, weigh: Weigh | None) -> Sided:
+    kept = ~own.special if specials == "exclude" else np.ones(len(own.pieces), dtype=np.bool_)
+    pieces = own.pieces if kept.all() else tuple(np.array(own.pieces, dtype=object)[kept].tolist())
+    weights = np.ones(len(pieces)) if weigh is None else weigh(pieces)
+    special = own.special[kept]
+    if special.all():
+        weights = np.zeros(len(pieces))
+    elif specials == "weightless":
+        weights = np.where(_weightless(special, pieces), 0.0, weights)
+    vectors = own.vectors[kept]
+    return Sided(
+        text, own.spans[kept], pieces, weights, special, (len(pieces),), vectors, lengths_of(vectors), seen=seen_of(own)
+    )
+
+
+def _weightless(special: NDArray[np.bool_], pieces: Sequence[str]) -> list[bool]:
+    """Return which pieces weigh nothing: those that begin and end texts, where a tokenizer has both."""
+    if not special[0]:
+        return [False] * len(pieces)
+    return [flag and not _CODE.fullmatch(piece) for flag, piece in zip(special.tolist(), pieces, strict=True)]
+
+
+def seen_of(own: Encoded) -> int | None:
+    """Return where the model stopped reading; None for the end of the text."""
+    if own.total == len(own.pieces):
+        return None
+    return int(own.spans[~own.special, 1].max(initial=0))
+
+
+_NO_BLANKS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
+
+
+def by_phrases(texts: Sequence[str], encoder: Encoder, orders: int) -> list[Sided]:
+    """Return the texts with their words as units, in phrases of up to `orders` words."""
+    encoded = encoder.encode(texts)
+    cuts = [_units(text, own) for text, own in zip(texts, encoded, strict=True)]
+    vectors = phrase_vectors(encoder, encoded, [_ranges(cut.edges, orders) for cut in cuts])
+    weights = [_weights(cut, encoder) for cut in cuts]
+    return [
+        _sided(cut, rows, counted, orders)._replace(seen=seen_of(own))
+        for own, cut, rows, counted in zip(encoded, cuts, vectors, weights, strict=True)
+    ]
+
+
+class _Units(NamedTuple):
+    """The units of a text as groups of neighbouring pieces, special pieces not counted."""
+
+    text: str
+    pieces: list[str]
+    edges: NDArray[np.intp]
+    """The first piece of each unit, and the number of pieces."""
+    spans: NDArray[np.int64]
+
+    @property
+    def number(self) -> int:
+        """How many units there are."""
+        return len(self.spans)
+
+
+def _units(text: str, own: Encoded) -> _Units:
+    """Return the words of a text, or its pieces where the script has no blanks."""
+    spans = own.spans[~own.special]
+    pieces = list(compress(own.pieces, ~own.special))
+    starts = np.array([start for start, _ in white_space(text).spans], dtype=np.int64)
+    # The end of a piece lies inside its word; its beginning may be the blank before it.
+    word = np.searchsorted(starts, np.maximum(spans[:, 1] - 1, 0), side="right")
+    apart = np.array([_NO_BLANKS.search(text, start, end) is not None for start, end in spans.tolist()], dtype=np.bool_)
+    weak = np.array([not piece.strip(BOUNDARY_MARKS + " ") for piece in pieces], dtype=np.bool_)
+    first = np.ones(len(pieces), dtype=np.bool_)
+    # A boundary mark that is a piece of its own belongs to what follows.
+    first[1:] = ~weak[:-1] & (apart[1:] | apart[:-1] | (word[1:] != word[:-1]))
+    edges = np.append(np.flatnonzero(first), len(pieces)).astype(np.intp)
+    return _Units(text, pieces, edges, np.column_stack([spans[edges[:-1], 0], spans[edges[1:] - 1, 1]]))
+
+
+def _ranges(edges: NDArray[np.intp], orders: int) -> NDArray[np.intp]:
+    """Return first piece and end of all runs of 1 to `orders` units, and of the whole text as the last row."""
+    counts = _counts(len(edges) - 1, orders)
+    parts = [np.column_stack([edges[:count], edges[length : length + count]]) for length, count in enumerate(counts, 1)]
+    return np.concatenate([*parts, [[0, edges[-1]]]]).astype(np.intp)
+
+
+def _counts(units: int, orders: int) -> tuple[int, ...]:
+    """Return how many runs of each length there are; lengths without any are left out.
+
+    >>> _counts(4, 3), _counts(2, 3), _counts(0, 3)
+    ((4, 3, 2), (2, 1), (0,))
+    """
+    return tuple(units - length + 1 for length in range(1, max(min(orders, units), 1) + 1))
+
+
+def _weights(cut: _Units, encoder: Encoder) -> FloatVector:
+    if not isinstance(encoder, Surprising) or not cut.number:
+        return np.ones(cut.number)
+    return np.log1p(np.add.reduceat(encoder.surprisal(cut.pieces), cut.edges[:-1]))
+
+
+def _sided(cut: _Units, rows: NDArray[np.float32], weights: FloatVector, orders: int) -> Sided:
+    vectors, whole = rows[:-1], rows[-1].astype(np.float64)
+    return Sided(
+        cut.text,
+        cut.spans,
+        tuple(cut.text[start:end].strip() for start, end in cut.spans.tolist()),
+        weights,
+        np.zeros(cut.number, dtype=np.bool_),
+        _counts(cut.number, orders),
+        vectors,
+        lengths_of(vectors),
+        whole / (np.sqrt(whole @ whole) or 1.0),
+    )

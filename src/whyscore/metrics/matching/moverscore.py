@@ -1,0 +1,491 @@
+"""MoverScore (Zhao et al. 2019, arXiv 1909.02622) and XMoverScore (Zhao et al. 2020, arXiv 2005.01196; Leiter 2021).
+
+1. Both texts become units with a vector and a mass (`moverscore_units`): pieces, or n-grams of them. MoverScore reads
+   a reference, XMoverScore the source, whose vectors can be mapped into the hypothesis' language (`map`).
+2. d is the least work that moves the mass of one text to that of the other (`moverscore_transport`).
+3. The score is 1 - d or 1 / (1 + d), the mean or the best over several references; higher is better.
+4. `lm` adds 0.1 times the mean log-probability of the hypothesis under a causal language model; word scores leave it
+   out, as it says nothing of the pair.
+
+Word scores: minus the distance to the nearest unit of the other text, or minus the transported cost
+(`moverscore_words`). What the published versions differ in: `moverscore_versions`.
+
+What MoverScore and XMoverScore have in common: from options to distances, from distances to scores and words.
+
+1. The version's axes, with what the caller chose instead, say how texts become units and what moving them costs.
+2. All distinct pairs of a call are solved together (`moverscore_pairs`).
+3. The score of a segment is the mean, or the best, over its pairs; a language model may add its share.
+
+What the published versions of MoverScore and XMoverScore are made of, and the encoder behind each.
+
+| axis | moverscore v1 | moverscore v2 | xmoverscore v1 | xmoverscore v2 |
+|---|---|---|---|---|
+| vectors | last 5 layers: min, mean, max | last layer | last layer | layer 8 |
+| pieces | drop | drop | drop | keep |
+| units | 1 piece | 1 piece | 1 piece | 2 pieces, plain mean |
+| distance | squared | Euclid | squared | Euclid |
+| flows | all | all | all | without the lowest 30 % |
+| score | 1 - d | 1/(1 + d) | 1 - d | 1 - d |
+
+`v1-keep`, the default of xmoverscore, is v1 with all pieces, which Leiter (2021) found better. Special pieces carry
+mass in all of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from whyscore.errors import MissingExtra, MissingInput, SpecError
+from whyscore.metrics.matching.transport import (
+    Cost,
+    Pair,
+    Recipe,
+    Solved,
+    Told,
+    Word,
+    distances,
+    sides,
+    solve,
+    word_scores,
+)
+from whyscore.metrics.matching.units import Apply, Cut, Mean, Specials, Tokens, stop_words
+from whyscore.metrics.matching.weights import Table, table_of, tell_uniform
+from whyscore.metrics.needs import need_references, need_source, present
+from whyscore.metrics.pieces import Fill
+from whyscore.models import language_models as text_probability
+from whyscore.models.checkpoints import Precision, device_of
+from whyscore.models.encoders.loading import encoder as load_encoder
+from whyscore.models.encoders.power_means import PowerMeans
+from whyscore.models.encoders.sentence import MODULES
+from whyscore.models.encoders.stacks import source
+from whyscore.models.maps import Kind, LanguageMap, read_map
+from whyscore.models.rows import Long
+from whyscore.options import check_fields
+from whyscore.protocols import Encoder
+from whyscore.registry import spec_of
+from whyscore.text.alignment import Pool
+from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
+from whyscore.version import __version__
+
+Form = Literal["1-d", "1/(1+d)"]
+Mode = Literal["compat", "paper"]
+
+
+class Axes(NamedTuple):
+    """All that a version decides."""
+
+    model: str | None
+    """What is loaded where nobody names a model."""
+    layer: int | None
+    """None for the last."""
+    layers: int | None
+    """How many of the last layers are joined; None for one layer."""
+    tokens: Tokens
+    ngram: int
+    ngram_mean: Mean
+    cost: Cost
+    flow_drop: float
+    form: Form
+    specials: Specials = "include"
+    idf: bool = False
+
+
+MOVERSCORE = {
+    "v1": Axes(None, None, 5, "drop", 1, "weighted", "squared", 0.0, "1-d", idf=True),
+    "v2": Axes("distilbert-base-uncased", None, None, "drop", 1, "weighted", "euclid", 0.0, "1/(1+d)", idf=True),
+}
+XMOVERSCORE = {
+    "v1": Axes("embedded", None, None, "drop", 1, "weighted", "squared", 0.0, "1-d"),
+    "v1-keep": Axes("embedded", None, None, "keep", 1, "weighted", "squared", 0.0, "1-d"),
+    "v2": Axes("embedded", 8, None, "keep", 2, "plain", "euclid", 0.3, "1-d"),
+}
+
+
+class Asked(NamedTuple):
+    """Which encoder is wanted."""
+
+    model: str | None
+    layer: int | None
+    layers: int | None
+    device: str
+    precision: Precision
+    long: Long
+
+
+def overridden(axes: Axes, mode: Mode, given: dict[str, object]) -> Axes:
+    """Return the axes of a version as the papers print them, where asked for, and with what the caller chose."""
+    printed = axes._replace(specials="exclude", cost="euclid") if mode == "paper" else axes
+    return printed._replace(**{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
+
+
+def encoder_of(name: str, asked: Asked, axes: Axes) -> Encoder:
+    """Return the encoder that a metric works with; `name` is the metric's, for messages."""
+    if asked.model is not None:
+        return _encoder(asked.model, asked, axes)
+    if axes.model is None:
+        raise MissingExtra(
+            f"{name}(version='v1') was published with a BERT-base that was trained on MNLI and is on no hub: name its "
+            f"folder, {name}(version='v1', model='./MNLI_BERT'), or work offline with {name}(model='embedded')"
+        )
+    try:
+        return _encoder(axes.model, asked, axes)
+    except MissingExtra as error:
+        if axes.model == "embedded":
+            raise
+        raise MissingExtra(f"{error}. To work offline: {name}(model='embedded')") from error
+
+
+def _encoder(model: str, asked: Asked, axes: Axes) -> Encoder:
+    if model in ("embedded", "static"):
+        # Small encoders have layers of their own, to which the versions have nothing to say.
+        device = asked.device
+        return load_encoder(model, asked.layer, device=device, precision=asked.precision, long=asked.long)
+    layers = asked.layers if asked.layers is not None else axes.layers if asked.layer is None else None
+    if layers is not None:
+        return PowerMeans(model, layers, asked.device, asked.precision, asked.long)
+    layer = axes.layer if asked.layer is None else asked.layer
+    if layer is None and not (Path(model).expanduser() / MODULES).is_file():
+        layer = _blocks(model)
+    return load_encoder(model, layer, device=asked.device, precision=asked.precision, long=asked.long)
+
+
+def _blocks(model: str) -> int:
+    return source(model, "moverscore").shape.blocks
+
+
+_AXES = ("tokens", "specials", "ngram", "ngram_mean", "cost", "flow_drop", "form")
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """What both metrics have in common."""
+
+    model: str | None = None
+    version: str = "v2"
+    layer: int | None = None
+    layers: int | None = None
+    tokens: Tokens | None = None
+    stop_words: str | None = None
+    specials: Specials | None = None
+    ngram: int | None = None
+    ngram_mean: Mean | None = None
+    idf: str | None = None
+    idf_hypothesis: str | None = None
+    cost: Cost | None = None
+    flow_drop: float | None = None
+    form: Form | None = None
+    lm: str | None = None
+    lm_weight: float = 0.1
+    word: Word = "min"
+    pool: Pool = "mean"
+    fill: Fill | None = None
+    mode: Mode = "compat"
+    device: str = "auto"
+    precision: Precision = "fp32"
+    long: Long = "truncate"
+
+    higher_is_better: ClassVar[bool] = True
+    who: ClassVar[str]
+    versions: ClassVar[dict[str, Axes]]
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        check_fields(self)
+        for name in ("ngram", "layers"):
+            number = getattr(self, name)
+            if number is not None and number < 1:
+                raise SpecError(f"{self.who}: {name} is {number}, expected 1 or more")
+        if self.flow_drop is not None and not 0 <= self.flow_drop < 1:
+            raise SpecError(f"{self.who}: flow_drop is {self.flow_drop}, expected 0 to below 1")
+        if self.layer is not None and self.layers is not None:
+            raise SpecError(f"{self.who}: layer={self.layer} reads one layer, layers={self.layers} several; drop one")
+        if self.idf is None and self.idf_hypothesis is not None:
+            raise SpecError(f"{self.who}: idf_hypothesis weighs the hypothesis alone; give idf for the other text too")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The numbers behind a score: of the transport, and of the language model where one is asked."""
+        return ("mover",) if self.lm is None else ("mover", "lm")
+
+    def signature(self) -> Signature:
+        """Return the spec, then the facts of the encoder, of masses, map and language model."""
+        encoder = self.encoder()
+        own = encoder.signature()
+        facts = {"encoder": own.spec} | dict(own.facts) | {"mode": self.mode, "mass": self._masses(encoder)}
+        facts |= self._more_facts()
+        if self.lm is not None:
+            facts["lm"] = text_probability.revision_of(self.lm)
+        return Signature(spec_of(self), tuple((facts | {"version": __version__}).items()))
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        """Return one score per segment."""
+        return self.scores(self.statistics(segments))
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
+        """Return the score of the transport, and the mean log-probability where a language model is asked."""
+        asked = [self._pairs(segment) for segment in self._checked(segments)]
+        found = distances([pair for pairs in asked for pair in pairs], self._recipe())
+        form = self._axes().form
+        rows = [[self._over([_scored(found[pair], form) for pair in pairs])] for pairs in asked]
+        if self.lm is not None:
+            model = text_probability.load_text_model(self.lm, device_of(self.device, self.who), self.precision)
+            means = model.means([segment.hypothesis for segment in segments])
+            rows = [[*row, means[segment.hypothesis]] for row, segment in zip(rows, segments, strict=True)]
+        return np.array(rows, dtype=np.float64).reshape(len(segments), len(self.columns))
+
+    def scores(self, rows: FloatMatrix) -> FloatVector:
+        """Return the score of the transport, with the share of the language model."""
+        weights = [1.0] if self.lm is None else [1.0, self.lm_weight]
+        return np.asarray(rows @ np.array(weights), dtype=np.float64)
+
+    def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
+        """Return minus what each word costs, with its counterpart as a note."""
+        self._check_place(place)
+        asked = [self._pairs_at(segment, place) for segment in self._checked(segments)]
+        wanted: dict[Pair, list[tuple[int, int]]] = {}
+        for number, pairs in enumerate(asked):
+            for order, pair in enumerate(pairs):
+                wanted.setdefault(pair, []).append((number, order))
+        answers: list[dict[int, tuple[float, WordScores]]] = [{} for _ in asked]
+        for pair, solved in solve(list(wanted), self._recipe()):
+            for number, order in wanted[pair]:
+                answers[number][order] = (solved.distance, self._words(solved, place, words[number]))
+        return [self._joined([found[order] for order in sorted(found)]) for found in answers]
+
+    def _words(self, solved: Solved, place: Place, words: Words) -> WordScores:
+        axes = self._axes()
+        fill: Fill = self.fill or ("previous" if axes.tokens == "drop" else "error")
+        turned = place.side is Side.HYPOTHESIS
+        seen = sides(solved.other, solved.hypothesis, solved.cost, solved.moved, turned=turned)
+        return word_scores(words, seen, Told(self.word, self.pool, fill, axes.cost))
+
+    def _joined(self, found: Sequence[tuple[float, WordScores]]) -> WordScores:
+        """Return one answer for a hypothesis with several references: the mean over them, notes of the nearest."""
+        nearest = int(np.argmin([distance for distance, _ in found]))
+        best = found[nearest][1]
+        if len(found) == 1 or self._best_counts():
+            return best
+        mean: FloatVector = np.mean([answer.importance for _, answer in found], axis=0)
+        return WordScores(mean, tuple(f"reference {nearest + 1}: {note}" for note in best.notes or ()))
+
+    def encoder(self) -> Encoder:
+        """Return what turns texts into vectors."""
+        asked = Asked(self.model, self.layer, self.layers, self.device, self.precision, self.long)
+        return encoder_of(self.who, asked, self.versions[self.version])
+
+    def _axes(self) -> Axes:
+        return overridden(self.versions[self.version], self.mode, {name: getattr(self, name) for name in _AXES})
+
+    def _tables(self, encoder: Encoder) -> tuple[Table | None, Table | None]:
+        """Return the weights of the pieces of the other text and of the hypothesis."""
+        if self.idf is None and self._axes().idf:
+            tell_uniform(self.who)
+        own = self.idf if self.idf_hypothesis is None else self.idf_hypothesis
+        return table_of(self.idf, encoder), table_of(own, encoder)
+
+    def _masses(self, encoder: Encoder) -> str:
+        tables = self._tables(encoder)
+        named = dict.fromkeys("uniform" if table is None else f"idf-{table.digest}" for table in tables)
+        return "+".join(named)
+
+    def _recipe(self) -> Recipe:
+        encoder, axes = self.encoder(), self._axes()
+        there, here = self._tables(encoder)
+        words = stop_words(self.stop_words)
+        mapped, turned = self._maps(encoder)
+        shape = (axes.tokens, axes.specials, axes.ngram, axes.ngram_mean, words)
+        return Recipe(encoder, Cut(*shape, there, mapped), Cut(*shape, here, turned), axes.cost, axes.flow_drop)
+
+    def _maps(self, _: Encoder) -> tuple[Apply | None, Apply | None]:
+        """Return what is done to the vectors of the other text and of the hypothesis."""
+        return None, None
+
+    def _more_facts(self) -> dict[str, str]:
+        return {}
+
+    def _best_counts(self) -> bool:
+        return False
+
+    def _over(self, values: Sequence[float]) -> float:
+        return max(values) if self._best_counts() else float(np.mean(values))
+
+    def _checked(self, segments: Sequence[Segment]) -> Sequence[Segment]:
+        raise NotImplementedError
+
+    def _check_place(self, place: Place) -> None:
+        raise NotImplementedError
+
+    def _pairs(self, segment: Segment) -> list[Pair]:
+        raise NotImplementedError
+
+    def _pairs_at(self, segment: Segment, place: Place) -> list[Pair]:
+        if place.side is Side.HYPOTHESIS:
+            return self._pairs(segment)
+        return [(segment.text(place), segment.hypothesis)]
+
+
+def _scored(distance: float, form: Form) -> float:
+    return 1.0 - distance if form == "1-d" else 1.0 / (1.0 + distance)
+
+
+@dataclass(frozen=True, slots=True)
+class MoverScore(Mover):
+    """How little work it takes to move the words of the hypothesis to those of a reference, 0 to 1; higher is better.
+
+    Options that are None are as the version has them.
+
+    Args:
+        model: embedded, static, a folder or a hub name; None for what the version was published with.
+        version: v2 (the published library, distilbert) or v1 (2019: five layers of a BERT trained on MNLI).
+        layer: of a network; None for the last.
+        layers: how many of the last layers are joined by minimum, mean and maximum.
+        tokens: keep all pieces, or drop punctuation and pieces that do not start a word.
+        stop_words: file with words to drop, one a line; read with tokens='drop'.
+        specials: whether special pieces carry mass (include), none (weightless), or are gone (exclude).
+        ngram: how many pieces a unit has.
+        ngram_mean: how the vectors of a unit are averaged.
+        idf: file of texts, one a line, to weigh pieces by; 'uniform' for no weights.
+        idf_hypothesis: file of texts for the pieces of the hypothesis; None for the same as idf.
+        cost: squared distance, or Euclid's.
+        flow_drop: share of the smallest flows that is left out.
+        form: how the distance becomes a score.
+        lm: causal language model whose mean log-probability of the hypothesis is added.
+        lm_weight: how much that counts.
+        word: what a word is given: distance to the nearest (min), or transported cost (flow).
+        pool: how pieces make a word, for word='min'.
+        fill: what a word without a piece gets; None for previous where pieces are dropped, else error.
+        mode: `compat` is the published code, `paper` as printed: no special pieces, Euclid's distance.
+        device: auto, cpu, cuda, cuda:1, mps.
+        precision: of the networks.
+        long: what becomes of texts the model cannot read whole.
+        references: whether the mean over several references counts or the best.
+    """
+
+    version: Literal["v1", "v2"] = "v2"
+    references: Literal["mean", "max"] = "mean"
+
+    inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.REFERENCES
+    who: ClassVar[str] = "moverscore"
+    versions: ClassVar[dict[str, Axes]] = MOVERSCORE
+
+    def _best_counts(self) -> bool:
+        return self.references == "max"
+
+    def _checked(self, segments: Sequence[Segment]) -> Sequence[Segment]:
+        try:
+            need_references(self.who, segments)
+        except MissingInput as error:
+            raise MissingInput(f"{error}, such as xmoverscore") from None
+        return segments
+
+    def _check_place(self, place: Place) -> None:
+        if place.side is Side.SOURCE:
+            raise SpecError("moverscore does not read the source: explain the hypothesis or a reference")
+
+    def _pairs(self, segment: Segment) -> list[Pair]:
+        return [(reference, segment.hypothesis) for reference in present(segment.references)]
+
+
+@dataclass(frozen=True, slots=True)
+class XMoverScore(Mover):
+    """How little work it takes to move the words of the hypothesis to those of the source, -1 to 1; higher is better.
+
+    Options that are None are as the version has them.
+
+    Args:
+        model: embedded, static, a folder or a hub name; None for embedded.
+        version: v1-keep (v1 with all pieces), v1 (2020) or v2 (baseline of Eval4NLP 2021: layer 8, pairs of pieces).
+        layer: of a network; None for the last, in v2 for the eighth.
+        layers: how many of the last layers are joined by minimum, mean and maximum.
+        tokens: keep all pieces, or drop punctuation and pieces that do not start a word.
+        stop_words: file with words to drop, one a line; read with tokens='drop'.
+        specials: whether special pieces carry mass (include), none (weightless), or are gone (exclude).
+        ngram: how many pieces a unit has.
+        ngram_mean: how the vectors of a unit are averaged.
+        idf: file of texts in the source language, one a line, to weigh pieces by; None or 'uniform' for no weights.
+        idf_hypothesis: file of texts for the pieces of the hypothesis; None for the same as idf.
+        cost: squared distance, or Euclid's.
+        flow_drop: share of the smallest flows that is left out.
+        form: how the distance becomes a score.
+        lm: causal language model whose mean log-probability of the hypothesis is added.
+        lm_weight: how much that counts.
+        word: what a word is given: distance to the nearest (min), or transported cost (flow).
+        pool: how pieces make a word, for word='min'.
+        fill: what a word without a piece gets; None for previous where pieces are dropped, else error.
+        mode: `compat` is the published code, `paper` as printed: no special pieces, Euclid's distance, umd for both.
+        device: auto, cpu, cuda, cuda:1, mps.
+        precision: of the networks.
+        long: what becomes of texts the model cannot read whole.
+        map: file of a map between the languages, see whyscore learn-map.
+        remap: which of its maps: clp (projection) or umd (mismatch direction); None for clp where the file has it.
+    """
+
+    version: Literal["v1", "v1-keep", "v2"] = "v1-keep"
+    map: str | None = None
+    remap: Kind | None = None
+
+    inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.SOURCE
+    who: ClassVar[str] = "xmoverscore"
+    versions: ClassVar[dict[str, Axes]] = XMOVERSCORE
+
+    def __post_init__(self) -> None:
+        """Refuse a kind of map without a map, besides options out of range."""
+        Mover.__post_init__(self)
+        if self.remap is not None and self.map is None:
+            model = "" if self.model is None else f" --model {self.model}"
+            raise SpecError(
+                f"xmoverscore: remap={self.remap!r} needs a map for the two languages. Learn one: whyscore learn-map "
+                f"-s src.txt -t tgt.txt{model} -o map.npz, and give it as map='map.npz'"
+            )
+
+    def _maps(self, encoder: Encoder) -> tuple[Apply | None, Apply | None]:
+        if self.map is None:
+            return None, None
+        learned, kind = self._map()
+        signature, name = _as_learned(encoder.signature(), learned), str(self.map)
+
+        def mapped(rows: FloatMatrix) -> FloatMatrix:
+            learned.check(name, signature, rows.shape[1])
+            return learned.apply(rows, kind)
+
+        return mapped, mapped if kind == "umd" and self.mode == "paper" else None
+
+    def _map(self) -> tuple[LanguageMap, Kind]:
+        path = Path(str(self.map)).expanduser()
+        learned = _read(path, path.stat().st_mtime_ns if path.is_file() else 0)
+        return learned, self.remap or ("umd" if learned.projection is None else "clp")
+
+    def _more_facts(self) -> dict[str, str]:
+        if self.map is None:
+            return {}
+        learned, kind = self._map()
+        return {"map": f"{kind}-{learned.digest}"}
+
+    def _checked(self, segments: Sequence[Segment]) -> Sequence[Segment]:
+        try:
+            need_source(self.who, segments)
+        except MissingInput as error:
+            raise MissingInput(f"{error}, such as moverscore") from None
+        return segments
+
+    def _check_place(self, place: Place) -> None:
+        if place.side is Side.REFERENCE:
+            raise SpecError("xmoverscore does not read references: explain the hypothesis or the source")
+
+    def _pairs(self, segment: Segment) -> list[Pair]:
+        return [(segment.source or "", segment.hypothesis)]
+
+
+def _as_learned(signature: Signature, learned: LanguageMap) -> Signature:
+    """Return an encoder's signature by the name the map knows it by, if the weights are the same."""
+    same = dict(signature.facts).get("rev") == learned.facts.get("rev", "")
+    return Signature(learned.facts.get("model", signature.spec), signature.facts) if same else signature
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, _: int) -> LanguageMap:
+    return read_map(path)

@@ -1,0 +1,167 @@
+"""How much a piece counts: inverse document frequency, as in BERTScore.
+
+1. A file holds one text per line; df is the number of texts a piece occurs in, N the number of texts.
+2. w = log((N + 1) / (df + 1)); a piece that no text holds weighs log(N + 1). Special pieces are in every text and weigh
+   nothing.
+3. The table can be written to a `.json` file, and such a file be given instead of the texts.
+
+With one text every piece in it would weigh nothing, so at least two are asked for. The table depends on the file
+alone, never on the segments of a call, so that a score depends on its segment alone; its digest is in the signature.
+
+How much a piece weighs in a transport: as much as any other, or by inverse document frequency.
+
+1. A file holds one text per line; df is the number of texts a piece occurs in, N the number of texts.
+2. w = log((N + 1) / (df + 1)); a piece that no text holds weighs log(N + 1). Special pieces are in every text and weigh
+   nothing.
+
+The published code counts the texts of the run. Here a score depends on its segment alone, so the texts come from a
+file, whose table has a digest in the signature; without one all pieces weigh the same, which is told once.
+"""
+
+import hashlib
+import json
+import math
+import warnings
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from whyscore.errors import DataError, SpecError
+from whyscore.protocols import Encoder
+from whyscore.text.files import json_of, text_of
+from whyscore.types import FloatVector
+
+_HELD = 1024
+
+
+class IdfTable(NamedTuple):
+    """The weight of every piece of a collection of texts, and of those that are not in it."""
+
+    known: Mapping[str, float]
+    unknown: float
+    digest: str
+    """A short name for the weights."""
+
+    @classmethod
+    def of_weights(cls, known: Mapping[str, float], unknown: float) -> "IdfTable":
+        """Return the table with its digest."""
+        content = json.dumps([sorted(known.items()), unknown], ensure_ascii=False)
+        return cls(known, unknown, hashlib.blake2b(content.encode(), digest_size=6).hexdigest())
+
+    def of(self, pieces: Sequence[str]) -> FloatVector:
+        """Return the weight of each piece."""
+        return np.array([self.known.get(piece, self.unknown) for piece in pieces], dtype=np.float64)
+
+
+def idf_table(texts: Iterable[str], encoder: Encoder) -> IdfTable:
+    """Return the weights that a collection of texts gives to the encoder's pieces."""
+    lines = list(texts)
+    number = len(lines)
+    if number < 2:  # noqa: PLR2004 - two, as the message says
+        raise SpecError(f"idf needs at least two references, got {number}")
+    frequency: Counter[str] = Counter()
+    for start in range(0, number, _HELD):
+        for encoded in encoder.encode(lines[start : start + _HELD]):
+            frequency.update(set(encoded.pieces))
+    known = {piece: math.log((number + 1) / (count + 1)) for piece, count in frequency.items()}
+    return IdfTable.of_weights(known, math.log(number + 1))
+
+
+def write_idf(table: IdfTable, path: str | Path) -> None:
+    """Write a table that `idf=` reads again, at full precision."""
+    content = {"unknown": table.unknown, "known": dict(sorted(table.known.items()))}
+    Path(path).write_text(json.dumps(content, ensure_ascii=False, indent=0) + "\n", "utf-8")
+
+
+def read_idf(path: str, encoder: Encoder) -> IdfTable:
+    """Return the weights in a `.json` file, or those that a file of texts, one per line, gives; read once per file."""
+    file = Path(path)
+    if not file.is_file():
+        raise DataError("no such file: idf takes a file with one reference per line, or a .json table", file=path)
+    return _read(_Asked(path, file.stat().st_mtime_ns, encoder))
+
+
+class _Asked(NamedTuple):
+    path: str
+    changed: int
+    encoder: Encoder
+
+
+@lru_cache(maxsize=16)
+def _read(asked: _Asked) -> IdfTable:
+    text = text_of(asked.path)
+    if asked.path.endswith(".json"):
+        return _stored(text, asked.path)
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return idf_table(lines if lines[-1] else lines[:-1], asked.encoder)
+
+
+def _stored(text: str, path: str) -> IdfTable:
+    try:
+        content = cast("dict[str, dict[str, float]]", json_of(text, path))
+        known = {str(piece): float(weight) for piece, weight in content["known"].items()}
+        unknown = float(cast("float", content["unknown"]))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise DataError('expected a table of weights, {"unknown": 6.9, "known": {"a": 0.1}}', file=path) from error
+    if not all(math.isfinite(weight) and weight >= 0 for weight in (*known.values(), unknown)):
+        raise DataError("weights must be 0 or more", file=path)
+    return IdfTable.of_weights(known, unknown)
+
+
+UNIFORM = "uniform"
+
+_FEWEST = 2
+
+
+class MassNotice(UserWarning):
+    """Pieces weigh the same where the published metric weighs them by idf."""
+
+
+class Table(NamedTuple):
+    """The weight of every piece of a collection of texts, and of those that are not in it."""
+
+    known: Mapping[str, float]
+    unknown: float
+
+    def of(self, pieces: Sequence[str]) -> FloatVector:
+        """Return the weight of each piece."""
+        return np.array([self.known.get(piece, self.unknown) for piece in pieces], dtype=np.float64)
+
+    @property
+    def digest(self) -> str:
+        """A short name for the numbers."""
+        return hashlib.blake2b(repr((sorted(self.known.items()), self.unknown)).encode(), digest_size=6).hexdigest()
+
+
+def table_of(path: str | None, encoder: Encoder) -> Table | None:
+    """Return the weights that a file of texts gives to the encoder's pieces; None where all weigh the same."""
+    if path is None or path == UNIFORM:
+        return None
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise DataError("no such file: idf takes a file with one text per line, or 'uniform'", file=path)
+    return _table(str(file), file.stat().st_mtime_ns, cast("Hashable", encoder))
+
+
+@lru_cache(maxsize=1)
+def tell_uniform(name: str) -> None:
+    """Say, once, that the pieces of a metric weigh the same though it was published with idf."""
+    told = f"{name}: every piece weighs the same; the published metric weighs by idf. Give texts to count in, "
+    warnings.warn(f"{told}{name}(idf='ref.txt'), or say idf='uniform'", MassNotice, stacklevel=2)
+
+
+@lru_cache(maxsize=8)
+def _table(path: str, _: int, encoder: Encoder) -> Table:
+    texts = text_of(path).splitlines()
+    if len(texts) < _FEWEST:
+        raise DataError(f"idf needs at least two texts to count in, got {len(texts)}", file=path)
+    frequency: Counter[str] = Counter()
+    for start in range(0, len(texts), _HELD):
+        for encoded in encoder.encode(texts[start : start + _HELD]):
+            frequency.update(set(encoded.pieces))
+    known = {piece: math.log((len(texts) + 1) / (count + 1)) for piece, count in frequency.items()}
+    return Table(known, math.log(len(texts) + 1))

@@ -1,0 +1,157 @@
+"""What matching says of words: the similarity of their units, and the counterpart of each in the other text.
+
+1. Units are pooled to words by their spans, so that any words can be asked about.
+2. The counterpart of a word is that of its most similar unit: the stretch of the other text with the highest cosine. It
+   is shown whole (a piece as the word it stands in) with its offsets, so that an alignment can be drawn:
+   `source: Katze [4:9] 0.83`, `reference 2: cat [4:7] 0.91`.
+3. Contributions are w s / sum of w, pooled by the sum, a unit over a word border split by characters. The words of the
+   hypothesis add up to precision, those of the other text to recall; what belongs to no word is told.
+
+Words against words: the cosines behind a match, as a matrix to be drawn.
+
+1. The text that is explained and the one it faces are those of `matching_words`: with several references, the one
+   with the best F.
+2. A cell is the mean cosine over all pairs of a unit of the one word and a unit of the other; special pieces belong to
+   no word. Where units are phrases, those of one word alone are taken: longer ones belong to several.
+3. A word without a unit has no numbers (NaN). Cosines stand as they are: not weighted, not rescaled.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from whyscore.errors import DataError
+from whyscore.marking import Span
+from whyscore.metrics.matching.baseline import rescaled
+from whyscore.metrics.matching.greedy import Pair, Sided
+from whyscore.metrics.pieces import Fill
+from whyscore.text.alignment import Indices, Pieces, Pool, Pooled, align, pool_words
+from whyscore.text.splitters import Auto
+from whyscore.types import FloatMatrix, FloatVector, Place, Segment, Words, WordScores
+
+Scale = Literal["similarity", "contribution"]
+
+_LEAST = 5e-7  # what is rounding
+
+
+class Wanted(NamedTuple):
+    """How word scores are made."""
+
+    pool: Pool
+    fill: Fill
+    scale: Scale
+    base: float | None
+    """What unrelated texts score on this side; None where nothing is rescaled."""
+
+
+class Facing(NamedTuple):
+    """The explained text, what its units score, and the text it faces."""
+
+    own: Sided
+    other: Sided
+    similarity: FloatVector
+    cosines: FloatMatrix
+    """Runs of the explained text x runs of the other."""
+    name: str
+    """What the other text is called: source, hypothesis, reference 2."""
+
+
+def facing(pair: Pair | None, other: Sided, hypothesis: Sided, name: str, *, turned: bool) -> Facing | None:
+    """Return a pair as seen from the hypothesis, or, `turned`, from the other text; None where nothing matches."""
+    if pair is None:
+        return None
+    if turned:
+        return Facing(other, hypothesis, pair.other, pair.cosines, name)
+    return Facing(hypothesis, other, pair.hypothesis, pair.cosines.T, name)
+
+
+def word_scores(words: Words, found: Facing | None, wanted: Wanted) -> WordScores:
+    """Return one number per word, with its counterpart as a note; zeros where there is nothing to match with."""
+    if found is None:
+        return WordScores(np.zeros(len(words)), ("nothing to match with",) * len(words))
+    kept = np.flatnonzero(~found.own.special)
+    values = rescaled(found.similarity, wanted.base)
+    if wanted.scale == "contribution":
+        values = values * found.own.weights / found.own.weights.sum()
+    spans: list[Span] = [(start, end) for start, end in found.own.spans[kept].tolist()]
+    pieces = Pieces(spans, [found.own.pieces[k] for k in kept], seen=found.own.seen)
+    pooled = _pooled(words, pieces, values[kept], wanted)
+    notes = _notes(words, pooled, found, kept)
+    if wanted.scale == "contribution" and notes:
+        outside = float(values.sum() - np.nansum(pooled.values))
+        notes[0] += f"; {outside:.6f} belongs to no word" if abs(outside) > _LEAST else ""
+    return WordScores(pooled.values, tuple(notes))
+
+
+def _pooled(words: Words, pieces: Pieces, values: FloatVector, wanted: Wanted) -> Pooled:
+    whole = wanted.scale == "contribution"
+    fill = "null" if wanted.fill == "error" else wanted.fill
+    pooled = pool_words(words, pieces, values, pool="sum" if whole else wanted.pool, fill=fill, split=whole)
+    lost = [word for word, reason in pooled.missing if reason != "truncated"]
+    if wanted.fill == "error" and lost:
+        name = words.text[slice(*words.spans[lost[0]])]
+        raise DataError(
+            f"{len(lost)} word(s) of {words.text!r} have no piece, first {name!r}; choose fill='previous', 'next', "
+            "'median' or 'null'"
+        )
+    return pooled
+
+
+def _notes(words: Words, pooled: Pooled, found: Facing, kept: Indices) -> list[str]:
+    """Return the counterpart of each word, or why it has none."""
+    single = found.cosines[: found.own.runs[0]][kept]
+    best, cosine = single.argmax(axis=1), single.max(axis=1)
+    around = Auto().split(found.other.text).spans
+    chosen: dict[int, int] = {}
+    for unit, word in zip(pooled.pairs.piece.tolist(), pooled.pairs.word.tolist(), strict=True):
+        if word not in chosen or cosine[unit] > cosine[chosen[word]]:
+            chosen[word] = unit
+    notes = [""] * len(words)
+    for word, unit in chosen.items():
+        notes[word] = f"{found.name}: {_counterpart(found.other, int(best[unit]), around)} {cosine[unit]:.4f}"
+    for word, reason in pooled.missing:
+        notes[word] = f"{reason}, filled" if word in pooled.filled else reason
+    return notes
+
+
+def _counterpart(other: Sided, run: int, around: Sequence[Span]) -> str:
+    """Return a run of the other text with its offsets, as the words it stands in; a special piece has no offsets."""
+    length = 0
+    while run >= other.runs[length]:
+        run -= other.runs[length]
+        length += 1
+    start, end = int(other.spans[run, 0]), int(other.spans[run + length, 1])
+    if other.special[run]:
+        return other.pieces[run]
+    inside = [span for span in around if span[0] < end and span[1] > start]
+    if inside:
+        start, end = min(start, inside[0][0]) if not other.text[start].isspace() else inside[0][0], inside[-1][1]
+    return f"{other.text[start:end]} [{start}:{end}]"
+
+
+@runtime_checkable
+class Faces(Protocol):
+    """A metric that matches the texts of a segment with each other."""
+
+    def faced(self, segments: Sequence[Segment], place: Place) -> Iterator[Facing | None]:
+        """Return the text at a place with the one it is matched with, for each segment; None where one is blank."""
+
+
+def word_cosines(found: Facing, words: Words, others: Words) -> FloatMatrix:
+    """Return the mean cosine of each word of the explained text with each word of the text it faces."""
+    single = found.cosines[: found.own.runs[0], : found.other.runs[0]]
+    result: FloatMatrix = _means(found.own, words) @ single @ _means(found.other, others).T
+    return result
+
+
+def _means(text: Sided, words: Words) -> FloatMatrix:
+    """Return words x units: what each unit adds to the mean of a word; NaN for a word without a unit."""
+    kept = np.flatnonzero(~text.special)
+    spans: list[Span] = [(start, end) for start, end in text.spans[kept].tolist()]
+    pairs = align(words, Pieces(spans, [text.pieces[k] for k in kept], seen=text.seen))
+    table = np.zeros((len(words), len(text.special)))
+    table[pairs.word, kept[pairs.piece]] = 1.0
+    totals = table.sum(axis=1, keepdims=True)
+    result: FloatMatrix = np.divide(table, totals, out=np.full_like(table, np.nan), where=totals > 0)
+    return result

@@ -1,0 +1,407 @@
+"""From texts to the alignments of MEE: words, stems and vectors, each asked for once per call.
+
+1. Cut every distinct text into words (`compat`: at white space).
+2. Pair equal words.
+3. Ask the stemmer once for the words that are left (`paper`, where the language has one), and pair words of one stem.
+4. Ask the word vectors once for the words that are left, and pair similar words.
+
+Which word matched which, and how: the alignment behind MEE (Mukherjee et al. 2020), as arithmetic over words.
+
+With h words in the hypothesis, r in the reference and D = 0.9 r + 0.1 h, F (beta = 3) of m matches is m / D. Matches
+are counted cumulatively (exact; exact and root; all three), and MEE is the mean of the three F:
+
+    MEE = (3 exact + 2 root + synonym) / (3 D)
+
+so that every matched word carries a credit: exact 1, root 2/3, synonym 1/3.
+
+`paper`: each word is used once. Exact matches pair equal words in order; root matches pair words of one stem, the
+nearest relative positions first; all other matches are pairs by descending cosine, then by distance of their relative
+positions, then by order.
+
+`compat`, what the published score files contain: only reference words are used up. Exact matches as above; then each
+hypothesis word, also one that matched already, takes the first reference word left whose cosine reaches the lower
+threshold, and the higher threshold decides whether that was a root match or a synonym.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.models.word_vectors import Found, WordVectors, looked_up
+from whyscore.text.segmentation import Segmenter
+from whyscore.text.splitters import white_space
+from whyscore.text.stemming import Stemmer
+from whyscore.types import FloatMatrix, FloatVector, Words
+
+Kind = Literal["exact", "root", "synonym"]
+
+CREDITS: Mapping[Kind, float] = {"exact": 1.0, "root": 2 / 3, "synonym": 1 / 3}
+MARKS: Mapping[str, str] = {"exact": "=", "root": "~", "synonym": "≈", "none": "·"}
+"""How a match is marked where there are no colours."""
+
+_REFERENCE_SHARE, _HYPOTHESIS_SHARE = 0.9, 0.1  # beta = 3: recall counts nine times as much as precision
+
+
+class Link(NamedTuple):
+    """Two matched words, by their numbers; `similarity` is their cosine where that made the match."""
+
+    hypothesis: int
+    reference: int
+    kind: Kind
+    similarity: float | None = None
+
+
+class Counts(NamedTuple):
+    """The matches of one pair of texts, and the words of both."""
+
+    exact: int
+    root: int
+    synonym: int
+    hypothesis: int
+    reference: int
+
+    @property
+    def denominator(self) -> float:
+        """D = 0.9 r + 0.1 h; one where a side is empty, as nothing matches then."""
+        if not self.hypothesis or not self.reference:
+            return 1.0
+        # Whole numbers first, so that identical texts have exactly D = r.
+        return (9 * self.reference + self.hypothesis) / 10
+
+    @property
+    def lms(self) -> float:
+        """MEE itself.
+
+        >>> round(Counts(exact=1, root=1, synonym=0, hypothesis=1, reference=2).lms, 6)
+        0.877193
+        """
+        return (3 * self.exact + 2 * self.root + self.synonym) / (3 * self.denominator)
+
+    @property
+    def modules(self) -> tuple[float, float, float]:
+        """F of the exact matches, of these and the root matches, and of all."""
+        exact, root = self.exact, self.exact + self.root
+        whole = self.denominator
+        return exact / whole, root / whole, (root + self.synonym) / whole
+
+
+def counted(links: Iterable[Link], hypothesis: int, reference: int) -> Counts:
+    """Return how many matches of each kind there are."""
+    kinds = [link.kind for link in links]
+    return Counts(kinds.count("exact"), kinds.count("root"), kinds.count("synonym"), hypothesis, reference)
+
+
+def exact_links(hypothesis: Sequence[str], reference: Sequence[str]) -> list[Link]:
+    """Return the pairs of equal words, the first with the first, the second with the second.
+
+    >>> exact_links(["the", "the"], ["the"])
+    [Link(hypothesis=0, reference=0, kind='exact', similarity=None)]
+    """
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(reference):
+        places.setdefault(word, []).append(place)
+    waiting = {word: iter(found) for word, found in places.items()}
+    links = []
+    for number, word in enumerate(hypothesis):
+        partner = next(waiting[word], None) if word in waiting else None
+        if partner is not None:
+            links.append(Link(number, partner, "exact"))
+    return links
+
+
+def stem_links(hypothesis: Mapping[int, str], reference: Mapping[int, str], lengths: tuple[int, int]) -> list[Link]:
+    """Return the pairs of words with one stem, those at the nearest relative positions first.
+
+    Args:
+        hypothesis: The stems of the words left, by the words' numbers.
+        reference: The same of the other side.
+        lengths: How many words the two texts have.
+    """
+    groups: dict[str, list[int]] = {}
+    for place, stem in reference.items():
+        groups.setdefault(stem, []).append(place)
+    pairs = [
+        (_distance(number, place, lengths), number, place)
+        for number, stem in hypothesis.items()
+        for place in groups.get(stem, ())
+    ]
+    return [Link(number, place, "root") for number, place in _free((n, p) for _, n, p in sorted(pairs))]
+
+
+def best_links(
+    cosines: FloatMatrix,
+    places: tuple[Sequence[int], Sequence[int]],
+    lengths: tuple[int, int],
+    *,
+    root: float | None,
+    synonym: float,
+) -> list[Link]:
+    """Return the pairs of words by descending cosine.
+
+    Args:
+        cosines: Hypothesis words left x reference words left; below any threshold where a word is unknown.
+        places: The numbers of these words in their texts.
+        lengths: How many words the two texts have.
+        root: From which cosine on a match is one of the root; None where stems were compared.
+        synonym: From which cosine on there is a match.
+    """
+    here, there = np.nonzero(cosines >= synonym)
+    rows, columns = np.asarray(places[0], dtype=np.intp)[here], np.asarray(places[1], dtype=np.intp)[there]
+    found = cosines[here, there]
+    apart = np.abs((rows + 0.5) / max(1, lengths[0]) - (columns + 0.5) / max(1, lengths[1]))
+    order = np.lexsort((columns, rows, apart, -found))
+    pairs = list(zip(rows[order].tolist(), columns[order].tolist(), strict=True))
+    cosine = dict(zip(pairs, found[order].tolist(), strict=True))
+    return [
+        Link(*pair, "root" if root is not None and cosine[pair] >= root else "synonym", cosine[pair])
+        for pair in _free(pairs)
+    ]
+
+
+def first_links(
+    cosines: FloatMatrix, places: tuple[Sequence[int], Sequence[int]], *, root: float, synonym: float
+) -> list[Link]:
+    """Return for each hypothesis word in order the first reference word left that is similar enough."""
+    left = np.ones(len(places[1]), dtype=np.bool_)
+    hits = cosines >= synonym
+    links = []
+    for row in np.flatnonzero(hits.any(axis=1)).tolist():
+        open_hits = hits[row] & left
+        if open_hits.any():
+            column = int(open_hits.argmax())
+            left[column] = False
+            cosine = float(cosines[row, column])
+            links.append(Link(places[0][row], places[1][column], "root" if cosine >= root else "synonym", cosine))
+    return links
+
+
+def credit_of(links: Iterable[Link], words: int, *, on_hypothesis: bool) -> FloatVector:
+    """Return the credit of each word of one side; a hypothesis word of `compat` may have two."""
+    result = np.zeros(words, dtype=np.float64)
+    for link in links:
+        result[link.hypothesis if on_hypothesis else link.reference] += CREDITS[link.kind]
+    return result
+
+
+def losses(given: FloatVector, whole: float, *, on_hypothesis: bool) -> FloatVector:
+    """Return what each word of one side costs; over both sides the costs add up to 1 - MEE."""
+    share = _HYPOTHESIS_SHARE if on_hypothesis else _REFERENCE_SHARE
+    return share * (1.0 - given) / whole
+
+
+def cosine_matrix(
+    rows: FloatMatrix, known: NDArray[np.bool_], here: Sequence[int], there: Sequence[int]
+) -> FloatMatrix:
+    """Return the cosines of words, by their numbers in a table of unit rows; -2 where one of them is unknown.
+
+    Rounded to twelve decimals: equal words have equal cosines, wherever they stand.
+    """
+    own, other = np.asarray(here, dtype=np.intp), np.asarray(there, dtype=np.intp)
+    both = known[own][:, None] & known[other][None, :]
+    return np.where(both, np.round(rows[own] @ rows[other].T, 12), -2.0)
+
+
+def _distance(number: int, place: int, lengths: tuple[int, int]) -> float:
+    return abs((number + 0.5) / lengths[0] - (place + 0.5) / lengths[1])
+
+
+def _free(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the pairs in order, each word in one of them, sorted by the hypothesis."""
+    used: set[int] = set()
+    taken: dict[int, int] = {}
+    for number, place in pairs:
+        if number not in taken and place not in used:
+            taken[number] = place
+            used.add(place)
+    return sorted(taken.items())
+
+
+Mode = Literal["paper", "compat"]
+Form = Literal["NFC", "NFKC"]
+Pair = tuple[str, str]
+"""Hypothesis and reference."""
+
+
+@dataclass(frozen=True, eq=False)
+class Matcher:
+    """Everything that decides which words match."""
+
+    mode: Mode
+    segmenter: Segmenter
+    stemmer: Stemmer | None
+    words: WordVectors | None
+    root: float
+    synonym: float
+    lowercase: bool = False
+    normalise: Form | None = None
+
+    @property
+    def by_cosine(self) -> bool:
+        """Whether root matches are made by vectors."""
+        return self.mode == "compat" or self.stemmer is None
+
+    def facts(self) -> dict[str, str]:
+        """Return what a signature says of the matching."""
+        stem = f"cos{self.root:g}" if self.stemmer is None else self.stemmer.signature().spec
+        return {
+            "mode": self.mode,
+            "segmenter": "white-space" if self.mode == "compat" else self.segmenter.name,
+            "root": f"cos{self.root:g}" if self.by_cosine else stem,
+            "syn": f"cos{self.synonym:g}",
+            "words": "none" if self.words is None else self.words.signature().spec,
+            "case": "lower" if self.lowercase else "mixed",
+            "norm": self.normalise or "none",
+            "beta": "3",
+        }
+
+    @property
+    def stable(self) -> bool:
+        """Whether the facts name everything."""
+        named = [one.signature().stable for one in (self.words, self.stemmer) if one is not None]
+        return all(named)
+
+    def cut(self, text: str) -> Words:
+        """Return the words of a text with their places in it."""
+        return white_space(text) if self.mode == "compat" else self.segmenter.split(text)
+
+    def form(self, word: str) -> str:
+        """Return a word as it is compared."""
+        return self.normalised(word.lower() if self.lowercase else word)
+
+    def normalised(self, text: str) -> str:
+        """Return a text in the normal form that was asked for, if any."""
+        return text if self.normalise is None else unicodedata.normalize(self.normalise, text)
+
+
+class Side(NamedTuple):
+    """The words of one text: where they stand, and as they are compared."""
+
+    words: Words
+    forms: tuple[str, ...]
+
+
+class Alignment(NamedTuple):
+    """Which words of two texts matched; `asked` and `unknown` count the words that were looked up in the vectors."""
+
+    hypothesis: Side
+    reference: Side
+    links: tuple[Link, ...]
+    no_vector: frozenset[str]
+    """The words that were looked up and have no vector."""
+    unknown: float
+    """Their share of the words that were looked up; 0 where none was."""
+
+    @property
+    def counts(self) -> Counts:
+        """How many matches of each kind."""
+        return counted(self.links, len(self.hypothesis.forms), len(self.reference.forms))
+
+
+def aligned(matcher: Matcher, pairs: Sequence[Pair]) -> dict[Pair, Alignment]:
+    """Return the alignment of each distinct pair; stemmer and vectors are asked once for all."""
+    sides = {text: _side(matcher, text) for text in dict.fromkeys(text for pair in pairs for text in pair)}
+    drafts = [
+        _Draft(pair, sides[pair[0]], sides[pair[1]], tuple(exact_links(sides[pair[0]].forms, sides[pair[1]].forms)))
+        for pair in dict.fromkeys(pairs)
+    ]
+    if matcher.mode == "paper" and matcher.stemmer is not None:
+        drafts = _stemmed(matcher.stemmer, drafts)
+    return {draft.pair: draft.done(links, found) for draft, links, found in _similar(matcher, drafts)}
+
+
+class _Draft(NamedTuple):
+    """An alignment in the making."""
+
+    pair: Pair
+    hypothesis: Side
+    reference: Side
+    links: tuple[Link, ...]
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        return len(self.hypothesis.forms), len(self.reference.forms)
+
+    def left(self) -> tuple[list[int], list[int]]:
+        """Return the numbers of the words that have no partner yet."""
+        here = {link.hypothesis for link in self.links}
+        there = {link.reference for link in self.links}
+        own, other = self.lengths
+        return [k for k in range(own) if k not in here], [k for k in range(other) if k not in there]
+
+    def done(self, links: Iterable[Link], found: "_Asked") -> Alignment:
+        return Alignment(self.hypothesis, self.reference, (*self.links, *links), found.missing, found.share)
+
+
+class _Asked(NamedTuple):
+    missing: frozenset[str]
+    share: float
+
+
+def _side(matcher: Matcher, text: str) -> Side:
+    words = matcher.cut(text)
+    return Side(words, tuple(map(matcher.form, words)))
+
+
+def _stemmed(stemmer: Stemmer, drafts: Sequence[_Draft]) -> list[_Draft]:
+    """Return the drafts with the root matches added; words without a letter or digit have no root."""
+    left = [draft.left() for draft in drafts]
+    asked = [
+        (_lower(draft.hypothesis, here), _lower(draft.reference, there))
+        for draft, (here, there) in zip(drafts, left, strict=True)
+    ]
+    distinct = sorted({word for sides in asked for side in sides for word in side.values()})
+    stems = dict(zip(distinct, stemmer.stems(distinct), strict=True))
+    result = []
+    for draft, (here, there) in zip(drafts, asked, strict=True):
+        own, other = ({number: stems[word] for number, word in side.items()} for side in (here, there))
+        result.append(draft._replace(links=(*draft.links, *stem_links(own, other, draft.lengths))))
+    return result
+
+
+def _lower(side: Side, numbers: Iterable[int]) -> dict[int, str]:
+    return {n: side.forms[n].lower() for n in numbers if any(map(str.isalnum, side.forms[n]))}
+
+
+def _similar(matcher: Matcher, drafts: Sequence[_Draft]) -> list[tuple[_Draft, list[Link], _Asked]]:
+    """Return the matches by vectors of each draft."""
+    places = [_looked_at(matcher, draft) for draft in drafts]
+    forms = [
+        ([draft.hypothesis.forms[n] for n in here], [draft.reference.forms[n] for n in there])
+        for draft, (here, there) in zip(drafts, places, strict=True)
+    ]
+    distinct = sorted({word for sides in forms for side in sides for word in side})
+    rows = {word: row for row, word in enumerate(distinct)}
+    found = looked_up(matcher.words, distinct) if matcher.words is not None else None
+    result: list[tuple[_Draft, list[Link], _Asked]] = []
+    for draft, own, (here, there) in zip(drafts, places, forms, strict=True):
+        if found is None or not here or not there:
+            result.append((draft, [], _Asked(frozenset(), 0.0)))
+            continue
+        numbers = [rows[word] for word in here], [rows[word] for word in there]
+        links = _linked(matcher, draft, found, own, numbers)
+        missing = [word for word in (*here, *there) if not found.known[rows[word]]]
+        result.append((draft, links, _Asked(frozenset(missing), len(missing) / (len(here) + len(there)))))
+    return result
+
+
+def _looked_at(matcher: Matcher, draft: _Draft) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the words whose vectors are compared; none where a side has nothing left."""
+    here, there = draft.left()
+    if matcher.mode == "compat":
+        here = list(range(draft.lengths[0]))
+    return (here, there) if here and there else ((), ())
+
+
+_Numbers = tuple[Sequence[int], Sequence[int]]
+
+
+def _linked(matcher: Matcher, draft: _Draft, found: Found, places: _Numbers, rows: _Numbers) -> list[Link]:
+    cosines = cosine_matrix(found.rows, found.known, *rows)
+    if matcher.mode == "compat":
+        return first_links(cosines, places, root=matcher.root, synonym=matcher.synonym)
+    root = matcher.root if matcher.by_cosine else None
+    return best_links(cosines, places, draft.lengths, root=root, synonym=matcher.synonym)
