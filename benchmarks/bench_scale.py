@@ -30,9 +30,8 @@ import numpy as np
 
 import whyscore as ws
 from whyscore.protocols import Metric
-from whyscore.scoring.batches import batches
-from whyscore.scoring.prepare import prepare
-from whyscore.scoring.ray_workers import Ray
+from whyscore.scoring.ray import Ray
+from whyscore.scoring.stack import batches, prepare
 from whyscore.scoring.store import Store, digest
 from whyscore.testing.fakes import Constant
 from whyscore.types import Segment

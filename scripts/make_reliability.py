@@ -28,8 +28,7 @@ from typing import NamedTuple
 from reliability_bench import Bench, Place, Told, ended, made, prepared, repeated
 
 from whyscore.io.atomic import write_lines
-from whyscore.scoring.store import Store
-from whyscore.scoring.store_repair import check, repair
+from whyscore.scoring.store import Store, check, repair
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reliability.md"
 APART = ("unshare", "-rm", "sh", "-c")

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from whyscore.scoring.store import Store
-from whyscore.scoring.store_repair import check
+from whyscore.scoring.store import Store, check
 
 COMMAND = (sys.executable, "-m", "whyscore", "evaluate", "data.jsonl", "-m", "chrf", "slow.py:score", "-e", "erasure")
 OPTIONS = ("-o", "run", "--draws", "100", "-q")

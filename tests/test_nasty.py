@@ -10,7 +10,7 @@ from whyscore import marking
 from whyscore.cli.main import main
 from whyscore.jobs.explain import explain
 from whyscore.registry import build, known
-from whyscore.scoring.prepare import prepare
+from whyscore.scoring.stack import prepare
 from whyscore.testing.nasty import NASTY, WRITABLE
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import Segment, Words

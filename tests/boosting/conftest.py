@@ -11,7 +11,7 @@ from numpy.random import RandomState
 from threadpoolctl import threadpool_limits
 
 from whyscore.aggregate.bags import Bags
-from whyscore.explainers.lime import closeness, draw_masks, weighted_ridge
+from whyscore.explainers.masks.lime import closeness, draw_masks, weighted_ridge
 from whyscore.io.reading import read
 from whyscore.jobs.calibration_material import material_from
 from whyscore.jobs.calibration_settings import Explained

@@ -9,7 +9,7 @@ from numpy.random import RandomState
 
 from whyscore.aggregate.bags import Bags
 from whyscore.aggregate.power import PowerMean
-from whyscore.explainers.lime import compat_masks
+from whyscore.explainers.masks.lime import compat_masks
 from whyscore.jobs.calibration_material import Columns, Setting, columns_of
 from whyscore.jobs.calibration_options import parameters_of
 from whyscore.jobs.calibration_outcomes import Question, Source

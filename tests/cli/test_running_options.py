@@ -12,8 +12,7 @@ from whyscore.cli.setup import resources
 from whyscore.errors import SpecError, UnknownName, UserError
 from whyscore.protocols import Executor
 from whyscore.scoring.executors import Processes, Serial
-from whyscore.scoring.ray_cluster import taken
-from whyscore.scoring.ray_workers import Ray
+from whyscore.scoring.ray import Ray, taken
 
 
 def executor(*options: str) -> Executor | None:

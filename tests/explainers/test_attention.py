@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from whyscore.errors import DataError, SpecError
-from whyscore.explainers.attention import Attention, BestHead, best_head
+from whyscore.explainers.inside.attention import Attention, BestHead, best_head
 from whyscore.metrics.learned.transquest import TransQuest
 from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.models import pairs

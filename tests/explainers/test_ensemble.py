@@ -7,13 +7,13 @@ import pytest
 
 from whyscore.errors import ContractError, SpecError
 from whyscore.explainers.ensemble import Ensemble
-from whyscore.explainers.erasure import Erasure
 from whyscore.explainers.intrinsic import Intrinsic
-from whyscore.explainers.lime import Lime
 from whyscore.explainers.logprob import LogProb
-from whyscore.explainers.partition import Partition
-from whyscore.explainers.random import Random
-from whyscore.explainers.shap import Shap
+from whyscore.explainers.masks.erasure import Erasure
+from whyscore.explainers.masks.lime import Lime
+from whyscore.explainers.masks.partition import Partition
+from whyscore.explainers.masks.random import Random
+from whyscore.explainers.masks.shap import Shap
 from whyscore.protocols import Explainer
 from whyscore.testing.explainers import explain_masks, gather, numbered_words, wavy
 from whyscore.text.maskers import Delete, Replace

@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import rankdata
 
 from whyscore.errors import SpecError
-from whyscore.explainers.erasure import Erasure
-from whyscore.explainers.lime import Lime
-from whyscore.explainers.random import Random
+from whyscore.explainers.masks.erasure import Erasure
+from whyscore.explainers.masks.lime import Lime
+from whyscore.explainers.masks.random import Random
 from whyscore.protocols import Explainer
 from whyscore.testing.explainers import explain_masks, explain_text
 from whyscore.text.maskers import Delete, Replace

@@ -11,15 +11,15 @@ from numpy.random import Generator
 
 from whyscore.errors import ContractError, SpecError
 from whyscore.explainers.ensemble import Ensemble
-from whyscore.explainers.erasure import Erasure
-from whyscore.explainers.greedy import Greedy
-from whyscore.explainers.input_marginalization import InputMarginalization
 from whyscore.explainers.intrinsic import Intrinsic
-from whyscore.explainers.lime import Lime
 from whyscore.explainers.logprob import LogProb
-from whyscore.explainers.partition import Partition
-from whyscore.explainers.random import Random
-from whyscore.explainers.shap import Shap
+from whyscore.explainers.masks.erasure import Erasure
+from whyscore.explainers.masks.greedy import Greedy
+from whyscore.explainers.masks.input_marginalization import InputMarginalization
+from whyscore.explainers.masks.lime import Lime
+from whyscore.explainers.masks.partition import Partition
+from whyscore.explainers.masks.random import Random
+from whyscore.explainers.masks.shap import Shap
 from whyscore.protocols import Explainer
 from whyscore.registry import build, names, spec_of
 from whyscore.testing.explainers import (

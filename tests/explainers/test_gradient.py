@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from whyscore.errors import MissingExtra, SpecError
-from whyscore.explainers.gradient import Gradient, IncompleteWarning
+from whyscore.explainers.inside.gradient import Gradient, IncompleteWarning
 from whyscore.metrics.learned.transquest import TransQuest
 from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.models import pairs

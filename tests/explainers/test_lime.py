@@ -13,7 +13,7 @@ from numpy.random import RandomState
 from scipy import stats
 
 from whyscore.errors import SpecError
-from whyscore.explainers.lime import Lime, closeness, compat_masks, draw_masks, weighted_ridge
+from whyscore.explainers.masks.lime import Lime, closeness, compat_masks, draw_masks, weighted_ridge
 from whyscore.testing.explainers import explain_masks, explain_text, gather, numbered_words, wavy
 from whyscore.text.maskers import Replace
 from whyscore.text.splitters import WhiteSpace, white_space

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whyscore.errors import SpecError
-from whyscore.explainers.partition import Partition, _whole_tree
+from whyscore.explainers.masks.partition import Partition, _whole_tree
 from whyscore.testing.explainers import explain_masks, gather, numbered_words, wavy
 from whyscore.types import FloatVector, KeepMasks
 

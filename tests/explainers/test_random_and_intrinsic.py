@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from whyscore.explainers.intrinsic import Intrinsic
-from whyscore.explainers.random import Random
+from whyscore.explainers.masks.random import Random
 from whyscore.protocols import Explainer
 from whyscore.testing.explainers import explain_masks, numbered_words, wavy
 from whyscore.text.randomness import generator

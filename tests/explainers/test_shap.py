@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from numpy.random import RandomState
 
 from whyscore.errors import SpecError
-from whyscore.explainers import kernel, shapley
-from whyscore.explainers.shap import Shap
+from whyscore.explainers.masks import shap as kernel
+from whyscore.explainers.masks import shap as shapley
+from whyscore.explainers.masks.shap import Shap
 from whyscore.testing.explainers import explain_masks, explain_text, gather, numbered_words, wavy
 from whyscore.text.maskers import Replace
 from whyscore.text.splitters import white_space

@@ -16,7 +16,7 @@ from whyscore.errors import ContractError, MissingInput, SpecError, UnknownName
 from whyscore.jobs.explain import Unexplained, cost
 from whyscore.registry import known
 from whyscore.scoring.executors import Processes
-from whyscore.scoring.prepare import Cost
+from whyscore.scoring.stack import Cost
 from whyscore.types import HYPOTHESIS, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 
 PROBING = [

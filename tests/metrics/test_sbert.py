@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from whyscore.errors import DataError, MissingInput, SpecError
-from whyscore.explainers.attention import Attention
-from whyscore.explainers.gradient import Gradient
+from whyscore.explainers.inside.attention import Attention
+from whyscore.explainers.inside.gradient import Gradient
 from whyscore.jobs.explain import explain
 from whyscore.metrics.learned.sbert import SBert
 from whyscore.models.encoders import loading as pinning

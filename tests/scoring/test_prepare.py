@@ -15,11 +15,9 @@ from hypothesis import strategies as st
 from whyscore.errors import ContractError, ExecutionError, MissingInput
 from whyscore.protocols import CorpusMetric, Metric, RowMetric
 from whyscore.registry import build, register
-from whyscore.scoring.batches import batches
 from whyscore.scoring.executors import Processes, Serial
-from whyscore.scoring.oriented import oriented
-from whyscore.scoring.prepare import Cost, cost, prepare, require
-from whyscore.scoring.rows import Incomplete
+from whyscore.scoring.rows import Incomplete, oriented
+from whyscore.scoring.stack import Cost, batches, cost, prepare, require
 from whyscore.scoring.store import Store
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 

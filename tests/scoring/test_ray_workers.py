@@ -11,11 +11,10 @@ import pytest
 from whyscore.cli.main import main
 from whyscore.errors import ExecutionError, MissingExtra, SpecError
 from whyscore.registry import build, register_metric, spec_of
-from whyscore.scoring import ray_cluster, ray_workers
-from whyscore.scoring.batches import batches
-from whyscore.scoring.prepare import prepare
-from whyscore.scoring.ray_cluster import room
-from whyscore.scoring.ray_workers import Ray, ship
+from whyscore.scoring import ray as ray_cluster
+from whyscore.scoring import ray as ray_workers
+from whyscore.scoring.ray import Ray, room, ship
+from whyscore.scoring.stack import batches, prepare
 from whyscore.testing.fakes import Constant
 from whyscore.types import Segment, Signature
 

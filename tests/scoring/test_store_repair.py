@@ -10,9 +10,8 @@ import pytest
 
 from whyscore.cli.main import main
 from whyscore.errors import StoreError
-from whyscore.scoring import store_repair
-from whyscore.scoring.store import Store, digest
-from whyscore.scoring.store_repair import check, repair, take
+from whyscore.scoring import store as store_repair
+from whyscore.scoring.store import Store, check, digest, repair, take
 from whyscore.types import FloatMatrix, Segment
 
 KEYS = [digest(Segment(f"text {i}")) for i in range(5000)]

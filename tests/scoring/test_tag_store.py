@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from whyscore.protocols import Tagged
-from whyscore.scoring.store import Store, StoreWarning
-from whyscore.scoring.tag_store import TagStore
+from whyscore.scoring.store import Store, StoreWarning, TagStore
 
 TAGS = {"a cat": (Tagged(2, 5, ("upos:NOUN", "dep:ROOT")),), "": (), "Äü 😀": (Tagged(0, 2, ("x",)),)}
 

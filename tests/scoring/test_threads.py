@@ -8,8 +8,7 @@ import pytest
 
 from whyscore.registry import build
 from whyscore.scoring import executors
-from whyscore.scoring.executors import Processes
-from whyscore.scoring.threads import VARIABLES, limited_to, starting
+from whyscore.scoring.executors import VARIABLES, Processes, limited_to, starting
 from whyscore.types import Segment
 
 COUNTING = """

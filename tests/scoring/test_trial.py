@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from whyscore.cli.main import main
-from whyscore.scoring.trial import rate
+from whyscore.scoring.stack import rate
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 
 

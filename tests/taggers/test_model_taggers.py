@@ -13,13 +13,12 @@ from whyscore.io.text import from_texts
 from whyscore.jobs.decompose import decompose
 from whyscore.protocols import Tagged
 from whyscore.taggers import hanta as hanta_module
-from whyscore.taggers import hanta_tags
+from whyscore.taggers import hanta as hanta_tags
 from whyscore.taggers import nltk as nltk_module
 from whyscore.taggers import spacy as spacy_module
 from whyscore.taggers import stanza as stanza_module
 from whyscore.taggers.hanta import Hanta
-from whyscore.taggers.nltk import Nltk, nltk_tokens
-from whyscore.taggers.penn import universal
+from whyscore.taggers.nltk import Nltk, nltk_tokens, universal
 from whyscore.taggers.spacy import Spacy
 from whyscore.taggers.stanza import Stanza
 from whyscore.taggers.words import Word, entities, tagged_words

@@ -17,7 +17,7 @@ from hypothesis import settings as hypothesis_settings
 import whyscore as ws
 from whyscore.cli.main import main
 from whyscore.errors import SpecError, UnknownName
-from whyscore.scoring.progress import Progress
+from whyscore.scoring.stack import Progress
 from whyscore.testing.nasty import WRITABLE
 from whyscore.web import allowed
 from whyscore.web.app import Settings, create

@@ -20,7 +20,7 @@ from whyscore.jobs.compare import compare
 from whyscore.jobs.comparison import Comparison
 from whyscore.jobs.comparison_gates import check_comparison
 from whyscore.jobs.runs_gates import check_names, read_limits
-from whyscore.scoring.prepare import cost
+from whyscore.scoring.stack import cost
 from whyscore.stats.systems import DRAWS, TESTS
 from whyscore.types import Dataset
 

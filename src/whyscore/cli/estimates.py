@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from whyscore.cli.output import tell
 from whyscore.protocols import Metric
-from whyscore.scoring.trial import rate
+from whyscore.scoring.stack import rate
 from whyscore.types import Segment
 
 _UNITS = ((86_400, "days", 1), (3_600, "hours", 1), (60, "minutes", 0), (1, "seconds", 0))

@@ -23,7 +23,7 @@ from whyscore.jobs.runs_choices import Asked, Settings, asked_for
 from whyscore.jobs.runs_gates import check_gates, check_names, read_limits
 from whyscore.jobs.shards import STORE, Shard, describe, read_shard, shard_of, share
 from whyscore.report import build_report
-from whyscore.scoring.prepare import cost
+from whyscore.scoring.stack import cost
 from whyscore.types import Dataset
 
 EXAMPLES = """\

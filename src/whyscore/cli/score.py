@@ -19,7 +19,7 @@ from whyscore.jobs.cut_texts import cut_texts
 from whyscore.jobs.languages import spoken
 from whyscore.jobs.score import MetricResult, score_systems
 from whyscore.protocols import CorpusMetric
-from whyscore.scoring.prepare import cost
+from whyscore.scoring.stack import cost
 from whyscore.types import Dataset, Estimate, Signature
 
 EXAMPLES = """\

@@ -20,8 +20,8 @@ from whyscore.jobs.selecting import of_systems
 from whyscore.protocols import Executor
 from whyscore.registry import build
 from whyscore.scoring.executors import Processes
-from whyscore.scoring.progress import Progress
-from whyscore.scoring.ray_workers import Ray
+from whyscore.scoring.ray import Ray
+from whyscore.scoring.stack import Progress
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Finding
 

@@ -5,8 +5,7 @@ import argparse
 from whyscore.cli.output import emit, format_of, to_json
 from whyscore.cli.setup import store
 from whyscore.errors import UserError
-from whyscore.scoring.store import Store
-from whyscore.scoring.store_repair import check, repair
+from whyscore.scoring.store import Store, check, repair
 
 EXAMPLES = """\
 examples:

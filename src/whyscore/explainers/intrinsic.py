@@ -2,6 +2,11 @@
 
 1. Nothing is planned and nothing is fitted: this component only says whom to ask.
 2. The engine asks the metric, which must be a `WordScorer`, for one score per word.
+
+Token matching: the metric's own similarities between the words of two texts (Leiter 2021).
+
+Nothing is planned and nothing is fitted: this component only says whom to ask. The metric (bertscore, xbertscore, ...)
+gives each word the similarity of its best counterpart in the other text, and names the counterpart.
 """
 
 from dataclasses import dataclass
@@ -10,3 +15,18 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Intrinsic:
     """Stands for the metric's own word scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Stands for the metric's own word scores, as `intrinsic` does."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenMatching:
+    """The same by its other name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tagging:
+    """The same for metrics whose networks tag words as right or wrong (xCOMET, MicroTransQuest)."""

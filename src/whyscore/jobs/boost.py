@@ -19,7 +19,7 @@ from whyscore.jobs.common import LOCAL, MetricLike, Resources, Segments, as_metr
 from whyscore.jobs.explain import cost as explain_cost
 from whyscore.protocols import Aggregator, Explainer, Masker, Splitter
 from whyscore.registry import build, spec_of
-from whyscore.scoring.prepare import Cost
+from whyscore.scoring.stack import Cost
 from whyscore.types import SHOWN, Explanation, FloatVector, Scores, Segment
 
 

@@ -20,14 +20,13 @@ from whyscore.aggregate.bags import Bags
 from whyscore.aggregate.power import PowerMean
 from whyscore.aggregate.sides import PerSide
 from whyscore.errors import SpecError, TextFailure
-from whyscore.explainers.erasure import Erasure
+from whyscore.explainers.masks.erasure import Erasure
 from whyscore.jobs.common import LOCAL, Resources
 from whyscore.jobs.explain import Unexplained, explain
 from whyscore.options import check_fields
 from whyscore.protocols import Aggregator, Explainer, Masker, Metric, Splitter
 from whyscore.registry import component, spec_of
-from whyscore.scoring.oriented import oriented
-from whyscore.scoring.rows import needs
+from whyscore.scoring.rows import needs, oriented
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import Explanation, FloatVector, Inputs, Segment, Side, Signature
 from whyscore.version import __version__

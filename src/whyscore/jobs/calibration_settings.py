@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from whyscore.errors import DataError
-from whyscore.explainers.random import Random
+from whyscore.explainers.masks.random import Random
 from whyscore.jobs.boosted import Parts, gathered
 from whyscore.jobs.calibration_material import Material, Numbers, Setting, material_from, positions
 from whyscore.protocols import Explainer, Metric
 from whyscore.registry import build, spec_of
-from whyscore.scoring.oriented import oriented
+from whyscore.scoring.rows import oriented
 from whyscore.stats.coefficients import coefficient_of
 from whyscore.stats.matrices import level_of
 from whyscore.types import Dataset, Entry, Evidence, Explanation, FloatVector

@@ -9,8 +9,7 @@ from whyscore.metrics.callable import Callable as CallableMetric
 from whyscore.protocols import Executor, Metric
 from whyscore.registry import build, spec_of
 from whyscore.registry.specs import Spec, parse
-from whyscore.scoring.prepare import Prepared, prepare
-from whyscore.scoring.progress import Progress
+from whyscore.scoring.stack import Prepared, Progress, prepare
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Segment
 

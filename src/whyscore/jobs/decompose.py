@@ -25,8 +25,8 @@ from whyscore.jobs.decompose_settings import Held, Level, Measured, Mode, Settin
 from whyscore.jobs.decompose_tags import Initial, Marking, TaggerLike, mark
 from whyscore.jobs.sentence_scorers import ScorerLike, as_scorer, score_sentences
 from whyscore.protocols import CorpusMetric, Explainer, MatrixMetric, Metric
-from whyscore.scoring.prepare import cost as score_cost
-from whyscore.scoring.prepare import require
+from whyscore.scoring.stack import cost as score_cost
+from whyscore.scoring.stack import require
 from whyscore.text.placeholders import Unit
 from whyscore.types import Dataset, Entry, Inputs, Segment, Signature
 

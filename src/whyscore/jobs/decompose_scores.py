@@ -27,7 +27,7 @@ from whyscore.metrics.lexical.chrf import Chrf
 from whyscore.metrics.lexical.ter import Ter
 from whyscore.protocols import CorpusMetric, MatrixMetric, Metric, RowMetric, Similarities
 from whyscore.registry.specs import parse
-from whyscore.scoring.prepare import Prepared
+from whyscore.scoring.stack import Prepared
 from whyscore.types import FloatMatrix, FloatVector, Segment
 
 Members = Sequence[Sequence[int]]

@@ -15,7 +15,7 @@ from whyscore.jobs.common import Resources
 from whyscore.marking import Span
 from whyscore.protocols import Tagger
 from whyscore.registry import build
-from whyscore.scoring.tag_store import TagStore
+from whyscore.scoring.store import TagStore
 from whyscore.taggers.aligned import AlignedTagger, Lines, Tags
 from whyscore.taggers.features import Selection, check_known, default_features, parse_features
 from whyscore.types import Dataset, Entry, Signature

@@ -16,7 +16,7 @@ import numpy as np
 
 from whyscore.aggregate.bags import Bags
 from whyscore.errors import DataError, UserError
-from whyscore.explainers.random import Random
+from whyscore.explainers.masks.random import Random
 from whyscore.io.atomic import cut_torn_line, write_lines
 from whyscore.io.strict import finite, line
 from whyscore.jobs.boosted import Parts, gathered
@@ -29,7 +29,7 @@ from whyscore.jobs.common import LOCAL, MetricLike, Resources, as_metric
 from whyscore.jobs.explain import explain
 from whyscore.protocols import Explainer, Metric
 from whyscore.registry import build, spec_of
-from whyscore.scoring.oriented import oriented
+from whyscore.scoring.rows import oriented
 from whyscore.scoring.store import digest
 from whyscore.text.files import json_of, text_of
 from whyscore.text.splitters import WhiteSpace

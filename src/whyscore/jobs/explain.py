@@ -35,9 +35,9 @@ from whyscore.jobs.probing import (
 from whyscore.models.attribution.interface import LooksInside
 from whyscore.protocols import Explainer, Masker, Metric, Splitter, WordScorer
 from whyscore.registry import spec_of
-from whyscore.scoring.oriented import oriented
-from whyscore.scoring.prepare import Cost, require
-from whyscore.scoring.prepare import cost as score_cost
+from whyscore.scoring.rows import oriented
+from whyscore.scoring.stack import Cost, require
+from whyscore.scoring.stack import cost as score_cost
 from whyscore.types import (
     HYPOTHESIS,
     Evidence,

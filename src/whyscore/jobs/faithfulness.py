@@ -35,7 +35,7 @@ from whyscore.jobs.explain import explain
 from whyscore.jobs.probing import Plan, Task, make_plan, per_mask, probed, scored
 from whyscore.protocols import Explainer, Masker, Splitter
 from whyscore.registry import build, spec_of
-from whyscore.scoring.oriented import oriented
+from whyscore.scoring.rows import oriented
 from whyscore.stats.words import mean_estimates
 from whyscore.text.maskers import Delete
 from whyscore.text.randomness import generator

@@ -25,7 +25,7 @@ from whyscore.jobs.metaevaluate_tests import compare_metrics, method_of
 from whyscore.jobs.metaevaluate_ties import ties_of
 from whyscore.jobs.metaevaluation import Agreement, Judged, MetaEvaluation
 from whyscore.protocols import Metric
-from whyscore.scoring.oriented import oriented
+from whyscore.scoring.rows import oriented
 from whyscore.stats.correction import corrected
 from whyscore.stats.intervals import TOO_MANY
 from whyscore.stats.matrices import DegenerateStatisticWarning

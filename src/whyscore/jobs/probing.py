@@ -10,8 +10,7 @@ from whyscore.errors import ContractError, MissingInput, SpecError
 from whyscore.jobs.common import MetricLike, as_metric
 from whyscore.protocols import Explainer, Masker, Probes, Splitter, WordScorer
 from whyscore.registry import build, spec_of
-from whyscore.scoring.oriented import Oriented, oriented
-from whyscore.scoring.rows import Incomplete, read_scores
+from whyscore.scoring.rows import Incomplete, Oriented, oriented, read_scores
 from whyscore.text.randomness import generator
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import Evidence, FloatVector, KeepMasks, Place, Segment, Side, Signature, Words

@@ -9,7 +9,7 @@ from whyscore.jobs.common import LOCAL, MetricLike, Resources, Segments, as_metr
 from whyscore.jobs.languages import languages_of, spoken
 from whyscore.options import check_seed
 from whyscore.protocols import CorpusMetric, Metric, RowMetric
-from whyscore.scoring.prepare import Prepared, require
+from whyscore.scoring.stack import Prepared, require
 from whyscore.stats.resampling import bootstrap_mean, bootstrap_total
 from whyscore.types import Dataset, Estimate, FloatMatrix, FloatVector, Scores, Segment, Signature
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from whyscore.errors import DataError, SpecError
-from whyscore.taggers.files import lines_of
+from whyscore.taggers.aligned import lines_of
 from whyscore.taggers.rules import finder
 
 _WORDS = ("word", "term", "form", "lemma")

@@ -32,8 +32,7 @@ from whyscore.jobs.evaluate import evaluate
 from whyscore.jobs.runs_choices import Settings, asked_for
 from whyscore.jobs.runs_explaining import Elsewhere
 from whyscore.jobs.runs_reading import Run
-from whyscore.scoring.store import Store
-from whyscore.scoring.store_repair import take
+from whyscore.scoring.store import Store, take
 from whyscore.types import Dataset, Entry
 from whyscore.version import __version__
 

@@ -21,7 +21,7 @@ from whyscore.jobs.explain import explain
 from whyscore.jobs.probing import Plan, Task, ask, make_plan, per_mask, probed, scored, sides_of, tasks_of, windows
 from whyscore.protocols import Explainer, Masker, Splitter
 from whyscore.registry import build
-from whyscore.scoring.oriented import oriented
+from whyscore.scoring.rows import oriented
 from whyscore.stats.coefficients import spearman
 from whyscore.types import Evidence, FloatMatrix, FloatVector, Segment, Side
 

@@ -2,6 +2,10 @@
 
 Only the spec string, texts and floats cross to a worker, which builds the metric once and keeps it. Results do not
 depend on the executor: batches are the same and are put back by index.
+
+How many threads the libraries of a worker start: as many as it has cores, where they would take the whole machine.
+
+They read their limits when they are loaded, so that these must stand in the environment before a worker starts.
 """
 
 import atexit
@@ -22,8 +26,38 @@ from whyscore.options import check_fields
 from whyscore.protocols import Metric, Part
 from whyscore.registry import build, spec_of
 from whyscore.scoring.rows import Answer, ask
-from whyscore.scoring.threads import starting
 from whyscore.types import Segment
+
+VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
+"""What torch and numpy read (the first three), and the tokenizers."""
+
+
+def limited_to(cores: int) -> dict[str, str]:
+    """Return the variables that keep a process to some cores, to one at least.
+
+    >>> limited_to(0)["OMP_NUM_THREADS"]
+    '1'
+    """
+    return dict.fromkeys(VARIABLES, str(max(1, cores)))
+
+
+@contextmanager
+def starting(cores: int) -> Iterator[None]:
+    """Let processes that are started now inherit the limits; lower ones that are set already stay."""
+    before = {name: os.environ.get(name) for name in VARIABLES}
+    wanted = limited_to(cores)
+    for name, value in before.items():
+        lower = value is not None and value.isdecimal() and 0 < int(value) < int(wanted[name])
+        os.environ[name] = str(value) if lower else wanted[name]
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
 
 Texts = tuple[str, str | None, tuple[str, ...]]
 

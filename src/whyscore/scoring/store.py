@@ -3,22 +3,39 @@
 One sqlite file in WAL mode; one table per signature; the key is a 128-bit digest of the texts a metric reads, the
 value its row as raw little-endian float64. Several processes may read and write at once. Each batch is one
 transaction, so a process killed at any moment loses the batch in flight and nothing else.
+
+A damaged store: what is wrong with it, and how to save what can be read.
+
+1. `check` asks sqlite to look at every page and index, then looks at every row: a digest of 16 bytes, and as many
+   finite numbers as its signature says.
+2. `repair` copies everything readable into a new file and puts it in the place of the old one, which stays beside it.
+   Where a page is damaged, the range of digests is halved until the rows that cannot be read stand alone: digests are
+   evenly spread, so that a page costs only the rows that are reached through it.
+3. `take` copies the rows of another store, for work that was done in several places.
+
+Tags in the score store: a text is tagged once, by whichever process.
+
+They stand in tables like those of scores, one per signature of a tagger, so that the store's size, list and pruning
+hold for them too. Such a table has rows of no numbers (width 0); each is the compressed JSON of a text's tags.
 """
 
 import contextlib
+import json
 import sqlite3
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from whyscore.errors import StoreError
+from whyscore.protocols import Tagged
 from whyscore.types import FloatMatrix, Segment
 
 SCHEMA = 1
@@ -244,3 +261,169 @@ _REASONS = {
 
 def _explained(error: str) -> str:
     return next((reason for key, reason in _REASONS.items() if key in error), error)
+
+
+_BYTES = 16
+_DEPTH = 14
+_PART = 4 * 2**20  # bytes of the file that are in memory at a time
+_SHOWN = 20
+
+
+class Repaired(NamedTuple):
+    """What was saved."""
+
+    rows: int
+    damaged: Path
+    """Where the old file is now."""
+
+
+class _Signed(NamedTuple):
+    number: int
+    signature: str
+    width: int
+
+
+def check(store: Store) -> list[str]:
+    """Return what is wrong with a store; nothing for a sound one, or one that is not there."""
+    if not store.path.exists():
+        return []
+    try:
+        with contextlib.closing(_reading(store.path)) as connection:
+            pages = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({_SHOWN})")]
+            if pages != ["ok"]:
+                return pages
+            return [fault for signed in _signed(connection) for fault in _faults(connection, signed)]
+    except sqlite3.DatabaseError as error:
+        return [str(error)]
+
+
+def repair(store: Store) -> Repaired:
+    """Save every row that can be read; the old file stays beside the new one."""
+    if not store.path.exists():
+        raise StoreError(f"{store.path}: there is no store to repair")
+    store.close()
+    fresh = Store(store.path.with_name(f"{store.path.name}.repaired"))
+    fresh.path.unlink(missing_ok=True)
+    try:
+        saved = take(fresh, store)
+    except sqlite3.DatabaseError:
+        saved = 0  # not even the list of signatures can be read
+    fresh.close()
+    damaged = _free(store.path)
+    store.path.rename(damaged)
+    for suffix in ("-wal", "-shm"):
+        store.path.with_name(store.path.name + suffix).unlink(missing_ok=True)
+    if fresh.path.exists():
+        fresh.path.rename(store.path)
+    return Repaired(saved, damaged)
+
+
+def take(store: Store, other: Store) -> int:
+    """Copy the rows of another store into this one and return how many there were."""
+    saved = 0
+    with contextlib.closing(_reading(other.path)) as connection:
+        for signed in _signed(connection):
+            for some in _read(connection, signed.number, other.path.stat().st_size // _PART + 1):
+                good = [(key, row) for key, row in some if _sound(key, row, signed.width)]
+                store.put_bytes(signed.signature, [key for key, _ in good], [row for _, row in good], signed.width)
+                saved += len(good)
+    return saved
+
+
+def _reading(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+
+
+def _signed(connection: sqlite3.Connection) -> list[_Signed]:
+    rows = connection.execute("SELECT number, signature, width FROM signatures").fetchall()
+    return [_Signed(int(number), str(signature), int(width)) for number, signature, width in rows]
+
+
+def _faults(connection: sqlite3.Connection, signed: _Signed) -> Iterator[str]:
+    bad = sum(
+        not _sound(key, row, signed.width)
+        for key, row in connection.execute(f"SELECT digest, row FROM scores_{signed.number}")  # noqa: S608 - a number
+    )
+    if bad:
+        yield f"{bad} rows of {signed.signature} are not {signed.width} numbers"
+
+
+def _sound(key: object, row: object, width: int) -> bool:
+    """Return whether a row is what the store writes; bytes that are no numbers (width 0) are taken as they are."""
+    if not (isinstance(key, bytes) and isinstance(row, bytes) and len(key) == _BYTES):
+        return False
+    return width == 0 or (len(row) == 8 * width and bool(np.isfinite(np.frombuffer(row, dtype="<f8")).all()))
+
+
+def _read(connection: sqlite3.Connection, number: int, parts: int) -> Iterator[list[tuple[bytes, bytes]]]:
+    """Yield the rows of a table in parts: digests are evenly spread, so that equal ranges hold equally many."""
+    end = 1 << 8 * _BYTES
+    for k in range(parts):
+        yield from _readable(connection, number, end * k // parts, end * (k + 1) // parts, _DEPTH)
+
+
+def _readable(
+    connection: sqlite3.Connection, number: int, low: int, high: int, depth: int
+) -> Iterator[list[tuple[bytes, bytes]]]:
+    """Yield the rows between two digests; where reading fails, those of both halves."""
+    query = f"SELECT digest, row FROM scores_{number} WHERE digest >= ? AND digest <= ?"  # noqa: S608 - a number
+    ends = (low.to_bytes(_BYTES, "big"), (high - 1).to_bytes(_BYTES, "big"))
+    try:
+        yield connection.execute(query, ends).fetchall()
+    except sqlite3.DatabaseError:
+        if depth:
+            middle = (low + high) // 2
+            yield from _readable(connection, number, low, middle, depth - 1)
+            yield from _readable(connection, number, middle, high, depth - 1)
+
+
+def _free(path: Path) -> Path:
+    number = 1
+    while (name := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    return name
+
+
+Tags = tuple[Tagged, ...]
+
+_WIDTH = 0
+
+
+@dataclass(frozen=True)
+class TagStore:
+    """The tags kept in a score store."""
+
+    store: Store
+
+    def get(self, signature: str, texts: Sequence[str]) -> dict[str, Tags]:
+        """Return the tags that are known, by text."""
+        if not self.store.path.exists():
+            return {}
+        keys = {_digest(text): text for text in texts}
+        known = self.store.get_bytes(signature, list(keys), _WIDTH)
+        return {keys[key]: _unpacked(row) for key, row in known.items() if _is_tag_row(row)}
+
+    def put(self, signature: str, tags: Mapping[str, Tags]) -> None:
+        """Keep tags by text; where that is impossible (full disk, read-only), warn and go on."""
+        rows = [_packed(found) for found in tags.values()]
+        self.store.put_bytes(signature, [_digest(text) for text in tags], rows, _WIDTH)
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _packed(tags: Tags) -> bytes:
+    return zlib.compress(json.dumps(tags, separators=(",", ":")).encode(), 1)
+
+
+def _unpacked(row: bytes) -> Tags:
+    return tuple(Tagged(start, end, tuple(labels)) for start, end, labels in json.loads(zlib.decompress(row)))
+
+
+def _is_tag_row(row: object) -> bool:
+    """Return whether a row is what the store writes; a damaged one is as if it were not there."""
+    try:
+        return all(isinstance(tag.start, int) and isinstance(tag.end, int) for tag in _unpacked(cast("bytes", row)))
+    except (zlib.error, ValueError, TypeError, RecursionError):
+        return False

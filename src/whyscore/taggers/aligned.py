@@ -1,9 +1,12 @@
 """Taggers whose tags stand in files beside the texts: they are told which texts, line by line.
 
 A tag file has one entry per line of the text file it belongs to: one file per set of references, one per system.
+
+Lines of the files that taggers read: UTF-8, ended by newlines alone.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from whyscore.errors import DataError, SpecError
@@ -67,3 +70,15 @@ def same_length(file: str, found: int, texts: int, what: str = "lines") -> None:
 def references_wanted(lines: Lines) -> list[str]:
     """Return what the sets of references are called in messages."""
     return [f"reference {number}" for number in range(1, len(lines.references) + 1)]
+
+
+def lines_of(file: str) -> list[str]:
+    """Return the lines of a file without their ends."""
+    try:
+        text = Path(file).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", file=file) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"is not UTF-8 at byte {error.start}; convert it", file=file) from error
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return lines[:-1] if lines[-1] == "" else lines

@@ -19,7 +19,7 @@ from whyscore.marking import Span
 from whyscore.options import check_fields
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
-from whyscore.taggers.files import lines_of
+from whyscore.taggers.aligned import lines_of
 from whyscore.taggers.rules import whole_words
 from whyscore.types import Signature
 

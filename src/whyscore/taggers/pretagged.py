@@ -15,8 +15,16 @@ from whyscore.errors import DataError
 from whyscore.options import check_fields
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
-from whyscore.taggers.aligned import AlignedTags, Files, Lines, Tags, files_for, references_wanted, same_length
-from whyscore.taggers.files import lines_of
+from whyscore.taggers.aligned import (
+    AlignedTags,
+    Files,
+    Lines,
+    Tags,
+    files_for,
+    lines_of,
+    references_wanted,
+    same_length,
+)
 from whyscore.taggers.lexicon import digest_of
 from whyscore.text.splitters import white_space
 from whyscore.types import Signature

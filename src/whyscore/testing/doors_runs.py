@@ -19,8 +19,7 @@ from whyscore.protocols import Tagged
 from whyscore.report import build_report
 from whyscore.report.page import html
 from whyscore.report.papers import as_json, paper, summary
-from whyscore.scoring.store import Store
-from whyscore.scoring.tag_store import TagStore
+from whyscore.scoring.store import Store, TagStore
 from whyscore.testing.doors import Door
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment
 

@@ -9,7 +9,7 @@ from whyscore.jobs.explain import explain
 from whyscore.jobs.score import score
 from whyscore.protocols import Explainer
 from whyscore.registry import build
-from whyscore.scoring.progress import Progress
+from whyscore.scoring.stack import Progress
 from whyscore.scoring.store import Store
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import Explanation, Segment

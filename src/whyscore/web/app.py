@@ -19,7 +19,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from whyscore.errors import MissingExtra, UserError, WhyscoreError
 from whyscore.report import build_report
 from whyscore.report.page import html, joined
-from whyscore.scoring.progress import Progress
+from whyscore.scoring.stack import Progress
 from whyscore.scoring.store import Store
 from whyscore.version import __version__
 

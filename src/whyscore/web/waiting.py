@@ -11,7 +11,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from whyscore.scoring.progress import Progress
+from whyscore.scoring.stack import Progress
 
 Answer = TypeVar("Answer")
 

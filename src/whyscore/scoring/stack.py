@@ -3,22 +3,77 @@
     Prepared -> Deduplicated -> Cached -> Batched -> executor -> metric
 
 Each layer is a few lines and knows nothing of the others; the whole is a metric again.
+
+Batches of similar length, longest first: padding is small, and what is too large fails early.
+
+How fast a metric is here: a moment's trial, for an estimate before the work.
+
+1. One text is scored and not counted: a model may have to be loaded.
+2. Texts from all over the data are scored, a few at a time, until a moment has passed or none is left.
+
+How far the work has come, told to whoever wants to show it.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from whyscore.errors import MissingInput
 from whyscore.protocols import CorpusMetric, Executor, Metric, Part, RowMetric
-from whyscore.scoring.batches import SIZE, batches
 from whyscore.scoring.executors import Serial
-from whyscore.scoring.progress import Progress, Silent
-from whyscore.scoring.rows import Incomplete, RowSource, name, needed, needs, read_scores, stored_name, width
+from whyscore.scoring.rows import Incomplete, RowSource, ask, name, needed, needs, read_scores, stored_name, width
 from whyscore.scoring.store import Store, digest
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Segment, Signature
+
+SIZE = 512
+"""Segments a batch holds at the most: what an interruption can lose."""
+
+CHARACTERS = 400_000
+"""Characters a batch holds at the most, counting every text as long as the longest."""
+
+
+def length(segment: Segment) -> int:
+    """Return how many characters a segment has, all texts together."""
+    return len(segment.hypothesis) + len(segment.source or "") + sum(map(len, segment.references))
+
+
+def batches(segments: Sequence[Segment], size: int = SIZE, characters: int = CHARACTERS) -> Iterator[list[int]]:
+    """Yield the indices of each batch; together they are every index once.
+
+    >>> list(batches([Segment("a"), Segment("aaa"), Segment("aa")], size=2))
+    [[1, 2], [0]]
+    """
+    lengths = [length(segment) for segment in segments]
+    order = sorted(range(len(segments)), key=lambda i: -lengths[i])
+    start = 0
+    while start < len(order):
+        longest = max(lengths[order[start]], 1)
+        count = max(1, min(size, characters // longest))
+        yield order[start : start + count]
+        start += count
+
+
+class Progress(Protocol):
+    """Hears of segments that are asked and answered."""
+
+    def asked(self, count: int) -> None:
+        """Hear that so many more segments will be scored."""
+
+    def answered(self, count: int, *, stored: bool) -> None:
+        """Hear that so many are done; `stored` ones were not scored now but known before."""
+
+
+class Silent:
+    """Shows nothing."""
+
+    def asked(self, count: int) -> None:
+        """Do nothing."""
+
+    def answered(self, count: int, *, stored: bool) -> None:
+        """Do nothing."""
 
 
 @dataclass(frozen=True)
@@ -235,3 +290,22 @@ def cost(metric: Metric, segments: Sequence[Segment], store: Store | None = None
         return Cost(len(segments), len(distinct), 0)
     known = store.get(table, [digest(segment) for segment in distinct], width(metric))
     return Cost(len(segments), len(distinct), len(known))
+
+
+_AT_A_TIME = 32
+_MOMENT = 0.3  # seconds
+
+
+def rate(metric: Metric, segments: Sequence[Segment]) -> float:
+    """Return how many texts a second the metric scores in this process; nothing is kept of what it scores."""
+    ask(metric, segments[:1])
+    stride = max(1, len(segments) // 1000)
+    some = segments[::stride]
+    start = time.perf_counter()
+    done = 0
+    for first in range(0, len(some), _AT_A_TIME):
+        ask(metric, some[first : first + _AT_A_TIME])
+        done = min(first + _AT_A_TIME, len(some))
+        if time.perf_counter() - start > _MOMENT:
+            break
+    return done / max(time.perf_counter() - start, 1e-9)

@@ -19,7 +19,7 @@ from numpy.random import Generator
 
 from whyscore.errors import SpecError
 from whyscore.explainers.checks import check_masker
-from whyscore.explainers.erasure import each_hidden
+from whyscore.explainers.masks.erasure import each_hidden
 from whyscore.options import check_fields
 from whyscore.protocols import Masker
 from whyscore.registry import component

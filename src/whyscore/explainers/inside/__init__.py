@@ -1,0 +1,1 @@
+"""Explainers that look inside the network of a metric: attention and gradients."""

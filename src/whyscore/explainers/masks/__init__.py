@@ -1,0 +1,1 @@
+"""Explainers that mask words and watch the score: erasure, LIME, SHAP, partition, greedy search, random."""
