@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from whyscore.io.text import read_texts
+from whyscore.data.formats.text import read_texts
 from whyscore.jobs.common import Resources
 from whyscore.jobs.decompose import measure, members_of
 from whyscore.jobs.decompose_fit import FLOOR

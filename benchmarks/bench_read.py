@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from whyscore.io.reading import read
-from whyscore.io.validation import findings
+from whyscore.data.checks import findings
+from whyscore.data.reading import read
 
 LIMIT = 3.0
 ROUNDS = 7

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from whyscore.io.datasets import dataset_lines
-from whyscore.io.recording import Explained, explanation_lines, row_lines, score_lines
+from whyscore.data.dataset import dataset_lines
+from whyscore.data.records import Explained, explanation_lines, row_lines, score_lines
 from whyscore.jobs import runs
 from whyscore.jobs.runs_reading import read_run
 from whyscore.report import build_report

@@ -27,8 +27,8 @@ from scipy.optimize import nnls
 
 from whyscore.aggregate.means import Quantile
 from whyscore.aggregate.power import PowerMean
-from whyscore.io.reading import read
-from whyscore.io.tabular import Cell, Table, render
+from whyscore.data.reading import read
+from whyscore.data.tabular import Cell, Table, render
 from whyscore.jobs.calibration_material import Columns, Material, Numbers, Setting, columns_of
 from whyscore.jobs.calibration_options import Options, options_of
 from whyscore.jobs.calibration_outcomes import Question, Source, in_domain

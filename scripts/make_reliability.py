@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from reliability_bench import Bench, Place, Told, ended, made, prepared, repeated
 
-from whyscore.io.atomic import write_lines
+from whyscore.data.writing import write_lines
 from whyscore.scoring.store import Store, check, repair
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reliability.md"

@@ -25,8 +25,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from whyscore.io.atomic import write_lines
-from whyscore.io.datasets import dataset_lines
+from whyscore.data.dataset import dataset_lines
+from whyscore.data.writing import write_lines
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment, Side
 
 OUTPUT = Path(__file__).resolve().parents[1] / "src" / "whyscore" / "data" / "ted_zhen_sample.jsonl"

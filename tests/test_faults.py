@@ -11,8 +11,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from whyscore.data.writing import growing
 from whyscore.errors import ExecutionError, StoreError, UserError
-from whyscore.io.atomic import growing
 from whyscore.jobs import runs
 from whyscore.scoring.store import Store, digest
 from whyscore.types import Dataset, Entry, Segment

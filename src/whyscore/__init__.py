@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from whyscore.version import __version__
 
 if TYPE_CHECKING:
-    from whyscore.io.eval4nlp import read_gold
-    from whyscore.io.reading import read
-    from whyscore.io.sample import sample
-    from whyscore.io.submissions import read_submission
-    from whyscore.io.text import from_texts
+    from whyscore.data.checks import validate
+    from whyscore.data.formats.eval4nlp import read_gold, read_submission
+    from whyscore.data.formats.text import from_texts
+    from whyscore.data.reading import read
+    from whyscore.data.sample import sample
     from whyscore.jobs.boost import BoostResult, boost, boosted
     from whyscore.jobs.calibrate import calibrate
     from whyscore.jobs.calibration import Calibration
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from whyscore.jobs.stability import stability
     from whyscore.jobs.stores import store
     from whyscore.jobs.submit import submit
-    from whyscore.jobs.validate import validate
     from whyscore.models.maps import write_map
     from whyscore.registry import build, register, register_metric, spec_of
     from whyscore.report import build_report
@@ -120,44 +119,62 @@ __all__ = [
 ]
 
 _HOMES = {
-    "whyscore.io.eval4nlp": ("read_gold",),
-    "whyscore.io.reading": ("read",),
-    "whyscore.io.sample": ("sample",),
-    "whyscore.io.submissions": ("read_submission",),
-    "whyscore.io.text": ("from_texts",),
-    "whyscore.jobs.boost": ("BoostResult", "boost", "boosted"),
-    "whyscore.jobs.calibrate": ("calibrate",),
-    "whyscore.jobs.calibration": ("Calibration",),
-    "whyscore.jobs.common": ("Resources",),
-    "whyscore.jobs.compare": ("compare",),
-    "whyscore.jobs.convert": ("convert",),
-    "whyscore.jobs.decompose": ("decompose",),
-    "whyscore.jobs.decompose_result": ("Decomposition",),
-    "whyscore.jobs.doctor": ("doctor",),
-    "whyscore.jobs.evaluate": ("evaluate",),
-    "whyscore.jobs.experiment": ("experiment",),
-    "whyscore.jobs.explain": ("explain",),
-    "whyscore.jobs.faithfulness": ("faithfulness",),
-    "whyscore.jobs.fit_weights": ("FittedWeights", "fit_weights"),
-    "whyscore.jobs.mee_parts": ("MeeParts", "mee_parts"),
-    "whyscore.jobs.mee_views": ("MeeView", "mee_view"),
-    "whyscore.jobs.learn_map": ("learn_map",),
-    "whyscore.jobs.runs_reading": ("Run", "read_run"),
-    "whyscore.jobs.metaevaluate": ("metaevaluate",),
-    "whyscore.jobs.metaevaluate_words": ("metaevaluate_words",),
-    "whyscore.jobs.score": ("score", "score_systems"),
-    "whyscore.jobs.shards": ("merge",),
-    "whyscore.jobs.stability": ("stability",),
-    "whyscore.jobs.stores": ("store",),
-    "whyscore.jobs.submit": ("submit",),
-    "whyscore.jobs.validate": ("validate",),
-    "whyscore.models.maps": ("write_map",),
-    "whyscore.registry": ("build", "register", "register_metric", "spec_of"),
-    "whyscore.report": ("build_report",),
-    "whyscore.scoring.store": ("Store",),
-    "whyscore.types": ("Dataset", "Entry", "ErrorSpan", "Explanation", "Scores", "Segment", "Signature", "Words"),
-    "whyscore.web.serving": ("serve",),
+    "BoostResult": "whyscore.jobs.boost",
+    "Calibration": "whyscore.jobs.calibration",
+    "Dataset": "whyscore.types",
+    "Decomposition": "whyscore.jobs.decompose_result",
+    "Entry": "whyscore.types",
+    "ErrorSpan": "whyscore.types",
+    "Explanation": "whyscore.types",
+    "FittedWeights": "whyscore.jobs.fit_weights",
+    "MeeParts": "whyscore.jobs.mee_parts",
+    "MeeView": "whyscore.jobs.mee_views",
+    "Resources": "whyscore.jobs.common",
+    "Run": "whyscore.jobs.runs_reading",
+    "Scores": "whyscore.types",
+    "Segment": "whyscore.types",
+    "Signature": "whyscore.types",
+    "Store": "whyscore.scoring.store",
+    "Words": "whyscore.types",
+    "boost": "whyscore.jobs.boost",
+    "boosted": "whyscore.jobs.boost",
+    "build": "whyscore.registry",
+    "build_report": "whyscore.report",
+    "calibrate": "whyscore.jobs.calibrate",
+    "compare": "whyscore.jobs.compare",
+    "convert": "whyscore.jobs.convert",
+    "decompose": "whyscore.jobs.decompose",
+    "doctor": "whyscore.jobs.doctor",
+    "evaluate": "whyscore.jobs.evaluate",
+    "experiment": "whyscore.jobs.experiment",
+    "explain": "whyscore.jobs.explain",
+    "faithfulness": "whyscore.jobs.faithfulness",
+    "fit_weights": "whyscore.jobs.fit_weights",
+    "from_texts": "whyscore.data.formats.text",
+    "learn_map": "whyscore.jobs.learn_map",
+    "mee_parts": "whyscore.jobs.mee_parts",
+    "mee_view": "whyscore.jobs.mee_views",
+    "merge": "whyscore.jobs.shards",
+    "metaevaluate": "whyscore.jobs.metaevaluate",
+    "metaevaluate_words": "whyscore.jobs.metaevaluate_words",
+    "read": "whyscore.data.reading",
+    "read_gold": "whyscore.data.formats.eval4nlp",
+    "read_run": "whyscore.jobs.runs_reading",
+    "read_submission": "whyscore.data.formats.eval4nlp",
+    "register": "whyscore.registry",
+    "register_metric": "whyscore.registry",
+    "sample": "whyscore.data.sample",
+    "score": "whyscore.jobs.score",
+    "score_systems": "whyscore.jobs.score",
+    "serve": "whyscore.web.serving",
+    "spec_of": "whyscore.registry",
+    "stability": "whyscore.jobs.stability",
+    "store": "whyscore.jobs.stores",
+    "submit": "whyscore.jobs.submit",
+    "validate": "whyscore.data.checks",
+    "write_map": "whyscore.models.maps",
 }
+"""The module of each public name."""
 _RENAMED = {
     "list": ("whyscore.jobs.components", "list_components"),
     "metaeval": ("whyscore.jobs.metaevaluate", "metaevaluate"),
@@ -172,9 +189,8 @@ def __getattr__(name: str) -> object:
     if name in _RENAMED:
         home, original = _RENAMED[name]
         return getattr(importlib.import_module(home), original)
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(importlib.import_module(home), name)
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'whyscore' has no attribute {name!r}")
 
 

@@ -11,8 +11,8 @@ from numpy.random import RandomState
 from threadpoolctl import threadpool_limits
 
 from whyscore.aggregate.bags import Bags
+from whyscore.data.reading import read
 from whyscore.explainers.masks.lime import closeness, draw_masks, weighted_ridge
-from whyscore.io.reading import read
 from whyscore.jobs.calibration_material import material_from
 from whyscore.jobs.calibration_settings import Explained
 from whyscore.metrics.lexical.token_f1 import TokenF1

@@ -12,8 +12,8 @@ import pytest
 
 from whyscore.cli.calibrate import grid_of
 from whyscore.cli.main import main
+from whyscore.data.sample import sample
 from whyscore.errors import DataError, UserError
-from whyscore.io.sample import sample
 from whyscore.jobs.experiment_bmx import RunFolder, explained_in
 from whyscore.jobs.experiment_bmx_summeval import ASPECTS
 from whyscore.metrics.lexical.token_f1 import TokenF1

@@ -48,7 +48,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
 def records(done: Done) -> list[dict[str, object]]:
     """Return the records, each checked against the schema."""
     assert done.code == 0, done.err
-    schema = json.loads((resources.files("whyscore.io") / "schemas" / "explanations.json").read_text("utf-8"))
+    schema = json.loads((resources.files("whyscore.data") / "schemas" / "explanations.json").read_text("utf-8"))
     found = [json.loads(line, parse_constant=pytest.fail) for line in done.out.splitlines()[1:]]
     for record in found:
         jsonschema.validate(record, schema)

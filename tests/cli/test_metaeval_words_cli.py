@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from whyscore.cli.main import main
-from whyscore.io.records import schema
+from whyscore.data.records import schema
 
 GOLD = {"x.mt": "a b c\nd e\nf g\n", "x.src": "A B\nD E\nF G\n", "x.tgt-tags": "0 1 0\n1 0\n0 0\n", "x.da": "3\n1\n9\n"}
 

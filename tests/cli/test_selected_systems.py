@@ -8,8 +8,8 @@ import pytest
 
 import whyscore as ws
 from whyscore.cli.main import main
+from whyscore.data.located import Located
 from whyscore.errors import UnknownName
-from whyscore.io.located import Located
 from whyscore.jobs.selecting import of_systems
 
 SAMPLE = ("--sample", "-m", "token_f1", "--draws", "0", "--store", "none", "-q", "-f", "tsv")

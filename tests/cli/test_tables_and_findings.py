@@ -11,8 +11,8 @@ import pytest
 
 import whyscore as ws
 from whyscore.cli.main import main
+from whyscore.data.reading import DIALECTS, dialect_of, read_foreign
 from whyscore.errors import SpecError
-from whyscore.io.foreign import DIALECTS, dialect_of, read_foreign
 from whyscore.jobs.decompose_settings import Settings
 from whyscore.text.randomness import generator
 

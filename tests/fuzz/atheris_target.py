@@ -12,7 +12,8 @@ import atheris
 
 # What turns bytes into values; all of whyscore would take a minute to prepare.
 READING = [
-    "whyscore.io", "whyscore.registry.specs", "whyscore.text.files", "whyscore.text.alignment", "whyscore.text.infill",
+    "whyscore.data", "whyscore.registry.specs", "whyscore.text.files", "whyscore.text.alignment",
+    "whyscore.text.infill",
     "whyscore.explainers.logprob", "whyscore.metrics.lookup", "whyscore.metrics.matching.baseline",
     "whyscore.metrics.matching.weights", "whyscore.metrics.learned.comet.checkpoint", "whyscore.models.maps",
     "whyscore.models.checkpoints", "whyscore.models.word_vectors", "whyscore.models.word_vectors",

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from whyscore.cli.main import main
+from whyscore.data.explanations import read_explanations
+from whyscore.data.formats.dialects import OFFSETS, from_codepoints, to_codepoints
+from whyscore.data.formats.mqm import read_mqm
+from whyscore.data.reading import read, read_foreign
 from whyscore.errors import DataError, SpecError
-from whyscore.io.dialects import OFFSETS, from_codepoints, to_codepoints
-from whyscore.io.explanation_records import read_explanations
-from whyscore.io.foreign import read_foreign
-from whyscore.io.mqm import read_mqm
-from whyscore.io.reading import read
 from whyscore.jobs.calibration import Calibration
 from whyscore.models.checkpoints import parts_of
 from whyscore.models.word_vectors import TextVectors

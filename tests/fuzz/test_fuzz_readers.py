@@ -12,12 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from whyscore.data.checks import findings
+from whyscore.data.formats.eval4nlp import look_at_gold, misfits, read_gold, read_submission
+from whyscore.data.reading import dialect_of, read, read_foreign
 from whyscore.errors import WhyscoreError
-from whyscore.io.eval4nlp import look_at_gold, read_gold
-from whyscore.io.foreign import dialect_of, read_foreign
-from whyscore.io.reading import read
-from whyscore.io.submissions import misfits, read_submission
-from whyscore.io.validation import findings
 from whyscore.testing.documents import TEXTS, read_everything
 
 Spoil = Callable[[bytes, list[tuple[float, int, int]]], bytes]

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from whyscore.data.formats import dialects
+from whyscore.data.formats.dialects import OFFSETS, Lists
+from whyscore.data.formats.mqm import moved, unmarked
+from whyscore.data.formats.spans import BadSpan, spans_of
 from whyscore.errors import SpecError, UserError, WhyscoreError
-from whyscore.io import dialects
-from whyscore.io.dialects import OFFSETS, Lists
-from whyscore.io.marks import moved, unmarked
-from whyscore.io.spans import BadSpan, spans_of
 from whyscore.registry import build, spec_of
 from whyscore.registry.specs import parse
 from whyscore.stats.spans import Marked, Thresholds, combined, judge_spans, otsu, to_levels, to_spans

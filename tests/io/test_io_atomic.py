@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.data.writing import cut_torn_line, opened, write_lines
 from whyscore.errors import ExecutionError, UserError
-from whyscore.io.atomic import cut_torn_line, opened, write_lines
 
 
 def failing() -> Iterator[str]:

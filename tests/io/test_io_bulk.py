@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyscore.io.bulk import collector_at_rest, made
+from whyscore.data.gathering import collector_at_rest, made
 from whyscore.types import Entry, Segment
 
 rows = st.lists(st.tuples(st.text(), st.none() | st.text(), st.lists(st.text()).map(tuple)))

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from whyscore.data.formats import dialects
+from whyscore.data.formats import dialects as dialects_files
+from whyscore.data.formats.dialects import Lists, from_codepoints, to_codepoints
+from whyscore.data.formats.mqm import read_mqm
+from whyscore.data.formats.spans import BadSpan
+from whyscore.data.reading import dialect_of, read_foreign
 from whyscore.errors import DataError
-from whyscore.io import dialects, dialects_files
-from whyscore.io.dialects import Lists, from_codepoints, to_codepoints
-from whyscore.io.foreign import dialect_of, read_foreign
-from whyscore.io.mqm import read_mqm
-from whyscore.io.spans import BadSpan
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment, Side
 
 PIECES = ["a", "bb", "né", "日本語", "😀", "e\u0301", "שלום", "x\u00a0y", "👩‍🚀"]

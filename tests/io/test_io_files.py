@@ -11,10 +11,9 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whyscore.data import files as unpacking
+from whyscore.data.files import Limits, TextFile, read_lines
 from whyscore.errors import DataError, MissingExtra, SpecError
-from whyscore.io import unpacking
-from whyscore.io.files import TextFile, read_lines
-from whyscore.io.unpacking import Limits
 
 
 def written(folder: Path, data: bytes, name: str = "ref.txt") -> str:

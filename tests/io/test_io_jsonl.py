@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.data.formats.jsonl import read_jsonl
+from whyscore.data.reading import read, read_frame
 from whyscore.errors import DataError, MissingExtra, SpecError
-from whyscore.io.frames import read_frame
-from whyscore.io.jsonl import read_jsonl
-from whyscore.io.reading import read
 from whyscore.types import Dataset, ErrorSpan, Finding, Segment
 
 

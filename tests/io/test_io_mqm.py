@@ -8,9 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.data.formats.mqm import (
+    GOOGLE,
+    XCOMET,
+    Weights,
+    marked,
+    moved,
+    mqm_rows,
+    read_mqm,
+    read_ratings,
+    trim,
+    unmarked,
+    weights_of,
+)
 from whyscore.errors import DataError, SpecError
-from whyscore.io.marks import marked, moved, trim, unmarked
-from whyscore.io.mqm import GOOGLE, XCOMET, Weights, mqm_rows, read_mqm, read_ratings, weights_of
 from whyscore.stats.spans import to_levels
 from whyscore.text.splitters import white_space
 from whyscore.types import Dataset, Side

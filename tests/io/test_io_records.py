@@ -13,13 +13,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whyscore.data.dataset import dataset_lines, read_dataset
+from whyscore.data.reading import read
+from whyscore.data.records import (
+    KINDS,
+    VERSION,
+    Explained,
+    Kind,
+    digest,
+    explanation_lines,
+    read_records,
+    row_lines,
+    schema,
+    score_lines,
+    span_lines,
+)
+from whyscore.data.strict import REASONS, line
+from whyscore.data.writing import cut_torn_line, write_lines
 from whyscore.errors import ContractError, DataError
-from whyscore.io.atomic import cut_torn_line, write_lines
-from whyscore.io.datasets import dataset_lines, read_dataset
-from whyscore.io.reading import read
-from whyscore.io.recording import Explained, explanation_lines, row_lines, score_lines, span_lines
-from whyscore.io.records import KINDS, VERSION, Kind, digest, read_records, schema
-from whyscore.io.strict import REASONS, line
 from whyscore.types import (
     HYPOTHESIS,
     Dataset,

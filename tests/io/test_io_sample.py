@@ -13,9 +13,9 @@ from types import ModuleType
 import jsonschema
 import pytest
 
-from whyscore.io.records import schema
-from whyscore.io.sample import FILE, sample
-from whyscore.io.validation import findings
+from whyscore.data.checks import findings
+from whyscore.data.records import schema
+from whyscore.data.sample import FILE, sample
 from whyscore.types import Dataset, Place, Side
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "make_sample.py"

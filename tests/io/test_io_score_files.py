@@ -3,8 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from whyscore.io.files import read_lines
-from whyscore.io.word_lines import numbers
+from whyscore.data.files import read_lines
+from whyscore.data.formats.word_lines import numbers
 from whyscore.stats.coefficients import kernel
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from whyscore.io.files import read_lines
-from whyscore.io.reading import read
-from whyscore.io.text import read_texts
-from whyscore.io.validation import findings
+from whyscore.data.checks import findings
+from whyscore.data.files import read_lines
+from whyscore.data.formats.text import read_texts
+from whyscore.data.reading import read
 
 
 @pytest.mark.parametrize(

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whyscore.errors import DataError, SpecError
-from whyscore.io.archives import open_bundle
-from whyscore.io.eval4nlp import look_at_gold, read_gold
-from whyscore.io.submissions import (
+from whyscore.data.files import Limits, open_bundle
+from whyscore.data.formats.eval4nlp import (
+    look_at_gold,
     look_at_submission,
     metadata_faults,
     misfits,
+    read_gold,
     read_submission,
     write_submission,
 )
-from whyscore.io.unpacking import Limits
+from whyscore.errors import DataError, SpecError
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whyscore.data.formats.tables import read_table
+from whyscore.data.gathering import Options
 from whyscore.errors import DataError, UnknownName
-from whyscore.io.gathering import Options
-from whyscore.io.tables import read_table
 from whyscore.types import Dataset, ErrorSpan, Finding, Segment, Side
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whyscore.data.tabular import Table, render
 from whyscore.errors import ContractError, SpecError
-from whyscore.io.tabular import Table, render
 
 TABLE = Table(
     ("system", "chrf", "ter", "n"),

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.data.formats.text import first_drift, from_literals, from_texts, read_texts
+from whyscore.data.naming import system_names
 from whyscore.errors import DataError
-from whyscore.io.drift import first_drift
-from whyscore.io.naming import system_names
-from whyscore.io.text import from_literals, from_texts, read_texts
 from whyscore.types import Finding, Segment
 
 

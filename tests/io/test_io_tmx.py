@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from whyscore.cli.main import main
+from whyscore.data.formats.tmx import read_tmx
+from whyscore.data.reading import read
 from whyscore.errors import DataError, SpecError
-from whyscore.io.reading import read
-from whyscore.io.tmx import read_tmx
 from whyscore.types import Segment
 
 TMX = """<?xml version="1.0" encoding="UTF-8"?>

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyscore.io import characters
-from whyscore.io.characters import CHECKS, search
-from whyscore.io.located import Located, Origin
-from whyscore.io.reading import read
-from whyscore.io.text import from_texts, read_texts
-from whyscore.io.validation import findings
+from whyscore.data import checks as characters
+from whyscore.data.checks import CHECKS, findings, search
+from whyscore.data.formats.text import from_texts, read_texts
+from whyscore.data.located import Located, Origin
+from whyscore.data.reading import read
 from whyscore.types import Dataset, Entry, Finding, Segment
 
 ENOUGH = 100

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from whyscore.cli.main import main
+from whyscore.data.reading import read
 from whyscore.errors import DataError
-from whyscore.io.reading import read
 from whyscore.jobs import metaevaluate_joined
 from whyscore.types import ErrorSpan, Segment, Side
 

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whyscore.data.files import Limits
+from whyscore.data.formats.xliff import PLACEHOLDER, read_xliff, severity_of, with_spans
 from whyscore.errors import DataError
-from whyscore.io.unpacking import Limits
-from whyscore.io.xliff import PLACEHOLDER, read_xliff, severity_of
-from whyscore.io.xliff_marks import with_spans
 from whyscore.types import ErrorSpan, Side
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\r\n<!DOCTYPE xliff>\n<!-- é -->'

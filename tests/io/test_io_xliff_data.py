@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from whyscore.cli.main import main
+from whyscore.data.formats.xliff import read_xliff, with_spans
+from whyscore.data.reading import read
 from whyscore.errors import DataError
-from whyscore.io.reading import read
-from whyscore.io.xliff import read_xliff
-from whyscore.io.xliff_marks import with_spans
 from whyscore.types import ErrorSpan, Segment
 
 V12 = """<?xml version="1.0" encoding="UTF-8"?>

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.data.explanations import read_explanations
+from whyscore.data.formats.eval4nlp import Gold, GoldSide, read_gold, read_submission
+from whyscore.data.reading import read_foreign
+from whyscore.data.records import Explained, explanation_lines
 from whyscore.errors import DataError, SpecError, UserError
-from whyscore.io.eval4nlp import Gold, GoldSide, read_gold
-from whyscore.io.explanation_records import read_explanations
-from whyscore.io.foreign import read_foreign
-from whyscore.io.recording import Explained, explanation_lines
-from whyscore.io.submissions import read_submission
 from whyscore.jobs.convert import categorised, convert, spans_by, thresholds_of, to_submission
 from whyscore.jobs.explain import explain
 from whyscore.jobs.explained_words import stored_submissions

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import whyscore as ws
+from whyscore.data.formats.text import from_texts
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError, UnknownName
-from whyscore.io.text import from_texts
 from whyscore.jobs.common import Resources
 from whyscore.jobs.decompose import decompose, members_of, plan
 from whyscore.jobs.decompose_fit import guarded, share_of

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from whyscore.io.text import from_texts
+from whyscore.data.formats.text import from_texts
 from whyscore.jobs.decompose import decompose
 from whyscore.jobs.decompose_compat import compat_grain
 from whyscore.jobs.decompose_scores import decomposed_metric

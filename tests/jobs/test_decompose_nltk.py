@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.data.formats.text import from_texts, read_texts
 from whyscore.errors import MissingExtra
-from whyscore.io.text import from_texts, read_texts
 from whyscore.jobs.decompose import decompose
 from whyscore.jobs.decompose_settings import Settings
 from whyscore.jobs.decompose_views import named

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import whyscore as ws
-from whyscore.io.text import from_texts, read_texts
+from whyscore.data.formats.text import from_texts, read_texts
 from whyscore.jobs.decompose import decompose
 from whyscore.jobs.decompose_fit import share_of
 from whyscore.jobs.decompose_result import Decompositions

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from whyscore.io.text import read_texts
+from whyscore.data.formats.text import read_texts
 from whyscore.jobs.decompose import decompose
 from whyscore.jobs.decompose_result import Decomposition, Decompositions
 from whyscore.jobs.decompose_settings import Settings

@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 from whyscore.cli.main import main
+from whyscore.data.formats.eval4nlp import read_gold
 from whyscore.errors import DataError, SpecError
-from whyscore.io.eval4nlp import read_gold
 from whyscore.jobs import experiment_layers
 from whyscore.jobs.experiment_matching import baseline, layers
 from whyscore.metrics.matching import bertscore as matching_reader

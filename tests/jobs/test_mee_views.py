@@ -11,8 +11,8 @@ import pytest
 import whyscore as ws
 from whyscore.cli.main import main
 from whyscore.cli.mee_tables import bar
+from whyscore.data.formats.text import from_texts
 from whyscore.errors import SpecError
-from whyscore.io.text import from_texts
 from whyscore.jobs.explain import explain
 from whyscore.jobs.mee_views import mee_behind
 from whyscore.metrics.mee.metric import Mee, Mee4

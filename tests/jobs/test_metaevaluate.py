@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import whyscore as ws
+from whyscore.data.records import score_lines
 from whyscore.errors import DataError, SpecError
-from whyscore.io.recording import score_lines
 from whyscore.jobs.metaevaluate import Judging, metaevaluate_table, with_metrics
 from whyscore.jobs.metaevaluate_joined import read_ratings, read_wmt, with_ratings, with_records
 from whyscore.jobs.metaevaluate_sentinels import sentinels

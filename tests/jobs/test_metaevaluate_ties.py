@@ -10,7 +10,7 @@ import pytest
 
 import whyscore as ws
 from whyscore.cli.main import main
-from whyscore.io.files import read_lines
+from whyscore.data.files import read_lines
 from whyscore.jobs.metaevaluate_ties import Ties, ties_of
 from whyscore.types import Dataset, Entry, Segment
 

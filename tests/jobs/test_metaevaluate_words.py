@@ -5,10 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from whyscore.data.formats.eval4nlp import Gold, GoldSide, Scored, Submission, read_submission
+from whyscore.data.formats.eval4nlp import read_gold as read_gold_again
 from whyscore.errors import DataError, SpecError
-from whyscore.io.eval4nlp import Gold, GoldSide
-from whyscore.io.eval4nlp import read_gold as read_gold_again
-from whyscore.io.submissions import Scored, Submission, read_submission
 from whyscore.jobs import words_rows as rows
 from whyscore.jobs.annotation import against_shares, annotation, gold_by_majority, read_annotators
 from whyscore.jobs.explained_words import explained_submission, segments_of

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.data.formats.text import from_texts
 from whyscore.errors import DataError, SpecError, UnknownName
-from whyscore.io.text import from_texts
 from whyscore.jobs.decompose import decompose
 from whyscore.jobs.sentence_scorers import LexiconScorer, Sentiment, as_scorer, score_sentences
 from whyscore.types import Segment

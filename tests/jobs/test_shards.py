@@ -8,8 +8,8 @@ import pytest
 
 import whyscore as ws
 from whyscore.cli.main import main
+from whyscore.data.dataset import dataset_lines
 from whyscore.errors import DataError, StoreError, UserError
-from whyscore.io.datasets import dataset_lines
 from whyscore.jobs import shards
 from whyscore.jobs.shards import Shard, joinable, merge, read_shard, shard_of
 from whyscore.types import Dataset, Entry, Segment

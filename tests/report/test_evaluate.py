@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from whyscore.data.records import schema
 from whyscore.errors import DataError, GateNotPassed, MissingInput, SpecError, UserError
-from whyscore.io.records import schema
 from whyscore.jobs import runs, runs_explaining
 from whyscore.jobs.evaluate import evaluate
 from whyscore.jobs.runs_blocks import Blocks

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from whyscore.data.formats.text import from_texts
 from whyscore.errors import UserError
-from whyscore.io.text import from_texts
 from whyscore.jobs.decompose import decompose
 from whyscore.jobs.decompose_result import Decompositions
 from whyscore.report.figures_decompose import charts, discrepancy_rows, draw, measure_rows, pearson, usage_rows

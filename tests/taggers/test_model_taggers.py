@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.data.formats.text import from_texts
 from whyscore.errors import DataError, MissingExtra, SpecError
-from whyscore.io.text import from_texts
 from whyscore.jobs.decompose import decompose
 from whyscore.protocols import Tagged
 from whyscore.taggers import hanta as hanta_module

@@ -9,8 +9,8 @@ from whyscore.cli.calibration_tables import outcome_table, setting_table
 from whyscore.cli.output import emit, tell, to_json
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources
+from whyscore.data.tabular import Table, render
 from whyscore.errors import UserError
-from whyscore.io.tabular import Table, render
 from whyscore.jobs.calibrate import RESAMPLES, calibrate
 from whyscore.jobs.calibration import Calibration
 from whyscore.jobs.calibration_rules import RULES

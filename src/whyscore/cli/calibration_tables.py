@@ -2,7 +2,7 @@
 
 from math import isfinite
 
-from whyscore.io.tabular import Cell, Table
+from whyscore.data.tabular import Cell, Table
 from whyscore.jobs.calibration import Calibration, Outcome
 
 _ORDER = ("oracle", "in-domain", "cross-domain")

@@ -11,10 +11,10 @@ from whyscore.cli.parsing import positive
 from whyscore.cli.placing import place_metrics
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import baseline, dataset, resources
+from whyscore.data.records import row_lines
+from whyscore.data.strict import finite
+from whyscore.data.tabular import Table, render
 from whyscore.errors import UserError
-from whyscore.io.recording import row_lines
-from whyscore.io.strict import finite
-from whyscore.io.tabular import Table, render
 from whyscore.jobs.common import as_metric, asked_name
 from whyscore.jobs.compare import compare
 from whyscore.jobs.comparison import Comparison

@@ -5,15 +5,13 @@ import json
 from pathlib import Path
 
 from whyscore.cli.output import emit, tell
+from whyscore.data.explanations import read_explanations
+from whyscore.data.formats.dialects import OFFSETS
+from whyscore.data.formats.eval4nlp import TRACKS, read_gold
+from whyscore.data.formats.mqm import WEIGHTS, Weights
+from whyscore.data.formats.text import read_texts
+from whyscore.data.reading import DIALECTS, dialect_of, read, read_foreign
 from whyscore.errors import DataError, UserError
-from whyscore.io.dialects import OFFSETS
-from whyscore.io.eval4nlp import read_gold
-from whyscore.io.explanation_records import read_explanations
-from whyscore.io.foreign import DIALECTS, dialect_of, read_foreign
-from whyscore.io.mqm import WEIGHTS, Weights
-from whyscore.io.reading import read
-from whyscore.io.submissions import TRACKS
-from whyscore.io.text import read_texts
 from whyscore.jobs.convert import (
     TARGETS,
     Converted,

@@ -11,9 +11,9 @@ from whyscore.cli.arguments import add_inputs, add_metrics, add_output, add_runn
 from whyscore.cli.output import document, emit, format_of, tell, tell_signatures
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources
+from whyscore.data.records import row_lines
+from whyscore.data.tabular import Table, render
 from whyscore.errors import UserError
-from whyscore.io.recording import row_lines
-from whyscore.io.tabular import Table, render
 from whyscore.jobs.decompose import decompose, plan
 from whyscore.jobs.decompose_result import Decompositions
 from whyscore.jobs.decompose_settings import Held, Level, Mode, Settings, Tokens

@@ -13,8 +13,8 @@ from whyscore.cli.output import tell
 from whyscore.cli.progress import progress
 from whyscore.cli.report import add_figures, summarised, write_figures, write_page
 from whyscore.cli.setup import baseline, dataset, resources
+from whyscore.data.checks import findings
 from whyscore.errors import UserError
-from whyscore.io.validation import findings
 from whyscore.jobs.cut_gates import check_whole, cuts_told
 from whyscore.jobs.evaluate import evaluate
 from whyscore.jobs.explain import cost as explain_cost

@@ -22,8 +22,8 @@ from whyscore.cli.output import tell
 from whyscore.cli.parsing import positive
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import resources
+from whyscore.data.tabular import Table, render
 from whyscore.errors import UserError
-from whyscore.io.tabular import Table, render
 from whyscore.jobs.calibrate import Judging
 from whyscore.jobs.calibration_settings import joined
 from whyscore.jobs.experiment_bmx import RunFolder

@@ -17,7 +17,7 @@ from whyscore.cli.output import tell
 from whyscore.cli.parsing import positive
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import check_names, resources
-from whyscore.io.tabular import Cell, Table, render
+from whyscore.data.tabular import Cell, Table, render
 from whyscore.jobs.calibration_outcomes import CONTROLS
 from whyscore.jobs.calibration_rules import RULES, Rule
 from whyscore.jobs.experiment_bmx import RunFolder

@@ -8,11 +8,11 @@ from whyscore.cli.experiments import Experiment
 from whyscore.cli.output import document, emit, format_of, tell, tell_signatures
 from whyscore.cli.parsing import natural
 from whyscore.cli.setup import dataset
+from whyscore.data.files import read_lines
+from whyscore.data.formats.eval4nlp import Gold, read_gold
+from whyscore.data.records import row_lines
+from whyscore.data.tabular import Cell, Table, render
 from whyscore.errors import UserError
-from whyscore.io.eval4nlp import Gold, read_gold
-from whyscore.io.files import read_lines
-from whyscore.io.recording import row_lines
-from whyscore.io.tabular import Cell, Table, render
 from whyscore.jobs.experiment_matching import COEFFICIENTS, PAIRS, LayerSweep, baseline, layers
 from whyscore.jobs.explained_words import segments_of
 from whyscore.metrics.matching.baseline import baseline_lines

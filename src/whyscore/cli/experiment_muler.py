@@ -9,9 +9,9 @@ from whyscore.cli.experiments import Experiment
 from whyscore.cli.output import document, emit, format_of
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import resources
+from whyscore.data.records import row_lines
+from whyscore.data.tabular import Cell, Table, render
 from whyscore.errors import UserError
-from whyscore.io.recording import row_lines
-from whyscore.io.tabular import Cell, Table, render
 from whyscore.jobs.common import Resources
 from whyscore.jobs.experiment_muler import ALPHAS, QUARTERS, FrequencyRow, HybridRow, frequency, hybrid
 from whyscore.jobs.experiment_muler_random import (

@@ -17,9 +17,9 @@ from whyscore.cli.setup import dataset, resources
 from whyscore.cli.stable import add_until_stable, raised
 from whyscore.cli.word_tables import word_table
 from whyscore.cli.words import Terminal, show
+from whyscore.data.records import Explained, Heat, explanation_lines
+from whyscore.data.tabular import render
 from whyscore.errors import UserError
-from whyscore.io.recording import Explained, Heat, explanation_lines
-from whyscore.io.tabular import render
 from whyscore.jobs.common import Resources, as_metric, asked_name
 from whyscore.jobs.cut_gates import check_whole, cuts_told
 from whyscore.jobs.explain import Unexplained, cost, explain

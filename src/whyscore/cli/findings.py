@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 
 from whyscore.cli.output import format_of, to_json
-from whyscore.io.tabular import Table, render
+from whyscore.data.tabular import Table, render
 from whyscore.types import Finding
 
 FORMATS = ("text", "json", "tsv", "csv", "markdown", "latex")

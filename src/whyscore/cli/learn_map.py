@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from whyscore.cli.output import tell
+from whyscore.data.files import read_lines
 from whyscore.errors import DataError, UserError
-from whyscore.io.files import read_lines
 from whyscore.jobs.learn_map import learn_map
 from whyscore.models.maps import Link, read_links, write_map
 

@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 
 from whyscore.cli.output import document
+from whyscore.data.records import row_lines
+from whyscore.data.tabular import Table, render
 from whyscore.errors import UserError
-from whyscore.io.recording import row_lines
-from whyscore.io.tabular import Table, render
 from whyscore.jobs.common import Resources
 from whyscore.jobs.mee_views import MeeView, is_mee, mee_view
 from whyscore.metrics.mee.words import MARKS

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from whyscore.cli.setup import resources as resources_of
+from whyscore.data.files import read_lines
+from whyscore.data.formats.eval4nlp import Gold, Judged, read_gold, read_submission
 from whyscore.errors import DataError, UserError
-from whyscore.io.eval4nlp import Gold, Judged, read_gold
-from whyscore.io.files import read_lines
-from whyscore.io.submissions import read_submission
 from whyscore.jobs import words_rows as rows
 from whyscore.jobs.common import Resources
 from whyscore.jobs.explain import cost

@@ -11,10 +11,10 @@ from whyscore.cli.parsing import positive
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources
 from whyscore.cli.stable import add_until_stable, raised
+from whyscore.data.records import header_of
+from whyscore.data.strict import line
+from whyscore.data.tabular import render
 from whyscore.errors import UserError
-from whyscore.io.records import header_of
-from whyscore.io.strict import line
-from whyscore.io.tabular import render
 from whyscore.jobs.faithfulness import ORDERS, SHARES, FaithfulnessResult, faithfulness
 from whyscore.jobs.stability import StabilityResult, stability
 from whyscore.jobs.words_rows import faithfulness_row, stability_row

@@ -10,11 +10,11 @@ from whyscore.cli.arguments import add_output, add_running
 from whyscore.cli.output import emit, format_of, tell, to_json
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import resources
+from whyscore.data.records import Header
+from whyscore.data.sample import sample
+from whyscore.data.strict import finite, line
+from whyscore.data.tabular import Table, render
 from whyscore.errors import DataError, SpecError, UnknownName, UserError
-from whyscore.io.records import Header
-from whyscore.io.sample import sample
-from whyscore.io.strict import finite, line
-from whyscore.io.tabular import Table, render
 from whyscore.jobs.common import asked_name
 from whyscore.jobs.metaevaluate import metaevaluate_table, with_metrics
 from whyscore.jobs.metaevaluate_joined import MQM, read_wmt, with_ratings, with_records

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from whyscore.io.eval4nlp import Judged
-from whyscore.io.tabular import Cell, Table
+from whyscore.data.formats.eval4nlp import Judged
+from whyscore.data.tabular import Cell, Table
 from whyscore.jobs.annotation import AnnotationResult
 from whyscore.jobs.faithfulness import LOW_IS_GOOD, MEASURES, FaithfulnessResult
 from whyscore.jobs.judging import SystemResult

@@ -18,14 +18,13 @@ from whyscore.cli.metaeval_tables import gains_table, ranking_table, segment_tab
 from whyscore.cli.output import emit, format_of, tell, tell_signatures, to_json
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import check_names, dataset, resources
+from whyscore.data.explanations import read_explanations
+from whyscore.data.formats.eval4nlp import Gold, Judged, Submission, read_gold, read_submission
+from whyscore.data.naming import system_names
+from whyscore.data.records import Header
+from whyscore.data.strict import line
+from whyscore.data.tabular import render
 from whyscore.errors import UserError
-from whyscore.io.eval4nlp import Gold, Judged, read_gold
-from whyscore.io.explanation_records import read_explanations
-from whyscore.io.naming import system_names
-from whyscore.io.records import Header
-from whyscore.io.strict import line
-from whyscore.io.submissions import Submission, read_submission
-from whyscore.io.tabular import render
 from whyscore.jobs import words_rows as rows
 from whyscore.jobs.annotation import AnnotationResult, against_shares, annotation, gold_by_majority, read_annotators
 from whyscore.jobs.common import Resources

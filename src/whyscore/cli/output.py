@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from whyscore.data.writing import write_lines
 from whyscore.errors import UserError
-from whyscore.io.atomic import write_lines
 from whyscore.types import Signature
 
 _SUFFIXES = {

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from whyscore.cli.output import tell
+from whyscore.data.writing import write_lines
 from whyscore.errors import UserError
-from whyscore.io.atomic import write_lines
 from whyscore.report import build_report
 from whyscore.report.charts import FORMATS
 from whyscore.report.figures import save_figures

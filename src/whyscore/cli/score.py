@@ -10,9 +10,9 @@ from whyscore.cli.output import document, emit, format_of, tell_signatures
 from whyscore.cli.placing import place_metrics
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources
+from whyscore.data.records import row_lines, score_lines
+from whyscore.data.tabular import Cell, Table, render
 from whyscore.errors import UserError
-from whyscore.io.recording import row_lines, score_lines
-from whyscore.io.tabular import Cell, Table, render
 from whyscore.jobs.common import as_metric
 from whyscore.jobs.cut_gates import check_whole, cuts_told
 from whyscore.jobs.cut_texts import cut_texts

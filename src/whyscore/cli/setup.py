@@ -8,12 +8,12 @@ from typing import TypeVar, cast
 
 from whyscore.cli.output import tell
 from whyscore.cli.placing import place_metrics
+from whyscore.data.checks import findings
+from whyscore.data.files import Limits
+from whyscore.data.formats.text import from_literals, read_texts
+from whyscore.data.reading import read
+from whyscore.data.sample import sample
 from whyscore.errors import DataError, UserError
-from whyscore.io.reading import read
-from whyscore.io.sample import sample
-from whyscore.io.text import from_literals, read_texts
-from whyscore.io.unpacking import Limits
-from whyscore.io.validation import findings
 from whyscore.jobs import stores
 from whyscore.jobs.common import Resources, as_metric
 from whyscore.jobs.selecting import of_systems

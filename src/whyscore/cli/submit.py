@@ -7,8 +7,8 @@ from whyscore.cli.metaeval_extras import planned
 from whyscore.cli.output import tell
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources
+from whyscore.data.formats.eval4nlp import TRACKS
 from whyscore.errors import UserError
-from whyscore.io.submissions import TRACKS
 from whyscore.jobs.submit import TASKS, submit
 
 EXAMPLES = """\

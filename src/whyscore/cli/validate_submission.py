@@ -4,9 +4,8 @@ import argparse
 
 from whyscore.cli.findings import finding_lines
 from whyscore.cli.output import emit, format_of
+from whyscore.data.formats.eval4nlp import look_at_gold, look_at_submission, metadata_faults, misfits
 from whyscore.errors import DataError, UserError
-from whyscore.io.eval4nlp import look_at_gold
-from whyscore.io.submissions import look_at_submission, metadata_faults, misfits
 from whyscore.types import Finding
 
 TASKS = ("eval4nlp2021", "wmt22")

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from whyscore.io.recording import Explained
-from whyscore.io.tabular import Cell, Table
+from whyscore.data.records import Explained
+from whyscore.data.tabular import Cell, Table
 
 COLUMNS = ("id", "system", "metric", "explainer", "side", "reference", "word", "start", "end", "importance")
 

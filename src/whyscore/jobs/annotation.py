@@ -11,12 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from whyscore.data.files import read_lines
+from whyscore.data.formats.eval4nlp import Gold, GoldSide, Judged, Scored, Submission, refuse
+from whyscore.data.formats.word_lines import tag_lines
+from whyscore.data.naming import system_names
 from whyscore.errors import DataError
-from whyscore.io.eval4nlp import Gold, GoldSide, Judged, refuse
-from whyscore.io.files import read_lines
-from whyscore.io.naming import system_names
-from whyscore.io.submissions import Scored, Submission
-from whyscore.io.word_lines import tag_lines
 from whyscore.jobs.judging import Judging, SystemResult, judge
 from whyscore.jobs.words_gold import Annotators
 from whyscore.stats.annotators import PairAgreement, continuous, majority, pair_agreements, shares

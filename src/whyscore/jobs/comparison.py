@@ -7,7 +7,7 @@ from itertools import islice
 
 from markupsafe import Markup
 
-from whyscore.io.tabular import Cell, Table
+from whyscore.data.tabular import Cell, Table
 from whyscore.jobs.comparison_power import PairPower
 from whyscore.stats.correction import Clusters
 from whyscore.types import Estimate, Signature

@@ -2,7 +2,7 @@
 
 from itertools import combinations
 
-from whyscore.io.wording import few
+from whyscore.data.naming import few
 from whyscore.jobs.comparison import MetricComparison
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from whyscore.data.tabular import Cell
 from whyscore.errors import SpecError
-from whyscore.io.tabular import Cell
 from whyscore.stats.power import power_curve
 from whyscore.types import FloatMatrix
 

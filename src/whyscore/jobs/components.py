@@ -4,9 +4,9 @@ import dataclasses
 import inspect
 from typing import cast, get_type_hints
 
+from whyscore.data import sample as sample_module
+from whyscore.data.sample import sample
 from whyscore.errors import UnknownName, WhyscoreError
-from whyscore.io import sample as sample_module
-from whyscore.io.sample import sample
 from whyscore.options import described
 from whyscore.protocols import Metric
 from whyscore.registry import known, load

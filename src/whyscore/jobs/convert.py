@@ -16,18 +16,23 @@ from typing import Literal, cast
 
 import numpy as np
 
+from whyscore.data.dataset import dataset_lines
+from whyscore.data.explanations import StoredExplanations, StoredWords
+from whyscore.data.formats.dialects import (
+    Offsets,
+    Tally,
+    json_span_lines,
+    marot_lines,
+    mtme_lines,
+    tags_lines,
+    wmtqe_lines,
+)
+from whyscore.data.formats.eval4nlp import Gold, Judged, Track, write_submission
+from whyscore.data.formats.mqm import mqm_rows
+from whyscore.data.formats.xliff import read_xliff, with_spans
+from whyscore.data.records import span_lines
+from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, SpecError, UserError
-from whyscore.io.atomic import write_lines
-from whyscore.io.datasets import dataset_lines
-from whyscore.io.dialects import Offsets, Tally
-from whyscore.io.dialects_files import json_span_lines, marot_lines, mtme_lines, tags_lines, wmtqe_lines
-from whyscore.io.eval4nlp import Gold, Judged
-from whyscore.io.explanation_records import StoredExplanations, StoredWords
-from whyscore.io.mqm import mqm_rows
-from whyscore.io.recording import span_lines
-from whyscore.io.submissions import Track, write_submission
-from whyscore.io.xliff import read_xliff
-from whyscore.io.xliff_marks import with_spans
 from whyscore.protocols import Tagger
 from whyscore.registry import build
 from whyscore.stats.spans import Join, Thresholds, learnt, otsu, to_levels, to_spans

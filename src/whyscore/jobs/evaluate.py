@@ -19,9 +19,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
-from whyscore.io.datasets import dataset_lines, read_dataset
-from whyscore.io.recording import row_lines, score_lines, span_lines
-from whyscore.io.records import read_records
+from whyscore.data.dataset import dataset_lines, read_dataset
+from whyscore.data.records import read_records, row_lines, score_lines, span_lines
 from whyscore.jobs import runs
 from whyscore.jobs.common import LOCAL, MetricLike, Resources
 from whyscore.jobs.runs_blocks import forget

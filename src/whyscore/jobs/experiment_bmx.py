@@ -15,10 +15,10 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from whyscore.aggregate.bags import Bags
+from whyscore.data.strict import finite, line
+from whyscore.data.writing import cut_torn_line, write_lines
 from whyscore.errors import DataError, UserError
 from whyscore.explainers.masks.random import Random
-from whyscore.io.atomic import cut_torn_line, write_lines
-from whyscore.io.strict import finite, line
 from whyscore.jobs.boosted import Parts, gathered
 from whyscore.jobs.calibrate import Judging, calibrate_explained
 from whyscore.jobs.calibration import Calibration

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.io.eval4nlp import Judged
+from whyscore.data.formats.eval4nlp import Judged
 from whyscore.metrics.matching.bertscore import BertScore
 from whyscore.models.encoders.embedded import LAYERS, Embedded
 from whyscore.models.encoders.transformer import Inseparable, Transformer

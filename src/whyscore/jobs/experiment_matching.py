@@ -22,8 +22,8 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from whyscore.data.formats.eval4nlp import Gold, Judged
 from whyscore.errors import DataError, SpecError
-from whyscore.io.eval4nlp import Gold, Judged
 from whyscore.jobs.common import MetricLike, as_metric, asked_name
 from whyscore.jobs.experiment_layers import Answers, answers_of
 from whyscore.jobs.languages import spoken

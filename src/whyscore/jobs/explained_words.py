@@ -11,11 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from whyscore.data.explanations import StoredExplanations
+from whyscore.data.formats.eval4nlp import Gold, GoldSide, Judged, Scored, Submission
+from whyscore.data.naming import few
 from whyscore.errors import DataError, MissingInput
-from whyscore.io.eval4nlp import Gold, GoldSide, Judged
-from whyscore.io.explanation_records import StoredExplanations
-from whyscore.io.submissions import Scored, Submission
-from whyscore.io.wording import few
 from whyscore.jobs.common import LOCAL, MetricLike, Resources, as_metric, asked_name
 from whyscore.jobs.explain import explain
 from whyscore.jobs.judging import Judging, judge_side

@@ -14,10 +14,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from whyscore.data.formats.eval4nlp import EOS, SIDES, Gold, GoldSide, Judged, Scored, Submission
+from whyscore.data.naming import few
 from whyscore.errors import DataError, SpecError
-from whyscore.io.eval4nlp import EOS, Gold, GoldSide, Judged
-from whyscore.io.submissions import SIDES, Scored, Submission
-from whyscore.io.wording import few
 from whyscore.options import check_fields, check_seed
 from whyscore.stats.coefficients import pearson, spearman
 from whyscore.stats.words import MEASURES, Agreement, Measure, Ragged, Ties, agree, mean_estimates, orientation

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from whyscore.data.files import TextFile, read_lines
+from whyscore.data.naming import few
+from whyscore.data.records import Records
 from whyscore.errors import DataError
-from whyscore.io.files import TextFile, read_lines
-from whyscore.io.records import Records
-from whyscore.io.wording import few
 from whyscore.jobs.metaevaluate_tables import ScoreTable, read_columns
 from whyscore.stats.annotators import GOOGLE, Weights, mqm_scores
 from whyscore.types import FloatVector

@@ -7,8 +7,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from whyscore.data.naming import few
 from whyscore.errors import DataError
-from whyscore.io.wording import few
 from whyscore.stats.spans import Marked, SpanResult, judge_spans
 from whyscore.types import Dataset, Entry, Side, Signature
 from whyscore.version import __version__

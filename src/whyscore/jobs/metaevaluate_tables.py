@@ -14,14 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
+from whyscore.data.columns import ALIASES, Block, listed
+from whyscore.data.files import TextFile
+from whyscore.data.formats.jsonl import objects
+from whyscore.data.formats.tables import read_blocks
+from whyscore.data.gathering import Gathering, Options
+from whyscore.data.naming import plain_name
 from whyscore.errors import DataError, MissingExtra
-from whyscore.io.columns import ALIASES, listed
-from whyscore.io.conversion import Block
-from whyscore.io.files import TextFile
-from whyscore.io.gathering import Gathering, Options
-from whyscore.io.jsonl import objects
-from whyscore.io.naming import plain_name
-from whyscore.io.tables import read_blocks
 from whyscore.stats.matrices import mean_rating
 from whyscore.types import Dataset, Finding, FloatVector
 

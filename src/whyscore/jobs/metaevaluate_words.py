@@ -15,10 +15,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from whyscore.data.formats.eval4nlp import SIDES, Gold, Judged, Submission
+from whyscore.data.naming import refuse_twice
 from whyscore.errors import DataError, SpecError
-from whyscore.io.eval4nlp import Gold, Judged
-from whyscore.io.naming import refuse_twice
-from whyscore.io.submissions import SIDES, Submission
 from whyscore.jobs.judging import Judging, SystemResult, judge
 from whyscore.jobs.word_baselines import NAMES, Pool, baseline, chance_result, logprob
 from whyscore.stats.bradley_terry import bradley_terry

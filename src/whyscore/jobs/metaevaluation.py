@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from whyscore.io.tabular import Cell, Table
+from whyscore.data.tabular import Cell, Table
 from whyscore.stats.correction import Clusters
 from whyscore.types import Estimate
 

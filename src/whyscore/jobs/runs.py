@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from whyscore.data.dataset import dataset_lines
+from whyscore.data.strict import finite, whole
+from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, UserError
-from whyscore.io.atomic import write_lines
-from whyscore.io.datasets import dataset_lines
-from whyscore.io.strict import finite, whole
 from whyscore.types import Dataset
 from whyscore.version import __version__
 

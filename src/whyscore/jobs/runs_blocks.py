@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from whyscore.io.atomic import Growing, cut_torn_line, growing, write_lines
+from whyscore.data.writing import Growing, cut_torn_line, growing, write_lines
 from whyscore.jobs.runs import BLOCKS, GROWING, Folder
 
 

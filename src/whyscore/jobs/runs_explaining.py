@@ -13,9 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from whyscore.data.records import Explained, explanation_lines, header_of
 from whyscore.errors import DataError
-from whyscore.io.recording import Explained, explanation_lines
-from whyscore.io.records import header_of
 from whyscore.jobs import runs
 from whyscore.jobs.common import Resources, asked_name
 from whyscore.jobs.explain import Unexplained, explain

@@ -5,9 +5,9 @@ Metrics that count or match are taken apart; for others every feature would cost
 
 from collections.abc import Iterator, Sequence
 
+from whyscore.data.records import row_lines
+from whyscore.data.strict import REASONS
 from whyscore.errors import MissingExtra
-from whyscore.io.recording import row_lines
-from whyscore.io.strict import REASONS
 from whyscore.jobs import runs
 from whyscore.jobs.common import Resources
 from whyscore.jobs.decompose import decompose, marked

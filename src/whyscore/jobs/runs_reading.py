@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from whyscore.data.dataset import read_dataset
+from whyscore.data.records import Kind, Records, read_records
 from whyscore.errors import DataError
-from whyscore.io.datasets import read_dataset
-from whyscore.io.records import Kind, Records, read_records
 from whyscore.jobs.runs import (
     COMPARISONS,
     DECOMPOSITION,

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from whyscore.data.records import row_lines
 from whyscore.errors import DataError
-from whyscore.io.recording import row_lines
 from whyscore.jobs import runs
 from whyscore.jobs.common import Resources
 from whyscore.jobs.compare import compare

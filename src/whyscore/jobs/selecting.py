@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from whyscore.data.located import Located
 from whyscore.errors import UnknownName
-from whyscore.io.located import Located
 from whyscore.types import Dataset
 
 

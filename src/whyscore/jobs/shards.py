@@ -21,11 +21,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from whyscore.data.checks import findings
+from whyscore.data.dataset import read_dataset
+from whyscore.data.strict import whole
+from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, StoreError, UserError
-from whyscore.io.atomic import write_lines
-from whyscore.io.datasets import read_dataset
-from whyscore.io.strict import whole
-from whyscore.io.validation import findings
 from whyscore.jobs import runs
 from whyscore.jobs.common import LOCAL, Resources
 from whyscore.jobs.evaluate import evaluate

@@ -8,9 +8,16 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from whyscore.data.formats.eval4nlp import (
+    Submission,
+    Task,
+    Track,
+    metadata_faults,
+    read_submission,
+    refuse,
+    write_submission,
+)
 from whyscore.errors import DataError
-from whyscore.io.eval4nlp import Task, refuse
-from whyscore.io.submissions import Submission, Track, metadata_faults, read_submission, write_submission
 from whyscore.jobs.common import LOCAL, MetricLike, Resources, Segments, as_segments
 from whyscore.jobs.explained_words import explained_submission
 from whyscore.protocols import Explainer

@@ -18,12 +18,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from whyscore.data.files import read_lines
+from whyscore.data.formats.eval4nlp import SIDES, Gold, Judged, Scored, Submission
+from whyscore.data.formats.word_lines import score_lines
 from whyscore.errors import DataError
 from whyscore.explainers.logprob import LogProb
-from whyscore.io.eval4nlp import Gold, Judged
-from whyscore.io.files import read_lines
-from whyscore.io.submissions import SIDES, Scored, Submission
-from whyscore.io.word_lines import score_lines
 from whyscore.jobs.judging import Judging, SystemResult, judged_tags, side_result
 from whyscore.stats.words import Ragged, chance
 from whyscore.text.randomness import generator

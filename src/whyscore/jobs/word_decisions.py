@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from whyscore.data.formats.eval4nlp import Gold, GoldSide, Judged, Scored, Submission
 from whyscore.errors import DataError
-from whyscore.io.eval4nlp import Gold, GoldSide, Judged
-from whyscore.io.submissions import Scored, Submission
 from whyscore.jobs.judging import SystemResult
 from whyscore.stats.words import Confusion, Gaps, best_threshold, confusion, without_gaps
 

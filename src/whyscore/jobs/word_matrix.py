@@ -5,9 +5,9 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from whyscore.data.records import Heat
+from whyscore.data.strict import Reason
 from whyscore.errors import SpecError
-from whyscore.io.recording import Heat
-from whyscore.io.strict import Reason
 from whyscore.jobs.common import MetricLike, as_metric, asked_name
 from whyscore.jobs.languages import languages_of, spoken
 from whyscore.jobs.probing import make_plan

@@ -16,10 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from whyscore.data.formats.eval4nlp import SIDES, Gold, GoldSide, Judged
+from whyscore.data.located import Located
 from whyscore.errors import DataError
-from whyscore.io.eval4nlp import Gold, GoldSide, Judged
-from whyscore.io.located import Located
-from whyscore.io.submissions import SIDES
 from whyscore.stats.annotators import majority
 from whyscore.stats.words import Ragged
 from whyscore.text.splitters import WhiteSpace

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from whyscore.io.eval4nlp import Judged
-from whyscore.io.strict import finite, number
+from whyscore.data.formats.eval4nlp import Judged
+from whyscore.data.strict import finite, number
 from whyscore.jobs.annotation import AnnotationResult, ContinuousResult
 from whyscore.jobs.faithfulness import FaithfulnessResult
 from whyscore.jobs.judging import SideResult, SystemResult

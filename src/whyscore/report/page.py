@@ -17,7 +17,7 @@ from importlib import resources
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from whyscore.io.strict import finite
+from whyscore.data.strict import finite
 from whyscore.report import drawing
 from whyscore.report.model import Report
 from whyscore.report.verdict import p_value

@@ -3,8 +3,8 @@
 import dataclasses
 import json
 
-from whyscore.io.strict import finite
-from whyscore.io.tabular import Cell, Table, render
+from whyscore.data.strict import finite
+from whyscore.data.tabular import Cell, Table, render
 from whyscore.report.model import Report
 from whyscore.report.verdict import p_value, shown
 

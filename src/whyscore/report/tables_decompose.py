@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from whyscore.io.tabular import Cell, Table
+from whyscore.data.tabular import Cell, Table
 from whyscore.jobs.decompose_result import Decomposition, Decompositions
 from whyscore.jobs.decompose_views import LABELS, named
 

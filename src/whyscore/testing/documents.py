@@ -5,13 +5,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from whyscore.data.checks import findings
+from whyscore.data.explanations import read_explanations
+from whyscore.data.formats.text import read_texts
+from whyscore.data.reading import DIALECTS, dialect_of, read, read_foreign
+from whyscore.data.records import read_records
 from whyscore.errors import WhyscoreError
-from whyscore.io.explanation_records import read_explanations
-from whyscore.io.foreign import DIALECTS, dialect_of, read_foreign
-from whyscore.io.reading import read
-from whyscore.io.records import read_records
-from whyscore.io.text import read_texts
-from whyscore.io.validation import findings
 from whyscore.types import Dataset, Entry, Segment
 
 TEXTS = Dataset("texts", (Entry("0", "a", Segment("a bad cat", "x y", ("a",))), Entry("1", "a", Segment("b c", "x"))))

@@ -25,9 +25,9 @@ from tempfile import mkdtemp
 
 import numpy as np
 
+from whyscore.data.formats import dialects
+from whyscore.data.formats.spans import BadSpan, spans_of
 from whyscore.errors import UserError, WhyscoreError
-from whyscore.io import dialects
-from whyscore.io.spans import BadSpan, spans_of
 from whyscore.registry import build, spec_of
 from whyscore.registry.specs import parse
 from whyscore.testing.documents import DOCUMENTS, read_everything

@@ -1,6 +1,6 @@
 """Small files of a user, read whole: UTF-8 and JSON, with every complaint on one line that names the file.
 
-Data sets, which can be large, packed or in other encodings, are read in `whyscore.io`.
+Data sets, which can be large, packed or in other encodings, are read in `whyscore.data`.
 """
 
 import json

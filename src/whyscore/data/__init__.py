@@ -1,0 +1,13 @@
+"""Files to data sets and results to files; every error names file and line.
+
+| module | what it does |
+|---|---|
+| `reading` | any single file: the format is chosen by suffix or content; data frames |
+| `formats/` | one module per format: text, tables, JSON lines, XLIFF, TMX, WMT folders, MQM, Eval4NLP, span dialects |
+| `files`, `writing` | lines out of plain and packed files, with limits; files written whole or not at all |
+| `columns`, `gathering`, `naming` | which column plays which role; rows become entries; names of systems |
+| `checks`, `located` | what looks wrong in a data set, and in which file and line |
+| `strict`, `records`, `dataset`, `explanations` | strict JSON, and the JSON lines that whyscore writes and reads back |
+| `tabular` | result tables in every format |
+| `sample` | the real data that ship with whyscore |
+"""

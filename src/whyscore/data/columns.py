@@ -1,0 +1,332 @@
+"""Which column plays which role.
+
+1. Columns named by the caller come first, matched exactly; a number that is no column's name counts columns from one.
+   An empty name switches a role off.
+2. The other roles are found by the names below, whatever their case. Two candidates for one role are an error.
+3. Numbered references (`ref_a`, `ref_b`; `reference_0`, `reference_1`) are several references of each segment.
+4. All other columns are kept as `extra`. Language columns are kept there too, because results are grouped by them.
+
+Columns of raw values become texts, labels, numbers and spans; a value that does not fit is named with its line.
+
+Each column is tried as a whole first, so that the usual case costs no Python work per value.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from whyscore.data.formats.spans import BadSpan, spans_of
+from whyscore.errors import DataError, UnknownName
+from whyscore.types import ErrorSpan, Segment
+
+ALIASES: dict[str, tuple[str, ...]] = {
+    "hypothesis": (
+        *("hypothesis", "hyp", "mt", "tgt", "target", "translation", "prediction", "candidate", "cand", "output"),
+        *("summary", "decoded"),
+    ),
+    "source": ("source", "src", "input", "document", "article"),
+    "references": ("reference", "ref", "references", "refs"),
+    "system": ("system", "sys", "model", "model_id", "system_name", "summarizer_id"),
+    "id": ("id", "seg_id", "segment_id", "item_id", "instance_id", "line"),
+    "document": ("doc", "doc_id", "document_id"),
+    "human": ("score", "da", "da_mean", "z", "z_mean", "mqm", "esa", "hter", "human"),
+    "languages": ("lp", "lang_pair"),
+    "spans": ("errors", "error_spans", "spans"),
+}
+"""The names that are understood without being told, per role."""
+
+_SEVERAL = ("references", "human")
+_NUMBERED = re.compile(r"(reference|ref)(?:[_-][a-z]|[_-]?\d+)")
+_SHOWN = 30
+_TWO_LANGUAGES = ("src_lang", "tgt_lang")
+
+Choice = Mapping[str, str | Sequence[str]]
+"""The caller's columns: role -> name, or names for references and human scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The place of each role among the columns."""
+
+    hypothesis: int
+    source: int | None
+    references: tuple[int, ...]
+    system: int | None
+    id: int | None
+    document: int | None
+    human: tuple[int, ...]
+    languages: tuple[int, ...]
+    spans: int | None
+    extra: tuple[int, ...]
+
+
+def resolve(names: Sequence[str], columns: Choice, human: Iterable[str], file: str, line: int | None) -> Roles:
+    """Return the roles of named columns; `file` and `line` are where the names stand."""
+    for role in columns:
+        if role not in ALIASES:
+            raise UnknownName.among("column role", role, ALIASES)
+    chosen = {role: _given(role, names, wanted, file, line) for role, wanted in columns.items()}
+    taken = {place for places in chosen.values() for place in places}
+    free = {place: name.lower() for place, name in enumerate(names) if place not in taken}
+    for role in ALIASES:
+        if role not in chosen:
+            chosen[role] = _found(role, names, free, file, line)
+    chosen["human"] = _with_human(names, chosen["human"], human)
+    if not chosen["hypothesis"]:
+        raise _no_hypothesis(names, file, line)
+    used = {place for role, places in chosen.items() if role != "languages" for place in places}
+    one = {role: next(iter(places), None) for role, places in chosen.items()}
+    return Roles(
+        hypothesis=chosen["hypothesis"][0],
+        references=chosen["references"],
+        human=chosen["human"],
+        languages=chosen["languages"],
+        extra=tuple(place for place in range(len(names)) if place not in used),
+        source=one["source"],
+        system=one["system"],
+        id=one["id"],
+        document=one["document"],
+        spans=one["spans"],
+    )
+
+
+def _given(
+    role: str, names: Sequence[str], wanted: str | Sequence[str], file: str, line: int | None
+) -> tuple[int, ...]:
+    """Return the columns that the caller named for a role."""
+    listed = [wanted] if isinstance(wanted, str) else list(wanted)
+    places = tuple(_place(name, names, role, file, line) for name in listed if name)
+    if len(places) > 1 and role not in _SEVERAL:
+        raise DataError(f"{len(places)} columns are given for the {role}: give one, --columns {role}=NAME", file=file)
+    return places
+
+
+def _place(name: str, names: Sequence[str], role: str, file: str, line: int | None) -> int:
+    if name in names:
+        return names.index(name)
+    if name.isdecimal() and 1 <= int(name) <= len(names):
+        return int(name) - 1
+    raise DataError(f"no column {name!r} for --columns {role}={name}; there are: {listed(names)}", file=file, line=line)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return the names of columns in quotes, cut where they are no names but texts."""
+    return ", ".join(repr(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}...") for name in names)
+
+
+def _found(role: str, names: Sequence[str], free: Mapping[int, str], file: str, line: int | None) -> tuple[int, ...]:
+    """Return the columns whose names fit a role."""
+    plain = [place for place, name in free.items() if name in ALIASES[role]]
+    if role == "human":
+        return tuple(plain)
+    if role == "languages":
+        both = tuple(place for wanted in _TWO_LANGUAGES for place, name in free.items() if name == wanted)
+        return tuple(plain[:1]) or (both if len(both) == len(_TWO_LANGUAGES) else ())
+    groups: list[tuple[int, ...]] = [(place,) for place in plain]
+    if role == "references":
+        groups += _numbered(free)
+    if len(groups) > 1:
+        first, second = (names[group[0]] for group in groups[:2])
+        raise DataError(
+            f"columns {first!r} and {second!r} could both be the {role}: choose with --columns {role}={first}",
+            file=file,
+            line=line,
+        )
+    return groups[0] if groups else ()
+
+
+def _numbered(free: Mapping[int, str]) -> list[tuple[int, ...]]:
+    """Return the numbered reference columns, `reference_*` apart from `ref_*`."""
+    families: dict[str, list[int]] = {}
+    for place, name in free.items():
+        match = _NUMBERED.fullmatch(name)
+        if match:
+            families.setdefault(match[1], []).append(place)
+    return [tuple(places) for places in families.values()]
+
+
+def _with_human(names: Sequence[str], found: tuple[int, ...], human: Iterable[str]) -> tuple[int, ...]:
+    """Return the human scores found by name and those asked for; whether the latter exist is known after all rows."""
+    return tuple(dict.fromkeys((*found, *(names.index(name) for name in human if name in names))))
+
+
+def _no_hypothesis(names: Sequence[str], file: str, line: int | None) -> DataError:
+    return DataError(
+        f"no column for the hypothesis among {listed(names)}: the header must name one of "
+        f"{', '.join(ALIASES['hypothesis'])}; otherwise pass --columns hypothesis=NAME, or --no-header "
+        "--columns hypothesis=NUMBER for a file without a header",
+        file=file,
+        line=line,
+    )
+
+
+_LISTS = ("references", "refs")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some rows of a file, column by column. `cells` says that every value is a text, as in TSV and CSV."""
+
+    file: str
+    names: tuple[str, ...]
+    columns: Sequence[Sequence[object]]
+    lines: Sequence[int]
+    cells: bool
+    header_line: int | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.lines)
+
+    def bad(self, row: int, place: int, expected: str) -> DataError:
+        """Return the error for a value that is not what was expected."""
+        value = json.dumps(self.columns[place][row], ensure_ascii=False, default=str)
+        message = f"{self.names[place]!r} is {value}, expected {expected}"
+        return DataError(message, file=self.file, line=self.lines[row])
+
+
+def texts(block: Block, place: int) -> Sequence[str]:
+    """Return a column that must hold a text in every row."""
+    column = block.columns[place]
+    if not block.cells and set(map(type, column)) - {str}:
+        raise block.bad(_first_other(column, str), place, "a text")
+    return cast("Sequence[str]", column)
+
+
+def optional_texts(block: Block, place: int | None) -> Sequence[str | None]:
+    """Return a column of texts, None where a row has none."""
+    if place is None:
+        return [None] * len(block)
+    column = block.columns[place]
+    if not block.cells and set(map(type, column)) - {str, type(None)}:
+        raise block.bad(_first_other(column, str, type(None)), place, "a text or null")
+    return cast("Sequence[str | None]", column)
+
+
+def labels(block: Block, place: int) -> Sequence[str]:
+    """Return a column of ids or names; whole numbers count as their digits."""
+    column = block.columns[place]
+    if not block.cells and set(map(type, column)) - {str, int}:
+        raise block.bad(_first_other(column, str, int), place, "a text or a whole number")
+    found = cast("list[str]", column) if block.cells else list(map(str, column))
+    if "" in found:
+        raise block.bad(found.index(""), place, "a name")
+    return found
+
+
+def optional_labels(block: Block, place: int | None) -> Sequence[str | None]:
+    """Return a column of names, None where a row has none."""
+    if place is None:
+        return [None] * len(block)
+    return [None if value is None or value == "" else str(value) for value in block.columns[place]]
+
+
+def references(block: Block, places: Sequence[int]) -> list[tuple[str, ...]]:
+    """Return the references of each row, from one column of texts or lists, or from several columns."""
+    if not places:
+        return [()] * len(block)
+    columns = [block.columns[place] for place in places]
+    if block.cells and not any(block.names[place].lower() in _LISTS for place in places):
+        return list(zip(*cast("list[Sequence[str]]", columns), strict=True))
+    rows = []
+    for k in range(len(block)):
+        row: list[str] = []
+        for place in places:
+            row.extend(_several(block, k, place))
+        rows.append(tuple(row))
+    return rows
+
+
+def _several(block: Block, row: int, place: int) -> list[str]:
+    value = block.columns[place][row]
+    if block.cells and isinstance(value, str) and value.startswith('["'):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return [cast("str", value)]
+    if value is None:
+        return []
+    found = cast("list[str]", value if isinstance(value, list) else [value])
+    if not all(isinstance(text, str) for text in found):
+        raise block.bad(row, place, "a text or a list of texts")
+    return found
+
+
+def human(block: Block, places: Sequence[int]) -> list[Mapping[str, float]]:
+    """Return the human scores of each row by name; rows without a score lack its name."""
+    names = [block.names[place] for place in places]
+    columns = [_numbers(block, place) for place in places]
+    if any(None in column for column in columns):
+        return [
+            {name: value for name, value in zip(names, row, strict=True) if value is not None}
+            for row in zip(*columns, strict=True)
+        ]
+    if len(names) == 1:
+        name = names[0]
+        return [{name: value} for value in cast("list[float]", columns[0])]
+    rows: Iterable[tuple[float, ...]] = zip(*cast("list[list[float]]", columns), strict=True)
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _numbers(block: Block, place: int) -> Sequence[float | None]:
+    column = block.columns[place]
+    try:
+        if block.cells or not set(map(type, column)) - {int, float}:
+            found = list(map(float, cast("Sequence[str]", column)))
+            if all(map(math.isfinite, found)):
+                return found
+    except (ValueError, OverflowError):
+        pass
+    return [_number(block, row, place) for row in range(len(block))]
+
+
+def _number(block: Block, row: int, place: int) -> float | None:
+    value = block.columns[place][row]
+    if value is None or (block.cells and value == ""):
+        return None
+    try:
+        fits = block.cells if isinstance(value, str) else isinstance(value, int | float) and not isinstance(value, bool)
+        number = float(cast("str", value)) if fits else math.nan
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise block.bad(row, place, "a number")
+    return number
+
+
+def spans(block: Block, place: int | None, segments: Sequence[Segment]) -> list[tuple[ErrorSpan, ...] | None]:
+    """Return the error spans of each row; None where a row was not rated."""
+    if place is None:
+        return [None] * len(block)
+    found = []
+    for row, (value, segment) in enumerate(zip(block.columns[place], segments, strict=True)):
+        try:
+            found.append(spans_of(value, segment))
+        except BadSpan as error:
+            raise DataError(f"{block.names[place]!r}: {error}", file=block.file, line=block.lines[row]) from error
+    return found
+
+
+def pairs(block: Block, places: Sequence[int]) -> set[str]:
+    """Return the language pairs that occur, as `de-en`."""
+    columns = [block.columns[place] for place in places]
+    return {"-".join(map(str, row)) for row in set(zip(*columns, strict=True))}
+
+
+def others(block: Block, places: Sequence[int]) -> list[Mapping[str, object]]:
+    """Return the columns without a role, by name, for each row."""
+    if not places:
+        return [_NOTHING] * len(block)
+    names = [block.names[place] for place in places]
+    columns = [block.columns[place] for place in places]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+_NOTHING: Mapping[str, object] = {}
+
+
+def _first_other(column: Sequence[object], *kinds: type) -> int:
+    return next(k for k, value in enumerate(column) if type(value) not in kinds)

@@ -1,0 +1,368 @@
+"""Gold folders of the word-level shared tasks: texts, word tags and sentence scores.
+
+| task | files |
+|---|---|
+| `eval4nlp2021` | `X.src X.mt X.src-tags X.tgt-tags X.da` for one prefix X |
+| `wmt22` | `src_tok mt_tok target.gold sentence.gold` |
+
+1. The task is told by the files that are there; texts, source tags and sentence scores may be missing.
+2. Words are what stands between blanks (U+0020 alone) of a line that somebody else cut; they are never cut again.
+3. A line with another number of words than of tags is a finding: tags are judged all the same, texts are not used.
+
+A gold folder of a word-level shared task as data of every verb: runs of marked words are error spans.
+
+Submissions to the word-level shared tasks: a folder or zip archive with one file per judged text.
+
+| file | content |
+|---|---|
+| `target.submission` | error scores of the hypothesis' words, blanks between, one sentence a line |
+| `source.submission` | the same for the source, optional |
+| `sentence.submission` | one number a sentence, optional |
+| `metadata.txt` | Eval4NLP 2021: team; `constrained` or `unconstrained`; description. WMT22: team; description |
+
+1. Reading collects every fault with file and line; `read_submission` raises the first, `look_at_submission` lists all.
+2. Writing gives full precision, so that reading gives the same floats back.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from whyscore.data.files import Bundle, Limits, open_bundle, read_lines
+from whyscore.data.formats.word_lines import numbers, score_lines, tag_lines
+from whyscore.data.writing import write_lines
+from whyscore.errors import DataError, SpecError, UserError
+from whyscore.stats.spans import Thresholds, to_spans
+from whyscore.stats.words import Ragged
+from whyscore.text.splitters import WhiteSpace
+from whyscore.types import Dataset, Entry, ErrorSpan, Finding, FloatVector, Segment, Words
+
+Task = Literal["eval4nlp2021", "wmt22"]
+Judged = Literal["target", "source"]
+EOS = "<EOS>"
+_TARGET = ".tgt-tags"
+_SPLITTER = WhiteSpace("space")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GoldSide:
+    """The tags of one text of every segment, and its words where the texts are there."""
+
+    tags: Ragged
+    file: str
+    words: tuple[Words, ...] | None = None
+
+    def fits(self) -> list[bool]:
+        """Return for each segment whether it has as many words as tags."""
+        return [len(own) == count for own, count in zip(self.words or (), self.tags.lengths.tolist(), strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Gold:
+    """What people marked: word tags of the target (the hypothesis) and the source, and a score per sentence."""
+
+    name: str
+    task: Task
+    target: GoldSide
+    source: GoldSide | None = None
+    sentence: FloatVector | None = None
+    ids: tuple[str, ...] | None = None
+    findings: tuple[Finding, ...] = ()
+    sources: tuple[Words, ...] | None = None
+    """The words of the sources, whether people marked them or not."""
+
+    def __len__(self) -> int:
+        """Return the number of segments."""
+        return len(self.target.tags)
+
+    def side(self, name: Judged) -> GoldSide | None:
+        """Return the gold of a side, if there is any."""
+        return self.target if name == "target" else self.source
+
+    def words(self, name: Judged) -> tuple[Words, ...] | None:
+        """Return the words of a side, if its texts are there."""
+        return self.target.words if name == "target" else self.sources
+
+    def names(self) -> tuple[str, ...]:
+        """Return the id of each segment: given, or its line from zero."""
+        return self.ids or tuple(map(str, range(len(self))))
+
+
+def read_gold(path: str | Path, *, limits: Limits | None = None) -> Gold:
+    """Return the gold in a folder or a zip archive; wrong values in it are an error."""
+    gold = look_at_gold(path, limits=limits)
+    # Texts that do not fit their tags are only needed by some baselines.
+    refuse([finding for finding in gold.findings if finding.error])
+    return gold
+
+
+def look_at_gold(path: str | Path, *, limits: Limits | None = None) -> Gold:
+    """Return the gold with all its faults as findings."""
+    bundle = open_bundle(path, "a gold folder with *.tgt-tags or target.gold", limits)
+    prefixes = [name.removesuffix(_TARGET) for name in bundle.members if name.endswith(_TARGET)]
+    if len(prefixes) > 1:
+        raise DataError(f"holds several gold sets ({', '.join(sorted(prefixes))}): keep one a folder", file=str(path))
+    if prefixes:
+        names = {"target": ".tgt-tags", "source": ".src-tags", "mt": ".mt", "src": ".src", "sentence": ".da"}
+        return _gold(bundle, "eval4nlp2021", {role: prefixes[0] + suffix for role, suffix in names.items()})
+    if "target.gold" in bundle.members:
+        names = {"target": "target.gold", "source": "source.gold", "mt": "mt_tok", "src": "src_tok"}
+        return _gold(bundle, "wmt22", names | {"sentence": "sentence.gold"})
+    there = ", ".join(sorted(bundle.members)) or "nothing"
+    raise DataError(
+        f"no gold: expected *.tgt-tags (Eval4NLP 2021) or target.gold (WMT22); there is {there}", file=str(path)
+    )
+
+
+def refuse(findings: Iterable[Finding]) -> None:
+    """Raise the error for the first of some findings, and say how many more there are."""
+    first, *more = [*findings, None]
+    if first is not None:
+        extra = f" (and {len(more) - 1} more)" if len(more) > 1 else ""
+        raise DataError(f"{first.message}{extra}", file=first.file, line=first.line)
+
+
+def _gold(bundle: Bundle, task: Task, names: dict[str, str]) -> Gold:
+    found: list[Finding] = []
+    target = _side(bundle, names["target"], names["mt"], found)
+    source = _side(bundle, names["source"], names["src"], found) if names["source"] in bundle.members else None
+    sources = source.words if source is not None else _texts(bundle, names["src"], target, found)
+    sentence = None
+    if names["sentence"] in bundle.members:
+        file = bundle.file(names["sentence"])
+        sentence, faults = numbers(bundle.lines(names["sentence"]), file)
+        found.extend(faults)
+        _check_count(len(sentence), len(target.tags), file, target.file, found)
+    if source is not None:
+        _check_count(len(source.tags), len(target.tags), source.file, target.file, found)
+    return Gold(bundle.name, task, target, source, sentence, findings=tuple(found), sources=sources)
+
+
+def _side(bundle: Bundle, tags: str, texts: str, found: list[Finding]) -> GoldSide:
+    file = bundle.file(tags)
+    parsed = tag_lines(bundle.lines(tags), file)
+    found.extend(parsed.findings)
+    bare = GoldSide(parsed.values, file)
+    words = _texts(bundle, texts, bare, found)
+    if words is None:
+        return bare
+    counts = np.array([len(own) for own in words])
+    for k in np.flatnonzero(counts != parsed.values.lengths).tolist():
+        tagged = int(parsed.values.lengths[k])
+        if tagged:  # an unreadable line of tags was told already
+            message = f"{counts[k]} words for {tagged} tags in {Path(file).name}"
+            found.append(Finding(message, bundle.file(texts), k + 1))
+    return GoldSide(parsed.values, file, words)
+
+
+def _texts(bundle: Bundle, name: str, side: GoldSide, found: list[Finding]) -> tuple[Words, ...] | None:
+    """Return the words of a file of texts, None where there is none that fits."""
+    if name not in bundle.members:
+        return None
+    lines = bundle.lines(name)
+    found.extend(lines.findings)
+    fits = _check_count(len(lines.texts), len(side.tags), bundle.file(name), side.file, found)
+    return tuple(map(_SPLITTER.split, lines.texts)) if fits else None
+
+
+def _check_count(lines: int, wanted: int, file: str, other: str, found: list[Finding]) -> bool:
+    if lines != wanted:
+        message = f"{file} has {lines} lines, {other} has {wanted}: line counts must match"
+        found.append(Finding(message, error=True))
+    return lines == wanted
+
+
+_RUNS = Thresholds(major=0.5)
+
+
+def is_gold(path: str | Path) -> bool:
+    """Return whether a folder holds gold of a word-level task."""
+    return (Path(path) / "target.gold").is_file() or any(Path(path).glob("*.tgt-tags"))
+
+
+def gold_dataset(
+    path: str | Path,
+    *,
+    languages: tuple[str, str] | None = None,
+    references: str | None = None,
+    limits: Limits | None = None,
+) -> Dataset:
+    """Return the segments of a gold folder, runs of marked words as spans.
+
+    Args:
+        path: the folder, or a zip archive.
+        languages: source and target language.
+        references: the ending of a file with references, such as `pe` for post-edits; by default there are none, as
+            post-edits are made from the very texts they would judge.
+        limits: guards against huge files.
+    """
+    gold = read_gold(path, limits=limits)
+    if gold.target.words is None:
+        raise DataError("comes without its texts: spans need them", file=str(path))
+    texts = _references(gold, references, limits) if references else None
+    entries = []
+    for k, (words, tags) in enumerate(zip(gold.target.words, gold.target.tags.rows(), strict=True)):
+        if len(words) != len(tags):
+            raise DataError(f"{len(words)} words for {len(tags)} tags", file=gold.target.file, line=k + 1)
+        spans = tuple(ErrorSpan(one.start, one.end, "major") for one in to_spans(words, tags, _RUNS))
+        human = {} if gold.sentence is None else {"da": float(gold.sentence[k])}
+        source = None if gold.sources is None else gold.sources[k].text
+        segment = Segment(words.text, source, (texts[k],) if texts else ())
+        entries.append(Entry(str(k), "target", segment, human, spans))
+    return Dataset(gold.name, tuple(entries), languages, gold.findings)
+
+
+def _references(gold: Gold, ending: str, limits: Limits | None) -> list[str]:
+    """Return the lines of the file that lies beside the tags and ends like that."""
+    tags = Path(gold.target.file)
+    file = tags.with_suffix(f".{ending}")
+    if not file.is_file():
+        raise DataError(f"no file {file.name} for --columns references={ending}", file=str(tags.parent))
+    lines = read_lines(file, limits=limits).texts
+    if len(lines) != len(gold):
+        raise DataError(f"{file} has {len(lines)} lines, {tags} has {len(gold)}: line counts must match")
+    return lines
+
+
+Track = Literal["constrained", "unconstrained"]
+TRACKS: tuple[Track, ...] = get_args(Track)
+SIDES: tuple[Judged, ...] = get_args(Judged)
+METADATA = "metadata.txt"
+SENTENCE = "sentence.submission"
+_LINES: dict[Task, tuple[str, ...]] = {
+    "eval4nlp2021": ("team", "track", "description"),
+    "wmt22": ("team", "description"),
+}
+
+
+class Scored(NamedTuple):
+    """The error scores of one side."""
+
+    scores: Ragged
+    file: str
+
+
+@dataclass(frozen=True, eq=False)
+class Submission:
+    """The scores somebody hands in."""
+
+    name: str
+    sides: Mapping[Judged, Scored]
+    sentence: FloatVector | None = None
+    sentence_file: str | None = None
+    metadata: tuple[str, ...] | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+def read_submission(path: str | Path, *, name: str | None = None, limits: Limits | None = None) -> Submission:
+    """Return a submission; a value that is no finite number is an error with file and line."""
+    submission = look_at_submission(path, name=name, limits=limits)
+    refuse([finding for finding in submission.findings if finding.error])
+    return submission
+
+
+def look_at_submission(path: str | Path, *, name: str | None = None, limits: Limits | None = None) -> Submission:
+    """Return a submission with all its faults as findings."""
+    bundle = open_bundle(path, "a submission with target.submission", limits)
+    found: list[Finding] = []
+    sides: dict[Judged, Scored] = {}
+    for side in SIDES:
+        if f"{side}.submission" in bundle.members:
+            file = bundle.file(f"{side}.submission")
+            parsed = score_lines(bundle.lines(f"{side}.submission"), file)
+            found.extend(parsed.findings)
+            sides[side] = Scored(parsed.values, file)
+    if not sides:
+        there = ", ".join(sorted(bundle.members)) or "nothing"
+        raise DataError(f"no submission: expected target.submission; there is {there}", file=str(path))
+    sentence = None
+    if SENTENCE in bundle.members:
+        sentence, faults = numbers(bundle.lines(SENTENCE), bundle.file(SENTENCE))
+        found.extend(faults)
+    return Submission(name or bundle.name, sides, sentence, bundle.file(SENTENCE), _metadata(bundle), tuple(found))
+
+
+def misfits(submission: Submission, gold: Gold) -> list[Finding]:
+    """Return every line whose number of scores is not the gold's, and every file with another number of lines."""
+    found = []
+    for side, (scores, file) in submission.sides.items():
+        gold_side = gold.side(side)
+        if gold_side is None:
+            continue
+        if len(scores) != len(gold_side.tags):
+            found.append(_line_count(file, len(scores), gold_side.file, len(gold_side.tags)))
+            continue
+        wrong = (scores.lengths != gold_side.tags.lengths) & (scores.lengths > 0)
+        rows = np.flatnonzero(wrong).tolist()
+        found.extend(_value_count(file, k, scores, gold_side.tags, gold_side.file) for k in rows)
+    if submission.sentence is not None and len(submission.sentence) != len(gold):
+        found.append(_line_count(str(submission.sentence_file), len(submission.sentence), gold.name, len(gold)))
+    return found
+
+
+def metadata_faults(submission: Submission, task: Task, path: str | Path, *, required: bool) -> list[Finding]:
+    """Return what is wrong with the metadata of a task."""
+    wanted, file = _LINES[task], str(Path(path) / METADATA)
+    told = f"{task} wants {len(wanted)} non-empty lines: {', '.join(wanted)}"
+    if submission.metadata is None:
+        return [Finding(f"is missing; {told}", file, error=True)] if required else []
+    given = [line for line in submission.metadata if line.strip()]
+    if len(given) != len(wanted):
+        return [Finding(f"{len(given)} non-empty lines; {told}", file, error=True)]
+    if "track" in wanted and given[1].strip().lower() not in TRACKS:
+        return [Finding(f"the track is {given[1]!r}, expected {' or '.join(TRACKS)}", file, 2, error=True)]
+    return []
+
+
+def write_submission(
+    folder: str | Path,
+    sides: Mapping[Judged, Sequence[Sequence[float]] | Sequence[FloatVector]],
+    sentence: Sequence[float] | FloatVector | None = None,
+    *,
+    team: str | None = None,
+    track: Track = "constrained",
+    description: str | None = None,
+    task: Task = "eval4nlp2021",
+) -> list[Path]:
+    """Return the files written into a folder: error scores in full precision, and metadata where a team is named."""
+    if track not in TRACKS:
+        raise SpecError(f"track is {track!r}, expected {' or '.join(TRACKS)}")
+    place = Path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be made: {error.strerror}. Choose another place") from error
+    written = []
+    for side, rows in sides.items():
+        written.append(place / f"{side}.submission")
+        write_lines(written[-1], (" ".join(map(_shown, row)) + "\n" for row in rows))
+    if sentence is not None:
+        written.append(place / SENTENCE)
+        write_lines(written[-1], (f"{_shown(value)}\n" for value in sentence))
+    if team is not None:
+        about = {"team": team, "track": track, "description": description or "made with whyscore"}
+        written.append(place / METADATA)
+        write_lines(written[-1], [f"{' '.join(about[role].split())}\n" for role in _LINES[task]])
+    return written
+
+
+def _shown(value: float) -> str:
+    if not np.isfinite(value):
+        raise DataError(f"a word score is {value}: submissions hold finite numbers only")
+    return repr(float(value))
+
+
+def _metadata(bundle: Bundle) -> tuple[str, ...] | None:
+    return tuple(bundle.lines(METADATA).texts) if METADATA in bundle.members else None
+
+
+def _line_count(file: str, lines: int, other: str, wanted: int) -> Finding:
+    return Finding(f"{file} has {lines} lines, {other} has {wanted}: line counts must match", error=True)
+
+
+def _value_count(file: str, row: int, scores: Ragged, tags: Ragged, other: str) -> Finding:
+    message = f"{scores.lengths[row]} scores for {tags.lengths[row]} tags in {Path(other).name}"
+    return Finding(message, file, row + 1, error=True)

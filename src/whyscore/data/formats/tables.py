@@ -1,0 +1,162 @@
+r"""TSV and CSV files: a header, then one row a line.
+
+1. CSV follows RFC 4180, read by the standard library; cells may hold line ends inside quotes.
+2. TSV has no standard. `auto` takes quotation marks as CSV quoting where every cell that has one starts and ends with
+   one and doubles those inside, and as plain characters otherwise; the choice is noted. Only `csv` lets a cell go
+   over several lines.
+3. Without a header the columns are named `1`, `2`, ...
+4. Rows become entries in `gathering`, block by block; the lines in messages are those of the file.
+"""
+
+import csv
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice, repeat
+from pathlib import Path
+from typing import NamedTuple
+
+from whyscore.data.columns import Block
+from whyscore.data.files import TextFile
+from whyscore.data.gathering import Gathering, Options, Quoting, collector_at_rest
+from whyscore.data.naming import plain_name, system_names
+from whyscore.errors import DataError
+from whyscore.types import Dataset, Finding
+
+_BLOCK = 5_000
+_SUFFIXES = {".tsv": "\t", ".csv": ","}
+
+
+class Rows(NamedTuple):
+    """Some rows: how many cells each has, the cells of all of them in one list, and the line each begins on."""
+
+    widths: list[int]
+    cells: list[str]
+    lines: Sequence[int]
+
+    def without_first(self) -> "Rows":
+        """Return the rows after the header."""
+        return Rows(self.widths[1:], self.cells[self.widths[0] :], self.lines[1:])
+
+
+def read_table(path: str | Path, options: Options | None = None) -> Dataset:
+    """Return the data set in a `.tsv` or `.csv` file."""
+    options = options or Options()
+    file = TextFile(path, encoding=options.encoding, limits=options.limits)
+    return table_of(file, path, options, _SUFFIXES.get(plain_name(path).suffix.lower(), "\t"))
+
+
+def table_of(file: TextFile, path: str | Path, options: Options, delimiter: str) -> Dataset:
+    """Return the data set in a file of which nothing has been read yet."""
+    gathering = Gathering(file.name, system_names([path])[0], options)
+    notes: list[Finding] = []
+    with collector_at_rest():
+        for block in read_blocks(file, delimiter, options, notes):
+            gathering.add(block)
+        return gathering.finish(Path(file.name).name, [*file.findings, *notes])
+
+
+def read_blocks(file: TextFile, delimiter: str, options: Options, notes: list[Finding]) -> Iterator[Block]:
+    """Yield the rows of a file under the names of their columns; what is noticed is added to `notes`."""
+    if delimiter == "," or options.quoting == "csv":
+        parts = _csv_rows(file, delimiter, options.limits.line)
+    else:
+        parts = _tsv_rows(file, delimiter, options.quoting, notes)
+    first = next(parts, None)
+    file.refuse_empty("a header line and one segment a line")
+    if first is None:
+        return
+    names, header_line = _names(file.name, first, header=options.header)
+    width, count = len(names), 0
+    for rows in chain([first if header_line is None else first.without_first()], parts):
+        if rows.widths:
+            _check_widths(file.name, rows, width)
+            columns = [rows.cells[k::width] for k in range(width)]
+            yield Block(file.name, names, columns, rows.lines, cells=True, header_line=header_line)
+        count += len(rows.widths)
+    if not count:
+        raise DataError(f"{file.name} has a header but no rows: expected one segment a line")
+
+
+def _csv_rows(file: TextFile, delimiter: str, limit: int) -> Iterator[Rows]:
+    # The ends of lines were taken off; inside quotes they belong to the cell.
+    reader = csv.reader((f"{line}\n" for line in file.lines()), delimiter=delimiter, strict=True)
+    line = 1
+    while True:
+        widths: list[int] = []
+        cells: list[str] = []
+        lines: list[int] = []
+        with _field_limit(limit):
+            try:
+                for row in islice(reader, _BLOCK):
+                    widths.append(len(row) or 1)
+                    cells.extend(row or [""])
+                    lines.append(line)
+                    line = reader.line_num + 1
+            except csv.Error as error:
+                raise DataError(f"not CSV after RFC 4180: {error}", file=file.name, line=line) from error
+        if not widths:
+            return
+        yield Rows(widths, cells, lines)
+
+
+@contextmanager
+def _field_limit(limit: int) -> Iterator[None]:
+    """Let cells be as long as lines may be; the standard library keeps one limit for the whole process."""
+    before = csv.field_size_limit(limit)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _tsv_rows(file: TextFile, delimiter: str, quoting: Quoting, notes: list[Finding]) -> Iterator[Rows]:
+    """Yield rows; unless quoting is `raw`, all lines are seen before the first row, to choose how to read quotes."""
+    blocks = file.blocks()
+    quoted = False
+    if quoting == "auto":
+        waiting = deque(blocks)
+        marked = [line for block in waiting for line in block if '"' in line]
+        quoted = all(_quoted(cell) for line in marked for cell in line.split(delimiter) if '"' in cell)
+        if marked:
+            how = "CSV quoting" if quoted else "plain characters"
+            notes.append(Finding(f"quotation marks were read as {how}", file.name))
+        # Lines are let go as they are used, so that they and the entries are not all in memory at once.
+        blocks = iter(lambda: waiting.popleft() if waiting else None, None)
+    start = 1
+    for block in blocks:
+        joined = delimiter.join(block)
+        cells = joined.split(delimiter)
+        if quoted and '"' in joined:
+            cells = [cell[1:-1].replace('""', '"') if '"' in cell else cell for cell in cells]
+        widths = [count + 1 for count in map(str.count, block, repeat(delimiter))]
+        yield Rows(widths, cells, range(start, start + len(block)))
+        start += len(block)
+
+
+def _quoted(cell: str) -> bool:
+    """Return whether a cell starts and ends with a quotation mark and doubles those inside.
+
+    >>> _quoted('"a ""big"" cat"'), _quoted('a "big" cat'), _quoted('"')
+    (True, False, False)
+    """
+    inner = cell[1:-1]
+    return len(cell) > 1 and cell[0] == cell[-1] == '"' and '"' not in inner.replace('""', "")
+
+
+def _names(file: str, rows: Rows, *, header: bool) -> tuple[tuple[str, ...], int | None]:
+    """Return the names of the columns and the line on which they stand, if any."""
+    if not header:
+        return tuple(str(k) for k in range(1, rows.widths[0] + 1)), None
+    names = tuple(rows.cells[: rows.widths[0]])
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f"the header has the column {name!r} twice: rename one", file=file, line=rows.lines[0])
+    return names, rows.lines[0]
+
+
+def _check_widths(file: str, rows: Rows, width: int) -> None:
+    if rows.widths.count(width) == len(rows.widths):
+        return
+    row, found = next((k, found) for k, found in enumerate(rows.widths) if found != width)
+    raise DataError(f"expected {width} columns, found {found}", file=file, line=rows.lines[row])

@@ -1,0 +1,441 @@
+"""XLIFF 1.2 and 2.x: units out of a file, every character with the bytes it stands on.
+
+1. The file is parsed by expat, which resolves nothing from outside. A file that declares entities is refused, as is
+   nesting deeper than 256; a bare DOCTYPE is harmless.
+2. A unit is a `trans-unit` (1.2) or a `segment` of a `unit` (2.x). Every character of its source and target is kept
+   with the bytes it stands on, so that places in the text are places in the file. Ids may come again (segments
+   without one, several `file` elements); then they are numbered: `7`, `7#2`.
+3. Inline codes carry no text: `ph x bx ex it bpt ept sc ec sub` are left out with all that is inside, or stand for one
+   private-use character (`inline="placeholder"`); `g mrk pc hi` are left out, what is inside is text.
+   The targets of `alt-trans` (1.2) are kept beside the unit's own; who asks for them gets them as references.
+4. Units that say `translate="no"` or have an empty target are left out and counted.
+5. ITS 2.0 marks (`locQualityIssue`) in the file are error spans; `xliff_marks` writes them.
+
+An XLIFF file as data of every verb: targets are the hypotheses; references are alternatives that were asked for.
+
+1. The units come from `xliff`; those that are not to be translated, or have no target yet, are left out and counted.
+2. A unit without a source, and a file without any target, are errors that name the unit.
+3. Languages are those that were asked for, else the file's; where they contradict each other, that is told.
+
+Error spans written into an XLIFF file, without touching a byte of anything else.
+
+1. Spans become ITS 2.0 marks (`locQualityIssue`: type, comment, severity from 0 to 100) around the marked characters.
+2. A mark is cut where a tag of the file, or the edge of another mark, would cross it; so the result is well formed.
+3. What is said of a whole unit (its score) becomes a note: at the end of a `trans-unit`, among the `notes` of a `unit`.
+4. Everything else is copied byte for byte.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+from xml.sax.saxutils import escape, quoteattr
+
+from whyscore.data.files import STDIN, Limits, unpacked
+from whyscore.data.formats.xml import Events
+from whyscore.data.located import Located, Origin
+from whyscore.data.naming import numbered, system_names
+from whyscore.errors import DataError
+from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Segment, Severity, Side
+
+Inline = Literal["drop", "placeholder"]
+INLINES: tuple[Inline, ...] = get_args(Inline)
+PLACEHOLDER = "\ue000"
+_CODES = frozenset({"ph", "x", "bx", "ex", "it", "bpt", "ept", "sc", "ec", "sub"})
+_WRAPPERS = frozenset({"g", "mrk", "pc", "hi"})
+SEVERITIES: dict[Severity, int] = {"neutral": 0, "minor": 25, "major": 75, "critical": 100}
+
+
+class Letter(NamedTuple):
+    """A character of a text and the bytes it stands on."""
+
+    text: str
+    start: int
+    end: int
+    cdata: bool = False
+    """Whether it stands in a CDATA section, where tags are no tags."""
+
+
+class Mark(NamedTuple):
+    """An error that the file marks already."""
+
+    start: int
+    end: int
+    attributes: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Text:
+    """The source or the target of a unit."""
+
+    letters: list[Letter] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return "".join(letter.text for letter in self.letters)
+
+
+@dataclass(slots=True)
+class Unit:
+    """A segment of the file."""
+
+    id: str
+    line: int
+    translate: bool
+    source: Text | None = None
+    target: Text | None = None
+    alternatives: list[Text] = field(default_factory=list)
+    """The targets of `alt-trans` elements."""
+    note_at: int = 0
+    """The byte before which a note may stand."""
+    has_notes: bool = True
+    """Whether a note there needs no `notes` element around it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Xliff:
+    """A file: its bytes, its languages and its units."""
+
+    file: str
+    data: bytes
+    version: str
+    languages: tuple[str, str] | None
+    units: tuple[Unit, ...]
+
+    def dataset(self, system: str, *, alt_trans: bool = False) -> Dataset:
+        """Return the units that have a target; the others are counted. `alt_trans` takes alternatives as references."""
+        kept = [unit for unit in self.units if unit.translate and unit.target is not None and str(unit.target)]
+        entries = tuple(
+            Entry(
+                unit.id,
+                system,
+                Segment(str(unit.target), self._source(unit), _alternatives(unit) if alt_trans else ()),
+                spans=_spans(unit) or None,
+            )
+            for unit in kept
+        )
+        left = len(self.units) - len(kept)
+        told = Finding(f"units without a target, or not to be translated, were left out: {left}", self.file)
+        origin = Origin.table(self.file, [system], [unit.line for unit in kept])
+        return Located(Path(self.file).name, entries, self.languages, (told,) if left else (), origin)
+
+    def _source(self, unit: Unit) -> str:
+        if unit.source is None:
+            raise DataError(f"unit {unit.id!r} has a target but no source", file=self.file, line=unit.line)
+        return str(unit.source)
+
+
+def read_xliff(path: str | Path, *, inline: Inline = "drop", limits: Limits | None = None) -> Xliff:
+    """Return the units of an XLIFF file."""
+    limits = limits or Limits()
+    try:
+        with Path(path).open("rb") as stream:
+            data = b"".join(unpacked(stream, str(path), limits))
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", file=str(path)) from error
+    try:
+        data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"byte {error.start} is not UTF-8: save the file as UTF-8", file=str(path)) from error
+    reader = _Reader(str(path), data, placeholder=inline == "placeholder")
+    return reader.read()
+
+
+class _Reader(Events):
+    """Turns the events of the parser into units."""
+
+    def __init__(self, file: str, data: bytes, *, placeholder: bool) -> None:
+        super().__init__(file, data)
+        self._placeholder = placeholder
+        self._parser.buffer_text = False
+        self._parser.StartCdataSectionHandler = lambda: setattr(self, "_cdata", True)
+        self._parser.EndCdataSectionHandler = lambda: setattr(self, "_cdata", False)
+        self._cdata = False
+        self._units: list[Unit] = []
+        self._unit: Unit | None = None
+        self._text: Text | None = None
+        self._skipped = 0
+        self._open: list[tuple[int, Mapping[str, str]]] = []
+        self._version = ""
+        self._names: tuple[str, str] | None = None
+        self._within = ("", True)
+        self._notes: int | None = None
+        self._first: int | None = None
+
+    def read(self) -> Xliff:
+        self._parse()
+        if not self._version:
+            raise DataError("not XLIFF: expected a root element xliff", file=self._file, line=1)
+        for unit, name in zip(self._units, numbered([unit.id for unit in self._units]), strict=True):
+            unit.id = name
+        return Xliff(self._file, self._data, self._version, self._names, tuple(self._units))
+
+    def _where(self) -> str:
+        return "" if self._unit is None else f", in unit {self._unit.id!r}"
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        name = tag.rpartition(":")[2]
+        self._enter(name)
+        if self._first is None and name in ("originalData", "segment", "ignorable"):
+            self._first = self._parser.CurrentByteIndex
+        if self._text is not None:
+            self._inline(name, attributes)
+        elif name == "xliff":
+            self._version = attributes.get("version", "1.2")
+            self._languages(attributes.get("srcLang"), attributes.get("trgLang"))
+        elif name == "file":
+            self._languages(attributes.get("source-language"), attributes.get("target-language"))
+        elif name == "unit":
+            self._within = attributes.get("id", ""), attributes.get("translate") != "no"
+            self._notes, self._first = None, None
+        elif name in ("trans-unit", "segment"):
+            self._begin(name, attributes)
+        elif name in ("source", "target") and self._unit is not None:
+            self._text = Text()
+
+    def _begin(self, name: str, attributes: dict[str, str]) -> None:
+        line = self._parser.CurrentLineNumber
+        if name == "trans-unit":
+            self._unit = Unit(attributes.get("id", str(len(self._units))), line, attributes.get("translate") != "no")
+            return
+        unit, translate = self._within
+        own = attributes.get("id")
+        self._unit = Unit(f"{unit}/{own}" if own else unit, line, translate)
+
+    def _inline(self, name: str, attributes: dict[str, str]) -> None:
+        text = self._text
+        if text is None:
+            return
+        if self._skipped or name in _CODES:
+            if not self._skipped and self._placeholder:
+                at = self._parser.CurrentByteIndex
+                text.letters.append(Letter(PLACEHOLDER, at, at))
+            self._skipped += 1
+        else:
+            issue = {key.rpartition(":")[2]: value for key, value in attributes.items() if "locQualityIssue" in key}
+            self._open.append((len(text.letters), issue))
+
+    def _end(self, tag: str) -> None:
+        name = tag.rpartition(":")[2]
+        self._path.pop()
+        if self._text is not None:
+            if self._skipped:
+                self._skipped -= 1
+                return
+            if name in ("source", "target") and not self._open:
+                self._keep(name, self._text)
+                self._text = None
+                return
+            start, issue = self._open.pop()
+            if issue:
+                self._text.marks.append(Mark(start, len(self._text.letters), issue))
+        elif name == "notes":
+            self._notes = self._parser.CurrentByteIndex
+        elif name in ("trans-unit", "segment") and self._unit is not None:
+            self._finish(name, self._unit)
+
+    def _keep(self, name: str, text: Text) -> None:
+        if self._unit is None:
+            return
+        if "alt-trans" not in self._path:
+            setattr(self._unit, name, text)
+        elif name == "target":
+            self._unit.alternatives.append(text)
+
+    def _finish(self, name: str, unit: Unit) -> None:
+        """Keep a unit, and where a note on it may stand: at its end (1.2), or before the first segment (2.x)."""
+        if name == "trans-unit":
+            unit.note_at = self._parser.CurrentByteIndex
+        else:
+            unit.note_at, unit.has_notes = self._notes or self._first or 0, self._notes is not None
+        self._units.append(unit)
+        self._unit = None
+
+    def _characters(self, data: str) -> None:
+        if self._text is None or self._skipped:
+            return
+        at = self._parser.CurrentByteIndex
+        if not self._cdata and self._data[at : at + 1] == b"&":
+            end = self._data.index(b";", at) + 1
+            self._text.letters.append(Letter(data, at, end))
+            return
+        for letter in data:
+            # The parser gives one newline for CR LF.
+            size = 2 if letter == "\n" and self._data[at : at + 2] == b"\r\n" else len(letter.encode())
+            self._text.letters.append(Letter(letter, at, at + size, self._cdata))
+            at += size
+
+    def _languages(self, source: str | None, target: str | None) -> None:
+        if source and target and self._names is None:
+            self._names = source, target
+
+
+def _alternatives(unit: Unit) -> tuple[str, ...]:
+    return tuple(text for text in map(str, unit.alternatives) if text.strip())
+
+
+def _spans(unit: Unit) -> tuple[ErrorSpan, ...]:
+    """Return the errors that the file marks in the target and the source of a unit."""
+    found = []
+    for side, text in ((Side.HYPOTHESIS, unit.target), (Side.SOURCE, unit.source)):
+        for mark in sorted(text.marks, key=lambda one: (one.start, one.end)) if text is not None else ():
+            category = mark.attributes.get("locQualityIssueComment") or mark.attributes.get("locQualityIssueType")
+            severity = severity_of(mark.attributes.get("locQualityIssueSeverity"))
+            found.append(ErrorSpan(mark.start, mark.end, severity, category, side))
+    return tuple(found)
+
+
+def severity_of(value: str | None) -> Severity | None:
+    """Return the severity nearest to a number from 0 to 100."""
+    try:
+        number = float(value or "")
+    except ValueError:
+        return None
+    return min(SEVERITIES, key=lambda name: abs(SEVERITIES[name] - number))
+
+
+_UTF8 = ("utf-8", "utf8", "utf-8-sig")
+
+
+def xliff_of(
+    path: str | Path,
+    languages: tuple[str, str] | None,
+    encoding: str,
+    limits: Limits | None,
+    *,
+    inline: Inline = "drop",
+    alt_trans: bool = False,
+) -> Dataset:
+    """Return the translated units of a file; the system is named after the file."""
+    if str(path) == STDIN:
+        raise DataError("XLIFF is read from a file, not from the standard input: save it first")
+    if encoding.lower() not in _UTF8:
+        raise DataError(
+            f"XLIFF is read as UTF-8, not as {encoding}: convert the file, or drop --encoding", file=str(path)
+        )
+    xliff = read_xliff(path, inline=inline, limits=limits)
+    data = xliff.dataset(system_names([path])[0], alt_trans=alt_trans)
+    if not data.entries:
+        raise DataError(_nothing(xliff), file=xliff.file)
+    contradicted = _contradiction(xliff, languages)
+    return replace(data, languages=languages or data.languages, findings=(*data.findings, *contradicted))
+
+
+def _nothing(xliff: Xliff) -> str:
+    if not xliff.units:
+        return "has no units: expected trans-unit (XLIFF 1.2) or unit/segment (2.x) elements"
+    first = xliff.units[0].id
+    return (
+        f"none of its {len(xliff.units)} units has a target to be scored; the first is {first!r}: translate them first"
+    )
+
+
+def _contradiction(xliff: Xliff, asked: tuple[str, str] | None) -> tuple[Finding, ...]:
+    """Return the finding about languages that are not the file's; de and de-AT are the same."""
+    own = xliff.languages
+    if own is None or asked is None or all(_main(one) == _main(other) for one, other in zip(own, asked, strict=True)):
+        return ()
+    return (Finding(f"the file says {' to '.join(own)}, and {' to '.join(asked)} was asked for", xliff.file),)
+
+
+def _main(code: str) -> str:
+    return code.lower().replace("_", "-").partition("-")[0]
+
+
+ITS = "http://www.w3.org/2005/11/its"
+_TYPES = {
+    "mistranslation": "mistranslation",
+    "omission": "omission",
+    "addition": "addition",
+    "untranslated": "untranslated",
+    "non-translation": "untranslated",
+    "grammar": "grammar",
+    "spelling": "misspelling",
+    "punctuation": "typographical",
+    "terminology": "terminology",
+    "style": "style",
+    "locale": "locale-violation",
+    "inconsistency": "inconsistency",
+}
+
+
+def with_spans(xliff: Xliff, spans: Mapping[str, Sequence[ErrorSpan]], notes: Mapping[str, str] | None = None) -> bytes:
+    """Return the bytes of a file with spans and notes, by the ids of units; without any they are the file's own."""
+    pieces: list[_Piece] = []
+    for unit in xliff.units:
+        for side, text in ((Side.HYPOTHESIS, unit.target), (Side.SOURCE, unit.source)):
+            own = [span for span in spans.get(unit.id, ()) if span.side is side and span.start < span.end]
+            if text is not None and own:
+                pieces += _pieces(xliff, text, own)
+    edits: list[tuple[int, int, int, str]] = []
+    for order, piece in enumerate(pieces):
+        opened, closed = f"<mrk {piece.attributes}>", "</mrk>"
+        if piece.cdata:
+            # The section is closed around each tag; what it holds stays in sections.
+            opened, closed = (f"]]>{tag}<![CDATA[" for tag in (opened, closed))
+        edits += [(piece.start, 1, order, opened), (piece.end, 0, -order, closed)]
+    edits += [(place, 2, 0, text) for place, text in _notes(xliff, notes or {}).items()]
+    parts, at = [], 0
+    for place, _, _, tag in sorted(edits, key=lambda edit: edit[:3]):
+        parts += [xliff.data[at:place], tag.encode()]
+        at = place
+    return b"".join([*parts, xliff.data[at:]])
+
+
+def _notes(xliff: Xliff, notes: Mapping[str, str]) -> dict[int, str]:
+    """Return what is written before which byte; segments of one unit share its notes."""
+    opening = '<note from="whyscore">' if xliff.version.startswith("1") else "<note>"
+    found: dict[int, str] = {}
+    bare = set()
+    for unit in xliff.units:
+        if unit.id in notes:
+            owner = f"{unit.id}: " if "/" in unit.id else ""
+            found[unit.note_at] = found.get(unit.note_at, "") + f"{opening}{escape(owner + notes[unit.id])}</note>"
+            bare |= set() if unit.has_notes else {unit.note_at}
+    return {place: f"<notes>{text}</notes>" if place in bare else text for place, text in found.items()}
+
+
+class _Piece(NamedTuple):
+    start: int
+    end: int
+    cdata: bool
+    attributes: str = ""
+
+
+def _pieces(xliff: Xliff, text: Text, spans: Sequence[ErrorSpan]) -> list[_Piece]:
+    """Return byte ranges to be marked: spans cut at tags and at each other's edges."""
+    edges = sorted({edge for span in spans for edge in (span.start, span.end)})
+    found = []
+    for span in spans:
+        attributes = _attributes(xliff, span)
+        inner = [edge for edge in edges if span.start <= edge <= span.end]
+        for start, end in pairwise(inner):
+            found += [piece._replace(attributes=attributes) for piece in _unbroken(text.letters[start:end])]
+    return found
+
+
+def _unbroken(letters: Sequence[Letter]) -> list[_Piece]:
+    """Return the byte ranges of letters that no tag comes between; placeholders, which are tags, break them too."""
+    ranges: list[_Piece] = []
+    for letter in letters:
+        if letter.start == letter.end:
+            continue
+        if ranges and ranges[-1].end == letter.start:
+            ranges[-1] = ranges[-1]._replace(end=letter.end)
+        else:
+            ranges.append(_Piece(letter.start, letter.end, letter.cdata))
+    return ranges
+
+
+def _attributes(xliff: Xliff, span: ErrorSpan) -> str:
+    category = (span.category or "").lower()
+    issue = next((kind for name, kind in _TYPES.items() if name in category), "uncategorized")
+    kind = 'mtype="x-its"' if xliff.version.startswith("1") else f'id="w{span.start}-{span.end}" type="its:any"'
+    parts = [kind, f'xmlns:its="{ITS}"', f'its:locQualityIssueType="{issue}"']
+    if span.category:
+        parts.append(f"its:locQualityIssueComment={quoteattr(span.category)}")
+    if span.severity is not None:
+        parts.append(f'its:locQualityIssueSeverity="{SEVERITIES[span.severity]}"')
+    return " ".join(parts)

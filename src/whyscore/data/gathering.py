@@ -1,0 +1,297 @@
+"""Rows with named columns become entries: the part that tables, JSON lines and data frames share.
+
+1. Rows come in blocks, column by column (`conversion`).
+2. An id names what was translated or summarised, so it repeats from system to system (in Eval4NLP 2023 it is the
+   document's). The same id twice *within* a system is an error that names both lines.
+3. Without an id column, ids are row numbers from zero: counted within each system where all systems have the same
+   sources and references in the same order, over all rows otherwise.
+4. Without a system column, the file is one system.
+
+References per segment: empty ones are missing, transposed ones are refused.
+
+1. An empty reference is left out where the segment has another one, and noted.
+2. Where it has no other, the segment keeps no reference; that is noted too, and a metric that needs one refuses it.
+3. Python callers give one text or one list of texts per segment. One list per reference *set* is told from that by
+   its lengths and refused; where both readings fit (as many sets as segments), it is taken as per segment, and noted.
+
+Many frozen values at once, from columns that were checked already.
+
+1. A frozen dataclass sets each field through a Python call. For a million rows of a table that alone takes longer than
+   reading the file. Here the fields are set column by column, by the slots themselves; the values are the same.
+2. The garbage collector walks over all of them again and again while they are made, though nothing can be garbage yet.
+   It rests meanwhile.
+"""
+
+import gc
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from itertools import chain, repeat
+from typing import Literal, NamedTuple, TypeVar
+
+from whyscore.data import columns as conversion
+from whyscore.data.columns import Block, Choice, Roles, listed, resolve
+from whyscore.data.files import Limits
+from whyscore.data.located import Located, Origin
+from whyscore.data.naming import few
+from whyscore.errors import DataError
+from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Segment
+
+
+class Present(NamedTuple):
+    """References without the empty ones."""
+
+    rows: list[tuple[str, ...]]
+    dropped: list[tuple[int, int]]
+    """Row and number of each empty reference that has another one beside it."""
+    missing: list[int]
+    """Rows that have empty references only."""
+
+
+def present(given: Iterable[tuple[str, ...]]) -> Present:
+    """Return each segment's references without those that hold nothing but blanks."""
+    rows = list(given)
+    if all(map(str.strip, chain.from_iterable(rows))):
+        return Present(rows, [], [])
+    found = Present([], [], [])
+    for k, row in enumerate(rows):
+        kept = row
+        if not all(map(str.strip, row)):
+            kept = tuple(text for text in row if text.strip())
+            if kept:
+                found.dropped.extend((k, i) for i, text in enumerate(row) if not text.strip())
+            else:
+                found.missing.append(k)
+        found.rows.append(kept)
+    return found
+
+
+def dropped_note(file: str | None, lines: Sequence[int]) -> Finding:
+    """Return the note about empty references that were left out."""
+    message = f"empty reference, counted as missing because the segment has another: lines {few(lines)}"
+    return Finding(message, file, lines[0])
+
+
+def missing_note(file: str | None, lines: Sequence[int]) -> Finding:
+    """Return the note about segments that are left without any reference."""
+    message = f"empty reference and no other: metrics that read references cannot score lines {few(lines)}"
+    return Finding(message, file, lines[0])
+
+
+def per_segment(
+    references: Sequence[str | Sequence[str]], segments: int
+) -> tuple[list[tuple[str, ...]], tuple[Finding, ...]]:
+    """Return one tuple of references per segment, as a Python caller gave them."""
+    if isinstance(references, str):
+        raise DataError(f"references must be a list with one text or list per segment, got the text {references!r}")
+    rows = [(row,) if isinstance(row, str) else tuple(row) for row in references]
+    nested = bool(rows) and not any(isinstance(row, str) for row in references)
+    fits_sets = nested and all(len(row) == segments for row in rows)
+    if len(rows) != segments:
+        if fits_sets:
+            raise DataError(
+                f"references look transposed: {len(rows)} lists of {segments} texts for {segments} segments; "
+                "pass one list per segment, e.g. list(zip(*refs))"
+            )
+        raise DataError(f"{len(rows)} references for {segments} hypotheses: give one text or one list per segment")
+    if fits_sets and segments > 1:
+        message = (
+            f"references are {segments} lists of {segments} texts for {segments} segments: taken as one list per "
+            "segment; if they are one list per reference set, pass list(zip(*refs))"
+        )
+        return rows, (Finding(message),)
+    return rows, ()
+
+
+T = TypeVar("T", Segment, Entry)
+
+
+def made(kind: type[T], columns: Sequence[Sequence[object]]) -> list[T]:
+    """Return one value per row; there is one column per field, in order, and nothing is checked.
+
+    >>> made(Segment, [["a cat"], [None], [("a dog",)]])
+    [Segment(hypothesis='a cat', source=None, references=('a dog',))]
+    """
+    values: list[T] = list(map(object.__new__, repeat(kind, len(columns[0]))))
+    for described, column in zip(fields(kind), columns, strict=True):
+        _run(map(getattr(kind, described.name).__set__, values, column))
+    return values
+
+
+@contextmanager
+def collector_at_rest() -> Iterator[None]:
+    """Keep the garbage collector from running inside the block."""
+    was_running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_running:
+            gc.enable()
+
+
+def _run(calls: Iterable[object]) -> None:
+    deque(calls, maxlen=0)
+
+
+Quoting = Literal["auto", "csv", "raw"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a file with named columns is read; see `reading.read`."""
+
+    columns: Choice = field(default_factory=dict)
+    human: tuple[str, ...] = ()
+    header: bool = True
+    quoting: Quoting = "auto"
+    languages: tuple[str, str] | None = None
+    encoding: str = "utf-8"
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(slots=True)
+class _Rows:
+    """What was read so far, one item per row in each list; `ids` stays empty without an id column."""
+
+    ids: list[str] = field(default_factory=list)
+    systems: list[str] = field(default_factory=list)
+    segments: list[Segment] = field(default_factory=list)
+    human: list[Mapping[str, float]] = field(default_factory=list)
+    spans: list[tuple[ErrorSpan, ...] | None] = field(default_factory=list)
+    documents: list[str | None] = field(default_factory=list)
+    extra: list[Mapping[str, object]] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+
+
+class Gathering:
+    """Collects blocks of rows and makes a data set of them."""
+
+    def __init__(self, file: str, system: str, options: Options) -> None:
+        """Start without rows; `system` is the name for rows of a file without a system column."""
+        self._file, self._system, self._options = file, system, options
+        self._roles: dict[tuple[str, ...], Roles] = {}
+        self._rows = _Rows()
+        self._dropped: list[int] = []
+        self._missing: list[int] = []
+        self._pairs: set[str] = set()
+
+    def add(self, block: Block) -> None:
+        """Take the rows of a block."""
+        roles, rows = self._roles_of(block), self._rows
+        self._add_ids(block, roles.id)
+        segments = self._segments(block, roles)
+        rows.segments.extend(segments)
+        if roles.system is None:
+            rows.systems.extend([self._system] * len(block))
+        else:
+            rows.systems.extend(map(sys.intern, conversion.labels(block, roles.system)))
+        rows.human.extend(conversion.human(block, roles.human) if roles.human else [_NO_SCORES] * len(block))
+        rows.spans.extend(conversion.spans(block, roles.spans, segments))
+        rows.documents.extend(conversion.optional_labels(block, roles.document))
+        rows.extra.extend(conversion.others(block, roles.extra))
+        rows.lines.extend(block.lines)
+        if roles.languages:
+            self._pairs |= conversion.pairs(block, roles.languages)
+
+    def finish(self, name: str, findings: Iterable[Finding] = ()) -> Dataset:
+        """Return the data set of all rows, with the findings of the reader and our own."""
+        self._check_human()
+        rows = self._rows
+        if rows.ids:
+            _refuse_twice(rows, self._file)
+        ids = rows.ids or _row_numbers(rows.systems, rows.segments)
+        columns: list[Sequence[object]] = [
+            ids,
+            rows.systems,
+            rows.segments,
+            rows.human,
+            rows.spans,
+            rows.documents,
+            rows.extra,
+        ]
+        entries = tuple(made(Entry, columns))
+        notes = [*findings]
+        if self._dropped:
+            notes.append(dropped_note(self._file, self._dropped))
+        if self._missing:
+            notes.append(missing_note(self._file, self._missing))
+        origin = Origin.table(self._file, list(dict.fromkeys(rows.systems)), rows.lines)
+        return Located(name, entries, self._options.languages or _one_pair(self._pairs), tuple(notes), origin)
+
+    def _roles_of(self, block: Block) -> Roles:
+        roles = self._roles.get(block.names)
+        if roles is None:
+            line = block.lines[0] if block.header_line is None else block.header_line
+            roles = resolve(block.names, self._options.columns, self._options.human, self._file, line)
+            self._roles[block.names] = roles
+        return roles
+
+    def _add_ids(self, block: Block, place: int | None) -> None:
+        rows = self._rows
+        if bool(rows.lines) and (place is None) == bool(rows.ids):
+            message = "some rows have an id and others have none: give all rows one, or none"
+            raise DataError(message, file=self._file, line=block.lines[0])
+        if place is not None:
+            rows.ids.extend(conversion.labels(block, place))
+
+    def _segments(self, block: Block, roles: Roles) -> list[Segment]:
+        kept = present(conversion.references(block, roles.references))
+        self._dropped.extend(block.lines[k] for k in dict.fromkeys(row for row, _ in kept.dropped))
+        self._missing.extend(block.lines[k] for k in kept.missing)
+        hypotheses = conversion.texts(block, roles.hypothesis)
+        return made(Segment, [hypotheses, conversion.optional_texts(block, roles.source), kept.rows])
+
+    def _check_human(self) -> None:
+        """Refuse the name of a human score that no row has."""
+        known = list(dict.fromkeys(name for names in self._roles for name in names))
+        for name in self._options.human:
+            if name not in known:
+                raise DataError(f"no column {name!r} for --human; there are: {listed(known)}", file=self._file)
+
+
+_NO_SCORES: Mapping[str, float] = {}
+
+
+def _refuse_twice(rows: _Rows, file: str) -> None:
+    keys = rows.ids if len(set(rows.systems)) == 1 else list(zip(rows.systems, rows.ids, strict=True))
+    if len(set(keys)) == len(keys):
+        return
+    first: dict[object, int] = {}
+    for k, key in enumerate(keys):
+        if key in first:
+            raise DataError(
+                f"system {rows.systems[k]!r} has the id {rows.ids[k]!r} twice, first on line {rows.lines[first[key]]}: "
+                "give each segment of a system its own id",
+                file=file,
+                line=rows.lines[k],
+            )
+        first[key] = k
+
+
+def _row_numbers(systems: Sequence[str], segments: Sequence[Segment]) -> list[str]:
+    """Return row numbers from zero, within each system where the systems are aligned."""
+    asked: dict[str, list[tuple[str | None, tuple[str, ...]]]] = {}
+    if len(set(systems)) > 1:
+        for system, segment in zip(systems, segments, strict=True):
+            asked.setdefault(system, []).append((segment.source, segment.references))
+    first, *others = asked.values() or [[]]
+    told_apart = any(source is not None or references for source, references in first)
+    if not others or not told_apart or any(other != first for other in others):
+        return [str(k) for k in range(len(segments))]
+    counts = dict.fromkeys(asked, -1)
+    numbers = []
+    for system in systems:
+        counts[system] += 1
+        numbers.append(str(counts[system]))
+    return numbers
+
+
+def _one_pair(pairs: set[str]) -> tuple[str, str] | None:
+    """Return the language pair where all rows have the same one."""
+    if len(pairs) != 1:
+        return None
+    source, _, target = next(iter(pairs)).partition("-")
+    return (source, target) if source and target and "-" not in target else None

@@ -1,0 +1,345 @@
+"""Any single file: the suffix says what it is; the standard input and files without a suffix say so themselves.
+
+| suffix (also with `.gz`, `.zst`) | read as |
+|---|---|
+| `.tsv`, `.csv` | table |
+| `.jsonl`, `.ndjson` | JSON lines, or a data set that whyscore wrote |
+| `.txt` | one hypothesis a line |
+| `.xlf`, `.xliff` | XLIFF 1.2 or 2.x: source and target of every unit |
+| `.tmx` | TMX 1.4: the variants of a language pair |
+| a folder | a WMT folder (`wmt`), or gold of a word-level task (`gold_data`) |
+
+By content: a line that starts with `{` is JSON lines, one with a tab is TSV, anything else is text. Tables and JSON
+lines with the columns of MQM ratings, whose texts hold `<v>` marks, are read as such (`mqm`).
+
+Data frames of any library that narwhals knows (pandas, polars, pyarrow ...), with the column names of tables.
+
+A null is a missing value; rows count from one in messages.
+
+Which dialect a file of error spans is in, and its reader.
+
+By name: `.xlf`, `.xliff` is XLIFF, `.rating` is mt-metrics-eval, a name that ends in `tags` is word tags, a folder is
+gold of a word-level task. By content: whyscore's own records; JSON lines and tables by the keys of their first object
+or the names of their columns.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, Protocol, cast, get_args
+
+from whyscore.data.columns import Block, Choice
+from whyscore.data.dataset import dataset_of, read_dataset
+from whyscore.data.files import STDIN, Limits, TextFile
+from whyscore.data.formats.dialects import Offsets, read_json_spans, read_marot, read_mtme, read_tags, read_wmtqe
+from whyscore.data.formats.eval4nlp import gold_dataset, is_gold
+from whyscore.data.formats.jsonl import jsonl_of, parsed
+from whyscore.data.formats.mqm import GOOGLE, Weights, is_mqm, read_mqm
+from whyscore.data.formats.spans import BadSpan, spans_of
+from whyscore.data.formats.tables import table_of
+from whyscore.data.formats.tmx import tmx_of
+from whyscore.data.formats.wmt import is_wmt, read_wmt
+from whyscore.data.formats.xliff import INLINES, Inline, read_xliff, xliff_of
+from whyscore.data.gathering import Gathering, Options, Quoting
+from whyscore.data.located import Located, Origin
+from whyscore.data.naming import plain_name, system_names
+from whyscore.data.records import is_header, read_records
+from whyscore.errors import DataError, MissingExtra, SpecError, UserError
+from whyscore.types import Dataset, Entry, ErrorSpan, Segment
+
+Format = Literal["tsv", "csv", "jsonl", "txt", "xliff", "tmx"]
+_FORMATS: dict[str, Format] = {
+    ".tsv": "tsv",
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".txt": "txt",
+    ".xlf": "xliff",
+    ".xliff": "xliff",
+    ".tmx": "tmx",
+}
+_DELIMITERS = {"tsv": "\t", "csv": ","}
+
+
+def read(
+    path: str | Path,
+    *,
+    columns: Choice | None = None,
+    human: str | Sequence[str] = (),
+    header: bool = True,
+    quoting: Quoting = "auto",
+    languages: tuple[str, str] | None = None,
+    encoding: str = "utf-8",
+    limits: Limits | None = None,
+    format: Format | None = None,  # noqa: A002 - the word users know
+    inline: Inline = "drop",
+    alt_trans: bool = False,
+) -> Dataset:
+    """Return the data set in a file or folder; `-` is the standard input.
+
+    Args:
+        path: the file, plain or packed.
+        columns: role -> name of its column, where names do not say it; numbers count columns from one.
+        human: further columns with human scores.
+        header: whether the first line of a table names its columns.
+        quoting: how quotation marks in TSV are read.
+        languages: source and target language, e.g. `("de", "en")`.
+        encoding: where the file is not UTF-8.
+        limits: guards against huge files.
+        format: instead of the one the suffix stands for.
+        inline: whether inline codes of XLIFF and TMX are left out or leave one private-use character each.
+        alt_trans: whether the alternative translations of XLIFF 1.2 are references.
+    """
+    if quoting not in get_args(Quoting):
+        raise SpecError(f"quoting is {quoting!r}, expected {' or '.join(map(repr, get_args(Quoting)))}")
+    asked = (human,) if isinstance(human, str) else tuple(human)
+    options = Options(columns or {}, asked, header, quoting, languages, encoding, limits or Limits())
+    if inline not in INLINES:
+        raise SpecError(f"inline is {inline!r}, expected {' or '.join(map(repr, INLINES))}")
+    if Path(path).is_dir():
+        return _folder(path, options)
+    known = format or _by_suffix(path)
+    if known in ("xliff", "tmx"):
+        return _marked_up(path, options, known, inline, alt_trans=alt_trans)
+    return _lined(path, known, options)
+
+
+def _marked_up(path: str | Path, options: Options, known: Format, inline: Inline, *, alt_trans: bool) -> Dataset:
+    languages, encoding, limits = options.languages, options.encoding, options.limits
+    if known == "tmx":
+        return tmx_of(path, languages, inline=inline, encoding=encoding, limits=limits)
+    return xliff_of(path, languages, encoding, limits, inline=inline, alt_trans=alt_trans)
+
+
+def _lined(path: str | Path, known: Format | None, options: Options) -> Dataset:
+    """Return the data set in a file that is read line by line."""
+    file = TextFile(path, encoding=options.encoding, limits=options.limits)
+    chosen = known or _by_content(file.first(), file.name)
+    if not options.columns and str(path) != STDIN and _is_mqm(file.first(), chosen, file.name):
+        return replace(read_mqm(path), languages=options.languages)
+    if chosen in _DELIMITERS:
+        return table_of(file, path, options, _DELIMITERS[chosen])
+    if chosen == "jsonl":
+        return dataset_of(file) if is_header(file.first()) else jsonl_of(file, path, options)
+    return _plain(file, path, options.languages)
+
+
+def _folder(path: str | Path, options: Options) -> Dataset:
+    """Return the data set in a folder, whose files tell what it is."""
+    if is_wmt(path):
+        return read_wmt(path, options.languages, encoding=options.encoding, limits=options.limits)
+    if is_gold(path):
+        asked = options.columns.get("references")
+        ending = asked if isinstance(asked, str) or asked is None else ",".join(asked)
+        return gold_dataset(path, languages=options.languages, references=ending, limits=options.limits)
+    raise DataError(
+        "is a folder: give a file, a WMT folder (with sources and system-outputs), or a gold folder (with *.tgt-tags "
+        "or target.gold)",
+        file=str(path),
+    )
+
+
+def _is_mqm(line: str, chosen: Format, name: str) -> bool:
+    """Return whether the first line of a table or of JSON lines is that of raw MQM ratings."""
+    if chosen == "jsonl":
+        return "severity" in line and not is_header(line) and is_mqm(list(parsed(line, name, 1)))
+    return chosen == "tsv" and is_mqm(line.split("\t"))
+
+
+def _by_suffix(path: str | Path) -> Format | None:
+    """Return the format a suffix stands for, None where there is no suffix."""
+    suffix = plain_name(path).suffix.lower()
+    if str(path) == STDIN or not suffix:
+        return None
+    if suffix not in _FORMATS:
+        raise DataError(
+            f"cannot tell the format from {suffix!r}: expected {', '.join(_FORMATS)} (also with .gz or .zst); rename "
+            "the file, or say --input-format tsv",
+            file=str(path),
+        )
+    return _FORMATS[suffix]
+
+
+def _by_content(line: str, name: str) -> Format:
+    if line.startswith(("<?xml", "<xliff", "<tmx")):
+        raise DataError(
+            "is XML: XLIFF is read from a file that ends in .xlf or .xliff, TMX from .tmx", file=name, line=1
+        )
+    if line.lstrip().startswith("{"):
+        return "jsonl"
+    return "tsv" if "\t" in line else "txt"
+
+
+def _plain(file: TextFile, path: str | Path, languages: tuple[str, str] | None) -> Dataset:
+    system = system_names([path])[0]
+    entries = tuple(Entry(str(k), system, Segment(text)) for k, text in enumerate(file.lines()))
+    file.refuse_empty("one segment a line")
+    origin = Origin({system: file.name}, range(1, len(entries) + 1))
+    return Located(Path(file.name).name, entries, languages, file.findings, origin)
+
+
+class _Series(Protocol):
+    def to_list(self) -> list[object]: ...
+
+    def is_null(self) -> "_Series": ...
+
+
+class _Frame(Protocol):
+    @property
+    def columns(self) -> list[str]: ...
+
+    def __getitem__(self, name: str) -> _Series: ...
+
+
+def read_frame(
+    frame: object,
+    *,
+    name: str = "frame",
+    columns: Choice | None = None,
+    human: Sequence[str] = (),
+    languages: tuple[str, str] | None = None,
+) -> Dataset:
+    """Return the data set in a data frame; options as in `reading.read`."""
+    data = _eager(frame)
+    names = tuple(data.columns)
+    values = [_values(data[column]) for column in names]
+    rows = len(values[0]) if values else 0
+    if not rows:
+        raise DataError(f"{name} is empty: expected one segment a row")
+    gathering = Gathering(name, "hypothesis", Options(columns or {}, tuple(human), languages=languages))
+    gathering.add(Block(name, names, values, range(1, rows + 1), cells=False))
+    return gathering.finish(name)
+
+
+def _eager(frame: object) -> _Frame:
+    try:
+        import narwhals  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise MissingExtra.of("reading data frames", "frames") from error
+    try:
+        data = narwhals.from_native(cast("narwhals.DataFrame[narwhals.typing.IntoDataFrame]", frame))
+    except TypeError as error:
+        raise DataError(f"expected a data frame, got {type(frame).__name__}") from error
+    return cast("_Frame", data.collect() if isinstance(data, narwhals.LazyFrame) else data)
+
+
+def _values(series: _Series) -> list[object]:
+    nulls = series.is_null().to_list()
+    return [None if null else value for value, null in zip(series.to_list(), nulls, strict=True)]
+
+
+DIALECTS = ("whyscore", "spans", "mqm", "marot", "mtme", "pearmut", "wmtqe", "xcomet", "xliff", "tags", "gold", "table")
+_SUFFIXES = {".xlf": "xliff", ".xliff": "xliff", ".rating": "mtme"}
+
+
+def dialect_of(path: str | Path) -> str:
+    """Return the dialect of a file, or `explanations` for whyscore's own; what cannot be told is an error."""
+    if Path(path).is_dir():
+        return "gold"
+    name = plain_name(path)
+    if name.suffix.lower() in _SUFFIXES:
+        return _SUFFIXES[name.suffix.lower()]
+    if name.name.lower().endswith("tags"):
+        return "tags"
+    return _dialect_by_content(path, TextFile(path).first())
+
+
+def _dialect_by_content(path: str | Path, first: str) -> str:
+    """Return the dialect that the first line of a file stands for."""
+    if is_header(first):
+        kind = read_records(path).header.kind
+        return "whyscore" if kind == "dataset" else kind
+    if first.lstrip().startswith("{"):
+        return _by_keys(parsed(first, str(path), 1))
+    columns = first.split("\t")
+    if is_mqm(columns):
+        return "marot" if "metadata" in map(str.lower, columns) else "mqm"
+    if len(columns) > 1 or columns[0] == "LP" or plain_name(path).suffix.lower() == ".csv":
+        return "wmtqe" if columns[0] == "LP" else "table"
+    if not _is_number(first):
+        names = ", ".join(DIALECTS)
+        raise UserError(f"{path}: its first line does not say what it holds: name it with --from, one of {names}")
+    return "wmtqe"  # the header lines of a WMT QE submission are single numbers
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", ""))
+    except ValueError:
+        return False
+    return True
+
+
+def read_foreign(
+    path: str | Path,
+    dialect: str | None = None,
+    *,
+    texts: Dataset | None = None,
+    weights: Weights | str = GOOGLE,
+    offsets: Offsets = "codepoints",
+) -> Dataset:
+    """Return a data set with the error spans of a file in any dialect; some need the texts beside it."""
+    chosen = dialect or dialect_of(path)
+    beside: dict[str, Callable[[str | Path, Dataset], Dataset]] = {
+        "mtme": read_mtme,
+        "tags": read_tags,
+        "spans": read_spans,
+    }
+    alone: dict[str, Callable[[str | Path], Dataset]] = {
+        "whyscore": read_dataset,
+        "mqm": lambda file: read_mqm(file, weights),
+        "marot": read_marot,
+        "xcomet": lambda file: read_json_spans(file, "xcomet"),
+        "pearmut": lambda file: read_json_spans(file, "pearmut", offsets),
+        "wmtqe": read_wmtqe,
+        "xliff": lambda file: read_xliff(file).dataset(Path(file).stem),
+        "gold": gold_dataset,
+        "table": read,
+    }
+    if chosen in alone:
+        return alone[chosen](path)
+    if chosen not in beside:
+        raise UserError(f"no dialect named {chosen!r} can be read as spans: use {', '.join(DIALECTS)}")
+    if texts is None:
+        raise UserError(f"{path} holds {chosen} without the texts: give them with -t and -s, or with --texts")
+    return beside[chosen](path, texts)
+
+
+def read_spans(path: str | Path, texts: Dataset) -> Dataset:
+    """Return a data set of texts with the spans of whyscore's own records."""
+    found: dict[tuple[str, str], list[ErrorSpan]] = {}
+    known = {(entry.system, entry.id): entry for entry in texts.entries}
+    for line, record in read_records(path, kind="spans").numbered():
+        key = str(record.get("system")), str(record.get("id"))
+        if key not in known:
+            raise DataError(f"system {key[0]!r} has no text with the id {key[1]!r}", file=str(path), line=line)
+        place = {"side": record.get("side"), "reference": record.get("reference")}
+        items = record.get("spans")
+        try:
+            own = spans_of(
+                [{**item, **place} if isinstance(item, dict) else item for item in items]
+                if isinstance(items, list)
+                else items,
+                known[key].segment,
+            )
+        except BadSpan as error:
+            raise DataError(str(error), file=str(path), line=line) from error
+        found.setdefault(key, []).extend(own or ())
+    entries = (Entry(e.id, e.system, e.segment, e.human, _kept(found, e), e.document, e.extra) for e in texts.entries)
+    return Dataset(texts.name, tuple(entries), texts.languages)
+
+
+def _kept(found: dict[tuple[str, str], list[ErrorSpan]], entry: Entry) -> tuple[ErrorSpan, ...] | None:
+    own = found.get((entry.system, entry.id))
+    return None if own is None else tuple(own)
+
+
+def _by_keys(value: dict[str, object]) -> str:
+    if is_mqm(list(value)):
+        return "mqm"
+    spans = value.get("error_spans", value.get("errors", value.get("spans")))
+    lists = list(spans.values()) if isinstance(spans, dict) else [spans]
+    items = [item for one in lists if isinstance(one, list) for item in one if isinstance(item, dict)]
+    if any("start_i" in item for item in items) or isinstance(spans, dict):
+        return "pearmut"
+    return "table" if spans is None or "side" in (items[0] if items else {}) else "xcomet"

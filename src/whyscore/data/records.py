@@ -1,0 +1,405 @@
+"""Records: the JSON lines that whyscore writes and reads back (`schema` whyscore/1).
+
+1. The first line is the header: what the records are, which signatures stand behind them, which data they are about.
+2. Then one object a line, keys in a fixed order. Undefined numbers are null, with a `reason` from a closed list.
+3. New optional keys leave `schema_version` as it is; renamed or removed ones raise it. Readers take all older numbers
+   and refuse newer ones.
+
+The form of every kind is fixed by the JSON Schema files in `schemas/`.
+
+Results as records: plain functions from values to lines, ready for a file (`atomic.write_lines`) or a pipe.
+
+| function | kind |
+|---|---|
+| `score_lines` | scores: one line per metric and entry |
+| `explanation_lines` | explanations: one line per explained text |
+| `span_lines` | spans: one line per entry and text that has spans, or that was rated without finding any |
+| `row_lines` | decomposition, comparisons, metaeval, words: one line per row of the table |
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+from whyscore.data.files import Limits, TextFile
+from whyscore.data.formats.jsonl import parsed
+from whyscore.data.formats.spans import span_object
+from whyscore.data.strict import REASONS, Reason, checked_reason, finite, line, number
+from whyscore.errors import ContractError, DataError
+from whyscore.types import (
+    HYPOTHESIS,
+    Dataset,
+    Entry,
+    ErrorSpan,
+    Explanation,
+    Finding,
+    FloatMatrix,
+    Place,
+    Scores,
+    Words,
+)
+
+SCHEMA = "whyscore/1"
+SCHEMA_KEY = f'an object with "schema": "{SCHEMA}"'
+VERSION = 1
+Kind = Literal[
+    "dataset", "scores", "totals", "explanations", "spans", "decomposition", "comparisons", "metaeval", "words"
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_ROWS = ("totals", "decomposition", "comparisons", "metaeval", "words")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line: what stands behind the records that follow."""
+
+    kind: Kind
+    signatures: Mapping[str, str] = field(default_factory=dict)
+    created: str | None = None
+    name: str | None = None
+    digest: str | None = None
+    languages: tuple[str, str] | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    schema_version: int = VERSION
+
+    def line(self) -> str:
+        """Return the header as a line of JSON; without a date it is dated now."""
+        dataset: dict[str, object] = {"name": self.name, "digest": self.digest}
+        if self.languages is not None:
+            dataset["languages"] = list(self.languages)
+        return line(
+            {
+                "schema": SCHEMA,
+                "schema_version": self.schema_version,
+                "kind": self.kind,
+                "signatures": dict(self.signatures),
+                "created": self.created or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "dataset": dataset,
+                "counts": dict(self.counts),
+            }
+        )
+
+
+def header_of(
+    kind: Kind, dataset: Dataset, signatures: Mapping[str, str] | None = None, created: str | None = None
+) -> Header:
+    """Return the header for records about a data set."""
+    counts = {"entries": len(dataset), "systems": len(dataset.systems), "segments": len(dataset.ids)}
+    return Header(kind, signatures or {}, created, dataset.name, digest(dataset), dataset.languages, counts)
+
+
+def digest(dataset: Dataset) -> str:
+    """Return a fingerprint of ids, systems and texts: equal where the same work was done on the same texts."""
+    state = hashlib.blake2b(digest_size=16)
+    for entry in dataset.entries:
+        segment = entry.segment
+        source = () if segment.source is None else (segment.source,)
+        # The counts keep texts from sliding from one field into the next.
+        parts = (entry.id, entry.system, segment.hypothesis, *source, *segment.references)
+        marked = f"{len(source)},{len(segment.references)};" + "".join(f"{len(part)}:{part}" for part in parts)
+        state.update(marked.encode("utf-8", "surrogatepass"))
+    return state.hexdigest()
+
+
+class Records:
+    """The records of a file: the header now, the objects one by one when iterated over (once)."""
+
+    def __init__(self, file: TextFile, *, drop_torn: bool) -> None:
+        """Read the header."""
+        self._file, self._drop_torn = file, drop_torn
+        self._torn: tuple[Finding, ...] = ()
+        self._lines = enumerate(file.lines(), start=1)
+        number, first = next(self._lines, (1, ""))
+        if not is_header(first):
+            raise DataError(f"no header of records: expected {SCHEMA_KEY}", file=file.name, line=1)
+        self.header = _header(parsed(first, file.name, number), file.name)
+
+    def __iter__(self) -> Iterator[dict[str, object]]:
+        """Yield the objects after the header."""
+        return (record for _, record in self.numbered())
+
+    def numbered(self) -> Iterator[tuple[int, dict[str, object]]]:
+        """Yield the objects with their lines."""
+        for at, text in self._lines:
+            if not self._file.ended:
+                if self._drop_torn:
+                    self._torn = (Finding("the last line is torn and was left out", self._file.name, at),)
+                    return
+                self._check_torn(text, at)
+            yield at, parsed(text, self._file.name, at)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was noticed; complete after the last object."""
+        return self._torn or self._file.findings
+
+    def _check_torn(self, text: str, number: int) -> None:
+        try:
+            parsed(text, self._file.name, number)
+        except DataError as error:
+            message = "the last line is torn, as when a run was stopped: resume the run, or delete the line"
+            raise DataError(message, file=self._file.name, line=number) from error
+
+
+def read_records(
+    path: str | Path, *, kind: Kind | None = None, drop_torn: bool = False, limits: Limits | None = None
+) -> Records:
+    """Return the records in a file.
+
+    Args:
+        path: the file.
+        kind: refuse records of other kinds.
+        drop_torn: leave out a last line without a newline, for resuming a run that was stopped; otherwise it is an
+            error where it is not whole.
+        limits: guards against huge files.
+    """
+    records = Records(TextFile(path, limits=limits, torn=drop_torn), drop_torn=drop_torn)
+    if kind is not None and records.header.kind != kind:
+        raise DataError(f"holds records of the kind {records.header.kind!r}, expected {kind!r}", file=str(path), line=1)
+    return records
+
+
+def is_header(text: str) -> bool:
+    """Return whether a line is the header of records."""
+    if '"schema"' not in text:
+        return False
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and str(value.get("schema")).startswith("whyscore/")
+
+
+def schema(kind: Kind | Literal["header"]) -> dict[str, object]:
+    """Return the JSON Schema of the header or of a kind of records."""
+    name = "rows" if kind in _ROWS else kind
+    text = (resources.files("whyscore.data") / "schemas" / f"{name}.json").read_text(encoding="utf-8")
+    loaded: dict[str, object] = json.loads(text)
+    return loaded
+
+
+def _header(value: dict[str, object], file: str) -> Header:
+    version, kind = value.get("schema_version"), value.get("kind")
+    if not isinstance(version, int) or version < 1:
+        raise DataError(f"'schema_version' is {version!r}, expected a whole number", file=file, line=1)
+    if version > VERSION:
+        raise DataError(
+            f"written by a newer whyscore (schema_version {version}, this one reads up to {VERSION}): update whyscore",
+            file=file,
+            line=1,
+        )
+    if kind not in KINDS:
+        raise DataError(f"'kind' is {kind!r}, expected one of {', '.join(KINDS)}", file=file, line=1)
+    about, signatures, counts = (_object(value, key, file) for key in ("dataset", "signatures", "counts"))
+    pair = about.get("languages")
+    return Header(
+        kind,
+        {str(key): str(text) for key, text in signatures.items()},
+        _text(value.get("created")),
+        _text(about.get("name")),
+        _text(about.get("digest")),
+        (str(pair[0]), str(pair[1])) if isinstance(pair, list) and len(pair) == 2 else None,  # noqa: PLR2004 - a pair
+        {key: number for key, number in counts.items() if isinstance(number, int)},
+        version,
+    )
+
+
+def _object(value: dict[str, object], key: str, file: str) -> dict[str, object]:
+    found = value.get(key, {})
+    if not isinstance(found, dict):
+        raise DataError(f"{key!r} is {found!r}, expected an object", file=file, line=1)
+    return found
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+_SPAN_KEYS = ("start", "end", "text", "severity", "category", "score", "confidence")
+
+
+class Heat(NamedTuple):
+    """How similar each word of an explained text is to each word of the text it is matched with."""
+
+    place: Place | None
+    """Of the other text; None where there is nothing to match with."""
+    words: Words | None
+    """Of the other text."""
+    cosines: FloatMatrix
+    """Words x words of the other text; NaN where a word was not read."""
+    reason: Reason | None = None
+    """Why numbers are missing."""
+
+
+class Explained(NamedTuple):
+    """An explanation with the names it goes by."""
+
+    entry: Entry
+    metric: str
+    explainer: str
+    explanation: Explanation
+    filled: tuple[int, ...] | None = None
+    """Words whose importance was filled in, because the metric gives them none."""
+    heat: Heat | None = None
+    """The similarities behind it, where they were asked for."""
+    parts: Mapping[str, float] | None = None
+    """The parts of the score, where the metric has some."""
+    matches: Sequence[Sequence[Mapping[str, object]]] | None = None
+    """Per word, which words of the other text it was matched with."""
+
+
+def score_lines(
+    dataset: Dataset,
+    scores: Mapping[str, Scores],
+    *,
+    parts: bool | Collection[str] = False,
+    truncated: Mapping[str, Collection[int] | Mapping[int, Mapping[str, Sequence[int]]]] | None = None,
+    reasons: Mapping[str, Mapping[int, str]] | None = None,
+    created: str | None = None,
+) -> Iterator[str]:
+    """Yield the scores of each metric, entry by entry.
+
+    Args:
+        dataset: the entries, aligned with the scores.
+        scores: by the name of the metric in the records.
+        parts: also write the numbers behind each score (precision, recall, counts); or of which metrics.
+        truncated: per metric, the entries whose texts were cut; or by entry and text how many pieces of how many were
+            read.
+        reasons: per metric, why entries have no score.
+        created: the date in the header.
+    """
+    signatures = {name: str(found.signature) for name, found in scores.items()}
+    yield header_of("scores", dataset, signatures, created).line()
+    for name, found in scores.items():
+        if len(found) != len(dataset):
+            raise ContractError(f"{name} has {len(found)} scores for {len(dataset)} entries")
+        cut = (truncated or {}).get(name, ())
+        why = (reasons or {}).get(name, {})
+        for k, (entry, value) in enumerate(zip(dataset.entries, found.values.tolist(), strict=True)):
+            record: dict[str, object] = {"id": entry.id, "system": entry.system, "metric": name, "score": number(value)}
+            if (parts is True or (parts and name in parts)) and found.rows is not None:
+                row = found.rows[k].tolist()
+                record["parts"] = {part: number(item) for part, item in zip(found.columns, row, strict=True)}
+            if k in cut:
+                record["truncated"] = finite(cut[k]) if isinstance(cut, Mapping) else True
+            if not math.isfinite(value):
+                record["reason"] = checked_reason(why.get(k, "undefined"))
+            yield line(record)
+
+
+def explanation_lines(
+    dataset: Dataset, explained: Iterable[Explained], signatures: Mapping[str, str], *, created: str | None = None
+) -> Iterator[str]:
+    """Yield explanations as they come; `signatures` names what stands behind them."""
+    yield header_of("explanations", dataset, signatures, created).line()
+    for item in explained:
+        yield line(_explanation(item))
+
+
+def span_lines(dataset: Dataset, origin: str, *, created: str | None = None) -> Iterator[str]:
+    """Yield the error spans of a data set; `origin` says who found them (a rater, a metric)."""
+    yield header_of("spans", dataset, created=created).line()
+    for entry in dataset.entries:
+        if entry.spans is None:
+            continue
+        places: dict[Place, list[ErrorSpan]] = {} if entry.spans else {HYPOTHESIS: []}
+        for span in entry.spans:
+            places.setdefault(Place(span.side, span.reference), []).append(span)
+        for place, spans in places.items():
+            yield line(
+                {
+                    "id": entry.id,
+                    "system": entry.system,
+                    "origin": origin,
+                    "side": str(place.side),
+                    "reference": place.reference,
+                    "spans": [_span(span, entry) for span in spans],
+                }
+            )
+
+
+def row_lines(
+    kind: Kind,
+    dataset: Dataset,
+    rows: Iterable[Mapping[str, object]],
+    signatures: Mapping[str, str] | None = None,
+    *,
+    created: str | None = None,
+) -> Iterator[str]:
+    """Yield the rows of a result table; where a number is not finite, `reason` says why."""
+    yield header_of(kind, dataset, signatures, created).line()
+    for row in rows:
+        record = {key: finite(value) for key, value in row.items()}
+        if any(record[key] is None and value is not None for key, value in row.items()):
+            record["reason"] = checked_reason(str(row.get("reason") or "undefined"))
+        yield line(record)
+
+
+def _explanation(item: Explained) -> dict[str, object]:
+    entry, found = item.entry, item.explanation
+    record: dict[str, object] = {
+        "id": entry.id,
+        "system": entry.system,
+        "metric": item.metric,
+        "explainer": item.explainer,
+        "side": str(found.place.side),
+        "reference": found.place.reference,
+        "words": _words(found, item.matches),
+        "score": number(found.score),
+        "probes": found.probes,
+        "fit": number(found.fit),
+    }
+    known: dict[str, object] = {
+        "filled": None if item.filled is None else list(item.filled),
+        "method": found.method,
+        "flags": list(found.flags) or None,
+        "stability": number(found.stability),
+        "matrix": None if item.heat is None else _matrix(item.heat),
+        "parts": None if item.parts is None else {name: number(value) for name, value in item.parts.items()},
+    }
+    record |= {key: value for key, value in known.items() if value is not None}
+    if not (math.isfinite(found.score) and all(map(math.isfinite, found.importance.tolist()))):
+        record["reason"] = next((flag for flag in found.flags if flag in REASONS), "undefined")
+    return record
+
+
+def _words(
+    found: Explanation, matches: Sequence[Sequence[Mapping[str, object]]] | None = None
+) -> list[dict[str, object]]:
+    words: list[dict[str, object]] = [
+        {"text": found.words.text[start:end], "start": start, "end": end, "importance": number(value)}
+        for (start, end), value in zip(found.words.spans, found.importance.tolist(), strict=True)
+    ]
+    if found.notes is not None:
+        for word, note in zip(words, found.notes, strict=True):
+            word["note"] = note
+    if matches is not None:
+        for word, own in zip(words, matches, strict=True):
+            word["matches"] = [finite(dict(match)) for match in own]
+    if found.spread is not None:
+        for word, spread in zip(words, found.spread.tolist(), strict=True):
+            word["spread"] = number(spread)
+    return words
+
+
+def _matrix(heat: Heat) -> dict[str, object]:
+    spans = () if heat.words is None else heat.words.spans
+    text = "" if heat.words is None else heat.words.text
+    record: dict[str, object] = {
+        "side": None if heat.place is None else str(heat.place.side),
+        "reference": None if heat.place is None else heat.place.reference,
+        "words": [{"text": text[start:end], "start": start, "end": end} for start, end in spans],
+        "cosines": finite(heat.cosines),
+    }
+    return record if heat.reason is None else record | {"reason": checked_reason(heat.reason)}
+
+
+def _span(span: ErrorSpan, entry: Entry) -> dict[str, object]:
+    known = span_object(span, entry.segment)
+    return {key: known.get(key) for key in _SPAN_KEYS}
