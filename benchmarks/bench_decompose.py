@@ -23,13 +23,13 @@ from pathlib import Path
 
 import numpy as np
 
+from whyscore.analysis.decompose.decompose import measure, members_of
+from whyscore.analysis.decompose.fit import FLOOR
+from whyscore.analysis.decompose.scoring import decomposed_metric
+from whyscore.analysis.decompose.settings import Settings, Study
+from whyscore.analysis.decompose.tagging import Marked, Marking, mark
 from whyscore.data.formats.text import read_texts
-from whyscore.jobs.common import Resources
-from whyscore.jobs.decompose import measure, members_of
-from whyscore.jobs.decompose_fit import FLOOR
-from whyscore.jobs.decompose_scores import decomposed_metric
-from whyscore.jobs.decompose_settings import Settings, Study
-from whyscore.jobs.decompose_tags import Marked, Marking, mark
+from whyscore.scoring.stack import Resources
 from whyscore.scoring.store import Store
 from whyscore.text.placeholders import by_words, hide_in_text, unused_characters
 from whyscore.types import Dataset, FloatVector, Segment

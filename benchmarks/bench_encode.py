@@ -28,7 +28,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from peers import SAMPLES, lime_loop, segments
-from whyscore.jobs.explain import explain
+from whyscore.analysis.explain import explain
 from whyscore.metrics.matching import bertscore as matching_reader
 from whyscore.metrics.matching.bertscore import BertScore
 from whyscore.models.encoders import embedded

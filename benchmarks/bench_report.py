@@ -20,10 +20,10 @@ import numpy as np
 
 from whyscore.data.dataset import dataset_lines
 from whyscore.data.records import Explained, explanation_lines, row_lines, score_lines
-from whyscore.jobs import runs
-from whyscore.jobs.runs_reading import read_run
 from whyscore.report import build_report
 from whyscore.report.page import html
+from whyscore.runs import folder as runs
+from whyscore.runs.reading import read_run
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, Dataset, Entry, Explanation, Place, Scores, Segment, Side, Signature
 

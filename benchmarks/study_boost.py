@@ -27,14 +27,14 @@ from scipy.optimize import nnls
 
 from whyscore.aggregate.means import Quantile
 from whyscore.aggregate.power import PowerMean
+from whyscore.analysis.calibrate.judgement import Question, Source, in_domain
+from whyscore.analysis.calibrate.material import Columns, Material, Numbers, Setting, columns_of
+from whyscore.analysis.calibrate.rules import RULES, WEIGHTS, Rule
+from whyscore.analysis.calibrate.settings import Options, options_of
 from whyscore.data.reading import read
 from whyscore.data.tabular import Cell, Table, render
-from whyscore.jobs.calibration_material import Columns, Material, Numbers, Setting, columns_of
-from whyscore.jobs.calibration_options import Options, options_of
-from whyscore.jobs.calibration_outcomes import Question, Source, in_domain
-from whyscore.jobs.calibration_rules import RULES, WEIGHTS, Rule
-from whyscore.jobs.experiment_bmx import RunFolder, explained_in
-from whyscore.jobs.experiment_bmx_summeval import ASPECTS, SPLIT, read_summeval
+from whyscore.experiments.bmx.study import RunFolder, explained_in
+from whyscore.experiments.bmx.summeval import ASPECTS, SPLIT, read_summeval
 from whyscore.types import Dataset, FloatMatrix, FloatVector
 
 LOSS = 0.001

@@ -13,7 +13,7 @@ import pytest
 
 from whyscore.data.writing import growing
 from whyscore.errors import ExecutionError, StoreError, UserError
-from whyscore.jobs import runs
+from whyscore.runs import folder as runs
 from whyscore.scoring.store import Store, digest
 from whyscore.types import Dataset, Entry, Segment
 

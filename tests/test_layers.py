@@ -21,13 +21,14 @@ LAYERS = [
     {"scoring", "taggers", "data"},
     {"explainers"},
     {"metrics"},
-    {"jobs"},
+    {"analysis"},
+    {"runs"},
     {"report"},
     {"web"},
     {"cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
-FREE = {"testing", "__init__", "__main__"}
+FREE = {"testing", "experiments", "__init__", "__main__"}
 
 
 def room(path: Path) -> str:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from whyscore import marking
+from whyscore.analysis.explain import explain
 from whyscore.cli.main import main
-from whyscore.jobs.explain import explain
 from whyscore.registry import build, known
 from whyscore.scoring.stack import prepare
 from whyscore.testing.nasty import NASTY, WRITABLE

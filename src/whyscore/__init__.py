@@ -16,42 +16,40 @@ from typing import TYPE_CHECKING
 from whyscore.version import __version__
 
 if TYPE_CHECKING:
+    from whyscore.analysis.boost import BoostResult, boost, boosted
+    from whyscore.analysis.calibrate.calibrate import calibrate
+    from whyscore.analysis.calibrate.file import Calibration
+    from whyscore.analysis.calibrate.weights import FittedWeights, fit_weights
+    from whyscore.analysis.catalogue import doctor, list_components
+    from whyscore.analysis.common import store
+    from whyscore.analysis.compare.compare import compare
+    from whyscore.analysis.convert import convert
+    from whyscore.analysis.decompose.decompose import decompose
+    from whyscore.analysis.decompose.result import Decomposition
+    from whyscore.analysis.explain import explain
+    from whyscore.analysis.learn_map import learn_map
+    from whyscore.analysis.mee import MeeParts, MeeView, mee_parts, mee_view
+    from whyscore.analysis.metaeval.faithfulness import faithfulness
+    from whyscore.analysis.metaeval.scores import metaevaluate
+    from whyscore.analysis.metaeval.scores import metaevaluate as metaeval
+    from whyscore.analysis.metaeval.stability import stability
+    from whyscore.analysis.metaeval.words import metaevaluate_words
+    from whyscore.analysis.score import score, score_systems
+    from whyscore.analysis.submit import submit
     from whyscore.data.checks import validate
     from whyscore.data.formats.eval4nlp import read_gold, read_submission
     from whyscore.data.formats.text import from_texts
     from whyscore.data.reading import read
     from whyscore.data.sample import sample
-    from whyscore.jobs.boost import BoostResult, boost, boosted
-    from whyscore.jobs.calibrate import calibrate
-    from whyscore.jobs.calibration import Calibration
-    from whyscore.jobs.common import Resources
-    from whyscore.jobs.compare import compare
-    from whyscore.jobs.components import list_components
-    from whyscore.jobs.convert import convert
-    from whyscore.jobs.decompose import decompose
-    from whyscore.jobs.decompose_result import Decomposition
-    from whyscore.jobs.doctor import doctor
-    from whyscore.jobs.evaluate import evaluate
-    from whyscore.jobs.experiment import experiment
-    from whyscore.jobs.explain import explain
-    from whyscore.jobs.faithfulness import faithfulness
-    from whyscore.jobs.fit_weights import FittedWeights, fit_weights
-    from whyscore.jobs.learn_map import learn_map
-    from whyscore.jobs.mee_parts import MeeParts, mee_parts
-    from whyscore.jobs.mee_views import MeeView, mee_view
-    from whyscore.jobs.metaevaluate import metaevaluate
-    from whyscore.jobs.metaevaluate import metaevaluate as metaeval
-    from whyscore.jobs.metaevaluate_words import metaevaluate_words
-    from whyscore.jobs.runs_reading import Run, read_run
-    from whyscore.jobs.score import score, score_systems
-    from whyscore.jobs.shards import merge
-    from whyscore.jobs.stability import stability
-    from whyscore.jobs.stores import store
-    from whyscore.jobs.submit import submit
+    from whyscore.experiments.catalogue import experiment
     from whyscore.models.maps import write_map
     from whyscore.registry import build, register, register_metric, spec_of
     from whyscore.report import build_report
     from whyscore.report import build_report as report
+    from whyscore.runs.evaluate import evaluate
+    from whyscore.runs.reading import Run, read_run
+    from whyscore.runs.shards import merge
+    from whyscore.scoring.stack import Resources
     from whyscore.scoring.store import Store
     from whyscore.types import Dataset, Entry, ErrorSpan, Explanation, Scores, Segment, Signature, Words
     from whyscore.web.serving import serve
@@ -119,65 +117,66 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BoostResult": "whyscore.jobs.boost",
-    "Calibration": "whyscore.jobs.calibration",
+    "BoostResult": "whyscore.analysis.boost",
+    "Calibration": "whyscore.analysis.calibrate.file",
     "Dataset": "whyscore.types",
-    "Decomposition": "whyscore.jobs.decompose_result",
+    "Decomposition": "whyscore.analysis.decompose.result",
     "Entry": "whyscore.types",
     "ErrorSpan": "whyscore.types",
     "Explanation": "whyscore.types",
-    "FittedWeights": "whyscore.jobs.fit_weights",
-    "MeeParts": "whyscore.jobs.mee_parts",
-    "MeeView": "whyscore.jobs.mee_views",
-    "Resources": "whyscore.jobs.common",
-    "Run": "whyscore.jobs.runs_reading",
+    "FittedWeights": "whyscore.analysis.calibrate.weights",
+    "MeeParts": "whyscore.analysis.mee",
+    "MeeView": "whyscore.analysis.mee",
+    "Resources": "whyscore.scoring.stack",
+    "Run": "whyscore.runs.reading",
     "Scores": "whyscore.types",
     "Segment": "whyscore.types",
     "Signature": "whyscore.types",
     "Store": "whyscore.scoring.store",
     "Words": "whyscore.types",
-    "boost": "whyscore.jobs.boost",
-    "boosted": "whyscore.jobs.boost",
+    "boost": "whyscore.analysis.boost",
+    "boosted": "whyscore.analysis.boost",
     "build": "whyscore.registry",
     "build_report": "whyscore.report",
-    "calibrate": "whyscore.jobs.calibrate",
-    "compare": "whyscore.jobs.compare",
-    "convert": "whyscore.jobs.convert",
-    "decompose": "whyscore.jobs.decompose",
-    "doctor": "whyscore.jobs.doctor",
-    "evaluate": "whyscore.jobs.evaluate",
-    "experiment": "whyscore.jobs.experiment",
-    "explain": "whyscore.jobs.explain",
-    "faithfulness": "whyscore.jobs.faithfulness",
-    "fit_weights": "whyscore.jobs.fit_weights",
+    "calibrate": "whyscore.analysis.calibrate.calibrate",
+    "compare": "whyscore.analysis.compare.compare",
+    "convert": "whyscore.analysis.convert",
+    "decompose": "whyscore.analysis.decompose.decompose",
+    "doctor": "whyscore.analysis.catalogue",
+    "evaluate": "whyscore.runs.evaluate",
+    "experiment": "whyscore.experiments.catalogue",
+    "explain": "whyscore.analysis.explain",
+    "faithfulness": "whyscore.analysis.metaeval.faithfulness",
+    "fit_weights": "whyscore.analysis.calibrate.weights",
     "from_texts": "whyscore.data.formats.text",
-    "learn_map": "whyscore.jobs.learn_map",
-    "mee_parts": "whyscore.jobs.mee_parts",
-    "mee_view": "whyscore.jobs.mee_views",
-    "merge": "whyscore.jobs.shards",
-    "metaevaluate": "whyscore.jobs.metaevaluate",
-    "metaevaluate_words": "whyscore.jobs.metaevaluate_words",
+    "learn_map": "whyscore.analysis.learn_map",
+    "mee_parts": "whyscore.analysis.mee",
+    "mee_view": "whyscore.analysis.mee",
+    "merge": "whyscore.runs.shards",
+    "metaevaluate": "whyscore.analysis.metaeval.scores",
+    "metaevaluate_words": "whyscore.analysis.metaeval.words",
     "read": "whyscore.data.reading",
     "read_gold": "whyscore.data.formats.eval4nlp",
-    "read_run": "whyscore.jobs.runs_reading",
+    "read_run": "whyscore.runs.reading",
     "read_submission": "whyscore.data.formats.eval4nlp",
     "register": "whyscore.registry",
     "register_metric": "whyscore.registry",
     "sample": "whyscore.data.sample",
-    "score": "whyscore.jobs.score",
-    "score_systems": "whyscore.jobs.score",
+    "score": "whyscore.analysis.score",
+    "score_systems": "whyscore.analysis.score",
     "serve": "whyscore.web.serving",
     "spec_of": "whyscore.registry",
-    "stability": "whyscore.jobs.stability",
-    "store": "whyscore.jobs.stores",
-    "submit": "whyscore.jobs.submit",
+    "stability": "whyscore.analysis.metaeval.stability",
+    "store": "whyscore.analysis.common",
+    "submit": "whyscore.analysis.submit",
     "validate": "whyscore.data.checks",
     "write_map": "whyscore.models.maps",
 }
 """The module of each public name."""
+
 _RENAMED = {
-    "list": ("whyscore.jobs.components", "list_components"),
-    "metaeval": ("whyscore.jobs.metaevaluate", "metaevaluate"),
+    "list": ("whyscore.analysis.catalogue", "list_components"),
+    "metaeval": ("whyscore.analysis.metaeval.scores", "metaevaluate"),
 }
 """Twins of commands whose function has another name at home. `list` is not in `__all__`: a star import would hide the
 one of Python."""

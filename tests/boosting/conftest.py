@@ -11,10 +11,9 @@ from numpy.random import RandomState
 from threadpoolctl import threadpool_limits
 
 from whyscore.aggregate.bags import Bags
+from whyscore.analysis.calibrate.material import Explained, material_from
 from whyscore.data.reading import read
 from whyscore.explainers.masks.lime import closeness, draw_masks, weighted_ridge
-from whyscore.jobs.calibration_material import material_from
-from whyscore.jobs.calibration_settings import Explained
 from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.text.randomness import generator
 from whyscore.types import Dataset, Segment

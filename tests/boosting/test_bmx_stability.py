@@ -7,8 +7,8 @@ import pytest
 
 from whyscore.aggregate.bags import Bags
 from whyscore.aggregate.power import PowerMean
-from whyscore.jobs.calibration_material import Material, material_from
-from whyscore.jobs.experiment_bmx_stability import importance_stability, stability
+from whyscore.analysis.calibrate.material import Material, material_from
+from whyscore.experiments.bmx.stability import importance_stability, stability
 from whyscore.types import Dataset, Entry, Segment
 
 W = np.array([0.0, 0.2, 0.4, 0.6, 0.8])

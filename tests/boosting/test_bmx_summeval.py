@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from whyscore.aggregate.power import PowerMean
+from whyscore.analysis.calibrate.material import Explained, columns_of
+from whyscore.analysis.calibrate.rules import WEIGHTS, Rule
+from whyscore.analysis.calibrate.settings import options_of
 from whyscore.errors import DataError
-from whyscore.jobs.calibration_material import columns_of
-from whyscore.jobs.calibration_options import options_of
-from whyscore.jobs.calibration_rules import WEIGHTS, Rule
-from whyscore.jobs.calibration_settings import Explained
-from whyscore.jobs.experiment_bmx_summeval import ASPECTS, SPLIT, Split, read_summeval, splits, summaries
+from whyscore.experiments.bmx.summeval import ASPECTS, SPLIT, Split, read_summeval, splits, summaries
 from whyscore.stats.correlation import correlate
 from whyscore.types import Dataset
 

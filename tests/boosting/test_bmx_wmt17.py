@@ -9,13 +9,12 @@ from numpy.random import RandomState
 
 from whyscore.aggregate.bags import Bags
 from whyscore.aggregate.power import PowerMean
+from whyscore.analysis.calibrate.judgement import Question, Source
+from whyscore.analysis.calibrate.material import Columns, Explained, Setting, columns_of
+from whyscore.analysis.calibrate.rules import WEIGHTS, Choice, Problem, Rule, choose
+from whyscore.analysis.calibrate.settings import parameters_of
+from whyscore.analysis.explain import explain
 from whyscore.explainers.masks.lime import compat_masks
-from whyscore.jobs.calibration_material import Columns, Setting, columns_of
-from whyscore.jobs.calibration_options import parameters_of
-from whyscore.jobs.calibration_outcomes import Question, Source
-from whyscore.jobs.calibration_rules import WEIGHTS, Choice, Problem, Rule, choose
-from whyscore.jobs.calibration_settings import Explained
-from whyscore.jobs.explain import explain
 from whyscore.types import Dataset, Segment
 
 GRID = parameters_of("compat", PowerMean())

@@ -14,8 +14,8 @@ from whyscore.cli.calibrate import grid_of
 from whyscore.cli.main import main
 from whyscore.data.sample import sample
 from whyscore.errors import DataError, UserError
-from whyscore.jobs.experiment_bmx import RunFolder, explained_in
-from whyscore.jobs.experiment_bmx_summeval import ASPECTS
+from whyscore.experiments.bmx.study import RunFolder, explained_in
+from whyscore.experiments.bmx.summeval import ASPECTS
 from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.report.charts import FORMATS
 from whyscore.testing.fakes import Counting

@@ -8,12 +8,12 @@ import pytest
 
 import whyscore as ws
 from whyscore.aggregate.power import PowerMean
+from whyscore.analysis.boost import cost
 from whyscore.errors import SpecError, TextFailure
-from whyscore.jobs.boost import cost
-from whyscore.jobs.boosted import Boosted
-from whyscore.jobs.common import Resources
+from whyscore.metrics.boosted import Boosted
 from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.scoring.executors import Processes
+from whyscore.scoring.stack import Resources
 from whyscore.testing import check_metric
 from whyscore.testing.fakes import Counting, WordWeights
 from whyscore.testing.metrics import SEGMENTS

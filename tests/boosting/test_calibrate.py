@@ -13,14 +13,13 @@ import whyscore as ws
 from whyscore.aggregate.bags import Bags
 from whyscore.aggregate.means import Quantile
 from whyscore.aggregate.power import PowerMean
+from whyscore.analysis.calibrate.calibrate import calibrate
+from whyscore.analysis.calibrate.file import Calibration, Outcome
+from whyscore.analysis.calibrate.judgement import Question, Source, adjusted, dealt, in_domain, verdict
+from whyscore.analysis.calibrate.material import Columns, Material, Setting, columns_of, length_columns, material_of
+from whyscore.analysis.calibrate.rules import WEIGHTS, Choice, Problem, Rule, choose, folds, pick, smoothed
+from whyscore.analysis.calibrate.settings import parameters_of
 from whyscore.errors import DataError, SpecError
-from whyscore.jobs.calibrate import calibrate
-from whyscore.jobs.calibration import Calibration, Outcome
-from whyscore.jobs.calibration_material import Columns, Material, Setting, columns_of, length_columns
-from whyscore.jobs.calibration_options import parameters_of
-from whyscore.jobs.calibration_outcomes import Question, Source, adjusted, dealt, in_domain, verdict
-from whyscore.jobs.calibration_rules import WEIGHTS, Choice, Problem, Rule, choose, folds, pick, smoothed
-from whyscore.jobs.calibration_settings import material_of
 from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.stats.significance import permutation_test
 from whyscore.testing.fakes import Counting
@@ -314,7 +313,7 @@ def test_compat_permutes_rows_and_columns_as_the_paper_did(monkeypatch: pytest.M
         asked.append((how["permute"], how["compat"], how["n"]))
         return permutation_test(*given, **how)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("whyscore.jobs.calibration_outcomes.permutation_test", noted)
+    monkeypatch.setattr("whyscore.analysis.calibrate.judgement.permutation_test", noted)
     how = {"human": "da", "grid": "coarse", "rule": "argmax", "resamples": 7}
     data = judged()
     explained = ws.explain(data, "token_f1", "erasure")

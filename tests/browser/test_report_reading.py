@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from whyscore.jobs.evaluate import evaluate
-from whyscore.jobs.runs_choices import Settings
 from whyscore.report import build_report
 from whyscore.report.page import html
+from whyscore.runs.choices import Settings
+from whyscore.runs.evaluate import evaluate
 from whyscore.types import Dataset, Entry, Segment
 
 Visit = Callable[..., object]

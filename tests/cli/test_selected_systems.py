@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import whyscore as ws
+from whyscore.analysis.common import of_systems
 from whyscore.cli.main import main
 from whyscore.data.located import Located
 from whyscore.errors import UnknownName
-from whyscore.jobs.selecting import of_systems
 
 SAMPLE = ("--sample", "-m", "token_f1", "--draws", "0", "--store", "none", "-q", "-f", "tsv")
 

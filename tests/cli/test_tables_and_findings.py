@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import whyscore as ws
+from whyscore.analysis.decompose.settings import Settings
 from whyscore.cli.main import main
 from whyscore.data.reading import DIALECTS, dialect_of, read_foreign
 from whyscore.errors import SpecError
-from whyscore.jobs.decompose_settings import Settings
 from whyscore.text.randomness import generator
 
 EXPLAIN = ("explain", "--text", "-t", "a <v> cat", "-r", "a dog", "-m", "token_f1", "-e", "erasure", "--store", "none")

@@ -12,8 +12,8 @@ import whyscore as ws
 from whyscore.cli.experiment import known as experiments
 from whyscore.cli.main import VERBS, main
 from whyscore.errors import SpecError, UnknownName, UserError
-from whyscore.jobs.experiment import EXPERIMENTS
-from whyscore.jobs.experiment_bmx_runs import bmx_grid, bmx_stability
+from whyscore.experiments.bmx.tables import bmx_grid, bmx_stability
+from whyscore.experiments.catalogue import EXPERIMENTS
 from whyscore.registry import known
 
 
@@ -129,7 +129,7 @@ def test_the_experiments_are_those_of_the_command() -> None:
 
 def test_an_experiment_is_found_by_its_name() -> None:
     segments = [ws.Segment("I have 3 cats", references=("I have 3 dogs",))] * 4
-    from whyscore.jobs.experiment_muler import hybrid
+    from whyscore.experiments.muler.shares import hybrid
 
     for name in ("hybrid", "muler-hybrid"):
         assert ws.experiment(name, segments, "bleu", features=["number"]) == hybrid(

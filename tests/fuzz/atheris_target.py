@@ -17,7 +17,7 @@ READING = [
     "whyscore.explainers.logprob", "whyscore.metrics.lookup", "whyscore.metrics.matching.baseline",
     "whyscore.metrics.matching.weights", "whyscore.metrics.learned.comet.checkpoint", "whyscore.models.maps",
     "whyscore.models.checkpoints", "whyscore.models.word_vectors", "whyscore.models.word_vectors",
-    "whyscore.jobs.calibration", "whyscore.jobs.sentence_lexicons", "whyscore.taggers.conllu",
+    "whyscore.analysis.calibrate.file", "whyscore.analysis.decompose.scorers", "whyscore.taggers.conllu",
     "whyscore.report.pictures",
 ]  # fmt: skip
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.analysis.calibrate.file import Calibration
 from whyscore.cli.main import main
 from whyscore.data.explanations import read_explanations
 from whyscore.data.formats.dialects import OFFSETS, from_codepoints, to_codepoints
 from whyscore.data.formats.mqm import read_mqm
 from whyscore.data.reading import read, read_foreign
 from whyscore.errors import DataError, SpecError
-from whyscore.jobs.calibration import Calibration
 from whyscore.models.checkpoints import parts_of
 from whyscore.models.word_vectors import TextVectors
 from whyscore.registry import build

@@ -169,7 +169,7 @@ def test_spans_that_cannot_be_read_say_why(call: object, message: str) -> None:
 
 @pytest.mark.parametrize("dialect", ["xcomet", "pearmut", "wmtqe", "mqm", "marot"])
 def test_files_come_back_the_same(shared: Path, tmp_path: Path, dialect: str) -> None:
-    from whyscore.jobs.convert import convert
+    from whyscore.analysis.convert import convert
 
     data = ted(shared)
     path = tmp_path / ("x.jsonl" if dialect in ("xcomet", "pearmut") else "x.tsv")
@@ -180,8 +180,8 @@ def test_files_come_back_the_same(shared: Path, tmp_path: Path, dialect: str) ->
 
 
 def test_ratings_and_tags_need_their_texts(shared: Path, tmp_path: Path) -> None:
+    from whyscore.analysis.convert import convert
     from whyscore.errors import UserError
-    from whyscore.jobs.convert import convert
 
     data = ted(shared)
     for dialect, name in (("mtme", "zh-en.mqm.seg.rating"), ("tags", "x.tgt-tags")):

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.analysis.metaeval import tables as metaevaluate_joined
 from whyscore.cli.main import main
 from whyscore.data.reading import read
 from whyscore.errors import DataError
-from whyscore.jobs import metaevaluate_joined
 from whyscore.types import ErrorSpan, Segment, Side
 
 FILES = {

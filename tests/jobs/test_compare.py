@@ -9,8 +9,8 @@ from sacrebleu.metrics import BLEU
 from scipy import stats
 
 import whyscore as ws
+from whyscore.analysis.compare.compare import compare
 from whyscore.errors import DataError, SpecError
-from whyscore.jobs.compare import compare
 from whyscore.stats.bradley_terry import bradley_terry
 from whyscore.stats.systems import Test, compare_systems, flip_test
 from whyscore.types import Dataset, Entry, Segment

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.analysis.convert import categorised, convert, spans_by, thresholds_of, to_submission
+from whyscore.analysis.explain import explain
+from whyscore.analysis.metaeval.gold import stored_submissions
+from whyscore.analysis.metaeval.words import Judging, judge, logprob
+from whyscore.analysis.submit import submit
 from whyscore.data.explanations import read_explanations
 from whyscore.data.formats.eval4nlp import Gold, GoldSide, read_gold, read_submission
 from whyscore.data.reading import read_foreign
 from whyscore.data.records import Explained, explanation_lines
 from whyscore.errors import DataError, SpecError, UserError
-from whyscore.jobs.convert import categorised, convert, spans_by, thresholds_of, to_submission
-from whyscore.jobs.explain import explain
-from whyscore.jobs.explained_words import stored_submissions
-from whyscore.jobs.judging import Judging, judge
-from whyscore.jobs.submit import submit
-from whyscore.jobs.word_baselines import logprob
 from whyscore.protocols import Tagged
 from whyscore.stats.spans import Marked, Thresholds, judge_spans, to_spans
 from whyscore.stats.words import Ragged

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.analysis.score import check_whole, cuts_told
 from whyscore.cli.main import main
 from whyscore.errors import GateNotPassed
-from whyscore.jobs.cut_gates import check_whole, cuts_told
 from whyscore.metrics.matching.bertscore import BertScore
 from whyscore.models.pairs import Cuts, TruncatedTextWarning, watched_cuts
 from whyscore.testing import tiny_models

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.analysis.score import cut_texts
 from whyscore.cli.main import main
-from whyscore.jobs.cut_texts import cut_texts
 from whyscore.metrics.matching.bertscore import BertScore
 from whyscore.testing import tiny_models
 from whyscore.types import Segment

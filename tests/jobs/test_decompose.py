@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 import whyscore as ws
+from whyscore.analysis.decompose.decompose import decompose, members_of, plan
+from whyscore.analysis.decompose.fit import guarded, share_of
+from whyscore.analysis.decompose.result import Decomposition, Decompositions
+from whyscore.analysis.decompose.settings import Settings
+from whyscore.analysis.decompose.tagging import mark
+from whyscore.analysis.decompose.views import discrepancy, named
 from whyscore.data.formats.text import from_texts
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError, UnknownName
-from whyscore.jobs.common import Resources
-from whyscore.jobs.decompose import decompose, members_of, plan
-from whyscore.jobs.decompose_fit import guarded, share_of
-from whyscore.jobs.decompose_result import Decomposition, Decompositions
-from whyscore.jobs.decompose_settings import Settings
-from whyscore.jobs.decompose_tags import mark
-from whyscore.jobs.decompose_views import discrepancy, named
 from whyscore.metrics.lexical.bleu import Bleu
 from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.protocols import Similarities, Tagged
+from whyscore.scoring.stack import Resources
 from whyscore.scoring.store import Store
 from whyscore.testing.fakes import Counting
 from whyscore.types import Dataset, FloatVector, Inputs, Segment, Signature

@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
+from whyscore.analysis.decompose.decompose import decompose
+from whyscore.analysis.decompose.masking import compat_grain
+from whyscore.analysis.decompose.scoring import decomposed_metric
+from whyscore.analysis.decompose.tagging import Marked, Marking
 from whyscore.data.formats.text import from_texts
-from whyscore.jobs.decompose import decompose
-from whyscore.jobs.decompose_compat import compat_grain
-from whyscore.jobs.decompose_scores import decomposed_metric
-from whyscore.jobs.decompose_tags import Marked, Marking
 from whyscore.metrics.lexical.bleu import Bleu
 from whyscore.metrics.lexical.chrf import Chrf
 from whyscore.metrics.lexical.rouge import Rouge

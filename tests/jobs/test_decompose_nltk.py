@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.analysis.decompose.decompose import decompose
+from whyscore.analysis.decompose.settings import Settings
+from whyscore.analysis.decompose.views import named
 from whyscore.data.formats.text import from_texts, read_texts
 from whyscore.errors import MissingExtra
-from whyscore.jobs.decompose import decompose
-from whyscore.jobs.decompose_settings import Settings
-from whyscore.jobs.decompose_views import named
-from whyscore.jobs.experiment_muler import hybrid
+from whyscore.experiments.muler.shares import hybrid
 from whyscore.taggers.nltk import Nltk
 from whyscore.types import Dataset
 

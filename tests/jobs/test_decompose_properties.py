@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whyscore.jobs.decompose import decompose
-from whyscore.jobs.decompose_result import Decomposition
-from whyscore.jobs.decompose_scores import Reading
-from whyscore.jobs.decompose_views import discrepancy, named
+from whyscore.analysis.decompose.decompose import decompose
+from whyscore.analysis.decompose.result import Decomposition
+from whyscore.analysis.decompose.scoring import Reading
+from whyscore.analysis.decompose.views import discrepancy, named
 from whyscore.metrics.lexical.bleu import Bleu
 from whyscore.protocols import Similarities, Tagged
 from whyscore.types import FloatVector, Inputs, Segment, Signature

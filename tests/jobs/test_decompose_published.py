@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import whyscore as ws
+from whyscore.analysis.decompose.decompose import decompose
+from whyscore.analysis.decompose.fit import share_of
+from whyscore.analysis.decompose.result import Decompositions
+from whyscore.analysis.decompose.scorers import score_sentences
+from whyscore.analysis.decompose.views import named
 from whyscore.data.formats.text import from_texts, read_texts
-from whyscore.jobs.decompose import decompose
-from whyscore.jobs.decompose_fit import share_of
-from whyscore.jobs.decompose_result import Decompositions
-from whyscore.jobs.decompose_views import named
-from whyscore.jobs.sentence_scorers import score_sentences
 from whyscore.report.figures_decompose import pearson
 from whyscore.types import Dataset
 

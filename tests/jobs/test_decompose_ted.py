@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.analysis.decompose.decompose import decompose
+from whyscore.analysis.decompose.result import Decomposition, Decompositions
+from whyscore.analysis.decompose.settings import Settings
 from whyscore.data.formats.text import read_texts
-from whyscore.jobs.decompose import decompose
-from whyscore.jobs.decompose_result import Decomposition, Decompositions
-from whyscore.jobs.decompose_settings import Settings
-from whyscore.jobs.experiment_muler import frequency, hybrid
-from whyscore.jobs.experiment_muler_random import specificity, tagnoise
+from whyscore.experiments.muler.random import specificity, tagnoise
+from whyscore.experiments.muler.shares import frequency, hybrid
 from whyscore.types import Dataset
 
 FEATURES = ["NOUN=NN,NNS", "PROPN=NNP,NNPS", "VERB_ANY=VB*", "PRP", "DT", "JJ=JJ*", "RB=RB*", "IN"]

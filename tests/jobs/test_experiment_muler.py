@@ -4,10 +4,10 @@ import re
 
 import pytest
 
+from whyscore.analysis.decompose.settings import Settings
 from whyscore.errors import SpecError
-from whyscore.jobs.decompose_settings import Settings
-from whyscore.jobs.experiment_muler import frequency, hybrid
-from whyscore.jobs.experiment_muler_random import specificity, tagnoise
+from whyscore.experiments.muler.random import specificity, tagnoise
+from whyscore.experiments.muler.shares import frequency, hybrid
 from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.testing.fakes import Counting
 from whyscore.types import Segment

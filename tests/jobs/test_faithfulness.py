@@ -6,10 +6,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from whyscore.analysis.explain import explain
+from whyscore.analysis.metaeval.faithfulness import MEASURES, _Curves, curve_masks, faithfulness, measured
+from whyscore.analysis.metaeval.stability import stability, summary, until_stable
 from whyscore.errors import SpecError
-from whyscore.jobs.explain import explain
-from whyscore.jobs.faithfulness import MEASURES, _Curves, curve_masks, faithfulness, measured
-from whyscore.jobs.stability import stability, summary, until_stable
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 
 WORTH = {"great": 4.0, "good": 2.0, "fine": 1.0, "the": 0.0, "bad": -1.0, "awful": -3.0}

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import whyscore as ws
+from whyscore.analysis.calibrate import weights as job
+from whyscore.analysis.common import spoken
 from whyscore.errors import DataError, SpecError
-from whyscore.jobs import fit_weights as job
-from whyscore.jobs.languages import spoken
 from whyscore.metrics.mee.metric import Mee4, Weights
 from whyscore.registry import build
 from whyscore.types import Dataset, Entry, FloatMatrix, Segment

@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 import whyscore as ws
-from whyscore.jobs.languages import languages_of, spoken
+from whyscore.analysis.common import languages_of, spoken
 from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.registry import build
 from whyscore.types import Dataset

@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from whyscore.analysis.explain import explain
 from whyscore.errors import DataError
-from whyscore.jobs import mask_checks
-from whyscore.jobs.explain import explain
-from whyscore.jobs.mask_checks import MaskWarning, check_mask
+from whyscore.explainers import engine as mask_checks
+from whyscore.explainers.engine import MaskWarning, check_mask
 from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.protocols import Metric
 from whyscore.registry import build

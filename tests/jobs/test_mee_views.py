@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import whyscore as ws
+from whyscore.analysis.explain import explain
+from whyscore.analysis.mee import mee_behind
 from whyscore.cli.main import main
 from whyscore.cli.mee_tables import bar
 from whyscore.data.formats.text import from_texts
 from whyscore.errors import SpecError
-from whyscore.jobs.explain import explain
-from whyscore.jobs.mee_views import mee_behind
 from whyscore.metrics.mee.metric import Mee, Mee4
 from whyscore.types import Dataset, Segment
 

@@ -12,12 +12,22 @@ import numpy as np
 import pytest
 
 import whyscore as ws
+from whyscore.analysis.metaeval.scores import Judging, metaevaluate_table, with_metrics
+from whyscore.analysis.metaeval.sentinels import sentinels
+from whyscore.analysis.metaeval.tables import (
+    Roles,
+    ScoreTable,
+    from_frame,
+    read_columns,
+    read_ratings,
+    read_wmt,
+    score_table,
+    texts_of,
+    with_ratings,
+    with_records,
+)
 from whyscore.data.records import score_lines
 from whyscore.errors import DataError, SpecError
-from whyscore.jobs.metaevaluate import Judging, metaevaluate_table, with_metrics
-from whyscore.jobs.metaevaluate_joined import read_ratings, read_wmt, with_ratings, with_records
-from whyscore.jobs.metaevaluate_sentinels import sentinels
-from whyscore.jobs.metaevaluate_tables import Roles, ScoreTable, from_frame, read_columns, score_table, texts_of
 from whyscore.stats.correlation import correlate
 from whyscore.types import Dataset, Entry, Estimate, Scores, Segment, Signature
 

@@ -2,8 +2,8 @@ import re
 
 import pytest
 
+from whyscore.analysis.metaeval.spans import metaevaluate_spans
 from whyscore.errors import DataError
-from whyscore.jobs.metaevaluate_spans import metaevaluate_spans
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment, Side
 
 

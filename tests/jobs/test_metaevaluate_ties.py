@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import whyscore as ws
+from whyscore.analysis.metaeval.scores import Ties, ties_of
 from whyscore.cli.main import main
 from whyscore.data.files import read_lines
-from whyscore.jobs.metaevaluate_ties import Ties, ties_of
 from whyscore.types import Dataset, Entry, Segment
 
 

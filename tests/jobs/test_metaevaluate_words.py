@@ -5,17 +5,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from whyscore.analysis.metaeval import rows
+from whyscore.analysis.metaeval.annotators import against_shares, annotation, gold_by_majority, read_annotators
+from whyscore.analysis.metaeval.gold import annotators_of, explained_submission, gold_of, segments_of
+from whyscore.analysis.metaeval.words import (
+    Comparing,
+    Judging,
+    baseline,
+    chance_result,
+    decide,
+    judge,
+    learnt,
+    logprob,
+    metaevaluate_words,
+    ungapped,
+)
 from whyscore.data.formats.eval4nlp import Gold, GoldSide, Scored, Submission, read_submission
 from whyscore.data.formats.eval4nlp import read_gold as read_gold_again
 from whyscore.errors import DataError, SpecError
-from whyscore.jobs import words_rows as rows
-from whyscore.jobs.annotation import against_shares, annotation, gold_by_majority, read_annotators
-from whyscore.jobs.explained_words import explained_submission, segments_of
-from whyscore.jobs.judging import Judging, judge
-from whyscore.jobs.metaevaluate_words import Comparing, metaevaluate_words
-from whyscore.jobs.word_baselines import baseline, chance_result, logprob
-from whyscore.jobs.word_decisions import decide, learnt, ungapped
-from whyscore.jobs.words_gold import annotators_of, gold_of
 from whyscore.stats.words import MEASURES, Ragged
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment, Side

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.analysis.decompose.decompose import decompose
+from whyscore.analysis.decompose.scorers import LexiconScorer, Sentiment, as_scorer, score_sentences
 from whyscore.data.formats.text import from_texts
 from whyscore.errors import DataError, SpecError, UnknownName
-from whyscore.jobs.decompose import decompose
-from whyscore.jobs.sentence_scorers import LexiconScorer, Sentiment, as_scorer, score_sentences
 from whyscore.types import Segment
 
 

@@ -10,8 +10,8 @@ import whyscore as ws
 from whyscore.cli.main import main
 from whyscore.data.dataset import dataset_lines
 from whyscore.errors import DataError, StoreError, UserError
-from whyscore.jobs import shards
-from whyscore.jobs.shards import Shard, joinable, merge, read_shard, shard_of
+from whyscore.runs import shards
+from whyscore.runs.shards import Shard, joinable, merge, read_shard, shard_of
 from whyscore.types import Dataset, Entry, Segment
 
 COUNTING = """

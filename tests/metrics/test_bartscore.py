@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from whyscore.analysis.explain import explain
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
-from whyscore.jobs.explain import explain
 from whyscore.metrics.learned import bartscore as bartscore_model
 from whyscore.metrics.learned.bartscore import BartScore
 from whyscore.models import pairs

@@ -12,8 +12,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from whyscore.analysis.explain import explain
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
-from whyscore.jobs.explain import explain
 from whyscore.metrics.matching import bertscore
 from whyscore.metrics.matching import bertscore as matching_reader
 from whyscore.metrics.matching.baseline import Baseline, estimate_baseline, read_baseline, write_baseline

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from whyscore.analysis.explain import explain
 from whyscore.errors import DataError, ExecutionError, MissingExtra, MissingInput, SpecError
-from whyscore.jobs.explain import explain
 from whyscore.metrics.learned.comet import network as comet_model
 from whyscore.metrics.learned.comet.metric import Comet
 from whyscore.metrics.learned.comet.spans import Run, error_spans, mixed, quality, runs

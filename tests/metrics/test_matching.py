@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whyscore.analysis.explain import explain
 from whyscore.errors import DataError, SpecError
-from whyscore.jobs.explain import explain
 from whyscore.metrics.controls import Length
 from whyscore.metrics.matching.bertscore import BertScore, XBertScore
 from whyscore.metrics.matching.greedy import Sided, by_pieces, harmonic, lengths_of, match, numbers, spread

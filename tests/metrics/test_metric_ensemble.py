@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
+from whyscore.analysis.explain import explain
 from whyscore.errors import SpecError
-from whyscore.jobs.explain import explain
 from whyscore.metrics.controls import Length
 from whyscore.metrics.ensemble import Ensemble
 from whyscore.metrics.matching.bertscore import BertScore, XBertScore

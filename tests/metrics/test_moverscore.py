@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from whyscore.analysis.explain import explain
+from whyscore.analysis.learn_map import learn_map
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
-from whyscore.jobs.explain import explain
-from whyscore.jobs.learn_map import learn_map
 from whyscore.metrics.matching import weights as moverscore_masses
 from whyscore.metrics.matching.moverscore import Mover, MoverScore, XMoverScore
 from whyscore.models import language_models as text_probability

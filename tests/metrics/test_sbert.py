@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from whyscore.analysis.explain import explain
 from whyscore.errors import DataError, MissingInput, SpecError
 from whyscore.explainers.inside.attention import Attention
 from whyscore.explainers.inside.gradient import Gradient
-from whyscore.jobs.explain import explain
 from whyscore.metrics.learned.sbert import SBert
 from whyscore.models.encoders import loading as pinning
 from whyscore.models.encoders.embedded import Embedded

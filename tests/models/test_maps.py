@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from whyscore.analysis.learn_map import learn_map
 from whyscore.errors import DataError, SpecError
-from whyscore.jobs.learn_map import learn_map
 from whyscore.models.maps import Gram, LanguageMap, ibm1, mutual_nearest, read_links, read_map, write_map
 from whyscore.protocols import Encoded
 from whyscore.text.randomness import generator

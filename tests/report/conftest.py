@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from whyscore.jobs.evaluate import evaluate
-from whyscore.jobs.runs_choices import Settings
-from whyscore.jobs.runs_reading import Run
+from whyscore.runs.choices import Settings
+from whyscore.runs.evaluate import evaluate
+from whyscore.runs.reading import Run
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment
 
 REFERENCES = ("a cat sat here", "two dogs ran home", "it was not late", "we saw seven birds")

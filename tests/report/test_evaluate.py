@@ -18,12 +18,13 @@ from jsonschema import Draft202012Validator
 
 from whyscore.data.records import schema
 from whyscore.errors import DataError, GateNotPassed, MissingInput, SpecError, UserError
-from whyscore.jobs import runs, runs_explaining
-from whyscore.jobs.evaluate import evaluate
-from whyscore.jobs.runs_blocks import Blocks
-from whyscore.jobs.runs_choices import Settings, asked_for, chosen_segments, default_metrics
-from whyscore.jobs.runs_gates import check_gates, check_names, failures, read_limits
-from whyscore.jobs.runs_reading import Run, read_run
+from whyscore.runs import explaining as runs_explaining
+from whyscore.runs import folder as runs
+from whyscore.runs.choices import Settings, asked_for, chosen_segments, default_metrics
+from whyscore.runs.evaluate import evaluate
+from whyscore.runs.folder import Blocks
+from whyscore.runs.gates import check_gates, check_names, failures, read_limits
+from whyscore.runs.reading import Run, read_run
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment
 
 Files = Callable[[Path], dict[str, str]]
@@ -160,7 +161,7 @@ def test_what_could_not_be_explained_before_a_stop_is_told_all_the_same(
         if where == "torn":
             patched.setattr(Blocks, "add", add)
         elif where == "before run.json":
-            patched.setattr("whyscore.jobs.evaluate._Work.note", stop)
+            patched.setattr("whyscore.runs.evaluate._Work.note", stop)
         else:
             late = 2 if where == "in a block" else 1
             patched.setattr(runs_explaining, "_block", lambda *given: stop() if next(count) == late else block(*given))

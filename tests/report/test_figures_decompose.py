@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from whyscore.analysis.decompose.decompose import decompose
+from whyscore.analysis.decompose.result import Decompositions
 from whyscore.data.formats.text import from_texts
 from whyscore.errors import UserError
-from whyscore.jobs.decompose import decompose
-from whyscore.jobs.decompose_result import Decompositions
 from whyscore.report.figures_decompose import charts, discrepancy_rows, draw, measure_rows, pearson, usage_rows
 from whyscore.report.tables_decompose import difference_table, long_table, share_table
 

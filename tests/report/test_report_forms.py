@@ -11,9 +11,6 @@ import pytest
 
 from whyscore.cli.main import main
 from whyscore.errors import DataError, MissingExtra
-from whyscore.jobs.evaluate import evaluate
-from whyscore.jobs.runs_choices import Settings
-from whyscore.jobs.runs_reading import Run
 from whyscore.report import build_report
 from whyscore.report.building import about
 from whyscore.report.figures import save_figures
@@ -22,6 +19,9 @@ from whyscore.report.model import PairTest, Report, SystemRow
 from whyscore.report.page import html
 from whyscore.report.papers import as_json, paper, summary
 from whyscore.report.verdict import verdict
+from whyscore.runs.choices import Settings
+from whyscore.runs.evaluate import evaluate
+from whyscore.runs.reading import Run
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Entry, Estimate, Segment
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from whyscore.jobs.runs_reading import Run
 from whyscore.report import build_report
 from whyscore.report.headline import advised, headline
 from whyscore.report.model import MetricView, PairTest, Report, SystemRow
 from whyscore.report.papers import paper, summary
+from whyscore.runs.reading import Run
 from whyscore.types import Estimate
 
 

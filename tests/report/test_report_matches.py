@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from whyscore.jobs.evaluate import evaluate
-from whyscore.jobs.runs_choices import Settings
-from whyscore.jobs.runs_reading import Run
 from whyscore.report import build_report
 from whyscore.report.drawing import Scale, stacked
 from whyscore.report.matches import Match, matches, read_note
 from whyscore.report.page import html
+from whyscore.runs.choices import Settings
+from whyscore.runs.evaluate import evaluate
+from whyscore.runs.reading import Run
 from whyscore.types import Dataset, Entry, Segment
 
 pytest.importorskip("snowballstemmer", reason="roots need a stemmer: pip install 'whyscore[mee]'")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from whyscore.jobs.evaluate import evaluate
-from whyscore.jobs.runs_choices import Settings
-from whyscore.jobs.runs_reading import Run
 from whyscore.report import build_report
 from whyscore.report.page import html
 from whyscore.report.papers import as_json, paper, summary
+from whyscore.runs.choices import Settings
+from whyscore.runs.evaluate import evaluate
+from whyscore.runs.reading import Run
 from whyscore.testing.nasty import NASTY
 from whyscore.types import Dataset, Entry, Segment
 

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyscore.errors import DataError
-from whyscore.jobs.runs_reading import Run, Told
 from whyscore.report import build_report
 from whyscore.report import costly as costly_module
 from whyscore.report.costly import costly_words
@@ -23,6 +22,7 @@ from whyscore.report.highlights import agreement
 from whyscore.report.packing import ALPHABET, STEPS, packed_borders, packed_values, units
 from whyscore.report.page import embedded, html, policy
 from whyscore.report.pictures import figures_in, safe_svg
+from whyscore.runs.reading import Run, Told
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, Estimate
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from whyscore.cli.main import main
-from whyscore.jobs.evaluate import evaluate
-from whyscore.jobs.runs_choices import Settings
-from whyscore.jobs.runs_reading import Run
 from whyscore.report import build_report
+from whyscore.runs.choices import Settings
+from whyscore.runs.evaluate import evaluate
+from whyscore.runs.reading import Run
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment
 
 # Words that stand nowhere in a page of ours.

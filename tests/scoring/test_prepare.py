@@ -112,9 +112,10 @@ def test_a_failing_text_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
     with pytest.raises(Incomplete) as caught:
         prepare(Spy(), store=store).score(asked)
     assert str(caught.value) == "spy failed on 'explode': ZeroDivisionError: boom (and 2 more)"
-    assert caught.value.rows[:, 0].tolist()[::2][:2] == [1, 2]
-    assert sorted(caught.value.failures) == [1, 3, 4]
-    assert caught.value.failures[3] == "gave nan for 'nan'; scores must be finite"
+    scores, failures = prepare(Spy(), store=store).attempt(asked)
+    assert scores.tolist()[::2][:2] == [1, 2]
+    assert sorted(failures) == [1, 3, 4]
+    assert failures[3] == "spy gave nan for 'nan'; scores must be finite"
     assert [held.segments for held in store.held()] == [2]
 
 
@@ -209,10 +210,13 @@ def test_workers_do_not_run_the_users_script_again(tmp_path: Path) -> None:
 def test_a_failure_in_a_worker_is_named_like_one_at_home(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text("def score(segments):\n    return [1 / len(s.hypothesis) for s in segments]\n")
-    with pytest.raises(Incomplete) as caught:
-        prepare(build(f"{path}:score"), executor=Processes(2)).score([Segment("ab"), Segment("")])
-    assert "ZeroDivisionError" in str(caught.value)
-    assert caught.value.rows[0, 0] == 0.5
+    prepared, asked = prepare(build(f"{path}:score"), executor=Processes(2)), [Segment("ab"), Segment("")]
+    with pytest.raises(Incomplete, match="ZeroDivisionError"):
+        prepared.score(asked)
+    scores, failures = prepared.attempt(asked)
+    assert scores[0] == 0.5
+    assert list(failures) == [1]
+    assert "ZeroDivisionError" in failures[1]
 
 
 def test_a_worker_that_dies_leaves_a_clear_word_and_what_was_done(tmp_path: Path) -> None:

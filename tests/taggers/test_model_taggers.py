@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.analysis.decompose.decompose import decompose
 from whyscore.data.formats.text import from_texts
 from whyscore.errors import DataError, MissingExtra, SpecError
-from whyscore.jobs.decompose import decompose
 from whyscore.protocols import Tagged
 from whyscore.taggers import hanta as hanta_module
 from whyscore.taggers import hanta as hanta_tags

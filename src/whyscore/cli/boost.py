@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from whyscore.analysis.boost import BoostResult, boost, boosted, cost
 from whyscore.cli.arguments import add_inputs, add_metrics, add_output, add_running
 from whyscore.cli.output import document, emit, format_of, tell, tell_signatures
 from whyscore.cli.progress import progress
@@ -12,8 +13,7 @@ from whyscore.cli.setup import dataset, resources
 from whyscore.data.records import row_lines, score_lines
 from whyscore.data.tabular import Cell, Table, render
 from whyscore.errors import UserError
-from whyscore.jobs.boost import BoostResult, boost, boosted, cost
-from whyscore.jobs.boosted import Boosted
+from whyscore.metrics.boosted import Boosted
 from whyscore.types import Dataset
 
 EXAMPLES = """\

@@ -3,6 +3,10 @@
 import argparse
 from collections.abc import Iterator
 
+from whyscore.analysis.calibrate.calibrate import RESAMPLES, calibrate
+from whyscore.analysis.calibrate.file import Calibration
+from whyscore.analysis.calibrate.rules import RULES
+from whyscore.analysis.explain import cost
 from whyscore.cli.arguments import add_inputs, add_metrics, add_output, add_running
 from whyscore.cli.boost import add_explaining, one_metric
 from whyscore.cli.calibration_tables import outcome_table, setting_table
@@ -11,10 +15,6 @@ from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources
 from whyscore.data.tabular import Table, render
 from whyscore.errors import UserError
-from whyscore.jobs.calibrate import RESAMPLES, calibrate
-from whyscore.jobs.calibration import Calibration
-from whyscore.jobs.calibration_rules import RULES
-from whyscore.jobs.explain import cost
 from whyscore.stats.matrices import PERMUTES
 from whyscore.types import Dataset
 
@@ -192,7 +192,7 @@ def _words(found: Calibration) -> Iterator[str]:
 
 def _fit_weights(arguments: argparse.Namespace, data: list[Dataset], metric: str) -> int:
     """Fit the weights of a metric that is a weighted sum of parts."""
-    from whyscore.jobs.fit_weights import fit_weights  # noqa: PLC0415 - its metrics load vectors
+    from whyscore.analysis.calibrate.weights import fit_weights  # noqa: PLC0415 - its metrics load vectors
 
     if len(data) > 1 or len(arguments.human) > 1:
         raise UserError("--weights takes one data set and one human score")

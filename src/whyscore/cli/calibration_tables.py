@@ -2,8 +2,8 @@
 
 from math import isfinite
 
+from whyscore.analysis.calibrate.file import Calibration, Outcome
 from whyscore.data.tabular import Cell, Table
-from whyscore.jobs.calibration import Calibration, Outcome
 
 _ORDER = ("oracle", "in-domain", "cross-domain")
 

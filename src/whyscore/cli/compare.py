@@ -5,6 +5,9 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from whyscore.analysis.common import as_metric, asked_name
+from whyscore.analysis.compare.compare import compare
+from whyscore.analysis.compare.result import Comparison, check_comparison
 from whyscore.cli.arguments import add_gates, add_inputs, add_metrics, add_output, add_running
 from whyscore.cli.output import emit, format_of, tell, tell_signatures, to_json
 from whyscore.cli.parsing import positive
@@ -15,11 +18,7 @@ from whyscore.data.records import row_lines
 from whyscore.data.strict import finite
 from whyscore.data.tabular import Table, render
 from whyscore.errors import UserError
-from whyscore.jobs.common import as_metric, asked_name
-from whyscore.jobs.compare import compare
-from whyscore.jobs.comparison import Comparison
-from whyscore.jobs.comparison_gates import check_comparison
-from whyscore.jobs.runs_gates import check_names, read_limits
+from whyscore.runs.gates import check_names, read_limits
 from whyscore.scoring.stack import cost
 from whyscore.stats.systems import DRAWS, TESTS
 from whyscore.types import Dataset

@@ -4,15 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from whyscore.cli.output import emit, tell
-from whyscore.data.explanations import read_explanations
-from whyscore.data.formats.dialects import OFFSETS
-from whyscore.data.formats.eval4nlp import TRACKS, read_gold
-from whyscore.data.formats.mqm import WEIGHTS, Weights
-from whyscore.data.formats.text import read_texts
-from whyscore.data.reading import DIALECTS, dialect_of, read, read_foreign
-from whyscore.errors import DataError, UserError
-from whyscore.jobs.convert import (
+from whyscore.analysis.convert import (
     TARGETS,
     Converted,
     categorised,
@@ -22,6 +14,14 @@ from whyscore.jobs.convert import (
     thresholds_of,
     to_submission,
 )
+from whyscore.cli.output import emit, tell
+from whyscore.data.explanations import read_explanations
+from whyscore.data.formats.dialects import OFFSETS
+from whyscore.data.formats.eval4nlp import TRACKS, read_gold
+from whyscore.data.formats.mqm import WEIGHTS, Weights
+from whyscore.data.formats.text import read_texts
+from whyscore.data.reading import DIALECTS, dialect_of, read, read_foreign
+from whyscore.errors import DataError, UserError
 from whyscore.stats.spans import JOINS
 from whyscore.text.files import whole
 from whyscore.types import Dataset

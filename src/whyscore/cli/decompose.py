@@ -7,6 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import get_args
 
+from whyscore.analysis.decompose.decompose import decompose, plan
+from whyscore.analysis.decompose.result import Decompositions
+from whyscore.analysis.decompose.settings import Held, Level, Mode, Settings, Tokens
 from whyscore.cli.arguments import add_inputs, add_metrics, add_output, add_running
 from whyscore.cli.output import document, emit, format_of, tell, tell_signatures
 from whyscore.cli.progress import progress
@@ -14,9 +17,6 @@ from whyscore.cli.setup import dataset, resources
 from whyscore.data.records import row_lines
 from whyscore.data.tabular import Table, render
 from whyscore.errors import UserError
-from whyscore.jobs.decompose import decompose, plan
-from whyscore.jobs.decompose_result import Decompositions
-from whyscore.jobs.decompose_settings import Held, Level, Mode, Settings, Tokens
 from whyscore.report.tables_decompose import difference_table, long_table, scorer_table, segment_table, share_table
 from whyscore.text.placeholders import Unit, hide_in_text
 from whyscore.types import Dataset

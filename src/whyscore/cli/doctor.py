@@ -4,9 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from whyscore.analysis.catalogue import doctor
 from whyscore.cli.output import emit, format_of, to_json
 from whyscore.cli.setup import store
-from whyscore.jobs.doctor import doctor
 
 EXAMPLES = """\
 examples:

@@ -7,6 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
+from whyscore.analysis.common import spoken
+from whyscore.analysis.explain import cost as explain_cost
+from whyscore.analysis.score import check_whole, cuts_told
 from whyscore.cli.arguments import add_cut_gate, add_gates, add_inputs, add_metrics, add_running
 from whyscore.cli.estimates import tell_time
 from whyscore.cli.output import tell
@@ -15,14 +18,11 @@ from whyscore.cli.report import add_figures, summarised, write_figures, write_pa
 from whyscore.cli.setup import baseline, dataset, resources
 from whyscore.data.checks import findings
 from whyscore.errors import UserError
-from whyscore.jobs.cut_gates import check_whole, cuts_told
-from whyscore.jobs.evaluate import evaluate
-from whyscore.jobs.explain import cost as explain_cost
-from whyscore.jobs.languages import spoken
-from whyscore.jobs.runs_choices import Asked, Settings, asked_for
-from whyscore.jobs.runs_gates import check_gates, check_names, read_limits
-from whyscore.jobs.shards import STORE, Shard, describe, read_shard, shard_of, share
 from whyscore.report import build_report
+from whyscore.runs.choices import Asked, Settings, asked_for
+from whyscore.runs.evaluate import evaluate
+from whyscore.runs.gates import check_gates, check_names, read_limits
+from whyscore.runs.shards import STORE, Shard, describe, read_shard, shard_of, share
 from whyscore.scoring.stack import cost
 from whyscore.types import Dataset
 

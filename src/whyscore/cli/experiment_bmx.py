@@ -4,6 +4,8 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
+from whyscore.analysis.calibrate.calibrate import Judging
+from whyscore.analysis.calibrate.material import joined
 from whyscore.cli import experiment_bmx_summeval
 from whyscore.cli.arguments import add_inputs
 from whyscore.cli.calibrate import add_judging, datasets
@@ -24,10 +26,8 @@ from whyscore.cli.progress import progress
 from whyscore.cli.setup import resources
 from whyscore.data.tabular import Table, render
 from whyscore.errors import UserError
-from whyscore.jobs.calibrate import Judging
-from whyscore.jobs.calibration_settings import joined
-from whyscore.jobs.experiment_bmx import RunFolder
-from whyscore.jobs.experiment_bmx_runs import RUNS, SAMPLES, bmx_grid, bmx_stability, thinned
+from whyscore.experiments.bmx.study import RunFolder
+from whyscore.experiments.bmx.tables import RUNS, SAMPLES, bmx_grid, bmx_stability, thinned
 
 if TYPE_CHECKING:
     from whyscore.report.charts import Chart

@@ -4,15 +4,15 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from whyscore.analysis.calibrate.rules import RULES, WEIGHTS
+from whyscore.analysis.calibrate.settings import Options, options_of
+from whyscore.analysis.explain import cost
 from whyscore.cli.arguments import add_metrics, add_output, add_running
 from whyscore.cli.boost import one_metric
 from whyscore.cli.calibrate import grid_of
 from whyscore.cli.output import tell
 from whyscore.errors import MissingExtra, UserError
-from whyscore.jobs.calibration_options import Options, options_of
-from whyscore.jobs.calibration_rules import RULES, WEIGHTS
-from whyscore.jobs.experiment_bmx import RunFolder
-from whyscore.jobs.explain import cost
+from whyscore.experiments.bmx.study import RunFolder
 from whyscore.types import Dataset
 
 if TYPE_CHECKING:

@@ -4,6 +4,8 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
+from whyscore.analysis.calibrate.judgement import CONTROLS
+from whyscore.analysis.calibrate.rules import RULES, Rule
 from whyscore.cli.experiment_bmx_common import (
     add_common,
     chosen_options,
@@ -18,11 +20,9 @@ from whyscore.cli.parsing import positive
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import check_names, resources
 from whyscore.data.tabular import Cell, Table, render
-from whyscore.jobs.calibration_outcomes import CONTROLS
-from whyscore.jobs.calibration_rules import RULES, Rule
-from whyscore.jobs.experiment_bmx import RunFolder
-from whyscore.jobs.experiment_bmx_runs import bmx_summeval
-from whyscore.jobs.experiment_bmx_summeval import Summary, read_summeval
+from whyscore.experiments.bmx.study import RunFolder
+from whyscore.experiments.bmx.summeval import Summary, read_summeval
+from whyscore.experiments.bmx.tables import bmx_summeval
 from whyscore.types import Dataset
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Iterator
 
+from whyscore.analysis.metaeval.gold import segments_of
 from whyscore.cli.arguments import add_inputs, add_metrics, add_output
 from whyscore.cli.experiments import Experiment
 from whyscore.cli.output import document, emit, format_of, tell, tell_signatures
@@ -13,8 +14,7 @@ from whyscore.data.formats.eval4nlp import Gold, read_gold
 from whyscore.data.records import row_lines
 from whyscore.data.tabular import Cell, Table, render
 from whyscore.errors import UserError
-from whyscore.jobs.experiment_matching import COEFFICIENTS, PAIRS, LayerSweep, baseline, layers
-from whyscore.jobs.explained_words import segments_of
+from whyscore.experiments.matching.studies import COEFFICIENTS, PAIRS, LayerSweep, baseline, layers
 from whyscore.metrics.matching.baseline import baseline_lines
 from whyscore.types import Dataset, Entry
 

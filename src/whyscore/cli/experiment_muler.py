@@ -12,16 +12,9 @@ from whyscore.cli.setup import resources
 from whyscore.data.records import row_lines
 from whyscore.data.tabular import Cell, Table, render
 from whyscore.errors import UserError
-from whyscore.jobs.common import Resources
-from whyscore.jobs.experiment_muler import ALPHAS, QUARTERS, FrequencyRow, HybridRow, frequency, hybrid
-from whyscore.jobs.experiment_muler_random import (
-    GROUPS,
-    RATES,
-    NoiseRow,
-    SpecificityRow,
-    specificity,
-    tagnoise,
-)
+from whyscore.experiments.muler.random import GROUPS, RATES, NoiseRow, SpecificityRow, specificity, tagnoise
+from whyscore.experiments.muler.shares import ALPHAS, QUARTERS, FrequencyRow, HybridRow, frequency, hybrid
+from whyscore.scoring.stack import Resources
 from whyscore.types import Dataset
 
 Row = HybridRow | FrequencyRow | SpecificityRow | NoiseRow

@@ -7,6 +7,10 @@ from io import StringIO
 
 from rich.console import Console
 
+from whyscore.analysis.common import as_metric, asked_name, spoken
+from whyscore.analysis.explain import Unexplained, attempt, cost, require_matrix, word_matrices
+from whyscore.analysis.mee import Behind, is_mee, mee_behind
+from whyscore.analysis.score import check_whole, cuts_told
 from whyscore.cli.arguments import add_cut_gate, add_inputs, add_metrics, add_output, add_running
 from whyscore.cli.estimates import tell_time
 from whyscore.cli.mee_tables import part_bars
@@ -20,12 +24,8 @@ from whyscore.cli.words import Terminal, show
 from whyscore.data.records import Explained, Heat, explanation_lines
 from whyscore.data.tabular import render
 from whyscore.errors import UserError
-from whyscore.jobs.common import Resources, as_metric, asked_name
-from whyscore.jobs.cut_gates import check_whole, cuts_told
-from whyscore.jobs.explain import Unexplained, cost, explain
-from whyscore.jobs.languages import spoken
-from whyscore.jobs.mee_views import Behind, is_mee, mee_behind
-from whyscore.jobs.word_matrix import require_matrix, word_matrices
+from whyscore.explainers.engine import failure_message
+from whyscore.scoring.stack import Resources
 from whyscore.types import Dataset, Entry, Explanation
 
 EXAMPLES = """\
@@ -117,12 +117,9 @@ def _explained(
     arguments: argparse.Namespace, data: Dataset, metric: str, explainer: str, held: Resources
 ) -> tuple[list[tuple[Entry, Explanation]], Unexplained | None]:
     """Return the explanations with their entries, and the failure that left some out."""
-    failure = None
-    try:
-        results = explain(data, metric, explainer, **_options(arguments), resources=held)  # type: ignore[arg-type]
-    except Unexplained as error:
-        results, failure = error.explanations, error
-    return list(_with_entries(data, results)), failure
+    outcome = attempt(data, metric, explainer, **_options(arguments), resources=held)  # type: ignore[arg-type]
+    failed = Unexplained(failure_message(outcome.failures, len(data))) if outcome.failures else None
+    return list(_with_entries(data, outcome.explanations)), failed
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, object]:

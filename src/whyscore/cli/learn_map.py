@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
+from whyscore.analysis.learn_map import learn_map
 from whyscore.cli.output import tell
 from whyscore.data.files import read_lines
 from whyscore.errors import DataError, UserError
-from whyscore.jobs.learn_map import learn_map
 from whyscore.models.maps import Link, read_links, write_map
 
 EXAMPLES = """\

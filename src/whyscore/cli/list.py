@@ -2,8 +2,8 @@
 
 import argparse
 
+from whyscore.analysis.catalogue import LISTED, Card, list_components
 from whyscore.cli.output import emit, format_of, to_json
-from whyscore.jobs.components import LISTED, Card, list_components
 
 EXAMPLES = """\
 examples:

@@ -3,13 +3,13 @@
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 
+from whyscore.analysis.mee import MeeView, is_mee, mee_view
 from whyscore.cli.output import document
 from whyscore.data.records import row_lines
 from whyscore.data.tabular import Table, render
 from whyscore.errors import UserError
-from whyscore.jobs.common import Resources
-from whyscore.jobs.mee_views import MeeView, is_mee, mee_view
 from whyscore.metrics.mee.words import MARKS
+from whyscore.scoring.stack import Resources
 from whyscore.types import Dataset
 
 _STEPS = 10

@@ -11,8 +11,8 @@ from whyscore.cli.progress import progress
 from whyscore.cli.report import summarised, write_page
 from whyscore.cli.setup import resources
 from whyscore.errors import UserError
-from whyscore.jobs.shards import joinable, merge
 from whyscore.report import build_report
+from whyscore.runs.shards import joinable, merge
 
 EXAMPLES = """\
 examples:

@@ -4,20 +4,17 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from whyscore.analysis.explain import cost
+from whyscore.analysis.metaeval import rows
+from whyscore.analysis.metaeval.faithfulness import faithfulness
+from whyscore.analysis.metaeval.gold import SPLITTER, spread_of
+from whyscore.analysis.metaeval.stability import stability
+from whyscore.analysis.metaeval.words import Decision, Judging, WordsResult, decide, judge, learnt
 from whyscore.cli.setup import resources as resources_of
 from whyscore.data.files import read_lines
 from whyscore.data.formats.eval4nlp import Gold, Judged, read_gold, read_submission
 from whyscore.errors import DataError, UserError
-from whyscore.jobs import words_rows as rows
-from whyscore.jobs.common import Resources
-from whyscore.jobs.explain import cost
-from whyscore.jobs.explained_words import spread_of
-from whyscore.jobs.faithfulness import faithfulness
-from whyscore.jobs.judging import Judging, judge
-from whyscore.jobs.metaevaluate_words import WordsResult
-from whyscore.jobs.stability import stability
-from whyscore.jobs.word_decisions import Decision, decide, learnt
-from whyscore.jobs.words_gold import SPLITTER
+from whyscore.scoring.stack import Resources
 from whyscore.stats.words import GAPS
 from whyscore.types import Segment
 

@@ -3,6 +3,9 @@
 import argparse
 from collections.abc import Iterator, Sequence
 
+from whyscore.analysis.metaeval.faithfulness import ORDERS, SHARES, FaithfulnessResult, faithfulness
+from whyscore.analysis.metaeval.rows import faithfulness_row, stability_row
+from whyscore.analysis.metaeval.stability import StabilityResult, stability
 from whyscore.cli.arguments import add_inputs, add_metrics, add_output, add_running
 from whyscore.cli.metaeval_extras import planned
 from whyscore.cli.metaeval_tables import faithfulness_table
@@ -15,9 +18,6 @@ from whyscore.data.records import header_of
 from whyscore.data.strict import line
 from whyscore.data.tabular import render
 from whyscore.errors import UserError
-from whyscore.jobs.faithfulness import ORDERS, SHARES, FaithfulnessResult, faithfulness
-from whyscore.jobs.stability import StabilityResult, stability
-from whyscore.jobs.words_rows import faithfulness_row, stability_row
 from whyscore.types import Dataset
 
 EXAMPLES = """\

@@ -6,6 +6,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from whyscore.analysis.common import asked_name
+from whyscore.analysis.metaeval.result import MetaEvaluation
+from whyscore.analysis.metaeval.scores import metaevaluate_table, with_metrics
+from whyscore.analysis.metaeval.settings import DRAWS, TEST_DRAWS, Judging
+from whyscore.analysis.metaeval.tables import (
+    MQM,
+    Roles,
+    ScoreTable,
+    read_columns,
+    read_wmt,
+    score_table,
+    texts_of,
+    with_ratings,
+    with_records,
+)
 from whyscore.cli.arguments import add_output, add_running
 from whyscore.cli.output import emit, format_of, tell, to_json
 from whyscore.cli.progress import progress
@@ -15,12 +30,6 @@ from whyscore.data.sample import sample
 from whyscore.data.strict import finite, line
 from whyscore.data.tabular import Table, render
 from whyscore.errors import DataError, SpecError, UnknownName, UserError
-from whyscore.jobs.common import asked_name
-from whyscore.jobs.metaevaluate import metaevaluate_table, with_metrics
-from whyscore.jobs.metaevaluate_joined import MQM, read_wmt, with_ratings, with_records
-from whyscore.jobs.metaevaluate_options import DRAWS, TEST_DRAWS, Judging
-from whyscore.jobs.metaevaluate_tables import Roles, ScoreTable, read_columns, score_table, texts_of
-from whyscore.jobs.metaevaluation import MetaEvaluation
 from whyscore.registry import known, load
 from whyscore.registry.specs import parse
 from whyscore.stats.matrices import PERMUTES, TIE_TOLERANCE

@@ -2,13 +2,13 @@
 
 import argparse
 
+from whyscore.analysis.metaeval.spans import SpansResult, metaevaluate_spans
 from whyscore.cli.arguments import add_output
 from whyscore.cli.output import emit, format_of, tell, tell_signatures, to_json
 from whyscore.data.reading import read_foreign
 from whyscore.data.strict import line, number
 from whyscore.data.tabular import Cell, Table, render
 from whyscore.errors import UserError
-from whyscore.jobs.metaevaluate_spans import SpansResult, metaevaluate_spans
 from whyscore.stats.spans import Fit, SpanResult
 from whyscore.types import Dataset
 

@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
+from whyscore.analysis.metaeval.annotators import AnnotationResult
+from whyscore.analysis.metaeval.faithfulness import LOW_IS_GOOD, MEASURES, FaithfulnessResult
+from whyscore.analysis.metaeval.rows import segment_rows
+from whyscore.analysis.metaeval.stability import StabilityResult
+from whyscore.analysis.metaeval.words import Decision, SideRanking, SystemResult, WordsResult
 from whyscore.data.formats.eval4nlp import Judged
 from whyscore.data.tabular import Cell, Table
-from whyscore.jobs.annotation import AnnotationResult
-from whyscore.jobs.faithfulness import LOW_IS_GOOD, MEASURES, FaithfulnessResult
-from whyscore.jobs.judging import SystemResult
-from whyscore.jobs.metaevaluate_words import SideRanking, WordsResult
-from whyscore.jobs.stability import StabilityResult
-from whyscore.jobs.word_decisions import Decision
-from whyscore.jobs.words_rows import segment_rows
 from whyscore.stats.words import MEASURES as WORD_MEASURES
 
 _SHOWN = {"auc": "AUC", "ap": "AP", "recall_at_k": "R@K"}

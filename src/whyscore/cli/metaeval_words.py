@@ -5,6 +5,33 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from whyscore.analysis.metaeval import rows
+from whyscore.analysis.metaeval.annotators import (
+    AnnotationResult,
+    against_shares,
+    annotation,
+    gold_by_majority,
+    read_annotators,
+)
+from whyscore.analysis.metaeval.gold import (
+    Annotators,
+    annotators_of,
+    explained_submission,
+    gold_of,
+    segments_of,
+    stored_submissions,
+)
+from whyscore.analysis.metaeval.words import (
+    MISMATCHES,
+    POOLS,
+    RANKINGS,
+    Comparing,
+    Decision,
+    Judging,
+    WordsResult,
+    metaevaluate_words,
+    ungapped,
+)
 from whyscore.cli.arguments import add_inputs, add_metrics, add_output, add_running
 from whyscore.cli.metaeval_extras import (
     Asked,
@@ -25,15 +52,7 @@ from whyscore.data.records import Header
 from whyscore.data.strict import line
 from whyscore.data.tabular import render
 from whyscore.errors import UserError
-from whyscore.jobs import words_rows as rows
-from whyscore.jobs.annotation import AnnotationResult, against_shares, annotation, gold_by_majority, read_annotators
-from whyscore.jobs.common import Resources
-from whyscore.jobs.explained_words import explained_submission, segments_of, stored_submissions
-from whyscore.jobs.judging import MISMATCHES, Judging
-from whyscore.jobs.metaevaluate_words import RANKINGS, Comparing, WordsResult, metaevaluate_words
-from whyscore.jobs.word_baselines import POOLS
-from whyscore.jobs.word_decisions import Decision, ungapped
-from whyscore.jobs.words_gold import Annotators, annotators_of, gold_of
+from whyscore.scoring.stack import Resources
 from whyscore.stats.words import TESTS, TIES
 from whyscore.types import Dataset, Segment
 

@@ -4,8 +4,8 @@ import argparse
 import dataclasses
 from collections.abc import Mapping
 
+from whyscore.analysis.common import as_metric
 from whyscore.errors import UserError
-from whyscore.jobs.common import as_metric
 from whyscore.registry import spec_of
 from whyscore.registry.specs import parse
 

@@ -3,6 +3,8 @@
 import argparse
 from collections.abc import Iterator, Sequence
 
+from whyscore.analysis.common import as_metric, spoken
+from whyscore.analysis.score import MetricResult, check_whole, cut_texts, cuts_told, score_systems
 from whyscore.cli.arguments import add_cut_gate, add_inputs, add_metrics, add_output, add_running
 from whyscore.cli.estimates import tell_time
 from whyscore.cli.mee_tables import part_views, view_lines
@@ -13,11 +15,6 @@ from whyscore.cli.setup import dataset, resources
 from whyscore.data.records import row_lines, score_lines
 from whyscore.data.tabular import Cell, Table, render
 from whyscore.errors import UserError
-from whyscore.jobs.common import as_metric
-from whyscore.jobs.cut_gates import check_whole, cuts_told
-from whyscore.jobs.cut_texts import cut_texts
-from whyscore.jobs.languages import spoken
-from whyscore.jobs.score import MetricResult, score_systems
 from whyscore.protocols import CorpusMetric
 from whyscore.scoring.stack import cost
 from whyscore.types import Dataset, Estimate, Signature

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar, cast
 
+from whyscore.analysis import common as stores
+from whyscore.analysis.common import as_metric, of_systems
 from whyscore.cli.output import tell
 from whyscore.cli.placing import place_metrics
 from whyscore.data.checks import findings
@@ -14,14 +16,11 @@ from whyscore.data.formats.text import from_literals, read_texts
 from whyscore.data.reading import read
 from whyscore.data.sample import sample
 from whyscore.errors import DataError, UserError
-from whyscore.jobs import stores
-from whyscore.jobs.common import Resources, as_metric
-from whyscore.jobs.selecting import of_systems
 from whyscore.protocols import Executor
 from whyscore.registry import build
 from whyscore.scoring.executors import Processes
 from whyscore.scoring.ray import Ray
-from whyscore.scoring.stack import Progress
+from whyscore.scoring.stack import Progress, Resources
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Finding
 

@@ -2,8 +2,8 @@
 
 import argparse
 
+from whyscore.analysis.metaeval.stability import until_stable
 from whyscore.cli.output import tell
-from whyscore.jobs.stability import until_stable
 from whyscore.registry import spec_of
 from whyscore.types import Dataset
 

@@ -2,6 +2,7 @@
 
 import argparse
 
+from whyscore.analysis.submit import TASKS, submit
 from whyscore.cli.arguments import add_inputs, add_metrics, add_running
 from whyscore.cli.metaeval_extras import planned
 from whyscore.cli.output import tell
@@ -9,7 +10,6 @@ from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources
 from whyscore.data.formats.eval4nlp import TRACKS
 from whyscore.errors import UserError
-from whyscore.jobs.submit import TASKS, submit
 
 EXAMPLES = """\
 examples:

@@ -21,7 +21,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "bartscore": "whyscore.metrics.learned.bartscore:BartScore",
         "bertscore": "whyscore.metrics.matching.bertscore:BertScore",
         "bleu": "whyscore.metrics.lexical.bleu:Bleu",
-        "boosted": "whyscore.jobs.boosted:Boosted",
+        "boosted": "whyscore.metrics.boosted:Boosted",
         "callable": "whyscore.metrics.callable:Callable",
         "chrf": "whyscore.metrics.lexical.chrf:Chrf",
         "comet": "whyscore.metrics.learned.comet.metric:Comet",
@@ -86,8 +86,8 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "stanza": "whyscore.taggers.stanza:Stanza",
     },
     "scorer": {
-        "lexicon": "whyscore.jobs.sentence_scorers:LexiconScorer",
-        "sentiment": "whyscore.jobs.sentence_scorers:Sentiment",
+        "lexicon": "whyscore.analysis.decompose.scorers:LexiconScorer",
+        "sentiment": "whyscore.analysis.decompose.scorers:Sentiment",
     },
     "aggregator": {
         "exp_mean": "whyscore.aggregate.means:ExpMean",

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from whyscore.jobs.runs_reading import Run, read_run
 from whyscore.report.building import report_of
 from whyscore.report.headline import advised
 from whyscore.report.merging import merged, pairs
 from whyscore.report.model import Report
 from whyscore.report.private import without_texts
 from whyscore.report.verdict import changes
+from whyscore.runs.reading import Run, read_run
 
 
 def build_report(

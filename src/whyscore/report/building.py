@@ -5,8 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from whyscore.jobs.runs_reading import Run
-from whyscore.jobs.runs_tests import clusters_of
 from whyscore.report.comparing import pair_tests
 from whyscore.report.costly import costly_words, word_counts
 from whyscore.report.explorer import explorer
@@ -17,6 +15,8 @@ from whyscore.report.matches import matches
 from whyscore.report.model import Made, MetricView, Report, SystemRow
 from whyscore.report.pictures import figures_in
 from whyscore.report.verdict import verdict
+from whyscore.runs.reading import Run
+from whyscore.runs.tests import clusters_of
 from whyscore.types import Dataset, Estimate
 
 

@@ -1,8 +1,8 @@
 """Tests between systems, as readers meet them."""
 
-from whyscore.jobs.runs_reading import Run
-from whyscore.jobs.runs_tests import pairs_tested
 from whyscore.report.model import PairTest
+from whyscore.runs.reading import Run
+from whyscore.runs.tests import pairs_tested
 
 
 def pair_tests(run: Run) -> tuple[PairTest, ...]:

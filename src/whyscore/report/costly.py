@@ -13,9 +13,9 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from whyscore.jobs.runs_reading import Run, Told
 from whyscore.report.explorer import centres
 from whyscore.report.model import CostlyWord, CostlyWords, WordCounts
+from whyscore.runs.reading import Run, Told
 from whyscore.types import FloatVector, Side
 
 SHOWN = 12

@@ -12,8 +12,8 @@ from itertools import zip_longest
 
 import numpy as np
 
-from whyscore.jobs.runs_reading import Run, Told
 from whyscore.report.packing import packed_borders, packed_values, units
+from whyscore.runs.reading import Run, Told
 from whyscore.types import Dataset, Entry, ErrorSpan, FloatVector, Place, Side
 
 NOTES = 2_000_000

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from whyscore.jobs.runs_features import BECAUSE, ROW, SEGMENT
-from whyscore.jobs.runs_reading import Row, Run
 from whyscore.report.model import FeatureRow
+from whyscore.runs.features import BECAUSE, ROW, SEGMENT
+from whyscore.runs.reading import Row, Run
 
 
 def feature_rows(run: Run) -> tuple[FeatureRow, ...]:

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
+from whyscore.analysis.decompose.result import Decomposition, Decompositions
+from whyscore.analysis.decompose.views import named
 from whyscore.errors import UserError
-from whyscore.jobs.decompose_result import Decomposition, Decompositions
-from whyscore.jobs.decompose_views import named
 from whyscore.report.figures import COLOURS, rendered
 
 Rows = list[dict[str, object]]

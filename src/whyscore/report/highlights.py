@@ -6,8 +6,8 @@ its error score is minus its importance. AUC is the chance that a marked word ra
 
 import numpy as np
 
-from whyscore.jobs.runs_reading import Run, Told
 from whyscore.report.model import Agreement
+from whyscore.runs.reading import Run, Told
 from whyscore.stats.resampling import bootstrap_mean
 from whyscore.stats.words import Ragged, agree, chance
 from whyscore.types import ErrorSpan, Estimate, FloatVector, Place, Side

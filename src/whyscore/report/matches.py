@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import regex
 
-from whyscore.jobs.runs_reading import Run, Told
 from whyscore.report.model import MatchedPair, MatchedShares, Matches
+from whyscore.runs.reading import Run, Told
 from whyscore.types import Side
 
 SHOWN = 12

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from whyscore.errors import DataError
-from whyscore.jobs.runs_reading import Row, Run, RunMetric, Told
-from whyscore.jobs.runs_tests import ROW
+from whyscore.runs.reading import Row, Run, RunMetric, Told
+from whyscore.runs.tests import ROW
 from whyscore.stats.correction import ALPHA
 from whyscore.stats.systems import DRAWS, flip_test
 from whyscore.types import Dataset, Estimate, FloatVector

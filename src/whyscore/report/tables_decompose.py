@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from whyscore.analysis.decompose.result import Decomposition, Decompositions
+from whyscore.analysis.decompose.views import LABELS, named
 from whyscore.data.tabular import Cell, Table
-from whyscore.jobs.decompose_result import Decomposition, Decompositions
-from whyscore.jobs.decompose_views import LABELS, named
 
 _LONG = ("n", "informative", "sigma", "sigma_all", "oracle", "anti", "share", "low", "high", "guarded", "gain", "range")
 _COUNTS = ("under", "over", "equal", "missing", "invented", "absent")

@@ -4,7 +4,7 @@ Deduplication, the store and the executors work on rows, so that one run gives c
 resampling from the same stored numbers.
 
 A metric that fails on some texts does not take the others with it: a failing batch is halved until the texts that
-cause it stand alone, the rest is kept, and `Incomplete` carries both.
+cause it stand alone, and the rest is kept: an `Answer` holds the rows and the reasons of the missing ones.
 
 The one place where direction matters: a metric turned so that larger is better.
 """
@@ -25,23 +25,22 @@ _SHOWN = 80
 class RowSource(Protocol):
     """Anything that turns segments into rows: a metric's own work, or a wrapper around it."""
 
-    def rows(self, segments: Sequence[Segment]) -> FloatMatrix:
-        """Return one row per segment."""
+    def rows(self, segments: Sequence[Segment]) -> "Answer":
+        """Return one row per segment, and why some are missing."""
 
 
 class Incomplete(ContractError):
-    """Some segments could not be scored; `rows` has NaN there, and `failures` says why for each of them."""
+    """Some segments could not be scored."""
 
-    def __init__(self, who: str, rows: FloatMatrix, failures: Mapping[int, str]) -> None:
-        """Tell of the first failure and count the others."""
-        self.who, self.rows, self.failures = who, rows, dict(failures)
-        first = next(iter(self.failures.values()))
+    def __init__(self, who: str, failures: Mapping[int, str]) -> None:
+        """Name the first failure and count the others."""
+        first = next(iter(failures.values()))
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
         super().__init__(f"{who} {first}{more}")
 
 
 class Answer(NamedTuple):
-    """Rows with the failures among them, by index."""
+    """Rows, NaN where the metric failed, and the reason for each failure by index."""
 
     rows: FloatMatrix
     failures: dict[int, str]

@@ -24,7 +24,18 @@ import numpy as np
 from whyscore.errors import MissingInput
 from whyscore.protocols import CorpusMetric, Executor, Metric, Part, RowMetric
 from whyscore.scoring.executors import Serial
-from whyscore.scoring.rows import Incomplete, RowSource, ask, name, needed, needs, read_scores, stored_name, width
+from whyscore.scoring.rows import (
+    Answer,
+    Incomplete,
+    RowSource,
+    ask,
+    name,
+    needed,
+    needs,
+    read_scores,
+    stored_name,
+    width,
+)
 from whyscore.scoring.store import Store, digest
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Segment, Signature
 
@@ -99,7 +110,7 @@ class Cached:
     store: Store | None = None
     progress: Progress = field(default_factory=Silent)
 
-    def rows(self, segments: Sequence[Segment]) -> FloatMatrix:
+    def rows(self, segments: Sequence[Segment]) -> Answer:
         """Return one row per segment."""
         metric = self.inner.metric
         rows = np.full((len(segments), width(metric)), np.nan)
@@ -114,9 +125,7 @@ class Cached:
             failures |= {places[i]: reason for i, reason in part.failures.items()}
             self._keep(table, keys, places, rows)
             self.progress.answered(len(places), stored=False)
-        if failures:
-            raise Incomplete(name(metric), rows, dict(sorted(failures.items())))
-        return rows
+        return Answer(rows, dict(sorted(failures.items())))
 
     def _fill(self, rows: FloatMatrix, table: str | None, keys: Sequence[bytes]) -> list[int]:
         """Put the stored rows in place and return the indices of the others."""
@@ -148,15 +157,19 @@ class Deduplicated:
     inner: RowSource
     inputs: Inputs
 
-    def rows(self, segments: Sequence[Segment]) -> FloatMatrix:
+    def rows(self, segments: Sequence[Segment]) -> Answer:
         """Return one row per segment; equal questions share an answer."""
         first: dict[Segment, int] = {}
         where = [first.setdefault(segment.only(self.inputs), len(first)) for segment in segments]
-        try:
-            return self.inner.rows(list(first))[where]
-        except Incomplete as error:
-            failures = {i: error.failures[k] for i, k in enumerate(where) if k in error.failures}
-            raise Incomplete(error.who, error.rows[where], failures) from None
+        rows, failures = self.inner.rows(list(first))
+        return Answer(rows[where], {i: failures[k] for i, k in enumerate(where) if k in failures})
+
+
+class Attempt(NamedTuple):
+    """Scores, NaN where a segment could not be scored, and the reason for each of those by index."""
+
+    scores: FloatVector
+    failures: dict[int, str]
 
 
 @dataclass(frozen=True)
@@ -187,8 +200,23 @@ class Prepared:
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         """Return one score per segment."""
+        return read_scores(self.metric, self._rows(segments))
+
+    def attempt(self, segments: Sequence[Segment]) -> Attempt:
+        """Return the scores of all segments that can be scored, NaN for the others, and why they cannot."""
         require(self.metric, segments, blank=True)
-        return read_scores(self.metric, self.source.rows(segments))
+        rows, failures = self.source.rows(segments)
+        scores = read_scores(self.metric, np.where(np.isfinite(rows), rows, 0.0) if failures else rows)
+        scores[list(failures)] = np.nan
+        return Attempt(scores, {i: f"{name(self.metric)} {reason}" for i, reason in failures.items()})
+
+    def _rows(self, segments: Sequence[Segment]) -> FloatMatrix:
+        """Return one row per segment; a segment that cannot be scored is an error."""
+        require(self.metric, segments, blank=True)
+        rows, failures = self.source.rows(segments)
+        if failures:
+            raise Incomplete(name(self.metric), failures)
+        return rows
 
 
 @dataclass(frozen=True)
@@ -204,8 +232,7 @@ class PreparedRows(Prepared):
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
         """Return one row per segment."""
-        require(self.metric, segments, blank=True)
-        return self.source.rows(segments)
+        return self._rows(segments)
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
         """Return the segment score of each row."""
@@ -309,3 +336,21 @@ def rate(metric: Metric, segments: Sequence[Segment]) -> float:
         if time.perf_counter() - start > _MOMENT:
             break
     return done / max(time.perf_counter() - start, 1e-9)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """How the work is done: none of it changes a number."""
+
+    store: Store | None = None
+    executor: Executor | None = None
+    progress: Progress | None = None
+    size: int | None = None
+
+    def prepare(self, metric: Metric) -> Prepared:
+        """Return the metric behind deduplication, this store and this executor."""
+        return prepare(metric, store=self.store, executor=self.executor, progress=self.progress, size=self.size)
+
+
+LOCAL = Resources()
+"""In this process, nothing stored, nothing shown."""

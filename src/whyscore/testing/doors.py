@@ -15,15 +15,14 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from whyscore.analysis.boost import boosted
+from whyscore.analysis.calibrate.file import Calibration
+from whyscore.analysis.decompose.scorers import Columns, lexicon_values
+from whyscore.analysis.metaeval.annotators import read_annotators
+from whyscore.analysis.metaeval.tables import read_columns, read_wmt, score_table, with_ratings, with_records
 from whyscore.errors import WhyscoreError
+from whyscore.experiments.bmx.summeval import ASPECTS, SPLIT, read_summeval
 from whyscore.explainers.logprob import LogProb
-from whyscore.jobs.annotation import read_annotators
-from whyscore.jobs.boost import boosted
-from whyscore.jobs.calibration import Calibration
-from whyscore.jobs.experiment_bmx_summeval import ASPECTS, SPLIT, read_summeval
-from whyscore.jobs.metaevaluate_joined import read_wmt, with_ratings, with_records
-from whyscore.jobs.metaevaluate_tables import read_columns, score_table
-from whyscore.jobs.sentence_lexicons import Columns, lexicon_values
 from whyscore.metrics import lookup as lookup_file
 from whyscore.metrics.learned.comet import checkpoint as comet_settings
 from whyscore.metrics.learned.transquest import layout_of

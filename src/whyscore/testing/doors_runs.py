@@ -9,16 +9,16 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from whyscore.jobs import shards
-from whyscore.jobs.common import Resources
-from whyscore.jobs.evaluate import evaluate
-from whyscore.jobs.experiment_bmx import RunFolder, explained_in
-from whyscore.jobs.runs_choices import Settings
-from whyscore.jobs.runs_reading import read_run
+from whyscore.experiments.bmx.study import RunFolder, explained_in
 from whyscore.protocols import Tagged
 from whyscore.report import build_report
 from whyscore.report.page import html
 from whyscore.report.papers import as_json, paper, summary
+from whyscore.runs import shards
+from whyscore.runs.choices import Settings
+from whyscore.runs.evaluate import evaluate
+from whyscore.runs.reading import read_run
+from whyscore.scoring.stack import Resources
 from whyscore.scoring.store import Store, TagStore
 from whyscore.testing.doors import Door
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 from whyscore import marking
+from whyscore.analysis.explain import explain
+from whyscore.analysis.score import score
 from whyscore.errors import UserError
-from whyscore.jobs.common import Resources
-from whyscore.jobs.explain import explain
-from whyscore.jobs.score import score
 from whyscore.protocols import Explainer
 from whyscore.registry import build
-from whyscore.scoring.stack import Progress
+from whyscore.scoring.stack import Progress, Resources
 from whyscore.scoring.store import Store
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import Explanation, Segment

@@ -1,0 +1,1 @@
+"""The analyses, one public function each: a plan, one score call, a fit."""

@@ -1,0 +1,238 @@
+"""What a calibration is worth: on the data it was fitted on, on other documents, on other groups, beside controls.
+
+1. A `Source` gives aggregated importances: of an explainer, of random numbers, or the mere length of the hypothesis, as
+   it is (`length`) or turned round (`brevity`: importances of longer texts are smaller on average).
+2. `oracle` fits and judges on the same data, always too well. `in_domain` fits on all folds but one and scores that
+   one; documents are never parted. `cross_domain` fits on all groups but one and scores that one.
+3. Scores of different folds are brought to mean and deviation of the original on the fitted data, then judged together.
+4. Every gain is tested by permuting original and boosted scores, and gets an interval by the bootstrap.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.aggregate.bags import Family
+from whyscore.analysis.calibrate.file import Outcome, Protocol
+from whyscore.analysis.calibrate.material import (
+    Columns,
+    Material,
+    Numbers,
+    Setting,
+    columns_of,
+    length_columns,
+    rescaled,
+)
+from whyscore.analysis.calibrate.rules import FOLDS, Choice, Problem, Rule, choose
+from whyscore.stats.correction import corrected
+from whyscore.stats.draws import Resample
+from whyscore.stats.intervals import DRAWS, bootstrap_difference
+from whyscore.stats.matrices import Permute
+from whyscore.stats.significance import permutation_test
+from whyscore.types import FloatMatrix, FloatVector
+
+LENGTH, BREVITY, RANDOM = "length", "brevity", "random"
+CONTROLS = (LENGTH, BREVITY, RANDOM)
+_SIGNS = {LENGTH: 1.0, BREVITY: -1.0}
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where aggregated importances come from."""
+
+    name: str
+    material: Material
+    family: Family
+    parameters: FloatVector
+    scale: str = "raw"
+
+    @cached_property
+    def raw(self) -> Columns:
+        """The whole table, computed once."""
+        return columns_of(self.material, self.family, self.parameters)
+
+    def columns(self, rows: Numbers) -> Columns:
+        """Return the table as it may be seen from some rows."""
+        if self.name in _SIGNS:
+            return length_columns(self.material, rows, _SIGNS[self.name])
+        return rescaled(self.raw, self.material, rows)[0] if self.scale == "z" else self.raw
+
+    def at(self, p: float, rows: Numbers) -> tuple[Columns, float, float]:
+        """Return the table at exactly one parameter, on the grid or not, with the shift and stretch it got."""
+        if self.name in _SIGNS:
+            return length_columns(self.material, rows, _SIGNS[self.name]), 0.0, 1.0
+        one = columns_of(self.material, self.family, np.array([p]))
+        if self.scale == "raw":
+            return one, 0.0, 1.0
+        scaled, shift, stretch = rescaled(one, self.material, rows)
+        return scaled, float(shift[0]), float(stretch[0])
+
+    def mixed(self, choice: Choice, rows: Numbers) -> FloatVector:
+        """Return the boosted score of every entry, the choice having been made from some rows."""
+        if not choice.boosted:
+            return self.material.scores
+        values = self.at(choice.p, rows)[0].values[0]
+        mixture: FloatVector = choice.w * self.material.scores + (1 - choice.w) * values
+        return mixture
+
+
+class Question(NamedTuple):
+    """What is to be chosen: the settings, the weights and the rule."""
+
+    settings: tuple[Setting, ...]
+    weights: FloatVector
+    epsilon: float
+    rule: Rule
+    keep_reversed: bool = False
+
+    def choose(self, source: Source, settings: Sequence[Setting]) -> Choice:
+        """Return what the rule chooses from some settings, those that count."""
+        kept = [one for one in settings if self.counts(source.material, one)]
+        return choose(Problem(source.material, kept, source.columns, self.weights, self.epsilon), self.rule)
+
+    def counts(self, material: Material, setting: Setting) -> bool:
+        """Return whether a setting can be gained in: the original score agrees with people at all."""
+        before = setting.at(material).before
+        return not np.isnan(before) and (before > 0 or self.keep_reversed)
+
+
+def oracle(source: Source, question: Question) -> tuple[Choice, FloatVector]:
+    """Return what is chosen from all data, and the boosted scores there."""
+    choice = question.choose(source, question.settings)
+    return choice, source.mixed(choice, _rows(question.settings))
+
+
+def in_domain(source: Source, question: Question, count: int = FOLDS) -> FloatVector:
+    """Return boosted scores of which each was made without its fold."""
+    turn = dealt(source.material, question.settings, count)
+    result = np.full(len(source.material), np.nan)
+    for fold in range(int(turn.max()) + 1):
+        fitted = [setting.on(setting.rows[turn[setting.rows] != fold]) for setting in question.settings]
+        rows = _rows(fitted)
+        values = _levelled(source.mixed(question.choose(source, fitted), rows), source.material.scores, rows)
+        result[turn == fold] = values[turn == fold]
+    return result
+
+
+def cross_domain(source: Source, question: Question) -> Iterator[tuple[str, Choice, FloatVector]]:
+    """Yield each group with what the other groups choose, and the boosted scores by that choice."""
+    groups = list(dict.fromkeys(setting.group for setting in question.settings))
+    for group in groups if len(groups) > 1 else ():
+        others = [setting for setting in question.settings if setting.group != group]
+        choice = question.choose(source, others)
+        yield group, choice, source.mixed(choice, _rows(others))
+
+
+def dealt(material: Material, settings: Sequence[Setting], count: int) -> NDArray[np.int64]:
+    """Return the fold of each entry: documents in turn, or the rows of each group in turn."""
+    if material.has_documents:
+        return material.documents % min(count, int(material.documents.max()) + 1)
+    turn = np.zeros(len(material), dtype=np.int64)
+    for setting in settings:
+        turn[setting.rows] = np.arange(len(setting.rows)) % count
+    return turn
+
+
+def _levelled(values: FloatVector, scores: FloatVector, rows: Numbers) -> FloatVector:
+    """Return scores on the scale the original has on some rows, so that folds can stand together."""
+    spread = float(np.nanstd(values[rows]))
+    if values is scores or not spread > 0:
+        return values
+    levelled: FloatVector = (values - np.nanmean(values[rows])) * (np.nanstd(scores[rows]) / spread)
+    return levelled + np.nanmean(scores[rows])
+
+
+def outcome(
+    source: Source, setting: Setting, protocol: Protocol, values: FloatVector, choice: Choice | None = None
+) -> Outcome:
+    """Return the correlation before and after in one setting."""
+    judged = setting.at(source.material)
+    before, after = judged.before, judged.correlation(values)
+    used = choice or Choice(float("nan"), float("nan"))
+    return Outcome(source.name, protocol, setting.name, judged.n, before, after, after - before, used.p, used.w)
+
+
+def tested(
+    found: Outcome,
+    material: Material,
+    setting: Setting,
+    values: FloatVector,
+    *,
+    n: int,
+    seed: int,
+    permute: Permute,
+    compat: bool,
+) -> Outcome:
+    """Return an outcome with its p-value and interval; without them where nothing was changed."""
+    if n < 1 or not np.isfinite(found.gain) or np.array_equal(values, material.scores, equal_nan=True):
+        return found
+    x, y, z = (as_matrix(one, material, setting) for one in (values, material.scores, setting.human))
+    given = (x, y, z, setting.level, setting.coefficient)
+    style: Literal["nlpstats"] | None = "nlpstats" if compat else None
+    test = permutation_test(*given, permute=permute, alternative="greater", n=n, seed=seed, compat=style)
+    resample: Resample = "systems" if x.shape[1] == 1 else "both"
+    interval = bootstrap_difference(*given, resample=resample, n=min(n, DRAWS), seed=seed)
+    return replace(found, p_value=test.p, low=interval.estimate.low, high=interval.estimate.high)
+
+
+def as_matrix(values: FloatVector, material: Material, setting: Setting) -> FloatMatrix:
+    """Return one value per entry as systems x segments; pooled segments are one column."""
+    rows = setting.rows
+    if setting.level == "global":
+        return values[rows][:, None]
+    systems, segments = (np.unique(one[rows], return_inverse=True)[1] for one in (material.systems, material.segments))
+    matrix = np.full((systems.max() + 1, segments.max() + 1), np.nan)
+    matrix[systems, segments] = values[rows]
+    return matrix
+
+
+def adjusted(outcomes: Sequence[Outcome], method: str) -> list[Outcome]:
+    """Return the outcomes with p-values corrected within each family: one source under one protocol."""
+    result = list(outcomes)
+    for family in dict.fromkeys((one.source, one.protocol) for one in outcomes):
+        places = [k for k, one in enumerate(outcomes) if (one.source, one.protocol) == family]
+        known = [k for k in places if outcomes[k].p_value is not None]
+        if known:
+            fixed = corrected(method, [outcomes[k].p_value or 0.0 for k in known]).adjusted
+            for k, value in zip(known, fixed, strict=True):
+                result[k] = replace(outcomes[k], adjusted=value)
+    return result
+
+
+def mean_gain(outcomes: Sequence[Outcome], source: str, protocol: str) -> float:
+    """Return the mean gain of a source under a protocol; NaN where there is none."""
+    gains = [one.gain for one in outcomes if (one.source, one.protocol) == (source, protocol)]
+    known = [gain for gain in gains if np.isfinite(gain)]
+    return float(np.mean(known)) if known else float("nan")
+
+
+def verdict(choice: Choice, outcomes: Sequence[Outcome], source: str) -> str:
+    """Return one plain sentence: whether boosting helps here, judged on data it was not fitted on."""
+    protocol = "in-domain"
+    gain = mean_gain(outcomes, source, protocol)
+    if not choice.boosted:
+        return "boosting does not help here: not boosted, w = 1 keeps the original metric"
+    if not gain > 0:
+        return f"boosting does not help here: on held-out data the mean gain is {gain:+.4f}"
+    controls = {name: mean_gain(outcomes, name, protocol) for name in CONTROLS}
+    better = [name for name, value in controls.items() if value >= gain]
+    shown = ", ".join(f"{name} {value:+.4f}" for name, value in controls.items())
+    if better:
+        noise = "/".join(dict.fromkeys("noise" if name == RANDOM else "length" for name in better))
+        return f"not distinguishable from {noise}: held-out gain {gain:+.4f}, controls {shown}"
+    family = [one for one in outcomes if (one.source, one.protocol) == (source, protocol)]
+    known = [one for one in family if one.adjusted is not None]
+    sure = sum((one.adjusted or 0.0) <= 0.05 for one in known)  # noqa: PLR2004 - the usual level
+    told = f"held-out gain {gain:+.4f}, controls {shown}"
+    if known and not sure:
+        return f"boosting may help a little: {told}; significant in none of {len(known)} settings"
+    tests = f"; significant in {sure} of {len(known)} settings after correction" if known else ""
+    return f"boosting helps: {told}{tests}"
+
+
+def _rows(settings: Sequence[Setting]) -> Numbers:
+    return np.unique(np.concatenate([setting.rows for setting in settings]))

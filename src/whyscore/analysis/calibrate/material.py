@@ -1,0 +1,353 @@
+"""What calibration reads: scores, word importances and human judgements. The metric is never asked again.
+
+1. `Material` holds one score, one bag of importances and one hypothesis length per entry.
+2. `Columns` are the aggregated importances of every entry for every parameter that is tried (parameters x entries).
+3. A `Setting` is one set of entries with one human score, coefficient and level. `gains` gives what every mixture
+   w s0 + (1 - w) M gains there over s0 alone, for the whole grid at once.
+
+From explained and judged entries to material and settings; what cannot be judged is named with the reason.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.aggregate.bags import Bags, Family
+from whyscore.aggregate.power import PowerMean
+from whyscore.aggregate.sides import PerSide
+from whyscore.errors import DataError
+from whyscore.explainers.masks.random import Random
+from whyscore.metrics.boosted import Parts, gathered
+from whyscore.protocols import Explainer, Metric
+from whyscore.registry import build, spec_of
+from whyscore.scoring.rows import oriented
+from whyscore.stats.coefficients import coefficient_of
+from whyscore.stats.grid import Target
+from whyscore.stats.matrices import level_of
+from whyscore.types import Dataset, Entry, Evidence, Explanation, FloatMatrix, FloatVector
+
+Numbers = NDArray[np.int64]
+
+DEGENERATE = 0.99
+"""A segment whose floored values carry this share of the sum of v^p has a power mean that sees nothing else."""
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """One row per entry: its score (larger is better), its importances, its length and where it belongs."""
+
+    scores: FloatVector
+    bags: Bags
+    lengths: FloatVector
+    """Words of the hypothesis."""
+    systems: Numbers
+    segments: Numbers
+    documents: Numbers
+    """Entries of one document are never parted."""
+    has_documents: bool = False
+    """Whether documents are more than single segments."""
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self.scores)
+
+    def replaced(self, bags: Bags) -> "Material":
+        """Return the same entries with other importances."""
+        return Material(
+            self.scores, bags, self.lengths, self.systems, self.segments, self.documents, self.has_documents
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Aggregated importances: one row per parameter, one column per entry."""
+
+    parameters: FloatVector
+    values: FloatMatrix
+    degenerate: NDArray[np.bool_] | None = None
+    """Where the number hangs on the floor alone; None for aggregators without a floor."""
+
+    def degenerate_share(self, rows: Numbers) -> FloatVector:
+        """Return for each parameter the share of entries whose number hangs on the floor alone."""
+        if self.degenerate is None or not len(rows):
+            return np.zeros(len(self.parameters))
+        share: FloatVector = self.degenerate[:, rows].mean(axis=1)
+        return share
+
+
+def columns_of(material: Material, family: Family, parameters: FloatVector) -> Columns:
+    """Return the aggregated importances of all entries for all parameters."""
+    if isinstance(family, PowerMean | PerSide):
+        table = family.powers(material.bags, parameters)
+        return Columns(parameters, table.means, table.floored >= DEGENERATE)
+    return Columns(parameters, family.table(material.bags, parameters))
+
+
+def length_columns(material: Material, rows: Numbers, sign: float = 1.0) -> Columns:
+    """Return a control: the hypothesis length, brought to mean and deviation of the scores of some rows.
+
+    A sign of -1 turns it round: the shorter, the better.
+    """
+    own, scores = sign * material.lengths[rows], material.scores[rows]
+    spread = float(own.std())
+    stretch = float(scores.std()) / spread if spread > 0 else 0.0
+    values = (sign * material.lengths - own.mean()) * stretch + scores.mean()
+    return Columns(np.ones(1), values[None])
+
+
+def rescaled(columns: Columns, material: Material, rows: Numbers) -> tuple[Columns, FloatVector, FloatVector]:
+    """Return the columns with mean and deviation of the scores of some rows, and the shift and stretch of each."""
+    known = columns.values[:, rows]
+    spread = np.nanstd(known, axis=1)
+    stretch = np.divide(np.nanstd(material.scores[rows]), spread, out=np.ones_like(spread), where=spread > 0)
+    shift = np.nanmean(material.scores[rows]) - stretch * np.nanmean(known, axis=1)
+    return (
+        Columns(columns.parameters, shift[:, None] + stretch[:, None] * columns.values, columns.degenerate),
+        shift,
+        stretch,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """One question to people: these entries, this human score, this coefficient at this level."""
+
+    name: str
+    group: str
+    human_name: str
+    coefficient: str
+    level: str
+    rows: Numbers
+    human: FloatVector
+    """Aligned with all entries of the material; NaN where nobody judged."""
+
+    def on(self, rows: Numbers) -> "Setting":
+        """Return the same question about other entries."""
+        return Setting(self.name, self.group, self.human_name, self.coefficient, self.level, rows, self.human)
+
+    def at(self, material: Material) -> "Judged":
+        """Return the setting with its human scores made ready."""
+        return Judged(material, self)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A setting over its material: correlations of any mixture."""
+
+    material: Material
+    setting: Setting
+
+    @cached_property
+    def target(self) -> Target:
+        """The human scores, prepared."""
+        rows, material = self.setting.rows, self.material
+        return Target.of(
+            self.setting.human[rows],
+            coefficients=(self.setting.coefficient,),
+            level=self.setting.level,
+            systems=material.systems[rows],
+            segments=material.segments[rows],
+            valid=~np.isnan(material.scores[rows]) & (material.bags.lengths[rows] > 0),
+        )
+
+    @cached_property
+    def whole(self) -> FloatVector:
+        """The original scores at the level."""
+        return self.target.project(self.material.scores[self.setting.rows])
+
+    @cached_property
+    def before(self) -> float:
+        """The correlation of the original score."""
+        return float(self.target.correlate(self.whole[None])[0, 0])
+
+    def gains(self, columns: Columns, weights: FloatVector) -> FloatMatrix:
+        """Return what each mixture gains: parameters x weights."""
+        other = self.target.project(columns.values[:, self.setting.rows])
+        found: FloatMatrix = self.target.mixed(self.whole, other, weights)[0] - self.before
+        return found
+
+    def correlation(self, values: FloatVector) -> float:
+        """Return the correlation of any score, one value per entry of the material."""
+        return float(self.target.correlate(self.target.project(values[self.setting.rows])[None])[0, 0])
+
+    @property
+    def n(self) -> int:
+        """How many entries were judged and scored."""
+        return len(self.target.entries)
+
+
+def material_from(data: Dataset, scores: FloatVector, bags: Bags) -> Material:
+    """Return the material of a data set's entries: scores that are larger where better, and their importances.
+
+    Entries without a document are documents of their own, together with the same segment of other systems.
+    """
+    entries = data.entries
+    documents = positions([entry.document or entry.id for entry in entries])
+    return Material(
+        scores,
+        bags,
+        np.array([len(entry.segment.hypothesis.split()) for entry in entries], dtype=np.float64),
+        positions([entry.system for entry in entries]),
+        positions([entry.id for entry in entries]),
+        documents,
+        len(set(documents.tolist())) < len(entries),
+    )
+
+
+def positions(names: Sequence[str]) -> Numbers:
+    """Return a whole number per name, equal for equal names, in the order of their first appearance."""
+    first: dict[str, int] = {}
+    return np.array([first.setdefault(name, len(first)) for name in names], dtype=np.int64)
+
+
+LEAST = 10
+"""Judged segments that a setting needs."""
+
+_LEAST_SYSTEMS = 3
+_ORIGIN = "data set"
+
+
+def material_of(data: Dataset, explanations: Sequence[Explanation], metric: Metric, parts: Parts = "all") -> Material:
+    """Return what calibration reads of explained entries."""
+    scores, bags = gathered(explanations, len(data), parts)
+    return material_from(data, oriented(metric).sign * scores, bags)
+
+
+class Explained(NamedTuple):
+    """Explained entries: the material, the same with random importances, and how they came about."""
+
+    data: Dataset
+    metric: Metric
+    explainer: str
+    material: Material
+    noise: Material
+    masker: str | None = None
+    unit: str = "word"
+    parts: Parts = "all"
+    seed: int = 0
+
+
+def explained_of(
+    data: Dataset,
+    metric: Metric,
+    explainer: str | Explainer,
+    explanations: Sequence[Explanation],
+    *,
+    parts: Parts = "all",
+    seed: int = 0,
+) -> Explained:
+    """Return what calibration needs to know of explanations, one or more per entry."""
+    explaining = build(explainer, "explainer") if isinstance(explainer, str) else explainer
+    material = material_of(data, explanations, metric, parts)
+    facts = dict(explanations[0].signature.facts)
+    own = getattr(explaining, "masker", None)
+    masker = facts.get("masker")
+    drawn = [
+        replace(one, importance=Random().fit(Evidence.whole(one.words, one.score, seed)).importance)
+        for one in explanations
+    ]
+    return Explained(
+        data,
+        metric,
+        spec_of(explaining),
+        material,
+        material.replaced(gathered(drawn, len(material), parts)[1]),
+        None if own is not None and spec_of(own) == masker else masker,
+        facts.get("unit", "word"),
+        parts,
+        seed,
+    )
+
+
+def human_of(data: Dataset, names: str | Sequence[str]) -> dict[str, FloatVector]:
+    """Return the human scores of those names, one number per entry."""
+    return {name: data.human(name) for name in ((names,) if isinstance(names, str) else names)}
+
+
+def settings_of(
+    material: Material,
+    human: dict[str, FloatVector],
+    groups: Sequence[str],
+    level: str,
+    coefficients: Sequence[str],
+) -> tuple[tuple[Setting, ...], list[str]]:
+    """Return the settings that can be judged, and a note for each that cannot."""
+    at = level_of(level)
+    named = [coefficient_of(name) for name in coefficients]
+    settings, notes = [], []
+    numbers = positions(list(groups))
+    for group in dict.fromkeys(groups):
+        rows = np.flatnonzero(numbers == numbers[groups.index(group)])
+        for score, values in human.items():
+            reason = _unusable(material, values, rows, at)
+            if reason:
+                notes.append(f"{' '.join(filter(None, (group, score)))} was left out: {reason}")
+                continue
+            for coefficient in named:
+                name = " ".join(filter(None, (group, score, f"{coefficient}@{at}")))
+                settings.append(Setting(name, group, score, coefficient, at, rows, values))
+    if not settings:
+        raise DataError(f"nothing to calibrate on: {'; '.join(notes)}")
+    return tuple(settings), notes
+
+
+def _unusable(material: Material, human: FloatVector, rows: Numbers, level: str) -> str:
+    """Return why a group cannot be judged by a human score, or nothing."""
+    judged = rows[~np.isnan(human[rows]) & ~np.isnan(material.scores[rows])]
+    if not len(judged):
+        return "nobody judged any of its segments"
+    if len(judged) < LEAST:
+        return f"{len(judged)} judged segments, at least {LEAST} are needed"
+    if np.ptp(human[judged]) == 0:
+        return f"its human scores are all {human[judged[0]]:g}"
+    if np.ptp(material.scores[judged]) == 0:
+        return f"the metric scores every segment {material.scores[judged[0]]:g}"
+    systems = len(np.unique(material.systems[judged]))
+    if level in ("system", "segment") and systems < _LEAST_SYSTEMS:
+        return f"{systems} systems, the level {level} needs at least {_LEAST_SYSTEMS}"
+    return ""
+
+
+def joined(given: Dataset | Sequence[Dataset]) -> Dataset:
+    """Return one data set; of several, the entries know where they come from."""
+    if isinstance(given, Dataset):
+        return given
+    if len(given) == 1:
+        return given[0]
+    names = [
+        f"{one.name} {k}" if [d.name for d in given].count(one.name) > 1 else one.name for k, one in enumerate(given)
+    ]
+    entries = [_named(entry, name) for name, one in zip(names, given, strict=True) for entry in one.entries]
+    return Dataset(" + ".join(names), tuple(entries))
+
+
+def _named(entry: Entry, name: str) -> Entry:
+    """Return an entry whose id and document are unique among several data sets."""
+    document = None if entry.document is None else f"{name}: {entry.document}"
+    return replace(entry, id=f"{name}: {entry.id}", document=document, extra={**entry.extra, _ORIGIN: name})
+
+
+def groups_of(data: Dataset, group: str | None) -> list[str]:
+    """Return the group of each entry: its value in a column, and the data set it comes from."""
+    if group is not None and not any(group in entry.extra for entry in data.entries):
+        known = sorted({name for entry in data.entries for name in entry.extra} - {_ORIGIN})
+        raise DataError(f"{data.name} has no column {group!r} to group by; it has: {', '.join(known) or 'none'}")
+    parts = [
+        (str(entry.extra.get(_ORIGIN, "")), "" if group is None else str(entry.extra.get(group, "")))
+        for entry in data.entries
+    ]
+    return [" ".join(filter(None, part)) for part in parts]
+
+
+def check_judged(data: Dataset, human: dict[str, FloatVector]) -> None:
+    """Refuse data with hardly any human score."""
+    for name, values in human.items():
+        judged = int((~np.isnan(values)).sum())
+        if judged < LEAST:
+            raise DataError(
+                f"{data.name} has {judged} segments with the human score {name!r}: calibration needs at least {LEAST}"
+            )

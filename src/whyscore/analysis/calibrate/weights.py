@@ -1,0 +1,301 @@
+"""The weights of MEE2 and MEE4, fitted to human scores and judged where they were not fitted.
+
+1. Compute LMS, Syn and Cxt of every entry once (`mee_parts`); the metric is never asked again.
+2. Up to a factor the four weights are three shares that add up to one. All shares in steps of 1/20 are tried, and the
+   published ones, which win ties.
+3. Cut the data into folds: whole documents, shuffled by the seed, where every entry has one; else segments in turn (of
+   five folds, the first has the first segment, the sixth ...), because data are often sorted. All systems of a segment
+   stay together.
+4. For each fold, take the shares with the highest correlation on the other folds, and correlate on the fold itself:
+   with these shares, and with the published ones.
+5. The weights that come back are those of all data; what they are worth is what step 4 says.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.analysis.common import MetricLike
+from whyscore.analysis.mee import MeeParts, mee_parts
+from whyscore.errors import DataError, SpecError
+from whyscore.metrics.mee.metric import Mee2, Weights
+from whyscore.registry import spec_of
+from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.stats.coefficients import coefficient_of
+from whyscore.stats.grid import grid_correlations
+from whyscore.stats.matrices import level_of
+from whyscore.text.randomness import generator
+from whyscore.types import Dataset, FloatMatrix, FloatVector, Signature
+
+_STEPS = 20
+_LEAST_FOLDS = 2
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """One fold that was left out: the weights of the others, and the correlations here."""
+
+    n: int
+    weights: Weights
+    fitted: float
+    published: float
+
+
+@dataclass(frozen=True, eq=False)
+class FittedWeights:
+    """Weights fitted to human scores, with what they reach on data they were not fitted to."""
+
+    weights: Weights
+    published: Weights
+    folds: tuple[Fold, ...]
+    metric: Mee2
+    human: str
+    coefficient: str
+    level: str
+    group: str | None
+    split: str
+    """What folds are made of: `documents` or `segments`."""
+    n: int
+    seed: int
+    signature: Signature
+
+    @property
+    def name(self) -> str:
+        """The name the correlations are printed with."""
+        return f"{self.coefficient}@{self.level}"
+
+    @property
+    def held_out(self) -> float:
+        """The mean over the folds of what the fitted weights reach."""
+        return _mean([fold.fitted for fold in self.folds])
+
+    @property
+    def held_out_published(self) -> float:
+        """The mean over the folds of what the published weights reach."""
+        return _mean([fold.published for fold in self.folds])
+
+    @property
+    def spec(self) -> str:
+        """The metric with the fitted weights; what the signature says where the metric holds objects without a name."""
+        try:
+            return spec_of(replace(self.metric, **self.weights._asdict()))
+        except SpecError:
+            return self.signature.spec
+
+    @property
+    def helps(self) -> bool:
+        """Whether the mean gain on left-out folds is above its standard error."""
+        gains = np.array([fold.fitted - fold.published for fold in self.folds], dtype=np.float64)
+        gains = gains[~np.isnan(gains)]
+        if len(gains) < _LEAST_FOLDS:
+            return False
+        return bool(gains.mean() > 0 and gains.mean() > gains.std(ddof=1) / np.sqrt(len(gains)))
+
+    @property
+    def sentence(self) -> str:
+        """What came of it, in one sentence."""
+        better = sum(fold.fitted > fold.published for fold in self.folds)
+        told = (
+            f"{self.name} on left-out {self.split} is {self.held_out:.4f} with fitted weights and "
+            f"{self.held_out_published:.4f} with the published ones (better in {better} of {len(self.folds)} folds)"
+        )
+        if np.isnan(self.held_out) or np.isnan(self.held_out_published):
+            return f"{told}: it is not defined, so nothing can be said; keep the published weights"
+        if self.helps:
+            return f"{told}: fitting helps on data like these"
+        gained = self.held_out > self.held_out_published
+        why = "the gain is within what folds differ by" if gained else "fitting does not help"
+        return f"{told}: {why}; keep the published weights"
+
+    def rows(self) -> Iterator[dict[str, str | int | float]]:
+        """Yield table rows: each fold, then all data with the means over the folds."""
+        for number, fold in enumerate(self.folds, start=1):
+            yield _row(str(number), fold.n, fold.weights, fold.fitted, fold.published)
+        yield _row("all", self.n, self.weights, self.held_out, self.held_out_published)
+
+    def to_json(self) -> dict[str, object]:
+        """Return everything as plain values; NaN as None."""
+        return {
+            "metric": self.spec,
+            "weights": self.weights._asdict(),
+            "published": self.published._asdict(),
+            "human": self.human,
+            "correlation": self.name,
+            "group": self.group,
+            "held_out": _known(self.held_out),
+            "held_out_published": _known(self.held_out_published),
+            "helps": self.helps,
+            "sentence": self.sentence,
+            "split": self.split,
+            "n": self.n,
+            "seed": self.seed,
+            "folds": [
+                {
+                    "n": fold.n,
+                    "weights": fold.weights._asdict(),
+                    "fitted": _known(fold.fitted),
+                    "published": _known(fold.published),
+                }
+                for fold in self.folds
+            ],
+            "signature": str(self.signature),
+        }
+
+
+def fit_weights(
+    dataset: Dataset,
+    metric: MetricLike = "mee4",
+    *,
+    human: str,
+    coefficient: str = "pearson",
+    level: str = "global",
+    group: str | None = None,
+    folds: int = 5,
+    seed: int = 0,
+    resources: Resources = LOCAL,
+) -> FittedWeights:
+    """Return the weights of MEE2 or MEE4 that agree best with human scores, judged by cross-validation.
+
+    Args:
+        dataset: Entries with human scores, higher where better.
+        metric: `mee2` or `mee4` with their options; its weights are the published ones that fitting is compared with.
+        human: The name of the human score.
+        coefficient: pearson, spearman, kendall ...
+        level: `global`, `segment`, `system` or `within_system`.
+        group: A column of the data (a language pair): correlations are computed in each group and averaged.
+        folds: How many parts the data are cut into.
+        seed: Shuffles the documents.
+        resources: Store, executor and progress, for the parts.
+    """
+    named, at = coefficient_of(coefficient), level_of(level)
+    judged = dataset.human(human)
+    entries = tuple(entry for entry, value in zip(dataset.entries, judged, strict=True) if not np.isnan(value))
+    data = replace(dataset, entries=entries)
+    fold_of, split = _folds(data, folds, seed)
+    found = mee_parts(data, metric, resources=resources)
+    material = _Material(found, judged[~np.isnan(judged)], data, group=group, coefficient=named, level=at)
+    everything = material.correlations(np.ones(len(data), dtype=np.bool_))
+    return FittedWeights(
+        weights=material.weights(_best(everything)),
+        published=found.metric.weights,
+        folds=tuple(material.left_out(fold_of == number) for number in range(folds)),
+        metric=found.metric,
+        human=human,
+        coefficient=named,
+        level=at,
+        group=group,
+        split=split,
+        n=len(data),
+        seed=seed,
+        signature=found.signature,
+    )
+
+
+class _Material:
+    """Parts, human scores and where entries belong; candidate 0 is the published weights."""
+
+    def __init__(
+        self, parts: MeeParts, human: FloatVector, data: Dataset, *, group: str | None, coefficient: str, level: str
+    ) -> None:
+        self._published = parts.metric.weights
+        self._shares = np.array([self._published.shares, *_simplex()], dtype=np.float64)
+        self._scores: FloatMatrix = self._shares @ np.stack([parts.lms, parts.syn, parts.cxt])
+        self._human, self._coefficient, self._level = human, coefficient, level
+        groups = ["" if group is None else _group(entry.extra, group) for entry in data.entries]
+        self._groups = _numbered(groups)
+        self._systems = _numbered([entry.system for entry in data.entries])
+        self._segments = _numbered([entry.id for entry in data.entries])
+
+    def weights(self, candidate: int) -> Weights:
+        """Return the four weights of a candidate."""
+        if candidate == 0:
+            return self._published
+        return Weights.of_shares(*self._shares[candidate].tolist())
+
+    def left_out(self, fold: NDArray[np.bool_]) -> Fold:
+        """Return what the weights of all other entries reach on a fold."""
+        best, own = _best(self.correlations(~fold)), self.correlations(fold)
+        return Fold(int(fold.sum()), self.weights(best), float(own[best]), float(own[0]))
+
+    def correlations(self, chosen: NDArray[np.bool_]) -> FloatVector:
+        """Return the correlation of each candidate over the chosen entries, the mean over groups."""
+        values = []
+        for number in np.unique(self._groups):
+            here = chosen & (self._groups == number)
+            found = grid_correlations(
+                self._scores[:, here],
+                self._human[here],
+                coefficients=(self._coefficient,),
+                level=self._level,
+                systems=self._systems[here],
+                segments=self._segments[here],
+            )[0]
+            values.append(found)
+        stacked = np.stack(values)
+        known = ~np.isnan(stacked)
+        sums, counts = np.where(known, stacked, 0.0).sum(axis=0), known.sum(axis=0)
+        result: FloatVector = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
+        return result
+
+
+def _simplex() -> list[tuple[float, float, float]]:
+    """Return all shares in steps of 1/20 that add up to one."""
+    steps = product(range(_STEPS + 1), repeat=2)
+    return [(a / _STEPS, b / _STEPS, (_STEPS - a - b) / _STEPS) for a, b in steps if a + b <= _STEPS]
+
+
+def _best(correlations: FloatVector) -> int:
+    """Return the candidate with the highest correlation; the published weights where none is defined or all tie."""
+    if np.isnan(correlations).all():
+        return 0
+    # Rounding: candidates that differ by rounding errors alone are ties.
+    return int(np.nanargmax(np.round(correlations, 12)))
+
+
+def _folds(data: Dataset, folds: int, seed: int) -> tuple[Numbers, str]:
+    """Return the fold of each entry, and what folds are made of."""
+    if folds < _LEAST_FOLDS:
+        raise SpecError(f"fit_weights: folds is {folds}, expected 2 or more")
+    documents = [entry.document for entry in data.entries]
+    by_document = all(document is not None for document in documents) and len(set(documents)) >= folds
+    units = documents if by_document else [entry.id for entry in data.entries]
+    distinct = list(dict.fromkeys(units))
+    if len(distinct) < folds:
+        raise DataError(
+            f"{data.name} has {len(distinct)} segments with a human score, too few for {folds} folds: choose fewer"
+        )
+    if by_document:
+        order = generator(seed, "fit_weights", *map(str, distinct)).permutation(len(distinct))
+        distinct = [distinct[place] for place in order]
+    number = {unit: place % folds for place, unit in enumerate(distinct)}
+    return np.array([number[unit] for unit in units], dtype=np.int64), "documents" if by_document else "segments"
+
+
+def _group(extra: Mapping[str, object], name: str) -> str:
+    value = extra.get(name)
+    if value is None:
+        raise DataError(f"an entry has no column {name!r} to group by")
+    return str(value)
+
+
+def _numbered(names: Sequence[object]) -> Numbers:
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([numbers[name] for name in names], dtype=np.int64)
+
+
+def _mean(values: Sequence[float]) -> float:
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)) if known else float("nan")
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _row(fold: str, n: int, weights: Weights, fitted: float, published: float) -> dict[str, str | int | float]:
+    return {"fold": fold, "n": n, **weights._asdict(), "fitted": fitted, "published": published}

@@ -1,0 +1,138 @@
+"""What all jobs take: metrics by spec, object or function, and segments from wherever they come.
+
+The languages of a data set, told to metrics that want to know them.
+
+Parts of a data set.
+
+The score store of this user, where none is named.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol, cast, runtime_checkable
+
+from platformdirs import user_cache_path
+
+from whyscore.data.located import Located
+from whyscore.errors import DataError, SpecError, UnknownName
+from whyscore.metrics.callable import Callable as CallableMetric
+from whyscore.models.encoders.loading import warn_uncovered
+from whyscore.protocols import Encoder, Metric
+from whyscore.registry import build, spec_of
+from whyscore.registry.specs import Spec, parse
+from whyscore.scoring.store import Store
+from whyscore.types import Dataset, Inputs, Segment
+
+MetricLike = str | Metric | Callable[..., object]
+Segments = Sequence[Segment] | Dataset
+
+
+def as_metric(given: MetricLike) -> Metric:
+    """Return the metric that a spec, an object or a plain function stands for."""
+    if isinstance(given, str):
+        return cast("Metric", build(given))
+    if isinstance(given, Metric):
+        return given
+    if isinstance(given, Sequence):
+        raise SpecError(f"one metric at a time, got {given!r}: ask in turn, or take score_systems for several")
+    return CallableMetric(target=given)
+
+
+def asked_name(given: MetricLike | object) -> str:
+    """Return what results call a component: the spec as it was asked for, tidied, or else its signature's.
+
+    >>> asked_name("chrf( word_order = 2 )"), asked_name("my_metric.py:score")
+    ('chrf(word_order=2)', 'my_metric.py:score')
+    """
+    if isinstance(given, str):
+        spec = parse(given)
+        return given.strip() if spec == Spec("callable", (given.strip(),)) else str(spec)
+    return as_metric(given).signature().spec if callable(given) or isinstance(given, Metric) else spec_of(given)
+
+
+def as_segments(given: Segments) -> Sequence[Segment]:
+    """Return the segments of a data set or of a list, refusing anything else with a hint."""
+    if isinstance(given, Dataset):
+        return given.segments
+    if isinstance(given, Segment | str):
+        raise DataError(f"expected a list of segments, got {given!r}: pass [Segment(hypothesis, source, references)]")
+    for i, segment in enumerate(given):
+        if not isinstance(segment, Segment):
+            raise DataError(f"item {i} is {segment!r}: pass Segment(hypothesis, source, references) objects")
+    return given
+
+
+@runtime_checkable
+class Encoding(Protocol):
+    """A metric that reads texts through an encoder."""
+
+    def encoder(self) -> Encoder:
+        """Return what turns texts into vectors."""
+
+
+def spoken(metric: Metric, languages: tuple[str, str] | None) -> Metric:
+    """Return the metric, told the languages where its numbers depend on them and nobody told it before.
+
+    1. A field `language` is the target language.
+    2. A field `languages` is asked for where it chooses the model, that is where none is named.
+    3. For every other metric with an encoder the numbers are the same; languages its model was not made for are told.
+
+    >>> from whyscore.registry import build
+    >>> spoken(build("mee"), ("en", "ru")).language, spoken(build("mee(language='de')"), ("en", "ru")).language
+    ('ru', 'de')
+    """
+    if languages is None:
+        return metric
+    if _asks(metric, "language"):
+        return _replaced(metric, language=languages[1])
+    if _asks(metric, "languages") and getattr(metric, "model", None) is None:
+        return _replaced(metric, languages="-".join(languages))
+    if isinstance(metric, Encoding):
+        warn_uncovered(metric.encoder(), languages if Inputs.SOURCE in metric.inputs else languages[1:])
+    return metric
+
+
+def languages_of(segments: object) -> tuple[str, str] | None:
+    """Return the languages of a data set; bare segments have none."""
+    return segments.languages if isinstance(segments, Dataset) else None
+
+
+def _asks(metric: Metric, name: str) -> bool:
+    """Return whether a metric has such a field, and nobody has set it."""
+    if not dataclasses.is_dataclass(metric) or isinstance(metric, type):
+        return False
+    return name in {field.name for field in dataclasses.fields(metric)} and getattr(metric, name, None) is None
+
+
+def _replaced(metric: Metric, **fields: str) -> Metric:
+    changed: object = dataclasses.replace(metric, **fields)  # type: ignore[type-var, unused-ignore]
+    return cast("Metric", changed)
+
+
+def of_systems(dataset: Dataset, systems: Sequence[str]) -> Dataset:
+    """Return the entries of these systems alone, system by system in this order; an unknown name is an error."""
+    for name in systems:
+        if name not in dataset.systems:
+            raise UnknownName.among(f"system of {dataset.name}", name, dataset.systems)
+    rows: dict[str, list[int]] = {name: [] for name in systems}
+    for k, entry in enumerate(dataset.entries):
+        if entry.system in rows:
+            rows[entry.system].append(k)
+    chosen = [k for own in rows.values() for k in own]
+    entries = tuple(dataset.entries[k] for k in chosen)
+    if not isinstance(dataset, Located) or dataset.origin is None:
+        return replace(dataset, entries=entries)
+    # Lines are aligned with the entries, also where only the order is another.
+    origin = replace(dataset.origin, lines=[dataset.origin.lines[k] for k in chosen])
+    return replace(dataset, entries=entries, origin=origin)
+
+
+def store(path: str | Path | None = None) -> Store:
+    """Return the score store at a path, or the one in the user's cache folder, which the command line uses too.
+
+    It knows its size (`size()`, `held()`), forgets (`prune(days=30)`) and goes into `Resources(store=...)`;
+    `whyscore.scoring.store` checks and repairs it. Nothing is made on disk before something is stored.
+    """
+    return Store(user_cache_path("whyscore") / "scores.sqlite" if path is None else Path(path))

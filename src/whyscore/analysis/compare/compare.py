@@ -1,0 +1,332 @@
+"""Is A better than B? Systems x metrics with tests, intervals and clusters.
+
+1. Every metric is asked once for everything. A corpus metric (BLEU, chrF, TER) gives rows of counts, which are
+   resampled instead of texts; any other metric, and a human score, counts by the mean of its segments.
+2. Systems are compared on the segments that all of them have.
+3. Every two systems are tested (`stats.systems`); whole documents are resampled where that is asked for.
+4. Systems that cannot be told apart share a rank (`stats.clusters`).
+
+What a reader of a comparison should know before believing it.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from whyscore.analysis.common import MetricLike, as_metric, asked_name
+from whyscore.analysis.compare.power import PairPower, check_sizes, pair_draws, pair_power
+from whyscore.analysis.compare.result import Comparison, Difference, MetricComparison
+from whyscore.analysis.score import nrefs
+from whyscore.data.naming import few
+from whyscore.errors import DataError, SpecError
+from whyscore.options import check_seed
+from whyscore.protocols import CorpusMetric
+from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.stats.bradley_terry import bradley_terry
+from whyscore.stats.correction import ALPHA, Clusters, clusters, corrected
+from whyscore.stats.power import reach_of
+from whyscore.stats.systems import (
+    DRAWS,
+    TESTS,
+    PValues,
+    Test,
+    Totals,
+    Units,
+    bootstrap_p,
+    classical,
+    compare_rows,
+    flip_test,
+    in_blocks,
+    mean_rows,
+    mean_totals,
+    resampled,
+)
+from whyscore.types import Dataset, Estimate, FloatMatrix, FloatVector, Signature
+
+
+def smallness(n: int, blocks: int | None, test: str, alpha: float) -> list[str]:
+    """Return a note where no result could be significant, however large the difference."""
+    units = blocks or n
+    unit = "documents" if blocks else "segments"
+    if test == "permutation" and 2 / 2**units > alpha:
+        return [f"{units} {unit} are too few: the smallest p they can give is {2 / 2**units:g}"]
+    return []
+
+
+def remarks(one: MetricComparison) -> list[str]:
+    """Return what the segments are too few for, and where winning segments and scores disagree."""
+    open_pairs = [pair for pair in one.pairs if pair.better is None and pair.detectable]
+    notes = []
+    if open_pairs:
+        sizes = [pair.detectable for pair in open_pairs if pair.detectable]
+        reach = f"{min(sizes):.3g}" if len(sizes) == 1 else f"{min(sizes):.3g} to {max(sizes):.3g}"
+        notes.append(
+            f"{one.metric}: {open_pairs[0].n} segments are too few to tell {len(open_pairs)} of {len(one.pairs)} pairs "
+            f"apart; the smallest differences they can show are {reach}"
+        )
+    order = one.clusters.names
+    turned = [(a, b) for a, b in combinations(order, 2) if one.strengths[a] < one.strengths[b]]
+    if turned:
+        shown = few([f"{b} before {a}" for a, b in turned])
+        notes.append(f"{one.metric}: counting won segments (Bradley-Terry), the order is another: {shown}")
+    return notes
+
+
+_INTERVAL_DRAWS = 1000
+_LEVEL = 0.95
+
+
+class _Measure(NamedTuple):
+    """A metric's answers, ready to be resampled."""
+
+    name: str
+    rows: FloatMatrix
+    """One row per entry."""
+    values: FloatVector
+    """The score of each entry."""
+    totals: Totals
+    higher_is_better: bool
+    corpus: bool
+    signature: Signature | None
+
+
+class _Common(NamedTuple):
+    """The segments that all systems have."""
+
+    places: dict[str, list[int]]
+    """For each system, the entries in the same order of segments."""
+    documents: list[str] | None
+    n: int
+
+
+class _Settings(NamedTuple):
+    test: Test
+    draws: int
+    seed: int
+    alpha: float
+    correction: str
+    power: tuple[int, ...] = ()
+    strength_draws: int = 0
+
+
+def compare(
+    dataset: Dataset,
+    metrics: Sequence[MetricLike] | MetricLike = (),
+    *,
+    human: Sequence[str] = (),
+    test: Test = "permutation",
+    draws: int = DRAWS,
+    seed: int = 0,
+    alpha: float = ALPHA,
+    correction: str = "none",
+    documents: bool = False,
+    power: Sequence[int] = (),
+    strength_draws: int = 0,
+    resources: Resources = LOCAL,
+) -> Comparison:
+    """Return systems x metrics with a test between every two systems.
+
+    Args:
+        dataset: the entries of two or more systems.
+        metrics: by which the systems are compared.
+        human: human scores of the data set by which they are compared too; higher is better.
+        test: `permutation`, `bootstrap`, or `t` and `wilcoxon` for metrics that are means.
+        draws: number of resamples; small sets are tested exactly.
+        seed: fixes them.
+        alpha: the p-value up to which one system is better.
+        correction: `none`, `holm`, `bonferroni` or `benjamini_hochberg`, over the pairs of each metric.
+        documents: resample whole documents instead of segments.
+        power: numbers of segments (or documents) at which the power of each test is simulated.
+        strength_draws: resamples behind intervals of Bradley-Terry strengths; 0 leaves them out.
+        resources: store, executor and progress.
+    """
+    asked = [metrics] if isinstance(metrics, str) or not isinstance(metrics, Sequence) else list(metrics)
+    if not asked and not human:
+        raise SpecError("no metric to compare by: name one, for example ['chrf']")
+    check_seed(seed)
+    if test not in TESTS:
+        raise SpecError(f"no test named {test!r}: use {', '.join(TESTS)}")
+    if draws < 1:
+        raise SpecError(f"draws is {draws}, expected 1 or more")
+    check_sizes(power, strength_draws)
+    corrected(correction, [], alpha)  # refuses unknown names before any work
+    common, notes = _common(dataset, documents=documents)
+    measures = [_measured(dataset, metric, resources) for metric in asked] + [_judged(dataset, name) for name in human]
+    settings = _Settings(test, draws, seed, alpha, correction, tuple(sorted(set(power))), strength_draws)
+    found = tuple(_compared(one, common, settings) for one in measures)
+    blocks = len(set(common.documents)) if common.documents else None
+    told = (*notes, *smallness(common.n, blocks, test, alpha), *(note for one in found for note in remarks(one)))
+    return Comparison(
+        dataset.systems, found, test, common.n, blocks, draws, seed, alpha, correction, tuple(dict.fromkeys(told))
+    )
+
+
+def _common(dataset: Dataset, *, documents: bool) -> tuple[_Common, list[str]]:
+    if len(dataset.systems) < 2:  # noqa: PLR2004 - a comparison takes two
+        raise DataError(f"compare takes at least two systems, {dataset.name} has {len(dataset.systems)}: give more -t")
+    by_system: dict[str, dict[str, int]] = {}
+    for k, entry in enumerate(dataset.entries):
+        own = by_system.setdefault(entry.system, {})
+        if entry.id in own:
+            raise DataError(f"system {entry.system!r} has the segment {entry.id!r} twice: keep one")
+        own[entry.id] = k
+    shared = [name for name in dataset.ids if all(name in own for own in by_system.values())]
+    if not shared:
+        counts = ", ".join(f"{system} {len(own)}" for system, own in by_system.items())
+        raise DataError(f"the systems of {dataset.name} share no segment id ({counts} segments): ids must match")
+    notes = []
+    if len(shared) < len(dataset.ids):
+        notes.append(f"compared on the {len(shared)} of {len(dataset.ids)} segments that all systems have")
+    places = {system: [own[name] for name in shared] for system, own in by_system.items()}
+    named = [dataset.entries[k].document for k in next(iter(places.values()))]
+    if documents and None in named:
+        raise DataError(
+            f"{dataset.name} names no document for segment {shared[named.index(None)]!r}: leave documents out"
+        )
+    if not documents and None not in named and len(set(named)) < len(named):
+        notes.append(f"the segments come from {len(set(named))} documents and are not independent: resample documents")
+    return _Common(places, [str(one) for one in named] if documents else None, len(shared)), notes
+
+
+def _measured(dataset: Dataset, metric: MetricLike, resources: Resources) -> _Measure:
+    prepared = resources.prepare(as_metric(metric))
+    name, direction, signature = asked_name(metric), prepared.higher_is_better, prepared.signature()
+    if "nrefs" in dict(signature.facts):
+        signature = signature.having(nrefs=nrefs(dataset.segments))
+    if isinstance(prepared, CorpusMetric):
+        rows = prepared.statistics(dataset.segments)
+        scores = prepared.scores(rows)
+        return _Measure(name, rows, scores, _totals_of(prepared), direction, corpus=True, signature=signature)
+    values = prepared.score(dataset.segments)
+    return _Measure(name, mean_rows(values), values, mean_totals, direction, corpus=False, signature=signature)
+
+
+def _totals_of(metric: CorpusMetric) -> Totals:
+    return lambda sums: np.array([metric.total(row) for row in sums], dtype=np.float64)
+
+
+def _judged(dataset: Dataset, name: str) -> _Measure:
+    values = dataset.human(name)
+    return _Measure(name, mean_rows(values), values, mean_totals, higher_is_better=True, corpus=False, signature=None)
+
+
+def _compared(measure: _Measure, common: _Common, settings: _Settings) -> MetricComparison:
+    """Return all systems under one metric."""
+    kept = _scored(measure, common)
+    documents = None if common.documents is None else [common.documents[k] for k in kept]
+    rows = {system: measure.rows[[places[k] for k in kept]] for system, places in common.places.items()}
+    blocks = {system: in_blocks(own, documents) for system, own in rows.items()}
+    draws = settings.draws if settings.test == "bootstrap" else min(settings.draws, _INTERVAL_DRAWS)
+    samples = {system: resampled(own, measure.totals, draws, settings.seed) for system, own in blocks.items()}
+    totals = {system: _total(measure, own, samples[system], len(kept)) for system, own in blocks.items()}
+    tested = []
+    for first, second in combinations(common.places, 2):
+        deltas = samples[first] - samples[second]
+        found = _tested(measure, Units(blocks[first], blocks[second], measure.totals), deltas, settings)
+        size = totals[first].value - totals[second].value
+        extent = (len(kept), len(set(documents)) if documents else None)
+        tested.append(_difference((measure.name, first, second), size, deltas, found, extent))
+    adjusted = corrected(settings.correction, [one.p for one in tested], settings.alpha).adjusted
+    pairs = tuple(_decided(one, value, measure, settings.alpha) for one, value in zip(tested, adjusted, strict=True))
+    ordered = _clusters(measure, totals, pairs, settings.alpha)
+    matrix = np.array([measure.values[[places[k] for k in kept]] for places in common.places.values()])
+    turned = matrix if measure.higher_is_better else -matrix
+    strong = bradley_terry(turned, draws=settings.strength_draws, seed=settings.seed)
+    strengths = dict(zip(common.places, strong.strengths.tolist(), strict=True))
+    return MetricComparison(
+        *(measure.name, totals, pairs, ordered, strengths, measure.higher_is_better, measure.signature),
+        strength_intervals=dict(zip(common.places, strong.intervals, strict=bool(strong.intervals))),
+        powers=_powers(measure, blocks, settings) if settings.power else (),
+    )
+
+
+def _powers(measure: _Measure, blocks: Mapping[str, FloatMatrix], settings: _Settings) -> tuple[PairPower, ...]:
+    """Return how often the test finds each pair's difference on fewer or more units, by simulation."""
+    quick = settings._replace(draws=min(settings.draws, pair_draws(settings.alpha)))
+
+    def p_of(a: FloatMatrix, b: FloatMatrix) -> float:
+        if settings.test == "permutation" and not measure.corpus:
+            return flip_test(a[:, 0] - b[:, 0], n=quick.draws, seed=quick.seed, exact=False).two_sided
+        drawn = settings.test == "bootstrap"
+        samples = (
+            [resampled(one, measure.totals, quick.draws, quick.seed) for one in (a, b)] if drawn else [np.zeros(0)]
+        )
+        return _tested(measure, Units(a, b, measure.totals), samples[0] - samples[-1], quick).two_sided
+
+    pairs = combinations(blocks, 2)
+    return tuple(pair_power((measure.name, a, b), (blocks[a], blocks[b]), p_of, settings) for a, b in pairs)
+
+
+def _scored(measure: _Measure, common: _Common) -> list[int]:
+    """Return the segments on which every system has a score."""
+    missing = np.isnan(measure.rows.sum(axis=1))
+    kept = [k for k in range(common.n) if not any(missing[places[k]] for places in common.places.values())]
+    if not kept:
+        raise DataError(f"{measure.name}: no segment has a score for every system")
+    return kept
+
+
+def _total(measure: _Measure, rows: FloatMatrix, samples: FloatVector, n: int) -> Estimate:
+    value = float(measure.totals(rows.sum(axis=0)[None, :])[0])
+    if len(rows) < 2:  # noqa: PLR2004 - one unit has no spread
+        return Estimate(value, level=_LEVEL, n=n, reason="undefined")
+    low, high = np.quantile(samples, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2]).tolist()
+    return Estimate(value, low, high, _LEVEL, n)
+
+
+def _tested(measure: _Measure, units: Units, deltas: FloatVector, settings: _Settings) -> PValues:
+    if measure.corpus:
+        known = deltas if settings.test == "bootstrap" else None
+        return compare_rows(units, test=settings.test, n=settings.draws, seed=settings.seed, deltas=known)
+    differences = units.a[:, 0] - units.b[:, 0]
+    if settings.test == "permutation":
+        return flip_test(differences, n=settings.draws, seed=settings.seed)
+    if settings.test == "bootstrap":
+        return bootstrap_p(deltas, float(differences.sum()), "sign")
+    if not np.array_equal(units.a[:, 1], np.ones(len(units.a))):
+        raise SpecError(f"the {settings.test} test knows no documents: use permutation or bootstrap")
+    return classical(differences, settings.test)
+
+
+def _difference(
+    names: tuple[str, str, str], size: float, deltas: FloatVector, found: PValues, extent: tuple[int, int | None]
+) -> Difference:
+    """Return what is known of two systems; `extent` is the number of segments and, if they count, of documents."""
+    n, blocks = extent
+    error = float(deltas.std(ddof=1)) if len(deltas) > 1 else math.nan
+    # Below two units the spread of a difference is not known.
+    known = (blocks or n) > 1 and math.isfinite(error)
+    detectable = reach_of() * error if known else None
+    needed = math.ceil(n * (detectable / size) ** 2) if detectable and size else None
+    low, high = np.quantile(deltas, [0.025, 0.975]).tolist() if known else (None, None)
+    reason = "constant" if math.isnan(found.two_sided) else None
+    return Difference(
+        *(*names, size, low, high, found.two_sided, found.two_sided, None, found.method),
+        *(found.exact, n, blocks, detectable, needed, reason),
+    )
+
+
+def _decided(one: Difference, adjusted: float, measure: _Measure, alpha: float) -> Difference:
+    better = None
+    if adjusted <= alpha and one.difference:
+        better = one.first if (one.difference > 0) == measure.higher_is_better else one.second
+    return replace(one, adjusted=adjusted, better=better)
+
+
+def _clusters(measure: _Measure, totals: dict[str, Estimate], pairs: Sequence[Difference], alpha: float) -> Clusters:
+    names = list(totals)
+    better = {frozenset((one.first, one.second)): one for one in pairs}
+
+    def p(i: int, j: int) -> float:
+        one = better[frozenset((names[i], names[j]))]
+        # A two-sided test speaks for the system that is ahead.
+        ahead = totals[names[i]].value - totals[names[j]].value
+        return one.adjusted if (ahead > 0) == measure.higher_is_better else 1.0
+
+    return clusters(
+        names, [totals[name].value for name in names], p, alpha=alpha, higher_is_better=measure.higher_is_better
+    )

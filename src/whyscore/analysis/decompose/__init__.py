@@ -1,0 +1,1 @@
+"""MuLER: how much of what a system loses is lost on nouns, names, numbers and other features."""

@@ -1,0 +1,194 @@
+"""Every text of a data set with the spans of every feature.
+
+1. Each distinct text of all systems and references is tagged once, in one call, and kept in the store under the
+   tagger's signature. Taggers that read files are given the texts line by line instead.
+2. The features that were asked for (or all that were found) select spans from the tags.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from whyscore.errors import DataError, SpecError
+from whyscore.marking import Span
+from whyscore.protocols import Tagger
+from whyscore.registry import build
+from whyscore.scoring.stack import Resources
+from whyscore.scoring.store import TagStore
+from whyscore.taggers.aligned import AlignedTagger, Lines, Tags
+from whyscore.taggers.features import Selection, check_known, default_features, parse_features
+from whyscore.types import Dataset, Entry, Signature
+
+TaggerLike = str | Tagger | AlignedTagger
+Initial = Literal["any", "lower"]
+
+
+@dataclass(frozen=True, eq=False)
+class Marked:
+    """A text with the spans of each feature; `number` tells it from all others of the run."""
+
+    number: int
+    text: str
+    spans: Sequence[tuple[Span, ...]]
+
+    def count(self, feature: int) -> int:
+        """Return how often a feature occurs."""
+        return len(self.spans[feature])
+
+
+class MarkedEntry(NamedTuple):
+    """The texts of one entry."""
+
+    hypothesis: Marked
+    references: tuple[Marked, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Marking:
+    """A data set with its features marked, and what the tagging took."""
+
+    entries: tuple[MarkedEntry, ...]
+    features: tuple[str, ...]
+    signature: Signature
+    gives_tokens: bool = False
+    asked: int = 0
+    distinct: int = 0
+    tagged: int = 0
+    """How many texts the tagger itself was asked about; the others were in the store."""
+
+    @property
+    def texts(self) -> list[Marked]:
+        """Every marked text once, references before hypotheses."""
+        found = {text.number: text for entry in self.entries for text in entry.references}
+        found |= {entry.hypothesis.number: entry.hypothesis for entry in self.entries}
+        return list(found.values())
+
+
+class _Tagged(NamedTuple):
+    """The tags of one entry."""
+
+    hypothesis: Tags
+    references: tuple[Tags, ...]
+
+
+def as_tagger(given: TaggerLike, languages: tuple[str, str] | None) -> Tagger | AlignedTagger:
+    """Return the tagger that a spec or an object stands for; one that names no language takes that of the data."""
+    tagger = build(given, "tagger") if isinstance(given, str) else given
+    if not isinstance(tagger, Tagger | AlignedTagger):
+        raise SpecError(f"{tagger!r} is no tagger: it needs signature() and tag(texts)")
+    if languages is not None and getattr(tagger, "language", "") is None:
+        tagger = dataclasses.replace(tagger, language=languages[1])  # type: ignore[type-var]
+    return tagger
+
+
+def mark(
+    dataset: Dataset,
+    tagger: TaggerLike,
+    features: Sequence[str] | None,
+    *,
+    first_key: bool = False,
+    initial: Initial = "any",
+    resources: Resources,
+) -> Marking:
+    """Return the data set with the spans of each feature; None looks at all that the tagger gives.
+
+    `initial="lower"` keeps only what begins with a letter from a to z; `first_key` is for `Selection`.
+    """
+    if not dataset.entries:
+        raise DataError(f"{dataset.name} has no segment: nothing to decompose")
+    chosen = as_tagger(tagger, dataset.languages)
+    labels = chosen.labels() if hasattr(chosen, "labels") else None
+    asked = None if features is None else parse_features(features)
+    if asked is not None:
+        check_known(asked, labels)
+    texts = [text for entry in dataset.entries for text in (entry.segment.hypothesis, *entry.segment.references)]
+    if isinstance(chosen, AlignedTagger):
+        tagged, fresh = _from_files(dataset, chosen), len(texts)
+    else:
+        tagged, fresh = _from_texts(dataset, chosen, resources)
+    if asked is None:
+        asked = parse_features(default_features(_labels(tagged), labels))
+    language = getattr(chosen, "language", None) or (dataset.languages[1] if dataset.languages else "en")
+    selection = Selection(asked, language, frozenset(labels or ()), first_key)
+    return Marking(
+        _marked(dataset.entries, tagged, selection, initial),
+        tuple(feature.name for feature in asked),
+        chosen.signature(),
+        isinstance(chosen, AlignedTagger) and chosen.gives_tokens,
+        len(texts),
+        len(set(texts)),
+        fresh,
+    )
+
+
+def _labels(tagged: Sequence[_Tagged]) -> set[str]:
+    every = (tag for entry in tagged for tags in (entry.hypothesis, *entry.references) for tag in tags)
+    return {label for tag in every for label in tag.features}
+
+
+def _from_texts(dataset: Dataset, tagger: Tagger, resources: Resources) -> tuple[list[_Tagged], int]:
+    """Return the tags of every entry, and how many texts had to be tagged now."""
+    segments = dataset.segments
+    texts = list(dict.fromkeys(text for one in segments for text in (*one.references, one.hypothesis)))
+    signature = tagger.signature()
+    kept = TagStore(resources.store) if resources.store is not None and signature.stable else None
+    known = kept.get(str(signature), texts) if kept is not None else {}
+    missing = [text for text in texts if text not in known]
+    if missing:
+        fresh = dict(zip(missing, tagger.tag(missing), strict=True))
+        if kept is not None:
+            kept.put(str(signature), fresh)
+        known |= fresh
+    tags = [_Tagged(known[one.hypothesis], tuple(known[text] for text in one.references)) for one in segments]
+    return tags, len(missing)
+
+
+def _from_files(dataset: Dataset, tagger: AlignedTagger) -> list[_Tagged]:
+    """Return the tags of every entry from files that go line by line with the texts."""
+    by_system = {system: dataset.of(system).entries for system in dataset.systems}
+    for system, entries in by_system.items():
+        if tuple(entry.id for entry in entries) != dataset.ids:
+            raise DataError(f"system {system!r} lacks segments that others have: tag files need every line of each")
+    shown = by_system[dataset.systems[0]]
+    counts = {len(entry.segment.references) for entry in dataset.entries}
+    if len(counts) != 1:
+        raise DataError("some segments have more references than others: tag files need every line of each")
+    references = [[entry.segment.references[k] for entry in shown] for k in range(counts.pop())]
+    hypotheses = {system: [entry.segment.hypothesis for entry in entries] for system, entries in by_system.items()}
+    found = tagger.tag_lines(Lines(references, hypotheses))
+    line = {name: number for number, name in enumerate(dataset.ids)}
+    return [
+        _Tagged(
+            found.hypotheses[entry.system][line[entry.id]], tuple(tags[line[entry.id]] for tags in found.references)
+        )
+        for entry in dataset.entries
+    ]
+
+
+def _marked(
+    entries: Sequence[Entry], tagged: Sequence[_Tagged], selection: Selection, initial: Initial
+) -> tuple[MarkedEntry, ...]:
+    """Return the entries with spans; texts that share their tags are one."""
+    known: dict[tuple[str, int], Marked] = {}
+    kept: list[Tags] = []  # keeps the tags alive whose identity is the key
+
+    def one(text: str, tags: Tags) -> Marked:
+        key = (text, id(tags))
+        if key not in known:
+            kept.append(tags)
+            spans = selection.spans(text, tags)
+            known[key] = Marked(len(known), text, _lower(text, spans) if initial == "lower" else spans)
+        return known[key]
+
+    return tuple(
+        MarkedEntry(
+            one(entry.segment.hypothesis, tags.hypothesis),
+            tuple(one(*pair) for pair in zip(entry.segment.references, tags.references, strict=True)),
+        )
+        for entry, tags in zip(entries, tagged, strict=True)
+    )
+
+
+def _lower(text: str, spans: Sequence[tuple[Span, ...]]) -> list[tuple[Span, ...]]:
+    return [tuple(span for span in found if "a" <= text[span[0]] <= "z") for found in spans]

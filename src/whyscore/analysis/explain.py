@@ -1,0 +1,198 @@
+"""Explanations: which words made the score, for every text of every segment; and the matrices behind a match."""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol, cast
+
+import numpy as np
+
+from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments, asked_name, languages_of, spoken
+from whyscore.data.records import Heat
+from whyscore.data.strict import Reason
+from whyscore.errors import ContractError, SpecError
+from whyscore.explainers.engine import (
+    WINDOW,
+    Outcome,
+    ask,
+    explain_segments,
+    failure_message,
+    make_plan,
+    probed,
+    sides_of,
+    tasks_of,
+    windows,
+)
+from whyscore.metrics.matching.words import Faces, Facing, word_cosines
+from whyscore.protocols import Explainer, Masker, Metric, Splitter
+from whyscore.scoring.stack import LOCAL, Cost, Resources
+from whyscore.scoring.stack import cost as score_cost
+from whyscore.types import (
+    HYPOTHESIS,
+    Dataset,
+    Evidence,
+    Explanation,
+    Explanations,
+    Place,
+    Segment,
+    Side,
+)
+
+
+def explain(
+    segments: Segments,
+    metric: MetricLike,
+    explainer: str | Explainer = "erasure",
+    *,
+    sides: Sequence[str | Side] | None = None,
+    unit: str | Splitter = "word",
+    masker: str | Masker | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    resources: Resources = LOCAL,
+    window: int = WINDOW,
+) -> Explanations:
+    """Return one explanation per segment and place: hypothesis, source and references, as far as the metric reads them.
+
+    Args:
+        segments: What to explain.
+        metric: A spec, a metric, or any function of segments.
+        explainer: A spec or an explainer.
+        sides: Only these sides; all that the metric reads if None.
+        unit: What is hidden at a time: word, char, auto, sentence, chunk(k), unicode.
+        masker: What a hidden word becomes; the explainer's own choice if None.
+        seed: Fixes every random number.
+        repeat: Explain with this many seeds, and keep how well the repeats agree as `stability`.
+        resources: Store, executor and progress.
+        window: How many probes are held at a time.
+
+    >>> print(explain([Segment("a cat", references=("a dog",))], "token_f1", sides=["hypothesis"])[0])
+    [a +0.50] [cat -0.17]
+    """
+    found = attempt(
+        segments,
+        metric,
+        explainer,
+        sides=sides,
+        unit=unit,
+        masker=masker,
+        seed=seed,
+        repeat=repeat,
+        resources=resources,
+        window=window,
+    )
+    if found.failures:
+        raise Unexplained(failure_message(found.failures, len(as_segments(segments))))
+    return found.explanations
+
+
+def attempt(
+    segments: Segments,
+    metric: MetricLike,
+    explainer: str | Explainer = "erasure",
+    *,
+    sides: Sequence[str | Side] | None = None,
+    resources: Resources = LOCAL,
+    **options: object,
+) -> Outcome:
+    """Return the explanations of all segments that can be explained, and why the others cannot.
+
+    The options are those of `explain`.
+    """
+    plan = make_plan(spoken(as_metric(metric), languages_of(segments)), explainer, **options)  # type: ignore[arg-type]
+    return explain_segments(plan, as_segments(segments), sides_of(sides), resources)
+
+
+def cost(
+    segments: Segments,
+    metric: MetricLike,
+    explainer: str | Explainer = "erasure",
+    *,
+    sides: Sequence[str | Side] | None = None,
+    resources: Resources = LOCAL,
+    **options: object,
+) -> Cost:
+    """Return how many texts an explanation would score, how many differ, and how many the store already holds.
+
+    Exact for explainers with one round; for the others the later rounds are counted at their largest.
+    """
+    plan = make_plan(as_metric(metric), explainer, **options)  # type: ignore[arg-type]
+    asked = [segment.only(plan.metric.inputs) for segment in as_segments(segments)]
+    base = spoken(plan.metric.metric, languages_of(segments))
+    if not isinstance(plan.explainer, Explainer):
+        return score_cost(base, asked, resources.store)
+    total, distinct, stored = score_cost(base, asked, resources.store)
+    for window in windows(plan, tasks_of(plan, asked, sides_of(sides))):
+        known = [Evidence.whole(task.words, np.nan, task.seed) for task in window]
+        masks, probes = ask(plan, window, known, 0)
+        first = score_cost(base, list(probed(asked, window, probes)), resources.store)
+        later = sum(plan.explainer.cost(len(task.words)) - len(rows) for task, rows in zip(window, masks, strict=True))
+        total, distinct, stored = total + first.asked + later, distinct + first.distinct + later, stored + first.stored
+    return Cost(total, distinct, stored)
+
+
+class Unexplained(ContractError):
+    """Some segments could not be explained."""
+
+
+class _Matching(Faces, Metric, Protocol):
+    """A metric that matches texts."""
+
+
+def require_matrix(metric: MetricLike) -> None:
+    """Refuse a metric that has no matrix, before any work."""
+    if not isinstance(as_metric(metric), Faces):
+        raise SpecError(f"{asked_name(metric)} has no matrix of similarities: bertscore and xbertscore have one")
+
+
+def word_matrices(
+    dataset: Dataset,
+    metric: MetricLike,
+    explanations: Sequence[Explanation],
+    explainer: str | Explainer = "matching",
+    *,
+    unit: str | Splitter = "word",
+) -> list[Heat]:
+    """Return one matrix per explanation: its words x the words of the text it is matched with.
+
+    Args:
+        dataset: what was explained.
+        metric: the metric that was explained; bertscore and xbertscore have matrices.
+        explanations: what `explain` gave.
+        explainer: what made them.
+        unit: what they call a word.
+    """
+    require_matrix(metric)
+    plan = make_plan(as_metric(metric), explainer, unit=unit)
+    asked = cast("_Matching", spoken(plan.metric.metric, languages_of(dataset)))
+    found: dict[int, Heat] = {}
+    for place in dict.fromkeys(one.place for one in explanations):
+        rows = [k for k, one in enumerate(explanations) if one.place == place]
+        segments = [explanations[k].segment.only(asked.inputs) for k in rows]
+        faced = asked.faced(segments, place)
+        heats = _heats([explanations[k] for k in rows], segments, faced, plan.splitter)
+        found |= zip(rows, heats, strict=True)
+    return [found[k] for k in range(len(explanations))]
+
+
+def _heats(
+    explanations: Sequence[Explanation],
+    segments: Sequence[Segment],
+    faced: Iterator[Facing | None],
+    splitter: Splitter,
+) -> Iterator[Heat]:
+    for one, segment, found in zip(explanations, segments, faced, strict=True):
+        if found is None:
+            yield Heat(None, None, np.empty((len(one.words), 0)), "empty")
+            continue
+        others = splitter.split(found.other.text)
+        cosines = word_cosines(found, one.words, others)
+        cut = found.own.seen is not None or found.other.seen is not None
+        reason: Reason = "truncated" if cut else "undefined"
+        yield Heat(_facing(one.place, found, segment), others, cosines, reason if np.isnan(cosines).any() else None)
+
+
+def _facing(place: Place, found: Facing, segment: Segment) -> Place:
+    """Return the place of the text that a text is matched with."""
+    if place.side is not Side.HYPOTHESIS:
+        return HYPOTHESIS
+    places = [Place(Side.SOURCE), *(Place(Side.REFERENCE, k) for k in range(len(segment.references)))]
+    return next(other for other in places if str(other) == found.name)

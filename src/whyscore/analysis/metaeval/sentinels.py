@@ -1,0 +1,47 @@
+"""Sentinels: columns that any metric must beat, made from the texts of a table and from nothing."""
+
+import numpy as np
+
+from whyscore.analysis.metaeval.tables import ScoreTable
+from whyscore.errors import MissingInput
+from whyscore.metrics.controls import Copy, Length, LengthRatio
+from whyscore.text.randomness import generator
+from whyscore.types import FloatVector, Segment
+
+LENGTH = "length"
+
+
+def sentinels(table: ScoreTable, seed: int = 0) -> dict[str, FloatVector]:
+    """Return the sentinels of a table: higher is better.
+
+    | name | value |
+    |---|---|
+    | random | a random number for each row, fixed by seed, system and segment |
+    | constant | 1: has no correlation, and every pair is a tie |
+    | length, -length | words of the hypothesis |
+    | source length | words of the source |
+    | length ratio | words of the hypothesis for each word of the references |
+    | copy rate | share of the hypothesis words that stand in the source |
+    """
+    systems = table.systems or ("",) * len(table)
+    drawn = [generator(seed, *row).random() for row in zip(systems, table.segments, strict=True)]
+    found: dict[str, FloatVector] = {"random": np.array(drawn), "constant": np.ones(len(table))}
+    if table.texts is None:
+        return found
+    segments = table.texts.segments
+    length = Length().score(segments)
+    found |= {LENGTH: length, f"-{LENGTH}": -length}
+    if all(segment.source is not None for segment in segments):
+        found["source length"] = np.array([float(len((segment.source or "").split())) for segment in segments])
+        found["copy rate"] = Copy().score(segments)
+    ratio = _ratio(segments)
+    return found if ratio is None else found | {"length ratio": ratio}
+
+
+def _ratio(segments: tuple[Segment, ...]) -> FloatVector | None:
+    if not all(segment.references for segment in segments):
+        return None
+    try:
+        return LengthRatio().score(segments)
+    except MissingInput:  # empty references
+        return None

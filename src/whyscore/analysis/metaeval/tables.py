@@ -1,0 +1,412 @@
+"""Tables of metric and human scores, long form: one row per system and segment.
+
+1. Columns come from a CSV, TSV or JSONL file, a data frame, a mapping of columns, or the human scores of a data set.
+2. Numbers may be missing (blank, `NaN`, `None`, null). Where a column has its raw ratings beside it (`relevance` and
+   `relevance_raw` with `3|4|4`), those are taken: rounded means break ties.
+3. Rows of several raters (a rater column) are averaged by exact summation.
+4. Without a system column every row is a system of its own.
+
+Scores that stand in other files than the table: whyscore's own records, raw MQM ratings, WMT folders.
+
+What is joined must match by system and segment. Rows without a partner are counted and told; no partner at all is an
+error.
+
+From rows to matrices: systems x segments for each group of a table.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from whyscore.data.columns import ALIASES, Block, listed
+from whyscore.data.files import TextFile, read_lines
+from whyscore.data.formats.jsonl import objects
+from whyscore.data.formats.tables import read_blocks
+from whyscore.data.gathering import Gathering, Options
+from whyscore.data.naming import few, plain_name
+from whyscore.data.records import Records
+from whyscore.errors import DataError, MissingExtra
+from whyscore.stats.annotators import GOOGLE, Weights, mqm_scores
+from whyscore.stats.matrices import from_rows, is_human, mean_rating
+from whyscore.types import Dataset, Finding, FloatMatrix, FloatVector
+
+_MISSING = ("", "nan", "none", "null", "na", "n/a", "-")
+_RAW, _BETWEEN = "_raw", "|"
+_DELIMITERS = {".tsv": "\t", ".csv": ","}
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The columns that name things; None is found by the usual names, an empty name switches a role off."""
+
+    system: str | None = None
+    segment: str | None = None
+    group: str | None = None
+    rater: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTable:
+    """Rows with names and numbers; `systems` is None where every row is a system of its own."""
+
+    name: str
+    systems: tuple[str, ...] | None
+    segments: tuple[str, ...]
+    scores: Mapping[str, FloatVector]
+    lines: tuple[int, ...]
+    groups: tuple[str, ...] | None = None
+    texts: Dataset | None = None
+    """The same rows with their texts, where there are any."""
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.segments)
+
+    def having(self, **scores: FloatVector) -> "ScoreTable":
+        """Return the table with more columns."""
+        return replace(self, scores={**self.scores, **scores})
+
+
+@dataclass(slots=True)
+class Columns:
+    """Raw columns by name, with the line of each row."""
+
+    name: str
+    values: dict[str, Sequence[object]]
+    lines: list[int]
+    blocks: list[Block] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def numbers(self, name: str) -> FloatVector:
+        """Return a column as numbers, NaN where missing; raw ratings beside it are preferred."""
+        raw = f"{name}{_RAW}"
+        if raw in self.values:
+            self.notes.append(f"{name} was taken from the ratings in {raw}")
+            return np.array([self._rated(raw, k) for k in range(len(self.lines))])
+        if name not in self.values:
+            raise DataError(f"no column {name!r}; there are: {listed(self.values)}", file=self.name)
+        return np.array([self._number(name, k, value) for k, value in enumerate(self.values[name])])
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Return a column of names, none of them empty."""
+        found = tuple("" if value is None else str(value) for value in self.values[name])
+        if "" in found:
+            raise DataError(f"{name!r} is empty, expected a name", file=self.name, line=self.lines[found.index("")])
+        return found
+
+    def find(self, role: str, given: str | None, *aliases: str) -> str | None:
+        """Return the column for a role: as named, or by one of the usual names; None where there is none."""
+        if given is not None:
+            if given and given not in self.values:
+                raise DataError(f"no column {given!r} for --{role}; there are: {listed(self.values)}", file=self.name)
+            return given or None
+        return next((name for name in self.values if name.lower() in aliases), None)
+
+    def _rated(self, name: str, row: int) -> float:
+        value = self.values[name][row]
+        parts = value if isinstance(value, list) else str("" if value is None else value).split(_BETWEEN)
+        known = [self._number(name, row, part) for part in parts]
+        return mean_rating([one for one in known if not math.isnan(one)])
+
+    def _number(self, name: str, row: int, value: object) -> float:
+        if value is None or (isinstance(value, str) and value.strip().lower() in _MISSING):
+            return math.nan
+        try:
+            number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.inf
+        except ValueError:
+            number = math.inf
+        if math.isinf(number):
+            raise DataError(f"{name!r} is {value!r}, expected a number", file=self.name, line=self.lines[row])
+        return number
+
+
+def read_columns(path: str | Path, *, encoding: str = "utf-8") -> Columns:
+    """Return the columns of a `.csv`, `.tsv` or `.jsonl` file."""
+    suffix = plain_name(path).suffix.lower()
+    file = TextFile(path, encoding=encoding)
+    if suffix in (".jsonl", ".ndjson"):
+        return _from_objects(file)
+    if suffix not in _DELIMITERS:
+        raise DataError(f"a table of scores ends in .csv, .tsv or .jsonl, not {suffix!r}", file=str(path))
+    notes: list[Finding] = []
+    blocks = list(read_blocks(file, _DELIMITERS[suffix], Options(encoding=encoding), notes))
+    names = blocks[0].names
+    columns: dict[str, Sequence[object]] = {
+        name: [value for block in blocks for value in block.columns[k]] for k, name in enumerate(names)
+    }
+    lines = [number for block in blocks for number in block.lines]
+    return Columns(file.name, columns, lines, blocks, [finding.message for finding in notes])
+
+
+def _from_objects(file: TextFile) -> Columns:
+    found = list(objects(file, []))
+    file.refuse_empty("one object a line")
+    names = tuple(dict.fromkeys(key for item in found for key in item.value))
+    columns = {name: [item.value.get(name) for item in found] for name in names}
+    lines = [item.line for item in found]
+    return Columns(
+        file.name, dict(columns), lines, [Block(file.name, names, list(columns.values()), lines, cells=False)]
+    )
+
+
+def from_frame(frame: object, name: str = "frame") -> Columns:
+    """Return the columns of a data frame of any library that narwhals knows, or of a mapping of lists."""
+    if not isinstance(frame, Mapping):
+        try:
+            import narwhals  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise MissingExtra.of("reading data frames", "frames") from error
+        try:
+            data = narwhals.from_native(frame)  # type: ignore[call-overload]
+        except TypeError as error:
+            raise DataError(
+                f"expected a file, a data frame or a mapping of columns, got {type(frame).__name__}"
+            ) from error
+        frame = (data.collect() if isinstance(data, narwhals.LazyFrame) else data).to_dict(as_series=False)
+    columns: dict[str, Sequence[object]] = {str(key): list(values) for key, values in frame.items()}
+    lengths = {len(values) for values in columns.values()}
+    if len(lengths) != 1 or not max(lengths):
+        raise DataError(f"{name} has columns of {', '.join(map(str, sorted(lengths))) or 'no'} rows: one length, not 0")
+    rows = range(1, lengths.pop() + 1)
+    return Columns(name, columns, list(rows), [Block(name, tuple(columns), list(columns.values()), rows, cells=False)])
+
+
+def score_table(columns: Columns, scores: Sequence[str], roles: Roles | None = None) -> ScoreTable:
+    """Return the named score columns of a table, row by row."""
+    roles = roles or Roles()
+    system = columns.find("system", roles.system, *ALIASES["system"])
+    segment = columns.find("segment", roles.segment, *ALIASES["id"])
+    if segment is None and roles.segment is None:
+        segment = columns.find("segment", None, *ALIASES["document"])
+    group, rater = columns.find("group", roles.group), columns.find("rater", roles.rater)
+    if system is not None and segment is None:
+        raise DataError(f"no column for the segment: name it with --segment; there are: {listed(columns.values)}")
+    rows = tuple(str(k) for k in range(len(columns.lines)))
+    table = ScoreTable(
+        name=columns.name,
+        systems=None if system is None else columns.names(system),
+        segments=rows if segment is None else columns.names(segment),
+        scores={name: columns.numbers(name) for name in dict.fromkeys(scores)},
+        lines=tuple(columns.lines),
+        groups=None if group is None else columns.names(group),
+    )
+    table = replace(table, notes=tuple(columns.notes))
+    return table if rater is None else _over_raters(table)
+
+
+def _over_raters(table: ScoreTable) -> ScoreTable:
+    """Return one row per system and segment: the mean of its raters."""
+    systems = table.systems or ("",) * len(table)
+    groups = table.groups or ("",) * len(table)
+    places: dict[tuple[str, str, str], list[int]] = {}
+    for k, key in enumerate(zip(groups, systems, table.segments, strict=True)):
+        places.setdefault(key, []).append(k)
+
+    def mean(values: FloatVector, rows: list[int]) -> float:
+        return mean_rating([value for value in values[rows].tolist() if not math.isnan(value)])
+
+    first = [rows[0] for rows in places.values()]
+    return replace(
+        table,
+        systems=None if table.systems is None else tuple(table.systems[k] for k in first),
+        segments=tuple(table.segments[k] for k in first),
+        groups=None if table.groups is None else tuple(table.groups[k] for k in first),
+        scores={
+            name: np.array([mean(values, rows) for rows in places.values()]) for name, values in table.scores.items()
+        },
+        lines=tuple(table.lines[k] for k in first),
+        notes=(*table.notes, f"{len(table)} ratings of {len(first)} segments were averaged"),
+    )
+
+
+def texts_of(columns: Columns, roles: Roles | None = None) -> Dataset | None:
+    """Return the texts of a table as a data set aligned with its rows; None where no column holds hypotheses."""
+    roles = roles or Roles()
+    if not any(name.lower() in ALIASES["hypothesis"] for name in columns.values):
+        return None
+    system = columns.find("system", roles.system, *ALIASES["system"])
+    # Ids are of no use here, and rows of several raters would clash.
+    chosen = {"id": "", "human": "", "spans": "", "system": system or "", "document": ""}
+    gathering = Gathering(columns.name, "hypothesis", Options(columns=chosen))
+    for block in columns.blocks:
+        gathering.add(block)
+    return gathering.finish(columns.name)
+
+
+Key = tuple[str, str]
+"""System and segment."""
+
+MQM = "mqm"
+
+
+def with_records(table: ScoreTable, path: str | Path) -> tuple[ScoreTable, list[str]]:
+    """Return a table with the scores in a file of records (`whyscore score --segments -f jsonl`), and their names."""
+    records = Records(TextFile(path), drop_torn=False)
+    if records.header.kind != "scores":
+        raise DataError(f"holds records of the kind {records.header.kind!r}, expected 'scores'", file=str(path))
+    found: dict[str, dict[Key, float]] = {}
+    for number, record in records.numbered():
+        key = (str(record.get("system")), str(record.get("id")))
+        own = found.setdefault(str(record.get("metric")), {})
+        if key in own:
+            raise DataError(f"system {key[0]!r} has the segment {key[1]!r} twice", file=str(path), line=number)
+        value = record.get("score")
+        own[key] = float(value) if isinstance(value, int | float) else math.nan
+    for metric, scores in found.items():
+        table = _joined(table, metric, scores, str(path))
+    return table, list(found)
+
+
+def with_ratings(table: ScoreTable, path: str | Path, weights: Weights = GOOGLE) -> ScoreTable:
+    """Return a table with the column `mqm`, from a file of raw MQM ratings: one row per error and rater."""
+    return _joined(table, MQM, read_ratings(path, weights), str(path))
+
+
+def read_ratings(path: str | Path, weights: Weights = GOOGLE) -> dict[Key, float]:
+    """Return the MQM score of every system and segment in a file of raw ratings, higher is better."""
+    columns = read_columns(path)
+    wanted = {"system": "system", "segment": "seg_id", "rater": "rater", "severity": "severity", "category": "category"}
+    names = {role: columns.find(role, None, alias, role) for role, alias in wanted.items()}
+    absent = [wanted[role] for role, name in names.items() if name is None]
+    if absent:
+        raise DataError(f"raw MQM ratings have no column {', '.join(absent)}", file=str(path))
+    system, segment, rater, severity, category = (columns.names(str(names[role])) for role in wanted)
+    cells = list(zip(system, segment, strict=True))
+    return {(str(cell[0]), str(cell[1])): value for cell, value in _scores(cells, rater, severity, category, weights)}
+
+
+def _scores(
+    cells: list[Key],
+    raters: tuple[str, ...],
+    severities: tuple[str, ...],
+    categories: tuple[str, ...],
+    weights: Weights,
+) -> list[tuple[Key, float]]:
+    found = mqm_scores(cells, raters, severities, categories, weights)
+    return [(cell, found[cell]) for cell in dict.fromkeys(cells)]
+
+
+def _joined(table: ScoreTable, name: str, scores: Mapping[Key, float], file: str) -> ScoreTable:
+    if table.systems is None:
+        raise DataError(f"{table.name} has no column for the system: scores of {file} cannot be matched to its rows")
+    keys = list(zip(table.systems, table.segments, strict=True))
+    unmatched = [key for key in keys if key not in scores]
+    if len(unmatched) == len(keys):
+        raise DataError(
+            f"no system and segment of {table.name} is in {file}: here the first is {keys[0]!r}, there "
+            f"{next(iter(scores), None)!r}"
+        )
+    notes = []
+    if unmatched:
+        shown = few([f"{system} {segment}" for system, segment in unmatched])
+        notes.append(f"{len(unmatched)} of {len(keys)} rows have no {name} in {file}: {shown}")
+    unused = len(set(scores) - set(keys))
+    if unused:
+        notes.append(f"{unused} scores of {name} in {file} belong to no row")
+    values: FloatVector = np.array([scores.get(key, math.nan) for key in keys])
+    return replace(table.having(**{name: values}), notes=(*table.notes, *notes))
+
+
+def read_wmt(folder: str | Path, pair: str, human: str) -> tuple[ScoreTable, list[str]]:
+    """Return the segment scores of a WMT folder (mt-metrics-eval's layout) for a language pair, and the metrics in it.
+
+    Human scores are in `human-scores/PAIR.NAME.seg.score`, metrics in `metric-scores/PAIR/METRIC-REF.seg.score`: lines
+    of a system and a score, in the order of the segments, `None` where missing.
+    """
+    root = Path(folder)
+    gold = root / "human-scores" / f"{pair}.{human}.seg.score"
+    if not gold.is_file():
+        known = sorted(path.name for path in (root / "human-scores").glob("*.seg.score"))
+        raise DataError(f"no human scores {gold.name} in {root}; there are: {', '.join(known) or 'none'}")
+    scores = _segment_scores(gold)
+    keys = list(scores)
+    table = ScoreTable(
+        name=str(root),
+        systems=tuple(system for system, _ in keys),
+        segments=tuple(segment for _, segment in keys),
+        scores={human: np.array(list(scores.values()))},
+        lines=tuple(range(1, len(keys) + 1)),
+    )
+    names = []
+    for path in sorted((root / "metric-scores" / pair).glob("*.seg.score")):
+        name = path.name.removesuffix(".seg.score")
+        names.append(name)
+        table = _joined(table, name, _segment_scores(path), str(path))
+    return table, names
+
+
+def _segment_scores(path: Path) -> dict[Key, float]:
+    """Return the scores of a file by system and number of the segment, from zero."""
+    found: dict[Key, float] = {}
+    counts: dict[str, int] = {}
+    for number, line in enumerate(read_lines(path).texts, start=1):
+        system, _, value = line.replace("\t", " ").partition(" ")
+        try:
+            score = math.nan if value.strip() == "None" else float(value)
+        except ValueError as error:
+            raise DataError(f"{line!r} is not a system and a score", file=str(path), line=number) from error
+        found[system, str(counts.get(system, 0))] = score
+        counts[system] = counts.get(system, 0) + 1
+    return found
+
+
+class MatrixSet(NamedTuple):
+    """The matrices of one group."""
+
+    group: str | None
+    human: FloatMatrix
+    metrics: dict[str, FloatMatrix]
+    sentinels: dict[str, FloatMatrix]
+
+
+def without_humans(table: ScoreTable, *, keep: bool) -> tuple[ScoreTable, list[str]]:
+    """Return the table without human references among its systems unless they are kept, and what was left out."""
+    people = sorted({name for name in table.systems or () if is_human(name)})
+    if not people or keep or table.systems is None:
+        return table, []
+    kept = [k for k, name in enumerate(table.systems) if name not in people]
+    texts = table.texts
+    chosen = replace(
+        table,
+        systems=tuple(table.systems[k] for k in kept),
+        segments=tuple(table.segments[k] for k in kept),
+        groups=None if table.groups is None else tuple(table.groups[k] for k in kept),
+        scores={name: values[kept] for name, values in table.scores.items()},
+        lines=tuple(table.lines[k] for k in kept),
+        texts=None if texts is None else replace(texts, entries=tuple(texts.entries[k] for k in kept)),
+    )
+    return chosen, [f"{len(people)} human references among the systems were left out: {', '.join(people)}"]
+
+
+def matrix_sets(
+    table: ScoreTable, human: str, metrics: Sequence[str], extra: Mapping[str, FloatVector]
+) -> list[MatrixSet]:
+    """Return the matrices of each group."""
+    sets = []
+    for group in dict.fromkeys(table.groups) if table.groups is not None else (None,):
+        rows = [k for k in range(len(table)) if table.groups is None or table.groups[k] == group]
+        systems = [table.systems[k] if table.systems is not None else str(k) for k in rows]
+        segments = [table.segments[k] if table.systems is not None else "" for k in rows]
+        lines = [table.lines[k] for k in rows]
+
+        def matrix(
+            values: FloatVector,
+            rows: list[int] = rows, systems: list[str] = systems, segments: list[str] = segments,
+            lines: list[int] = lines,
+        ) -> FloatMatrix:  # fmt: skip
+            return from_rows(systems, segments, values[rows].tolist(), lines=lines, file=table.name).values
+
+        sets.append(
+            MatrixSet(
+                group,
+                matrix(table.scores[human]),
+                {name: matrix(table.scores[name]) for name in metrics},
+                {name: matrix(values) for name, values in extra.items()},
+            )
+        )
+    return sets

@@ -1,0 +1,238 @@
+"""The eight splits of SummEval, as BMX was evaluated on summaries (Leiter, Nguyen and Eger 2022, section 4).
+
+1. 100 documents x 16 systems with 11 references. Documents in file order are cut into blocks of 13; the last has 9.
+2. For each block, p and w are chosen on its 208 (the last: 144) summaries at the system level, and judged on all the
+   others, 1392 (1456). A document never crosses.
+3. Settings are the four aspects times Kendall, or times Kendall and Spearman (`criterion="both"`, the public code).
+4. Reported: the mean over the eight splits, for every rule and explainer, beside the length and random controls.
+
+Human scores are means of the raw ratings, so that exact ties stay ties.
+"""
+
+import csv
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from whyscore.analysis.calibrate.judgement import BREVITY, CONTROLS, LENGTH, RANDOM, Question, Source, as_matrix
+from whyscore.analysis.calibrate.material import Explained, Numbers, Setting
+from whyscore.analysis.calibrate.rules import RULES, Choice, Rule
+from whyscore.analysis.calibrate.settings import Options
+from whyscore.errors import DataError
+from whyscore.stats.correction import partial_conjunction
+from whyscore.stats.significance import permutation_test
+from whyscore.text.files import text_of, whole
+from whyscore.types import Dataset, Entry, FloatVector, Segment
+
+ASPECTS = ("coherence", "consistency", "fluency", "relevance")
+SPLIT = "bmx_split"
+_DIGITS = 9
+COEFFICIENTS = ("kendall_b", "spearman")
+_ALPHA = 0.05
+
+Criterion = Literal["kendall", "both"]
+
+
+class Split(NamedTuple):
+    """What one source and rule chose on one split, and what that did on the other documents."""
+
+    source: str
+    rule: str
+    split: int
+    aspect: str
+    coefficient: str
+    n_fitted: int
+    n_judged: int
+    settings: int
+    """Settings that had a vote: those where the original score agrees with people on the split."""
+    p: float
+    w: float
+    shrinkage: float | None
+    before: float
+    after: float
+    p_value: float | None = None
+
+
+def read_summeval(scores: str | Path, texts: str | Path) -> Dataset:
+    """Return SummEval from its two files: ratings with splits (CSV), and texts with references (JSON lines)."""
+    known: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
+    for number, text in enumerate(_lines(texts), start=1):
+        try:
+            name, references, systems = _instance(json.loads(text, parse_int=whole))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            message = f"expected instance_id, references and systems: {error!r}"
+            raise DataError(message, file=str(texts), line=number) from None
+        known[name] = (references, systems)
+    entries = list(_entries(scores, known, str(texts)))
+    if not entries:
+        raise DataError("has no rows", file=str(scores))
+    return Dataset("summeval", tuple(entries))
+
+
+def _instance(record: Mapping[str, object]) -> tuple[str, tuple[str, ...], dict[str, str]]:
+    name, references, systems = (record[key] for key in ("instance_id", "references", "systems"))
+    if not (isinstance(name, str) and isinstance(references, list) and isinstance(systems, dict)):
+        raise TypeError("a text, a list of texts and an object of texts")
+    if not all(isinstance(text, str) for text in (*references, *systems.values())):
+        raise TypeError("references and systems are texts")
+    return name, tuple(references), systems
+
+
+def _entries(
+    scores: str | Path, known: dict[str, tuple[tuple[str, ...], dict[str, str]]], texts: str
+) -> Iterator[Entry]:
+    reader = csv.DictReader(_lines(scores), restval="")
+    wanted = ["instance_id", "system", SPLIT, *(f"expert_{aspect}_raw" for aspect in ASPECTS)]
+    missing = [name for name in wanted if name not in (reader.fieldnames or ())]
+    if missing:
+        raise DataError(f"has no column {', '.join(missing)}", file=str(scores), line=1)
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        raise DataError(f"cannot be read as a table: {error}", file=str(scores)) from error
+    for number, row in enumerate(rows, start=2):
+        name, system = row["instance_id"], row["system"]
+        if name not in known or system not in known[name][1]:
+            raise DataError(f"{texts} has no text of {system} for {name}", file=str(scores), line=number)
+        references, systems = known[name]
+        human = {aspect: _mean(row[f"expert_{aspect}_raw"], str(scores), number) for aspect in ASPECTS}
+        segment = Segment(systems[system], references=references)
+        yield Entry(name, system, segment, human, document=name, extra={SPLIT: _split(row[SPLIT], str(scores), number)})
+
+
+def _split(value: str, file: str, number: int) -> int:
+    if not (value.isdecimal() and len(value) < _DIGITS):
+        raise DataError(f"{SPLIT} is {value[:60]!r}, expected a whole number", file=file, line=number)
+    return int(value)
+
+
+def _mean(ratings: str, file: str, number: int) -> float:
+    try:
+        values = [float(rating) for rating in ratings.split("|")]
+    except ValueError:
+        values = [math.nan]
+    if not all(map(math.isfinite, values)):
+        raise DataError(f"cannot read the ratings {ratings!r}: expected numbers with | between", file=file, line=number)
+    return math.fsum(values) / len(values)
+
+
+def _lines(path: str | Path) -> list[str]:
+    # Only a newline ends a line: other separators may stand inside texts.
+    lines = text_of(path).split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def splits(
+    found: Explained,
+    options: Options,
+    *,
+    rules: Sequence[Rule] = RULES,
+    criterion: Criterion = "both",
+    resamples: int = 0,
+    seed: int = 0,
+    controls: Sequence[str] = CONTROLS,
+) -> Iterator[Split]:
+    """Yield what every source and rule did on every split, then what the controls did."""
+    main = Source(found.explainer, found.material, options.family, options.parameters, options.scale)
+    lengths = [Source(name, found.material, options.family, options.parameters) for name in (LENGTH, BREVITY)]
+    noise = Source(RANDOM, found.noise, options.family, options.parameters, options.scale)
+    number = np.array([entry.extra[SPLIT] for entry in found.data.entries])
+    for source in (main, *(one for one in (*lengths, noise) if one.name in controls)):
+        for rule in rules:
+            for split in np.unique(number).tolist():
+                fitted, judged = np.flatnonzero(number == split), np.flatnonzero(number != split)
+                question = Question(
+                    tuple(_settings(found.data, fitted, COEFFICIENTS if criterion == "both" else ("kendall_b",))),
+                    options.weights,
+                    options.epsilon,
+                    rule,
+                    options.keep_reversed,
+                )
+                choice = question.choose(source, question.settings)
+                votes = sum(question.counts(source.material, one) for one in question.settings)
+                values = source.mixed(choice, fitted)
+                for setting in _settings(found.data, judged, COEFFICIENTS):
+                    p_value = _p_value(source, setting, values, choice, resamples, seed)
+                    yield _row(source, setting, rule, split, len(fitted), votes, choice, values, p_value)
+
+
+def _settings(data: Dataset, rows: Numbers, coefficients: Sequence[str]) -> Iterator[Setting]:
+    for coefficient in coefficients:
+        for aspect in ASPECTS:
+            yield Setting(f"{aspect} {coefficient}", "", aspect, coefficient, "system", rows, data.human(aspect))
+
+
+def _row(  # noqa: PLR0917 - the columns of one row
+    source: Source, setting: Setting, rule: str, split: int, fitted: int, votes: int, choice: Choice,
+    values: FloatVector, p_value: float | None,
+) -> Split:  # fmt: skip
+    judged = setting.at(source.material)
+    after = judged.correlation(values) if choice.boosted else judged.before
+    return Split(
+        source.name, rule, split, setting.human_name, setting.coefficient, fitted, judged.n, votes,
+        choice.p, choice.w, choice.shrinkage, judged.before, after, p_value,
+    )  # fmt: skip
+
+
+def _p_value(  # noqa: PLR0917 - one test
+    source: Source, setting: Setting, values: FloatVector, choice: Choice, resamples: int, seed: int
+) -> float | None:
+    if not choice.boosted or resamples < 1 or setting.coefficient != COEFFICIENTS[0]:
+        return None
+    x, y, z = (as_matrix(one, source.material, setting) for one in (values, source.material.scores, setting.human))
+    return permutation_test(
+        x, y, z, level="system", coefficient=setting.coefficient, permute="cell", alternative="greater",
+        n=resamples, seed=seed,
+    ).p  # fmt: skip
+
+
+class Summary(NamedTuple):
+    """The means over splits and aspects for one source and rule."""
+
+    source: str
+    rule: str
+    kendall: float
+    spearman: float
+    kendall_gain: float
+    spearman_gain: float
+    p: float
+    """Mean over the splits that were boosted; with the mean w this is the choice for other data sets."""
+    w: float
+    boosted: int
+    """Splits on which anything but the original metric was chosen."""
+    significant: int
+    """Tests (split x aspect, Kendall) with p <= .05."""
+    surviving: int
+    """Of these, effects that survive correction over the splits, summed over the aspects (partial conjunction)."""
+
+
+def summaries(rows: Sequence[Split]) -> list[Summary]:
+    """Return one row per source and rule, the original metric first."""
+    first = [row for row in rows if (row.source, row.rule) == (rows[0].source, rows[0].rule)]
+    kendall, spearman = (_before(first, name) for name in COEFFICIENTS)
+    result = [Summary("original", "-", kendall, spearman, 0.0, 0.0, float("nan"), 1.0, 0, 0, 0)]
+    for source, rule in dict.fromkeys((row.source, row.rule) for row in rows):
+        own = [row for row in rows if (row.source, row.rule) == (source, rule)]
+        means = [float(np.mean([row.after for row in own if row.coefficient == name])) for name in COEFFICIENTS]
+        boosted = len({row.split for row in own if row.w < 1})
+        significant = sum(row.p_value is not None and row.p_value <= _ALPHA for row in own)
+        surviving = sum(_surviving([row for row in own if row.aspect == aspect]) for aspect in ASPECTS)
+        gains = (means[0] - kendall, means[1] - spearman)
+        powers = [row.p for row in own if row.w < 1]
+        chosen = (float(np.mean(powers)) if powers else float("nan"), float(np.mean([row.w for row in own])))
+        result.append(Summary(source, rule, means[0], means[1], *gains, *chosen, boosted, significant, surviving))
+    return result
+
+
+def _before(rows: Sequence[Split], coefficient: str) -> float:
+    return float(np.mean([row.before for row in rows if row.coefficient == coefficient]))
+
+
+def _surviving(rows: Sequence[Split]) -> int:
+    """Return on how many splits there is an effect at the least; a split that was not boosted has none."""
+    values = [1.0 if row.p_value is None else row.p_value for row in rows if row.coefficient == COEFFICIENTS[0]]
+    return partial_conjunction(values).k if values else 0

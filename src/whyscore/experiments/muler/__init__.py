@@ -1,0 +1,1 @@
+"""The experiments of MuLER (Karidi, Choshen, Patel and Abend): hybrids, random features, rare features, bad taggers."""

@@ -1,0 +1,439 @@
+"""The explain engine: for every text of every segment, which words made the score.
+
+1. Cut every text into words; score every segment once, whole.
+2. In each round the explainer plans masks for each text, the masker turns them into probes, and the metric is asked
+   once about all probes of all texts.
+3. The explainer reads the importance of each word off the scores.
+
+Windows bound the memory: texts are taken together until their probes fill a window. Random numbers come from (seed,
+text, round), so that order, windows, batches and processes cannot change a digit.
+
+Does a mask string reach the metric as it was written?
+
+A metric may lower-case, strip or cut texts before it looks at them: `[MASK]` becomes `[mask]`, three tokens, nothing.
+Then hidden words are not what the masker says they are. Nothing but scores is needed to find out, once for each metric
+and mask:
+
+1. Take the first segment with words; the mask stands for its middle word, in the hypothesis and in the references.
+2. Put in the hypothesis what pre-processing could make of the mask: nothing, small letters, the mask without its
+   punctuation, its parts cut by spaces. Where the score stays, the metric cannot tell the two apart.
+3. What another word makes of the score is the measure: where even that changes nothing, or where a space inside a word
+   changes nothing, there is no verdict.
+
+A plain word such as UNKWORDZ is one unknown word in small letters, too: that is no complaint.
+"""
+
+import re
+import string
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from whyscore.errors import ContractError, MissingInput, SpecError, WhyscoreError
+from whyscore.models.attribution.interface import LooksInside
+from whyscore.protocols import Explainer, Masker, Metric, Probes, Splitter, WordScorer
+from whyscore.registry import build, spec_of
+from whyscore.scoring.rows import Oriented, oriented
+from whyscore.scoring.stack import LOCAL, Prepared, Resources, require
+from whyscore.text.maskers import Replace
+from whyscore.text.randomness import generator
+from whyscore.text.splitters import WhiteSpace
+from whyscore.types import (
+    HYPOTHESIS,
+    Evidence,
+    Explanation,
+    Explanations,
+    Fit,
+    FloatVector,
+    KeepMasks,
+    Place,
+    Segment,
+    Side,
+    Signature,
+    Words,
+    WordScores,
+)
+from whyscore.version import __version__
+
+WINDOW = 200_000
+"""Probes that are planned and held at a time."""
+
+
+_LONG_TEXT = 250  # words from which sampled explanations of single words are thin
+_LONG_UNIT = 30  # characters a unit has on average where white space does not separate words
+
+
+class Task(NamedTuple):
+    """One text to explain: which segment, which place of it, its words, and the seed of this repeat."""
+
+    segment: int
+    place: Place
+    words: Words
+    seed: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that decides an explanation, besides the segments."""
+
+    metric: Oriented
+    explainer: Explainer | WordScorer | object
+    masker: Masker | None
+    splitter: Splitter
+    seed: int = 0
+    repeat: int = 1
+    window: int = WINDOW
+
+    def signature(self) -> Signature:
+        """Return what names an explanation: the explainer's spec, then what it was asked about and how."""
+        asked = self.metric.metric.signature()
+        facts = [("metric", asked.spec), ("unit", spec_of(self.splitter))]
+        if self.masker is not None:
+            facts.append(("masker", spec_of(self.masker)))
+        facts += [("seed", str(self.seed)), ("version", __version__)]
+        return Signature(spec_of(self.explainer), tuple(facts), asked.stable)
+
+
+def make_plan(
+    metric: Metric,
+    explainer: str | Explainer = "erasure",
+    *,
+    unit: str | Splitter = "word",
+    masker: str | Masker | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    window: int = WINDOW,
+) -> Plan:
+    """Return the plan of an explanation, every part of it built and checked."""
+    if repeat < 1:
+        raise SpecError(f"repeat is {repeat}, expected 1 or more")
+    explaining = build(explainer, "explainer") if isinstance(explainer, str) else explainer
+    chosen = build(masker, "masker") if isinstance(masker, str) else masker
+    hiding = chosen or getattr(explaining, "masker", None)
+    splitter = build(unit, "splitter") if isinstance(unit, str) else unit
+    if unit == "word" and getattr(explaining, "mode", None) == "compat":
+        splitter = WhiteSpace("space")  # as the packages that compat follows cut their texts
+    return Plan(oriented(metric), explaining, hiding, splitter, seed, repeat, window)
+
+
+def sides_of(sides: Sequence[str | Side] | None) -> frozenset[Side]:
+    """Return the named sides, or all; an unknown one is refused."""
+    known = [side.value for side in Side]
+    for side in sides or ():
+        if side not in known:
+            raise SpecError(f"no side named {side!r}. Known: {', '.join(known)}")
+    return frozenset(Side(side) for side in sides or known)
+
+
+def tasks_of(plan: Plan, segments: Sequence[Segment], sides: frozenset[Side]) -> Iterator[Task]:
+    """Yield every text to explain: segment by segment, place by place, once per repeat."""
+    for i, segment in enumerate(segments):
+        places = [place for place in segment.places(plan.metric.inputs) if place.side in sides]
+        if not places:
+            reads = ", ".join(str(place) for place in segment.places(plan.metric.inputs))
+            raise MissingInput(f"the metric reads {reads} of segment {i}, not {', '.join(sorted(sides))}")
+        for place in places:
+            words = plan.splitter.split(segment.text(place))
+            for number in range(plan.repeat):
+                yield Task(i, place, words, plan.seed + number)
+
+
+def windows(plan: Plan, tasks: Iterable[Task]) -> Iterator[list[Task]]:
+    """Yield tasks in groups whose probes fit a window; repeats of one text stay together."""
+    explainer = cast("Explainer", plan.explainer)
+    window: list[Task] = []
+    held = 0
+    for task in tasks:
+        probes = explainer.cost(len(task.words)) if len(task.words) else 0
+        if window and held + probes > plan.window and task.seed == plan.seed:
+            yield window
+            window, held = [], 0
+        window.append(task)
+        held += probes
+    if window:
+        yield window
+
+
+def ask(plan: Plan, window: list[Task], known: list[Evidence], number: int) -> tuple[list[KeepMasks], list[Probes]]:
+    """Return the masks each text is to be asked about in this round, and the texts that stand for them."""
+    explainer, masker = cast("Explainer", plan.explainer), plan.masker
+    masks = [
+        explainer.plan(evidence, generator(task.seed, task.words.text, str(number)))
+        for task, evidence in zip(window, known, strict=True)
+    ]
+    if masker is None:
+        if any(map(len, masks)):
+            raise ContractError(f"{spec_of(explainer)} plans probes but names no masker")
+        return masks, [Probes([]) for _ in masks]
+    probes = masker.render([(task.words, rows) for task, rows in zip(window, masks, strict=True)])
+    for rows, texts in zip(masks, probes, strict=True):
+        if texts.rows is None and len(texts.texts) != len(rows):
+            raise ContractError(f"{spec_of(masker)} made {len(texts.texts)} texts for {len(rows)} masks")
+    return masks, probes
+
+
+def probed(segments: Sequence[Segment], window: list[Task], probes: list[Probes]) -> Iterator[Segment]:
+    """Yield each probe as a segment: its text in the explained place, all else as it was."""
+    for task, texts in zip(window, probes, strict=True):
+        segment, place = segments[task.segment], task.place
+        for text in texts.texts:
+            yield segment.with_text(place, text)
+
+
+def per_mask(probes: Probes, values: FloatVector, masks: int) -> FloatVector:
+    """Return one score per mask: the only probe's, or the weighted sum over several."""
+    if probes.rows is None:
+        return values
+    weights = np.ones(len(values)) if probes.weights is None else probes.weights
+    result = np.zeros(masks)
+    np.add.at(result, np.asarray(probes.rows, dtype=np.intp), weights * values)
+    return result
+
+
+def scored(plan: Plan, segments: Sequence[Segment]) -> tuple[FloatVector, dict[int, str]]:
+    """Return the scores, NaN where the metric failed, and why it failed there."""
+    base = plan.metric.metric
+    values, failures = (base if isinstance(base, Prepared) else LOCAL.prepare(base)).attempt(segments)
+    return plan.metric.sign * values, failures
+
+
+class Outcome(NamedTuple):
+    """Explanations of all segments that could be explained, and why the others could not, by segment."""
+
+    explanations: Explanations
+    failures: dict[int, str]
+
+
+def explain_segments(
+    plan: Plan, segments: Sequence[Segment], sides: frozenset[Side], resources: Resources = LOCAL
+) -> Outcome:
+    """Return one explanation per segment and place, for all segments that can be explained."""
+    metric = plan.metric.metric
+    plan = replace(plan, metric=oriented(resources.prepare(metric)))
+    read = [segment.only(plan.metric.inputs) for segment in segments]
+    require(plan.metric.metric, read)
+    check_mask(metric, plan.masker, read)
+    by = _by_probes if isinstance(plan.explainer, Explainer) else _by_words
+    explanations, failures = by(plan, read, sides)
+    return Outcome(Explanations(replace(one, segment=segments[one.index]) for one in explanations), failures)
+
+
+def failure_message(failures: Mapping[int, str], segments: int) -> str:
+    """Return how many segments could not be explained, and why the first could not."""
+    first, reason = next(iter(sorted(failures.items())))
+    return f"{len(failures)} of {segments} segments could not be explained; the first is segment {first}: {reason}"
+
+
+def _by_probes(plan: Plan, segments: Sequence[Segment], sides: frozenset[Side]) -> Outcome:
+    """Return the explanations, and why segments are missing among them."""
+    whole, failures = scored(plan, segments)
+    results: list[Explanation] = []
+    for window in windows(plan, tasks_of(plan, segments, sides)):
+        tasks = [task for task in window if task.segment not in failures]
+        results += _explained(plan, segments, tasks, whole, failures)
+    return Outcome(Explanations(one for one in results if one.index not in failures), failures)
+
+
+def _explained(
+    plan: Plan, segments: Sequence[Segment], window: list[Task], whole: FloatVector, failures: dict[int, str]
+) -> list[Explanation]:
+    """Return the explanations of one window; segments with a failing probe are added to `failures` and left out."""
+    explainer = cast("Explainer", plan.explainer)
+    known = [Evidence.whole(task.words, whole[task.segment], task.seed) for task in window]
+    counts = [1] * len(window)
+    for number in range(explainer.rounds):
+        masks, probes = ask(plan, window, known, number)
+        if not any(map(len, masks)):
+            break
+        values, failed = scored(plan, list(probed(segments, window, probes)))
+        start = 0
+        for i, (rows, texts) in enumerate(zip(masks, probes, strict=True)):
+            part = values[start : start + len(texts.texts)]
+            for k in range(start, start + len(texts.texts)) if failed else ():
+                if k in failed:
+                    failures.setdefault(window[i].segment, failed[k])
+            start += len(texts.texts)
+            counts[i] += len(texts.texts)
+            known[i] = known[i].extend(rows, per_mask(texts, part, len(rows)))
+    signature = plan.signature()
+    fitted = [
+        (task, evidence, explainer.fit(evidence), count)
+        for task, evidence, count in zip(window, known, counts, strict=True)
+        if task.segment not in failures
+    ]
+    groups = [fitted[i : i + plan.repeat] for i in range(0, len(fitted), plan.repeat)]
+    return [_explanation(plan, segments, group, signature) for group in groups]
+
+
+Fitted = tuple[Task, Evidence, Fit, int]
+
+
+def _explanation(plan: Plan, segments: Sequence[Segment], group: list[Fitted], signature: Signature) -> Explanation:
+    """Return the explanation of one text from its repeats: the first one's numbers, and how well all agree."""
+    task, evidence, fit, _ = group[0]
+    if fit.importance.shape != (len(task.words),):
+        shape = fit.importance.shape
+        raise ContractError(f"{spec_of(plan.explainer)} gave {shape} importances for {len(task.words)} words")
+    return Explanation(
+        segment=segments[task.segment],
+        place=task.place,
+        words=task.words,
+        importance=fit.importance,
+        score=plan.metric.sign * float(evidence.scores[0]),
+        probes=sum(count for *_, count in group),
+        signature=signature,
+        fit=fit.quality,
+        method=fit.method,
+        flags=tuple(dict.fromkeys((*fit.flags, *_flags(plan, task, evidence)))),
+        spread=fit.spread,
+        stability=agreement([fit.importance for _, _, fit, _ in group]) if len(group) > 1 else None,
+        index=task.segment,
+    )
+
+
+def agreement(repeats: Sequence[FloatVector]) -> float | None:
+    """Return the mean Pearson correlation between repeats of one explanation; None where one of them is constant."""
+    if len(repeats[0]) < 2 or any(np.ptp(values) == 0 for values in repeats):  # noqa: PLR2004 - no line through one point
+        return None
+    correlations = np.asarray(np.corrcoef(np.vstack(repeats)))
+    return float(correlations[np.triu_indices(len(repeats), 1)].mean())
+
+
+def _flags(plan: Plan, task: Task, evidence: Evidence) -> Iterator[str]:
+    """Yield what a reader should know before believing the numbers."""
+    if len(evidence.scores) > 1 and np.ptp(evidence.scores) == 0:
+        yield "constant"
+    token = getattr(plan.masker, "token", None)
+    if token is not None and token in task.words.text:
+        yield "mask string in text"
+    if len(task.words) and len(task.words.text) / len(task.words) > _LONG_UNIT and spec_of(plan.splitter) == "word":
+        yield "long units: try unit auto"
+    if len(task.words) > _LONG_TEXT and spec_of(plan.splitter) == "word":
+        yield "long text: try unit sentence"
+
+
+def _by_words(plan: Plan, segments: Sequence[Segment], sides: frozenset[Side]) -> Outcome:
+    """Return what the metric (or the explainer) says of each word without any probe."""
+    scorer, signature = _word_scorer(plan), plan.signature()
+    whole, failures = scored(plan, segments)
+    tasks = [task for task in tasks_of(replace(plan, repeat=1), segments, sides) if task.segment not in failures]
+    found: dict[Task, Explanation] = {}
+    for place in dict.fromkeys(task.place for task in tasks):
+        group = [task for task in tasks if task.place == place]
+        try:
+            answers = scorer.word_scores(
+                [segments[task.segment] for task in group], place, [task.words for task in group]
+            )
+        except SpecError:
+            # Not every metric has words to say of every text. Where no side was asked for, the others will do.
+            if sides != frozenset(Side) or place == HYPOTHESIS:
+                raise
+            continue
+        for task, answer in zip(group, answers, strict=True):
+            found[task] = _answered(segments, task, answer, plan.metric.sign * float(whole[task.segment]), signature)
+    return Outcome(Explanations(found[task] for task in tasks if task in found), failures)
+
+
+def _answered(
+    segments: Sequence[Segment], task: Task, answer: WordScores, score: float, signature: Signature
+) -> Explanation:
+    return Explanation(
+        segment=segments[task.segment],
+        place=task.place,
+        words=task.words,
+        importance=answer.importance,
+        score=score,
+        probes=1,
+        signature=signature,
+        notes=answer.notes,
+        index=task.segment,
+    )
+
+
+def _word_scorer(plan: Plan) -> WordScorer:
+    if isinstance(plan.explainer, WordScorer):
+        return plan.explainer
+    base: Metric = plan.metric.metric
+    inner = getattr(base, "metric", base)
+    if isinstance(plan.explainer, LooksInside):
+        return plan.explainer.inside(inner)
+    if isinstance(inner, WordScorer):
+        return inner
+    who = inner.signature().spec
+    raise SpecError(f"{who} has no word scores of its own: explain it with erasure, lime or shap")
+
+
+_OTHER, _CUT = "zqxjkv", "zqx jkv"  # a word that no text holds, whole and in two
+_SAME = 1e-4  # of what another word makes of the score
+_PARTS = re.compile(r"\w+|[^\w\s]")
+
+_KNOWN: dict[tuple[str, str], str | None] = {}
+"""Verdicts by signature and mask, so that a metric is asked once."""
+
+
+class MaskWarning(UserWarning):
+    """The mask string does not survive what a metric does to texts first."""
+
+
+def check_mask(metric: Metric, masker: Masker | None, segments: Sequence[Segment]) -> None:
+    """Warn where the metric does not see the mask string as it was written; the default one is known to be a word."""
+    if not isinstance(masker, Replace) or masker == Replace():
+        return
+    signature = metric.signature()
+    key = (str(signature), masker.token)
+    if key not in _KNOWN or not signature.stable:
+        _KNOWN[key] = _fate(metric, masker.token, segments)
+    fate = _KNOWN[key]
+    if fate is not None:
+        told = f"{signature.spec} {fate} the mask {masker.token!r} before it scores: hidden words are not what you say"
+        warnings.warn(f"{told}; choose a plain word, or masker='delete'", MaskWarning, stacklevel=3)
+
+
+def _fate(metric: Metric, token: str, segments: Sequence[Segment]) -> str | None:
+    """Return what happens to a mask, None where nothing does or nobody can tell."""
+    segment = next((one for one in segments if one.hypothesis.split()), None)
+    if segment is None or not token.strip():
+        return None
+    variants = _variants(token)
+    try:
+        scores = metric.score(_probes(segment, token, [token, _OTHER, _CUT, *variants.values()]))
+    except WhyscoreError:
+        return None  # told where the segments themselves are scored
+    return _verdict(scores, list(variants))
+
+
+def _variants(token: str) -> dict[str, str]:
+    """Return what pre-processing could make of a mask, by the name of what it did."""
+    found = {"drops": ""}
+    if token.isalnum():
+        return found
+    bare = token.strip(string.punctuation)
+    made = {"lower-cases": token.lower(), "strips": bare, "cuts up": " ".join(_PARTS.findall(token))}
+    return found | {fate: text for fate, text in made.items() if text not in ("", token)}
+
+
+def _probes(segment: Segment, token: str, texts: Sequence[str]) -> list[Segment]:
+    """Return the segment with each text for the middle word of the hypothesis; references have the mask there."""
+    words = segment.hypothesis.split()
+    middle = len(words) // 2
+
+    def rendered(text: str) -> str:
+        return " ".join([*words[:middle], *([text] if text else []), *words[middle + 1 :]])
+
+    references = tuple(rendered(token) for _ in segment.references)
+    return [Segment(rendered(text), segment.source, references) for text in texts]
+
+
+def _verdict(scores: FloatVector, fates: Sequence[str]) -> str | None:
+    whole, other, cut, *rest = scores.tolist()
+    scale = abs(whole - other)
+    if not scale > 0:
+        return None
+    blind_to_spaces = abs(other - cut) <= _SAME * scale
+    for fate, score in zip(fates, rest, strict=True):
+        if abs(score - whole) <= _SAME * scale and not (fate == "cuts up" and blind_to_spaces):
+            return fate
+    return None

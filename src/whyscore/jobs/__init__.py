@@ -1,1 +1,0 @@
-"""The jobs, one public function each: plan, one score call, fit."""

@@ -1,0 +1,158 @@
+"""What an evaluation does where nobody says: metrics by what the data have, an explainer per metric, which segments.
+
+1. Metrics: with references chrF and BLEU, cut into tokens as the target language needs it, and TER; where there is a
+   source, XBERTScore instead of TER.
+2. Explainers: a metric that has scores of its own for words is asked for them; every other one is asked by erasure.
+3. Segments: with a budget, the worst, the best and a random one in turn, until the budget is used up.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from whyscore.analysis.common import MetricLike, as_metric, asked_name, spoken
+from whyscore.errors import MissingInput, SpecError
+from whyscore.options import check_seed
+from whyscore.protocols import Metric, WordScorer
+from whyscore.registry import build
+from whyscore.text.randomness import generator
+from whyscore.types import Dataset, FloatMatrix, FloatVector
+
+PROBED_BUDGET = 100
+"""Segments that are explained by probes where no budget is given: each costs one scored text per word."""
+
+_TOKENIZERS = {"zh": "zh", "ja": "char", "th": "char", "lo": "char", "km": "char", "my": "char"}
+
+
+class Asked(NamedTuple):
+    """A metric as it is worked with."""
+
+    name: str
+    """In records."""
+    metric: Metric
+    explainer: str | None
+    """Who explains it; None: nobody."""
+    budget: int | None
+    """How many segments are explained; None: all."""
+    spec: bool = True
+    """Whether the name is a spec that builds the metric again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What decides the numbers of a run, besides texts and metrics.
+
+    Args:
+        unit: what is coloured: words, or single characters wherever the script is written without blanks.
+        tagger: who finds features; None leaves them out.
+        seed: fixes all random numbers.
+        draws: bootstrap samples behind intervals; 0 leaves them out.
+    """
+
+    unit: str = "auto"
+    tagger: str | None = "rules"
+    seed: int = 0
+    draws: int = 1000
+
+    def __post_init__(self) -> None:
+        """Refuse a seed that cannot be used, before any work."""
+        check_seed(self.seed)
+
+
+def asked_for(
+    dataset: Dataset, metrics: Sequence[MetricLike] | None, explainers: Sequence[str] | None, budget: int | None
+) -> list[Asked]:
+    """Return each metric with its explainer and budget: as asked for, or by default."""
+    given = list(metrics or default_metrics(dataset))
+    names = [asked_name(metric) for metric in given]
+    for name in names:
+        if names.count(name) > 1:
+            raise SpecError(f"the metric {name!r} is given twice: name it once")
+    chosen = explainers_for(given, explainers)
+    return [
+        Asked(
+            name,
+            spoken(as_metric(metric), dataset.languages),
+            None if budget == 0 else who,
+            default_budget(who, budget),
+            isinstance(metric, str),
+        )
+        for name, metric, who in zip(names, given, chosen, strict=True)
+    ]
+
+
+def plan_of(asked: Sequence[Asked], settings: Settings) -> dict[str, object]:
+    """Return what names the work: with the same plan and data, a folder is gone on with."""
+    return {
+        "metrics": [[one.name, str(one.metric.signature()), one.explainer, one.budget] for one in asked],
+        "unit": settings.unit,
+        "tagger": settings.tagger,
+        "seed": settings.seed,
+        "draws": settings.draws,
+    }
+
+
+def default_metrics(dataset: Dataset) -> list[str]:
+    """Return the metrics that fit what the segments have."""
+    references = all(segment.references for segment in dataset.segments)
+    source = all(segment.source is not None for segment in dataset.segments)
+    if not references and not source:
+        raise MissingInput(
+            "there are segments without references and without source: name a metric that reads neither with -m, "
+            "or give references with -r or a source with -s"
+        )
+    target = dataset.languages[1].split("_")[0].lower() if dataset.languages else ""
+    tokenizer = _TOKENIZERS.get(target)
+    counting = ["chrf", f'bleu(tokenize="{tokenizer}")' if tokenizer else "bleu"] if references else []
+    return [*counting, *(["xbertscore"] if source else ["ter"])]
+
+
+def default_explainer(metric: MetricLike) -> str:
+    """Return the explainer for a metric: its own word scores where it has them, else erasure."""
+    return "intrinsic" if isinstance(as_metric(metric), WordScorer) else "erasure"
+
+
+def explainers_for(metrics: Sequence[MetricLike], given: Sequence[str] | None) -> list[str]:
+    """Return one explainer per metric: as given (one for all, or one each), or else the default of each."""
+    if not given:
+        return [default_explainer(metric) for metric in metrics]
+    if len(given) not in (1, len(metrics)):
+        raise SpecError(f"{len(given)} explainers for {len(metrics)} metrics: give one for all, or one for each")
+    for explainer in given:
+        build(explainer, "explainer")
+    return list(given) if len(given) == len(metrics) else list(given) * len(metrics)
+
+
+def default_budget(explainer: str, budget: int | None) -> int | None:
+    """Return how many segments are explained; None is all of them."""
+    if budget is not None:
+        if budget < 0:
+            raise SpecError(f"budget is {budget}, expected 0 or more")
+        return budget
+    return None if explainer == "intrinsic" else PROBED_BUDGET
+
+
+def chosen_segments(matrix: FloatMatrix, budget: int | None, *, higher_is_better: bool, seed: int) -> list[int]:
+    """Return columns of a matrix (systems x segments), the ones to look at first first.
+
+    The worst, the best (by the mean over systems) and a random one take turns.
+
+    >>> chosen_segments(np.array([[3.0, 1.0, 2.0]]), 2, higher_is_better=True, seed=0)
+    [1, 0]
+    """
+    count = matrix.shape[1]
+    worst = np.argsort(_means(matrix) * (1 if higher_is_better else -1), kind="stable").tolist()
+    drawn = generator(seed, "segments to explain").permutation(count).tolist()
+    turns = [column for three in zip(worst, worst[::-1], drawn, strict=True) for column in three]
+    first = list(dict.fromkeys(turns))
+    return first if budget is None else first[:budget]
+
+
+def _means(matrix: FloatMatrix) -> FloatVector:
+    """Return the mean of each column, leaving out what is missing; a column without any number counts as 0."""
+    there = np.isfinite(matrix)
+    sums = np.where(there, matrix, 0.0).sum(axis=0)
+    means: FloatVector = sums / np.maximum(there.sum(axis=0), 1)
+    return means

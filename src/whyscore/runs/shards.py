@@ -1,0 +1,277 @@
+"""A run in several places: each does a part of the segments, and the parts are joined to what one place had made.
+
+1. Shard i of n holds every n-th segment, all systems of it together, so that tests and words stay side by side.
+2. A shard is a run like any other. Beside it stand `shard.json`, which says where its entries belong, and the store
+   with every score it asked for.
+3. `merge` puts the entries back in their order, joins the stores, takes over finished explanations, and does the whole
+   run: nothing that a shard did is done again. The files are those of an unsharded run, byte for byte, but for dates.
+
+With a budget, each shard explains its part of it; segments that only the whole set shows to be among the worst are
+explained when the shards are joined.
+"""
+
+import json
+import math
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from whyscore.data.checks import findings
+from whyscore.data.dataset import read_dataset
+from whyscore.data.strict import whole
+from whyscore.data.writing import write_lines
+from whyscore.errors import DataError, StoreError, UserError
+from whyscore.runs import folder as runs
+from whyscore.runs.choices import Settings, asked_for
+from whyscore.runs.evaluate import evaluate
+from whyscore.runs.explaining import Elsewhere
+from whyscore.runs.reading import Run
+from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.scoring.store import Store, take
+from whyscore.types import Dataset, Entry
+from whyscore.version import __version__
+
+SHARD = "shard.json"
+STORE = "scores.sqlite"
+
+
+class Shard(NamedTuple):
+    """Part `number` (from 1) of `of`."""
+
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        """Return the shard as it is written on the command line."""
+        return f"{self.number}/{self.of}"
+
+
+def read_shard(text: str) -> Shard:
+    """Return what a text such as 2/4 stands for.
+
+    >>> read_shard("2/4")
+    Shard(number=2, of=4)
+    """
+    first, slash, second = text.partition("/")
+    if not (slash and first.isdecimal() and second.isdecimal() and 1 <= int(first) <= int(second)):
+        raise UserError(f"cannot read the shard {text!r}: write it like 1/4, 2/4, 3/4, 4/4")
+    return Shard(int(first), int(second))
+
+
+def shard_of(dataset: Dataset, shard: Shard) -> Dataset:
+    """Return every n-th segment of a data set with all its systems."""
+    found = replace(dataset, entries=tuple(dataset.entries[k] for k in _positions(dataset, shard)))
+    if not found.entries:
+        count = len(dataset.ids)
+        raise UserError(
+            f"shard {shard} is empty: the data have {count} segments. Nothing is to do here: "
+            f"whyscore merge needs the first {count} shards alone"
+        )
+    return found
+
+
+def share(budget: int | None, shard: Shard) -> int | None:
+    """Return a shard's part of a budget.
+
+    >>> share(100, Shard(1, 3)), share(None, Shard(1, 3))
+    (34, None)
+    """
+    return None if budget is None else math.ceil(budget / shard.of)
+
+
+def describe(folder: str | Path, dataset: Dataset, shard: Shard, asked: Mapping[str, object]) -> None:
+    """Write where the entries of a shard belong, and what the whole run was asked for."""
+    facts = {
+        "schema": runs.SCHEMA,
+        "kind": "shard",
+        "number": shard.number,
+        "of": shard.of,
+        "segments": len(dataset.ids),
+        "whyscore": __version__,
+        "whole": runs.fingerprint(dataset, asked),
+        "asked": dict(asked),
+        "positions": _positions(dataset, shard),
+    }
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    write_lines(Path(folder) / SHARD, [json.dumps(facts) + "\n"])
+
+
+def merge(
+    folders: Sequence[str | Path],
+    output: str | Path,
+    *,
+    resources: Resources = LOCAL,
+    overwrite: bool = False,
+    command: Sequence[str] | None = None,
+) -> Run:
+    """Return the run that the shards in these folders are parts of, written to a folder of its own.
+
+    Args:
+        folders: All shards, in any order.
+        output: The run folder.
+        resources: Executor and progress, for what no shard did; a store besides those of the shards, if there is one.
+        overwrite: Replace another run in the folder.
+        command: The command line, for the report.
+    """
+    parts = _parts(folders)
+    asked = parts[0].asked
+    dataset = _joined(parts)
+    if runs.fingerprint(dataset, asked) != parts[0].whole:
+        raise DataError(f"{parts[0].folder}: the shards do not add up to the data they were cut from")
+    _check_signatures(dataset, parts[0])
+    with _stored(parts, resources.store) as store:
+        return evaluate(
+            dataset,
+            asked["metrics"],  # type: ignore[arg-type]
+            output=output,
+            explainers=asked["explainers"],  # type: ignore[arg-type]
+            budget=asked["budget"],  # type: ignore[arg-type]
+            settings=Settings(**asked["settings"]),  # type: ignore[arg-type]
+            resources=replace(resources, store=store),
+            findings=findings(dataset),
+            command=command,
+            overwrite=overwrite,
+            explained=Elsewhere([part.folder for part in parts]),
+        )
+
+
+def joinable(folders: Sequence[str | Path]) -> tuple[int, int]:
+    """Return how many shards and entries would be joined; what keeps them from it is an error."""
+    parts = _parts(folders)
+    return len(parts), sum(len(part.positions) for part in parts)
+
+
+class _Part(NamedTuple):
+    folder: Path
+    shard: Shard
+    segments: int
+    version: str
+    whole: str
+    asked: dict[str, object]
+    positions: list[int]
+    signatures: dict[str, str]
+
+
+def _parts(folders: Sequence[str | Path]) -> list[_Part]:
+    """Return the shards in order; all of one run, none missing, none twice."""
+    parts = sorted((_part(Path(folder)) for folder in folders), key=lambda part: part.shard)
+    if not parts:
+        raise UserError("no shard: give the folders that whyscore evaluate --shard wrote")
+    first = parts[0]
+    for part in parts[1:]:
+        difference = _difference(part, first)
+        if difference:
+            raise DataError(f"{part.folder} is a shard of another run than {first.folder}: {difference}")
+    for one, other in pairwise(parts):
+        if one.shard == other.shard:
+            raise DataError(f"shard {one.shard} is given twice: {one.folder} and {other.folder}")
+    # Shards behind the last segment are empty, and nobody could make them.
+    wanted = range(1, min(first.shard.of, first.segments) + 1)
+    missing = sorted(set(wanted) - {part.shard.number for part in parts})
+    if missing:
+        raise DataError(f"shards are missing: {', '.join(f'{number}/{first.shard.of}' for number in missing)}")
+    return parts
+
+
+def _difference(part: _Part, first: _Part) -> str | None:
+    """Return what keeps a shard from being joined with the first one; None where nothing does."""
+    if part.version != first.version:
+        return f"made by whyscore {part.version}, not {first.version}"
+    if part.shard.of != first.shard.of:
+        return f"one of {part.shard.of} shards, not of {first.shard.of}"
+    there, here = _flat(part.asked), _flat(first.asked)
+    for name in here | there:
+        if there.get(name) != here.get(name):
+            return f"{name} is {there.get(name)}, not {here.get(name)}"
+    if part.whole != first.whole:
+        return "cut from other data"
+    for name, signature in first.signatures.items():
+        if part.signatures.get(name) != signature:
+            return f"the signature of {name} is {part.signatures.get(name)}, not {signature}"
+    return None
+
+
+def _flat(asked: Mapping[str, object]) -> dict[str, object]:
+    settings = asked.get("settings")
+    return {name: value for name, value in asked.items() if name != "settings"} | (
+        settings if isinstance(settings, dict) else {}
+    )
+
+
+def _check_signatures(dataset: Dataset, part: _Part) -> None:
+    """Refuse to join where a metric is another one than where the shards were made: files would mix the two."""
+    asked = part.asked
+    for one in asked_for(dataset, asked["metrics"], asked["explainers"], asked["budget"]):  # type: ignore[arg-type]
+        here, there = str(one.metric.signature()), part.signatures.get(one.name)
+        if here != there:
+            raise DataError(f"{part.folder}: the signature of {one.name} is {there} there and {here} here")
+
+
+def _part(folder: Path) -> _Part:
+    file = folder / SHARD
+    if not file.exists():
+        raise DataError(
+            f"{folder} is no shard: it has no {SHARD}. Make one with whyscore evaluate --shard 1/2 -o {folder}"
+        )
+    known = runs.facts_of(folder)
+    if known.get("status") != "done":
+        raise DataError(f"{folder} is not finished: run the same whyscore evaluate command again to go on")
+    try:
+        facts = json.loads(file.read_text("utf-8"), parse_int=whole)
+        return _Part(
+            folder,
+            Shard(int(facts["number"]), int(facts["of"])),
+            int(facts["segments"]),
+            str(facts["whyscore"]),
+            str(facts["whole"]),
+            dict(facts["asked"]),
+            [int(k) for k in facts["positions"]],
+            {str(name): str(signature) for name, signature, *_ in known["plan"]["metrics"]},  # type: ignore[index]
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise DataError(f"not what whyscore evaluate --shard writes: {error}", file=str(file)) from error
+
+
+def _joined(parts: Sequence[_Part]) -> Dataset:
+    """Return the data set that the shards were cut from."""
+    placed: dict[int, Entry] = {}
+    for part in parts:
+        data = read_dataset(part.folder / runs.SEGMENTS)
+        if len(part.positions) != len(data.entries):
+            there = f"{len(data.entries)} entries, {SHARD} says {len(part.positions)}"
+            raise DataError(f"{part.folder} holds {there}: the shard is damaged, make it again")
+        placed |= zip(part.positions, data.entries, strict=True)
+    return replace(data, entries=tuple(placed[k] for k in sorted(placed)))
+
+
+@contextmanager
+def _stored(parts: Sequence[_Part], store: Store | None) -> Iterator[Store]:
+    """Give a store with every score that the shards kept: the one that is there, or one for this run alone."""
+    with TemporaryDirectory() as place:
+        joined = store or Store(Path(place) / STORE)
+        try:
+            for part in parts:
+                _take(joined, part.folder / STORE)
+            yield joined
+        finally:
+            if joined is not store:
+                joined.close()
+
+
+def _take(store: Store, path: Path) -> None:
+    if not path.exists():
+        return
+    try:
+        take(store, Store(path))
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"{path}: {error}. Save it with: whyscore store repair --store {path}") from error
+
+
+def _positions(dataset: Dataset, shard: Shard) -> list[int]:
+    column = {name: k for k, name in enumerate(dataset.ids)}
+    return [k for k, entry in enumerate(dataset.entries) if column[entry.id] % shard.of == shard.number - 1]
