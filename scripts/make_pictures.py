@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 import whyscore as ws
-from whyscore.cli.words import show
+from whyscore.cli.commands.explain import show
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "images"
 SYSTEMS = ("DIDI-NLP", "Online-W")

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support.nasty import NASTY, WRITABLE
 from whyscore import marking
 from whyscore.analysis.explain import explain
 from whyscore.cli.main import main
 from whyscore.registry import build, known
 from whyscore.scoring.stack import prepare
-from whyscore.testing.nasty import NASTY, WRITABLE
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import Segment, Words
 

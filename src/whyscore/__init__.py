@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from whyscore.scoring.stack import Resources
     from whyscore.scoring.store import Store
     from whyscore.types import Dataset, Entry, ErrorSpan, Explanation, Scores, Segment, Signature, Words
-    from whyscore.web.serving import serve
+    from whyscore.web.app import serve
 
     list = list_components  # noqa: A001 - the name of the command
 
@@ -164,7 +164,7 @@ _HOMES = {
     "sample": "whyscore.data.sample",
     "score": "whyscore.analysis.score",
     "score_systems": "whyscore.analysis.score",
-    "serve": "whyscore.web.serving",
+    "serve": "whyscore.web.app",
     "spec_of": "whyscore.registry",
     "stability": "whyscore.analysis.metaeval.stability",
     "store": "whyscore.analysis.common",

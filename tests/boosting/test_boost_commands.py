@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import pytest
 
-from whyscore.cli.calibrate import grid_of
+from whyscore.cli.commands.calibrate import grid_of
 from whyscore.cli.main import main
 from whyscore.data.sample import sample
 from whyscore.errors import DataError, UserError
 from whyscore.experiments.bmx.study import RunFolder, explained_in
 from whyscore.experiments.bmx.summeval import ASPECTS
 from whyscore.metrics.lexical.token_f1 import TokenF1
-from whyscore.report.charts import FORMATS
+from whyscore.report.figures.charts import FORMATS
 from whyscore.testing.fakes import Counting
 from whyscore.types import Dataset
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from whyscore.errors import MissingExtra, SpecError
-from whyscore.report import figures_boost
-from whyscore.report.charts import drawn, save_chart
+from whyscore.report.figures import boost as figures_boost
+from whyscore.report.figures.charts import drawn, save_chart
 
 GRID = [
     {

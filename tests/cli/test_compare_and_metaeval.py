@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from whyscore.cli import metaeval
+from whyscore.cli.commands import metaeval
 from whyscore.cli.main import main
 
 

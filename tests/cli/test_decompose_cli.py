@@ -7,9 +7,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from whyscore.cli.experiment_muler import EXPERIMENTS
 from whyscore.cli.main import main
 from whyscore.data.records import schema
+from whyscore.experiments.muler.command import EXPERIMENTS
 
 REFERENCE = "the old man saw 3 cats in the garden today\nnobody had 12 dogs in the old house\nwe were all here\n"
 GOOD = "the old man saw 3 cats in a garden today\nnobody had 12 dogs in an old house\nwe were all there\n"

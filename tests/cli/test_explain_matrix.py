@@ -12,10 +12,10 @@ import jsonschema
 import numpy as np
 import pytest
 
+from support import tiny_models
 from whyscore.cli.main import main
 from whyscore.metrics.matching import bertscore as matching_reader
 from whyscore.metrics.matching.bertscore import BertScore
-from whyscore.testing import tiny_models
 from whyscore.types import Segment
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from whyscore.cli import score
+from whyscore.cli.commands import score
 from whyscore.cli.main import main
 
 

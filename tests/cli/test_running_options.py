@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from whyscore.cli.arguments import add_running
 from whyscore.cli.main import main
+from whyscore.cli.options import add_running
 from whyscore.cli.setup import resources
 from whyscore.errors import SpecError, UnknownName, UserError
 from whyscore.protocols import Executor

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import whyscore as ws
-from whyscore.cli.experiment import known as experiments
+from whyscore.cli.commands.experiment import known as experiments
 from whyscore.cli.main import VERBS, main
 from whyscore.errors import SpecError, UnknownName, UserError
 from whyscore.experiments.bmx.tables import bmx_grid, bmx_stability

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from support import tiny_models
 from whyscore.errors import DataError, SpecError
 from whyscore.explainers.inside.attention import Attention, BestHead, best_head
 from whyscore.metrics.learned.transquest import TransQuest
@@ -17,7 +18,6 @@ from whyscore.models import pairs
 from whyscore.models.attribution.interface import LooksInside
 from whyscore.protocols import Explainer, WordScorer
 from whyscore.registry import build, spec_of
-from whyscore.testing import tiny_models
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, Place, Segment
 

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from support import tiny_models
 from whyscore.errors import MissingExtra, SpecError
 from whyscore.explainers.inside.gradient import Gradient, IncompleteWarning
 from whyscore.metrics.learned.transquest import TransQuest
@@ -19,7 +20,6 @@ from whyscore.models import pairs
 from whyscore.models.attribution.interface import Inside, LooksInside, Reading, Shown, line, rows_of
 from whyscore.models.pairs import Coded, Frame
 from whyscore.protocols import Explainer, WordScorer
-from whyscore.testing import tiny_models
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, Inputs, Place, Segment, Signature
 

@@ -1,6 +1,6 @@
 """Coverage-guided fuzzing: `python tests/fuzz/atheris_target.py TARGET -max_total_time=60`.
 
-TARGET is one of `whyscore.testing.harness`: spec, spans, readers, doors. Begins with its seeds, unless a folder of
+TARGET is one of `support.harness`: spec, spans, readers, doors. Begins with its seeds, unless a folder of
 inputs is named. Only errors of whyscore's own are allowed.
 """
 
@@ -18,14 +18,14 @@ READING = [
     "whyscore.metrics.matching.weights", "whyscore.metrics.learned.comet.checkpoint", "whyscore.models.maps",
     "whyscore.models.checkpoints", "whyscore.models.word_vectors", "whyscore.models.word_vectors",
     "whyscore.analysis.calibrate.file", "whyscore.analysis.decompose.scorers", "whyscore.taggers.conllu",
-    "whyscore.report.pictures",
+    "whyscore.report.build",
 ]  # fmt: skip
 
 with atheris.instrument_imports(include=READING):
-    from whyscore.testing.harness import TARGETS, seeds
+    from support.harness import TARGETS, seeds
 
     if sys.argv[1:2] == ["doors"]:
-        import whyscore.testing.doors  # noqa: F401 - the target imports it too late to be followed
+        import support.doors  # noqa: F401 - the target imports it too late to be followed
 
 
 def main() -> None:

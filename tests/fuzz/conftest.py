@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from whyscore.testing.documents import DOCUMENTS
-from whyscore.testing.spoiling import Edit, Swap, spoiled, swapped
+from support.documents import DOCUMENTS
+from support.spoiling import Edit, Swap, spoiled, swapped
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from whyscore.testing.harness import TARGETS, mutated
+from support.harness import TARGETS, mutated
 
 SCRIPT = Path(__file__).with_name("atheris_target.py")
 

@@ -1,6 +1,6 @@
 """Every file besides the data sets that a user can give is read, or refused on one line, whatever its bytes are.
 
-The files and what opens them are in `whyscore.testing.doors` and `doors_runs`; a check at the end of this file makes
+The files and what opens them are in `support.doors` and `doors_runs`; a check at the end of this file makes
 sure that no module reads files of its own without being listed here.
 """
 
@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from whyscore.testing.doors import Door, doors, one_line
-from whyscore.testing.doors_runs import doors_runs
-from whyscore.testing.spoiling import spoiled, swapped
+from support.doors import Door, doors, one_line
+from support.doors_runs import doors_runs
+from support.spoiling import spoiled, swapped
 
 SOURCES = Path(__file__).resolve().parents[2] / "src" / "whyscore"
 SMALL = doors()
@@ -103,24 +103,24 @@ def test_what_a_damaged_run_says_names_file_line_and_cure(tmp_path: Path) -> Non
 # Modules that turn bytes of files into values, by what spoils those files. Whoever adds one says here which.
 READING = {
     "the doors above": {
-        "jobs/calibration.py", "jobs/experiment_bmx.py", "jobs/experiment_bmx_summeval.py", "jobs/runs.py",
-        "jobs/runs_blocks.py", "jobs/runs_explaining.py", "jobs/sentence_lexicons.py", "jobs/shards.py",
-        "metrics/comet_settings.py", "metrics/lookup_file.py", "metrics/matching_baseline.py", "models/cards.py",
-        "models/checkpoints.py", "models/licences.py", "models/maps.py", "models/sentence.py",
-        "models/word_vectors_bin.py", "report/pictures.py", "scoring/tag_store.py", "taggers/files.py",
+        "analysis/calibrate/file.py", "experiments/bmx/study.py", "experiments/bmx/summeval.py", "runs/folder.py",
+        "runs/folder.py", "runs/explaining.py", "analysis/decompose/scorers.py", "runs/shards.py",
+        "metrics/learned/comet/checkpoint.py", "metrics/lookup.py", "metrics/matching/baseline.py", "models/encoders/stacks.py",
+        "models/checkpoints.py", "models/licences.py", "models/maps.py", "models/encoders/sentence.py",
+        "models/word_vectors.py", "report/build.py", "scoring/store.py", "taggers/aligned.py",
         "text/files.py",
     },
     "test_fuzz_readers": {
-        "io/conversion.py", "io/dialects_files.py", "io/jsonl.py", "io/records.py", "io/spans.py", "io/tables.py",
-        "io/xml_events.py",
+        "data/columns.py", "data/formats/dialects.py", "data/formats/jsonl.py", "data/records.py", "data/formats/spans.py", "data/formats/tables.py",
+        "data/formats/xml.py",
     },
-    "test_fuzz_commands": {"cli/convert.py"},
+    "test_fuzz_commands": {"cli/commands/convert.py"},
     "files that come with whyscore, or with a package of a fixed version": {
-        "models/embedded_package.py", "models/static.py", "report/page.py", "taggers/hanta.py", "taggers/spacy.py",
+        "models/encoders/embedded.py", "models/encoders/static.py", "report/page.py", "taggers/hanta.py", "taggers/spacy.py",
         "web/app.py",
     },
-    "source code of the user, which is run": {"metrics/functions.py"},
-    "what the same process has just written": {"cli/metaeval_scores.py"},
+    "source code of the user, which is run": {"metrics/callable.py"},
+    "what the same process has just written": {"cli/commands/metaeval/scores.py"},
 }  # fmt: skip
 CALLS = {
     "loads", "loadtxt", "memmap", "safe_load", "fromstring", "ParserCreate", "read_text", "read_bytes", "reader",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from support.doors import doors
 from whyscore.analysis.calibrate.file import Calibration
 from whyscore.cli.main import main
 from whyscore.data.explanations import read_explanations
@@ -19,7 +20,6 @@ from whyscore.registry import build
 from whyscore.registry.specs import parse
 from whyscore.taggers.aligned import Lines
 from whyscore.taggers.conllu import Conllu
-from whyscore.testing.doors import doors
 from whyscore.types import Dataset, Entry, Segment
 
 TEXTS = Dataset("texts", (Entry("0", "a", Segment("a bad cat")),))

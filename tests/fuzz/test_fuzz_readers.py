@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from support.documents import TEXTS, read_everything
 from whyscore.data.checks import findings
 from whyscore.data.formats.eval4nlp import look_at_gold, misfits, read_gold, read_submission
 from whyscore.data.reading import dialect_of, read, read_foreign
 from whyscore.errors import WhyscoreError
-from whyscore.testing.documents import TEXTS, read_everything
 
 Spoil = Callable[[bytes, list[tuple[float, int, int]]], bytes]
 Swap = Callable[[bytes, list[tuple[int, int]]], bytes]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from support import tiny_models
 from whyscore.analysis.score import check_whole, cuts_told
 from whyscore.cli.main import main
 from whyscore.errors import GateNotPassed
 from whyscore.metrics.matching.bertscore import BertScore
 from whyscore.models.pairs import Cuts, TruncatedTextWarning, watched_cuts
-from whyscore.testing import tiny_models
 from whyscore.types import Dataset, Entry, Segment
 
 SHORT = "the cat sat"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from support import tiny_models
 from whyscore.analysis.score import cut_texts
 from whyscore.cli.main import main
 from whyscore.metrics.matching.bertscore import BertScore
-from whyscore.testing import tiny_models
 from whyscore.types import Segment
 
 SHORT = "the cat sat"

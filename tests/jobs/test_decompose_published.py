@@ -13,7 +13,7 @@ from whyscore.analysis.decompose.result import Decompositions
 from whyscore.analysis.decompose.scorers import score_sentences
 from whyscore.analysis.decompose.views import named
 from whyscore.data.formats.text import from_texts, read_texts
-from whyscore.report.figures_decompose import pearson
+from whyscore.report.figures.decompose import pearson
 from whyscore.types import Dataset
 
 RULES = ["capitalised", "negation", "gendered_pronoun", "third_person_pronoun", "punctuation", "number"]

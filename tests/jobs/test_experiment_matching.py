@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from support import tiny_models
 from whyscore.cli.main import main
 from whyscore.data.formats.eval4nlp import read_gold
 from whyscore.errors import DataError, SpecError
@@ -20,7 +21,6 @@ from whyscore.metrics.matching import bertscore as matching_reader
 from whyscore.metrics.matching.baseline import read_baseline
 from whyscore.metrics.matching.bertscore import BertScore, XBertScore
 from whyscore.models.encoders.transformer import EveryLayer, Inseparable, Transformer
-from whyscore.testing import tiny_models
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import HYPOTHESIS, Dataset, Entry, ErrorSpan, Segment
 

@@ -11,8 +11,8 @@ import pytest
 import whyscore as ws
 from whyscore.analysis.explain import explain
 from whyscore.analysis.mee import mee_behind
+from whyscore.cli.commands.score import bar
 from whyscore.cli.main import main
-from whyscore.cli.mee_tables import bar
 from whyscore.data.formats.text import from_texts
 from whyscore.errors import SpecError
 from whyscore.metrics.mee.metric import Mee, Mee4

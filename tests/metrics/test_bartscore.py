@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support import tiny_models
 from whyscore.analysis.explain import explain
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
 from whyscore.metrics.learned import bartscore as bartscore_model
@@ -17,7 +18,6 @@ from whyscore.models import pairs
 from whyscore.models.pairs import TruncatedTextWarning
 from whyscore.protocols import Metric, RowMetric, WordScorer
 from whyscore.registry import known, spec_of
-from whyscore.testing import tiny_models
 from whyscore.testing.metrics import check_metric
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, Inputs, Place, Segment, Side

@@ -12,6 +12,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from support import tiny_models
 from whyscore.analysis.explain import explain
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
 from whyscore.metrics.matching import bertscore
@@ -25,7 +26,6 @@ from whyscore.models.encoders.transformer import Transformer
 from whyscore.models.pairs import TruncatedTextWarning
 from whyscore.protocols import Encoded, Encoder, MatrixMetric, RowMetric, WordScorer
 from whyscore.registry import build, spec_of
-from whyscore.testing import tiny_models
 from whyscore.testing.metrics import SEGMENTS, check_metric
 from whyscore.types import FloatMatrix, Inputs, Segment, Signature
 

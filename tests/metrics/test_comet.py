@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support import tiny_models
 from whyscore.analysis.explain import explain
 from whyscore.errors import DataError, ExecutionError, MissingExtra, MissingInput, SpecError
 from whyscore.metrics.learned.comet import network as comet_model
@@ -22,7 +23,6 @@ from whyscore.models import pairs
 from whyscore.models.licences import LicenceWarning
 from whyscore.protocols import Metric, RowMetric, WordScorer
 from whyscore.registry import known, spec_of
-from whyscore.testing import tiny_models
 from whyscore.testing.metrics import check_metric
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, ErrorSpan, Inputs, Segment

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support import tiny_models
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
 from whyscore.metrics.learned import metricx
 from whyscore.metrics.learned.metricx import MetricX
@@ -16,7 +17,6 @@ from whyscore.models import pairs
 from whyscore.models.pairs import TruncatedTextWarning
 from whyscore.protocols import Metric
 from whyscore.registry import known, spec_of
-from whyscore.testing import tiny_models
 from whyscore.testing.metrics import check_metric
 from whyscore.types import Inputs, Segment
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from support import tiny_models
 from whyscore.analysis.explain import explain
 from whyscore.analysis.learn_map import learn_map
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
@@ -25,7 +26,6 @@ from whyscore.models.maps import LanguageMap, write_map
 from whyscore.models.pairs import TruncatedTextWarning
 from whyscore.protocols import Encoded
 from whyscore.registry import build, spec_of
-from whyscore.testing import tiny_models
 from whyscore.testing.metrics import check_metric
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, Place, Segment, Side

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from support import tiny_models
 from whyscore.analysis.explain import explain
 from whyscore.errors import DataError, MissingInput, SpecError
 from whyscore.explainers.inside.attention import Attention
@@ -21,7 +22,6 @@ from whyscore.models.encoders.embedded import Embedded
 from whyscore.models.encoders.static import Static
 from whyscore.models.encoders.transformer import Transformer
 from whyscore.registry import build
-from whyscore.testing import tiny_models
 from whyscore.testing.metrics import check_metric
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, Place, Segment, Side

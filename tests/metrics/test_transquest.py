@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support import tiny_models
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
 from whyscore.metrics.learned.transquest import TransQuest
 from whyscore.models.pairs import TruncatedTextWarning
 from whyscore.protocols import Metric, WordScorer
 from whyscore.registry import known, spec_of
-from whyscore.testing import tiny_models
 from whyscore.testing.metrics import check_metric
 from whyscore.text.splitters import Characters, white_space
 from whyscore.types import HYPOTHESIS, SOURCE, Place, Segment, Side

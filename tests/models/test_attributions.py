@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support import tiny_models
 from whyscore.errors import DataError, SpecError
 from whyscore.metrics.learned.comet.metric import Comet
 from whyscore.metrics.learned.transquest import TransQuest
@@ -31,7 +32,6 @@ from whyscore.models.attribution.interface import (
     rows_of,
 )
 from whyscore.models.pairs import Coded, Frame, Row, TruncatedTextWarning
-from whyscore.testing import tiny_models
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, Place, Segment, Side, Words
 

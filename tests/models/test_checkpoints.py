@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support import tiny_models
 from whyscore.errors import DataError, ExecutionError, MissingExtra, SpecError
 from whyscore.models import checkpoints
 from whyscore.models.checkpoints import (
@@ -38,7 +39,6 @@ from whyscore.models.pairs import (
     in_batches,
     shorter,
 )
-from whyscore.testing import tiny_models
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support import tiny_models
 from whyscore.models.encoders import transformer as every_layer
 from whyscore.models.encoders.transformer import EveryLayer, Inseparable, Transformer
-from whyscore.testing import tiny_models
 
 torch = pytest.importorskip("torch", reason="the extra 'neural' is not installed")
 pytest.importorskip("transformers")

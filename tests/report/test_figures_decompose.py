@@ -9,8 +9,8 @@ from whyscore.analysis.decompose.decompose import decompose
 from whyscore.analysis.decompose.result import Decompositions
 from whyscore.data.formats.text import from_texts
 from whyscore.errors import UserError
-from whyscore.report.figures_decompose import charts, discrepancy_rows, draw, measure_rows, pearson, usage_rows
-from whyscore.report.tables_decompose import difference_table, long_table, share_table
+from whyscore.report.figures.decompose import charts, discrepancy_rows, draw, measure_rows, pearson, usage_rows
+from whyscore.report.tables import difference_table, long_table, share_table
 
 REFERENCES = ["he saw 3 cats in the garden", "she had 12 dogs in her house", "it cost 7 coins at the fair"]
 SYSTEMS = {

@@ -12,12 +12,12 @@ import pytest
 from whyscore.cli.main import main
 from whyscore.errors import DataError, MissingExtra
 from whyscore.report import build_report
-from whyscore.report.building import about
-from whyscore.report.figures import save_figures
+from whyscore.report.build import about
+from whyscore.report.figures.report import save_figures
 from whyscore.report.merging import merged, pairs
 from whyscore.report.model import PairTest, Report, SystemRow
 from whyscore.report.page import html
-from whyscore.report.papers import as_json, paper, summary
+from whyscore.report.tables import as_json, paper, summary
 from whyscore.report.verdict import verdict
 from whyscore.runs.choices import Settings
 from whyscore.runs.evaluate import evaluate

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from whyscore.report import build_report
-from whyscore.report.headline import advised, headline
 from whyscore.report.model import MetricView, PairTest, Report, SystemRow
-from whyscore.report.papers import paper, summary
+from whyscore.report.tables import paper, summary
+from whyscore.report.verdict import advised, headline
 from whyscore.runs.reading import Run
 from whyscore.types import Estimate
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from whyscore.report import build_report
-from whyscore.report.drawing import Scale, stacked
 from whyscore.report.matches import Match, matches, read_note
-from whyscore.report.page import html
+from whyscore.report.page import Scale, html, stacked
 from whyscore.runs.choices import Settings
 from whyscore.runs.evaluate import evaluate
 from whyscore.runs.reading import Run

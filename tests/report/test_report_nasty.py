@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from support.nasty import NASTY
 from whyscore.report import build_report
 from whyscore.report.page import html
-from whyscore.report.papers import as_json, paper, summary
+from whyscore.report.tables import as_json, paper, summary
 from whyscore.runs.choices import Settings
 from whyscore.runs.evaluate import evaluate
 from whyscore.runs.reading import Run
-from whyscore.testing.nasty import NASTY
 from whyscore.types import Dataset, Entry, Segment
 
 

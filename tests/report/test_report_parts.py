@@ -13,15 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyscore.errors import DataError
+from whyscore.report import build as costly_module
 from whyscore.report import build_report
-from whyscore.report import costly as costly_module
-from whyscore.report.costly import costly_words
-from whyscore.report.drawing import Scale, bars, dots, interval, scale
-from whyscore.report.explorer import centres, explorer
-from whyscore.report.highlights import agreement
-from whyscore.report.packing import ALPHABET, STEPS, packed_borders, packed_values, units
-from whyscore.report.page import embedded, html, policy
-from whyscore.report.pictures import figures_in, safe_svg
+from whyscore.report.build import agreement, costly_words, figures_in, safe_svg
+from whyscore.report.explorer import ALPHABET, STEPS, centres, explorer, packed_borders, packed_values, units
+from whyscore.report.page import Scale, bars, dots, embedded, html, interval, policy, scale
 from whyscore.runs.reading import Run, Told
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, Estimate

@@ -15,14 +15,14 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 import whyscore as ws
+from support.nasty import WRITABLE
 from whyscore.cli.main import main
 from whyscore.errors import SpecError, UnknownName
 from whyscore.scoring.stack import Progress
-from whyscore.testing.nasty import WRITABLE
-from whyscore.web import allowed
+from whyscore.web import limits as allowed
 from whyscore.web.app import Settings, create
-from whyscore.web.asking import BODY, PROBES, SEGMENTS, TEXT
-from whyscore.web.waiting import Busy, Gone, Queue, Stoppable
+from whyscore.web.limits import Busy, Gone, Queue, Stoppable
+from whyscore.web.live import BODY, PROBES, SEGMENTS, TEXT
 
 PAIR = {"hypothesis": "a cat", "references": ["a dog"]}
 

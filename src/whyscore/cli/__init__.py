@@ -1,1 +1,1 @@
-"""The command line: arguments -> job -> output, one file per verb."""
+"""The command line: options -> analysis -> output."""

@@ -1,18 +1,56 @@
-"""The door: finds the verb, runs it, and turns what goes wrong into one line and an exit code."""
+"""The door: finds the verb, runs it, and turns what goes wrong into one line and an exit code.
+
+A fault of whyscore itself: one line for the user, and a file with everything for whoever mends it.
+"""
 
 import argparse
 import contextlib
 import importlib
 import os
+import platform
 import sys
+import tempfile
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
-from whyscore.cli import faults
-from whyscore.cli.parsing import Parser
+from whyscore.cli.options import Parser
 from whyscore.errors import UnknownName, WhyscoreError
 from whyscore.version import __version__
+
+VARIABLE = "WHYSCORE_DEBUG"
+"""Set, it lets a fault through as Python shows it."""
+
+
+def shown() -> bool:
+    """Return whether faults are to be shown as they are."""
+    return bool(os.environ.get(VARIABLE))
+
+
+def told(error: Exception, command: Sequence[str]) -> str:
+    """Return the line for the user; the traceback is in a file that the line names."""
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this: give fewer texts at a time"
+    kind = f"{type(error).__name__}: {error}".splitlines()[0]
+    return f"this is a fault of whyscore, not yours ({kind}). {_where(_report(error, command))}"
+
+
+def _report(error: Exception, command: Sequence[str]) -> str:
+    head = f"whyscore {__version__}, Python {sys.version.split()[0]}, {platform.platform()}\n{list(command)}\n"
+    return head + "".join(traceback.format_exception(error))
+
+
+def _where(report: str) -> str:
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="whyscore-fault-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
+        ) as file:
+            file.write(report)
+    except OSError:
+        return f"Run it again with {VARIABLE}=1 and report what you see"
+    return f"Please report it with the file {file.name}, which holds the command line"
+
 
 VERBS = {
     "evaluate": "the whole job: scores, words, features and tests in one run folder and one report",
@@ -116,7 +154,7 @@ def _top() -> argparse.ArgumentParser:
 
 
 def _module(verb: str) -> Verb:
-    return cast("Verb", importlib.import_module(f"whyscore.cli.{verb.replace('-', '_')}"))
+    return cast("Verb", importlib.import_module(f"whyscore.cli.commands.{verb.replace('-', '_')}"))
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
@@ -131,9 +169,9 @@ def _guarded(work: Callable[[], int], given: Sequence[str]) -> int:
     try:
         return _excused(work)
     except Exception as error:
-        if faults.shown():
+        if shown():
             raise
-        _say(f"error: {faults.told(error, given)}")
+        _say(f"error: {told(error, given)}")
         return 1
 
 

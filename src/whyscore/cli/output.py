@@ -1,15 +1,19 @@
-"""What comes out: data on stdout or in a file, everything else on stderr."""
+"""What comes out: data on stdout or in a file, everything else on stderr.
+
+What was found in input files, as data: one row per finding.
+"""
 
 import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from whyscore.data.tabular import Table, render
 from whyscore.data.writing import write_lines
 from whyscore.errors import UserError
-from whyscore.types import Signature
+from whyscore.types import Finding, Signature
 
 _SUFFIXES = {
     ".json": "json",
@@ -78,3 +82,20 @@ def tell_signatures(arguments: argparse.Namespace, signatures: Iterable[Signatur
     """Print each signature once, beside a table."""
     for text in dict.fromkeys(str(signature) for signature in signatures):
         tell(arguments, f"signature: {text}")
+
+
+FORMATS = ("text", "json", "tsv", "csv", "markdown", "latex")
+_COLUMNS = ("kind", "file", "line", "message")
+
+
+def finding_lines(
+    arguments: argparse.Namespace, about: Mapping[str, object], found: Sequence[Finding]
+) -> Iterator[str]:
+    """Yield the findings in a format other than text; JSON also says what they are about."""
+    rows = [("error" if one.error else "note", one.file, one.line, one.message) for one in found]
+    chosen = format_of(arguments)
+    if chosen == "json":
+        findings = [dict(zip(_COLUMNS, row, strict=True)) for row in rows]
+        yield to_json({**about, "findings": findings})
+    else:
+        yield render(Table(_COLUMNS, tuple(rows)), chosen, safe=arguments.safe_csv)

@@ -1,7 +1,13 @@
-"""From arguments to what jobs take: a data set and the resources."""
+"""From arguments to what jobs take: a data set and the resources.
+
+`--device` and `--precision`: where the networks of all asked metrics run, and in which numbers.
+
+What a dry run says of time: how long the texts that are left would take, by a trial on some of them.
+"""
 
 import argparse
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar, cast
@@ -9,20 +15,54 @@ from typing import TypeVar, cast
 from whyscore.analysis import common as stores
 from whyscore.analysis.common import as_metric, of_systems
 from whyscore.cli.output import tell
-from whyscore.cli.placing import place_metrics
 from whyscore.data.checks import findings
 from whyscore.data.files import Limits
 from whyscore.data.formats.text import from_literals, read_texts
 from whyscore.data.reading import read
 from whyscore.data.sample import sample
 from whyscore.errors import DataError, UserError
-from whyscore.protocols import Executor
-from whyscore.registry import build
+from whyscore.protocols import Executor, Metric
+from whyscore.registry import build, spec_of
+from whyscore.registry.specs import parse
 from whyscore.scoring.executors import Processes
 from whyscore.scoring.ray import Ray
-from whyscore.scoring.stack import Progress, Resources
+from whyscore.scoring.stack import Progress, Resources, rate
 from whyscore.scoring.store import Store
-from whyscore.types import Dataset, Finding
+from whyscore.types import Dataset, Finding, Segment
+
+_OPTIONS = ("device", "precision")
+
+
+def place_metrics(arguments: argparse.Namespace) -> None:
+    """Write the options into the specs of the metrics that have them and do not say otherwise.
+
+    A metric by itself without a network is left as it is; where no metric has one, the options would do nothing, which
+    is an error.
+    """
+    asked = {name: getattr(arguments, name, None) for name in _OPTIONS}
+    wanted = {name: value for name, value in asked.items() if isinstance(value, str)}
+    metrics: list[str] | None = getattr(arguments, "metrics", None)
+    if not wanted or not metrics:
+        return
+    placed = [_placed(metric, wanted) for metric in metrics]
+    if not any(placed):
+        given = " ".join(f"--{name} {value}" for name, value in wanted.items())
+        raise UserError(f"{given} is for metrics with a network; none of these has one: {', '.join(metrics)}")
+    # In place: a verb may hold the list already.
+    metrics[:] = [found or metric for found, metric in zip(placed, metrics, strict=True)]
+
+
+def _placed(metric: str, wanted: Mapping[str, str]) -> str | None:
+    """Return the spec with the options; None where the metric has none of them."""
+    made: object = as_metric(metric)
+    if not dataclasses.is_dataclass(made) or isinstance(made, type):
+        return None
+    fields = {field.name for field in dataclasses.fields(made)} & wanted.keys()
+    said = dict(parse(metric).named)
+    if not fields:
+        return None
+    return spec_of(dataclasses.replace(made, **{name: wanted[name] for name in fields if name not in said}))
+
 
 _SHOWN = 20
 
@@ -209,3 +249,24 @@ def show_findings(found: Sequence[Finding], arguments: argparse.Namespace) -> No
         tell(arguments, f"{'error' if finding.error else 'note'}: {finding}")
     if len(found) > len(shown):
         tell(arguments, f"note: {len(found) - len(shown)} more; -v shows all")
+
+
+_UNITS = ((86_400, "days", 1), (3_600, "hours", 1), (60, "minutes", 0), (1, "seconds", 0))
+
+
+def tell_time(arguments: argparse.Namespace, name: str, metric: Metric, segments: Sequence[Segment], left: int) -> None:
+    """Say how long `left` texts would take one worker, if they are like these segments."""
+    if not segments or not left or arguments.quiet:
+        return
+    speed = rate(metric, segments)
+    tell(arguments, f"{name}: about {duration(left / speed)} for one worker, by a trial here ({speed:,.0f} texts/s)")
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time as people say it.
+
+    >>> duration(0.2), duration(95), duration(7300), duration(260_000)
+    ('a second', '95 seconds', '2.0 hours', '3.0 days')
+    """
+    size, unit, digits = next(one for one in _UNITS if seconds >= 2 * one[0] or one[0] == 1)
+    return f"{seconds / size:.{digits}f} {unit}" if round(seconds) > 1 else "a second"

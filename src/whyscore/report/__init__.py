@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from whyscore.report.building import report_of
-from whyscore.report.headline import advised
+from whyscore.report.build import report_of, without_texts
 from whyscore.report.merging import merged, pairs
 from whyscore.report.model import Report
-from whyscore.report.private import without_texts
-from whyscore.report.verdict import changes
+from whyscore.report.verdict import advised, changes
 from whyscore.runs.reading import Run, read_run
 
 
@@ -24,7 +22,7 @@ def build_report(
 
     Without `texts` it holds scores, tests, features and counts of words, but no text of the data.
 
-    `whyscore.report.page.html` makes a page of it, `whyscore.report.papers` tables and JSON.
+    `whyscore.report.page.html` makes a page of it, `whyscore.report.tables` tables and JSON.
     """
     given = [runs] if isinstance(runs, str | Path | Run) else list(runs)
     whole = merged([one if isinstance(one, Run) else read_run(one) for one in given])

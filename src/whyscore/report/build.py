@@ -1,0 +1,476 @@
+"""From a run to a report: every part is worked out here, once, and every form of the report shows the same.
+
+Tests between systems, as readers meet them.
+
+Features lost, as the run recorded them, and which segments have too few or too many of each.
+
+Highlights against people: do the words that cost points lie where professionals marked errors?
+
+Every explained text with error spans is a sentence of the word-level task: a word is marked if a span touches it, and
+its error score is minus its importance. AUC is the chance that a marked word ranks above an unmarked one.
+
+The words that most often cost points.
+
+1. Of every explained text, words below the neutral value cost, by the distance from it.
+2. Words are counted without case and without the punctuation around them.
+3. The list is ordered by what all occurrences cost beyond what as many words cost on average: otherwise it would only
+   show the most frequent words. A word must have cost at least twice.
+
+Pictures that lie in a run folder (boosting, calibration), made safe for the page.
+
+SVG can carry scripts, styles and links. Only shapes and texts pass: every element and attribute that is not on the
+list is left out, so that nothing in a picture can run or fetch.
+
+A report that may leave the house: numbers and charts, and no text of the data.
+
+Left out are the segment browser, lists of words and of matched pairs, pictures that other jobs made, the command line
+(it may hold texts), and the wording of remarks and problems (they may quote), but for those on tests. What stays: names
+of systems, metrics, features and segments, every score, interval and test, and how many words cost how much.
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+from whyscore.errors import DataError
+from whyscore.report.explorer import centres, explorer
+from whyscore.report.matches import matches
+from whyscore.report.model import (
+    Agreement,
+    CostlyWord,
+    CostlyWords,
+    FeatureRow,
+    Figure,
+    Made,
+    Matches,
+    MetricView,
+    PairTest,
+    Report,
+    Step,
+    SystemRow,
+    WordCounts,
+)
+from whyscore.report.verdict import advised, verdict
+from whyscore.runs.features import BECAUSE, ROW, SEGMENT
+from whyscore.runs.reading import Row, Run, Told
+from whyscore.runs.tests import clusters_of, pairs_tested
+from whyscore.stats.resampling import bootstrap_mean
+from whyscore.stats.words import Ragged, agree, chance
+from whyscore.text.files import text_of
+from whyscore.types import Dataset, ErrorSpan, Estimate, FloatVector, Place, Side
+
+
+def pair_tests(run: Run) -> tuple[PairTest, ...]:
+    """Return every tested pair."""
+    return tuple(PairTest(*one) for one in pairs_tested(run))
+
+
+def feature_rows(run: Run) -> tuple[FeatureRow, ...]:
+    """Return one row per metric, feature and system; features that no text has are left out.
+
+    So are metrics that the run does not have: joined runs keep those alone that all of them asked.
+    """
+    metrics = [one.name for one in run.metrics]
+    told = [row for row in run.decomposition if ROW not in row and row["metric"] in metrics]
+    rows = [_feature(row, len(run.dataset.of(str(row["system"])))) for row in told]
+    seen = {row.feature for row in rows if row.n or row.under or row.over}
+    kept = [row for row in rows if row.feature in seen]
+    worst = {feature: _largest_loss(kept, feature) for feature in seen}
+    return tuple(sorted(kept, key=lambda row: (metrics.index(row.metric), worst[row.feature], row.feature)))
+
+
+def _largest_loss(rows: Sequence[FeatureRow], feature: str) -> float:
+    """Return what orders the features: minus the mean share that is lost, where enough segments stand behind it."""
+    known = [row.share for row in rows if row.feature == feature and row.share is not None and "few" not in row.flags]
+    return -sum(known) / len(known) if known else 1.0
+
+
+def features_by_segment(run: Run) -> dict[str, object]:
+    """Return which features each segment has too few or too many of, as systems x segments of numbers."""
+    rows = [row for row in run.decomposition if row.get(ROW) == SEGMENT]
+    if not rows:
+        return {}
+    names: dict[str, int] = {}
+    place = {system: i for i, system in enumerate(run.dataset.systems)}
+    column = {name: j for j, name in enumerate(run.dataset.ids)}
+    found: dict[str, list[list[list[int]]]] = {key: [[[] for _ in column] for _ in place] for key in ("under", "over")}
+    for row in rows:
+        for key, table in found.items():
+            told = row.get(key)
+            numbers = [names.setdefault(str(name), len(names)) for name in told] if isinstance(told, list) else []
+            table[place[str(row["system"])]][column[str(row["id"])]] = numbers
+    return {"names": [name.replace("_", " ") for name in names], **found}
+
+
+def _feature(row: Row, segments: int) -> FeatureRow:
+    told = row.get("discrepancy")
+    counts = told.get("all", {}) if isinstance(told, Mapping) else {}
+    flags = row.get("flags")
+    reason, examples = row.get(BECAUSE, row.get("reason")), row.get("examples")
+    return FeatureRow(
+        metric=str(row["metric"]),
+        feature=str(row["feature"]),
+        system=str(row["system"]),
+        share=_number(row.get("share")),
+        low=_number(row.get("low")),
+        high=_number(row.get("high")),
+        n=int(_number(row.get("n")) or 0),
+        under=counts["under"] / segments if "under" in counts and segments else None,
+        over=counts["over"] / segments if "over" in counts and segments else None,
+        flags=tuple(map(str, flags)) if isinstance(flags, list) else (),
+        reason=None if reason is None else str(reason),
+        examples=tuple(map(str, examples)) if isinstance(examples, list) else (),
+    )
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def agreement(run: Run) -> tuple[Agreement, ...]:
+    """Return one row per metric and side; sides without a text that has both kinds of words are left out."""
+    found = []
+    for metric in run.metrics:
+        for side in (Side.HYPOTHESIS, Side.SOURCE):
+            told = [one for one in run.explanations if one.metric == metric.name and one.place.side is side]
+            row = _agreement(run, told, metric.name, metric.explainer or "", side)
+            if row is not None:
+                found.append(row)
+    return tuple(found)
+
+
+def _agreement(run: Run, told: list[Told], metric: str, explainer: str, side: Side) -> Agreement | None:
+    rated = [one for one in told if run.dataset.entries[one.entry].spans is not None and len(one.importance)]
+    # A word without a number cannot be ranked; its whole text is left out.
+    rated = [one for one in rated if np.isfinite(one.importance).all()]
+    if not rated:
+        return None
+    gold = Ragged.of([_marked(one, run.dataset.entries[one.entry].spans or ()) for one in rated])
+    judged = agree(gold, Ragged.of([-one.importance for one in rated]))
+    count = int(judged.evaluated.sum())
+    if count == 0:
+        return None
+    luck = float(chance(gold).of("ap").mean())
+    return Agreement(metric, explainer, str(side), _mean(judged.of("auc")), _mean(judged.of("ap")), luck, count)
+
+
+def _mean(values: FloatVector) -> Estimate:
+    return bootstrap_mean(values)
+
+
+def _marked(told: Told, spans: tuple[ErrorSpan, ...]) -> FloatVector:
+    """Return 1 for every word that a span touches."""
+    found = np.zeros(len(told.spans))
+    for span in spans:
+        if Place(span.side, span.reference) == told.place:
+            found[(told.spans[:, 0] < span.end) & (told.spans[:, 1] > span.start)] = 1.0
+    return found
+
+
+SHOWN = 12
+_LEAST = 2
+_EDGES = regex.compile(r"^[^\w]+|[^\w]+$")
+_SIDES = (Side.HYPOTHESIS, Side.REFERENCE)
+
+
+def costly_words(run: Run) -> tuple[CostlyWords, ...]:
+    """Return the costliest words of each metric, of hypotheses and of references; metrics without any are left out."""
+    middles = centres(run.explanations)
+    found = []
+    for metric in run.metrics:
+        for side in _SIDES:
+            told = [one for one in run.explanations if one.metric == metric.name and one.place.side is side]
+            words = _costly(run, told, middles.get(metric.name, {}).get(str(side), 0.0))
+            if words:
+                found.append(CostlyWords(metric.name, str(side), len(told), words))
+    return tuple(found)
+
+
+def word_counts(run: Run) -> tuple[WordCounts, ...]:
+    """Return how many words cost, for each metric and side; where no word does by itself there is nothing to count.
+
+    Where the median stands for neither good nor bad, half of the words lie below it by definition.
+    """
+    middles = centres(run.explanations)
+    found = []
+    for metric in run.metrics:
+        for side in Side:
+            told = [one for one in run.explanations if one.metric == metric.name and one.place.side is side]
+            cost = _costs(told, 0.0)
+            if str(side) not in middles.get(metric.name, {}) and cost.any():
+                counted = len(told), len(cost), int((cost < 0).sum()), float(cost.sum())
+                found.append(WordCounts(metric.name, str(side), *counted))
+    return tuple(found)
+
+
+def _costs(told: Sequence[Told], middle: float) -> FloatVector:
+    """Return what every word costs: 0, or its distance below the middle."""
+    values = np.concatenate([np.zeros(0), *(one.importance for one in told)])
+    return np.where(np.isfinite(values), np.minimum(0.0, values - middle), 0.0)
+
+
+class _Occurrences(NamedTuple):
+    """Every word of every text: which word it is, what it costs (below 0), and where it stands."""
+
+    words: list[str]
+    """The distinct words."""
+    number: NDArray[np.int64]
+    cost: FloatVector
+    told: NDArray[np.int64]
+
+
+def _costly(run: Run, told: Sequence[Told], middle: float) -> tuple[CostlyWord, ...]:
+    found = _occurrences(run, told, middle)
+    size = len(found.words)
+    counts = np.bincount(found.number, minlength=size)
+    costing = np.bincount(found.number, weights=found.cost < 0, minlength=size).astype(np.int64)
+    totals = np.bincount(found.number, weights=found.cost, minlength=size)
+    excess = totals - totals.sum() / max(1, counts.sum()) * counts
+    candidates = [k for k in np.flatnonzero((excess < 0) & (costing >= _LEAST)).tolist() if found.words[k]]
+    often = sorted(candidates, key=lambda k: (excess[k], found.words[k]))[:SHOWN]
+    return tuple(
+        CostlyWord(
+            found.words[k], int(counts[k]), int(costing[k]), float(totals[k]), _costliest_segment(run, told, found, k)
+        )
+        for k in often
+    )
+
+
+def _costliest_segment(run: Run, told: Sequence[Told], found: _Occurrences, word: int) -> str:
+    """Return the id of the segment in which a word costs most, the first of several."""
+    there = np.flatnonzero(found.number == word)
+    worst = int(there[found.cost[there].argmin()])
+    return run.dataset.entries[told[int(found.told[worst])].entry].id
+
+
+def _occurrences(run: Run, told: Sequence[Told], middle: float) -> _Occurrences:
+    known: dict[str, int] = {}
+    forms: dict[str, int] = {}
+    numbers: list[int] = []
+    for one in told:
+        text = run.dataset.entries[one.entry].segment.text(one.place)
+        for start, end in one.spans.tolist():
+            word = text[start:end]
+            number = forms.get(word)
+            if number is None:
+                form = _EDGES.sub("", word).casefold()
+                number = forms[word] = known.setdefault(form, len(known))
+            numbers.append(number)
+    cost = _costs(told, middle)
+    texts = np.repeat(np.arange(len(told)), [len(one.importance) for one in told])
+    return _Occurrences(list(known), np.array(numbers, dtype=np.int64), cost, texts)
+
+
+FOLDER = "figures"
+_SPACE = "{http://www.w3.org/2000/svg}"
+_ELEMENTS = {
+    "svg", "g", "path", "rect", "line", "circle", "ellipse", "polyline", "polygon", "text", "tspan", "title", "desc",
+    "defs", "clipPath", "linearGradient", "stop",
+}  # fmt: skip
+_ATTRIBUTES = {
+    "viewBox", "width", "height", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "rx", "ry", "d", "points", "dx",
+    "dy", "transform", "fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray",
+    "opacity",
+    "stroke-linecap", "stroke-linejoin", "stroke-miterlimit", "text-anchor", "font-family", "font-size", "font-weight",
+    "font-style", "clip-path", "id", "role", "aria-label", "aria-roledescription", "aria-hidden", "offset",
+    "stop-color", "dominant-baseline", "preserveAspectRatio",
+}  # fmt: skip
+_LOCAL = re.compile(r"url\(\s*(?!#)", re.IGNORECASE)
+
+
+def figures_in(folder: Path) -> tuple[Figure, ...]:
+    """Return the SVG pictures in the folder `figures` of a run; a text file of the same name is the caption."""
+    found = []
+    for file in sorted((folder / FOLDER).glob("*.svg")):
+        caption = file.with_suffix(".txt")
+        told = text_of(caption).strip() if caption.exists() else ""
+        found.append(Figure(file.stem.replace("_", " "), safe_svg(text_of(file), str(file)), told))
+    return tuple(found)
+
+
+def safe_svg(text: str, name: str = "picture") -> str:
+    """Return a picture with nothing in it but shapes and texts.
+
+    >>> safe_svg('<svg xmlns="http://www.w3.org/2000/svg"><script>x</script><rect width="1" onclick="x"/></svg>')
+    '<svg xmlns="http://www.w3.org/2000/svg"><rect width="1" /></svg>'
+    """
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise DataError("a picture with a document type is refused: it may declare entities", file=name)
+    try:
+        root = ET.fromstring(text)  # noqa: S314 - entities were refused above
+    except ET.ParseError as error:
+        raise DataError(f"not an SVG picture: {error}", file=name) from error
+    if root.tag != f"{_SPACE}svg":
+        raise DataError(f"not an SVG picture: its root is {root.tag!r}", file=name)
+    ET.register_namespace("", _SPACE[1:-1])
+    try:
+        return ET.tostring(_cleaned(root), encoding="unicode")
+    except RecursionError as error:
+        raise DataError("not a picture that can be shown: nested too deep", file=name) from error
+
+
+def _cleaned(element: ET.Element) -> ET.Element:
+    kept = {key: value for key, value in element.attrib.items() if key in _ATTRIBUTES and not _LOCAL.search(value)}
+    copy = ET.Element(element.tag, kept)
+    copy.text, copy.tail = element.text, element.tail
+    for child in element:
+        if child.tag in {f"{_SPACE}{name}" for name in _ELEMENTS}:
+            copy.append(_cleaned(child))
+    return copy
+
+
+def report_of(run: Run, *, title: str | None = None) -> Report:
+    """Return the report of a run."""
+    metrics = tuple(_view(run, name) for name in _names(run))
+    tests = pair_tests(run)
+    human = tuple(sorted({name for entry in run.dataset.entries for name in entry.human}))
+    systems = tuple(sorted((_system(run, system, human) for system in run.dataset.systems), key=_rank(metrics)))
+    features = feature_rows(run)
+    report = Report(
+        title=title or run.dataset.name,
+        about=about(run.dataset),
+        verdict=(),
+        metrics=metrics,
+        systems=systems,
+        made=_made(run),
+        human=human,
+        comparisons=tests,
+        features=features,
+        costly=costly_words(run),
+        agreement=agreement(run),
+        figures=figures_in(run.folder),
+        explorer=explorer(run, features_by_segment(run)),
+        words=word_counts(run),
+        matches=matches(run),
+    )
+    return advised(verdict(report))
+
+
+def about(data: Dataset) -> str:
+    """Return how much of what was compared, in one line.
+
+    >>> about(Dataset("x", (), ("de", "en")))
+    '0 systems, 0 segments, de → en'
+    """
+    references = {len(segment.references) for segment in data.segments}
+    parts = [_counted(len(data.systems), "system"), _counted(len(data.ids), "segment")]
+    if references and references != {0}:
+        parts.append(_counted(max(references), "reference") if len(references) == 1 else "references vary")
+    if data.languages:
+        parts.append(" → ".join(data.languages))
+    return ", ".join(parts)
+
+
+def digits_of(totals: Mapping[str, Estimate]) -> int:
+    """Return how many decimals tell the systems apart: two for percentages, four for shares of one."""
+    largest = max((abs(total.value) for total in totals.values() if np.isfinite(total.value)), default=0.0)
+    return 2 if largest > 2 else 4  # noqa: PLR2004 - scores in percent, or between 0 and 1
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _view(run: Run, name: str) -> MetricView:
+    one = run.metric(name)
+    return MetricView(one.name, one.higher_is_better, one.explainer, digits_of(run.totals[name]))
+
+
+def _system(run: Run, system: str, human: Sequence[str]) -> SystemRow:
+    data = run.dataset.of(system)
+    means = tuple(float(np.nanmean(values)) if np.isfinite(values).any() else float("nan") for values in (
+        np.array([entry.human.get(name, np.nan) for entry in data.entries]) for name in human
+    ))  # fmt: skip
+    totals = tuple(run.totals[one.name][system] for one in run.metrics)
+    clusters = clusters_of(run)
+    ranks, judged = (tuple(clusters.get((name, system)) for name in names) for names in (_names(run), human))
+    return SystemRow(system, totals, ranks, means, judged)
+
+
+def _names(run: Run) -> list[str]:
+    return [one.name for one in run.metrics]
+
+
+def _rank(metrics: Sequence[MetricView]) -> Callable[[SystemRow], float]:
+    """Return what orders the systems: the first metric, the best first."""
+    sign = -1.0 if metrics and metrics[0].higher_is_better else 1.0
+    return lambda row: sign * row.totals[0].value if row.totals else 0.0
+
+
+def _made(run: Run) -> Made:
+    facts = run.facts
+    signatures = [(one.name, one.signature) for one in run.metrics]
+    signatures += [(f"{one.name}, words", one.explained) for one in run.metrics if one.explained]
+    signatures += list(run.signatures.items())
+    command = facts.get("command")
+    return Made(
+        created=str(facts.get("created", "")),
+        version=str(facts.get("whyscore", "")),
+        command=shlex.join(map(str, command)) if isinstance(command, list) else None,
+        signatures=tuple(signatures),
+        versions=_pairs(facts.get("versions")),
+        counts=_pairs(facts.get("counts")),
+        seconds=_pairs(facts.get("seconds")),
+        licences=tuple(licences(run)),
+        findings=_texts(facts.get("findings")),
+        problems=_texts(facts.get("problems")),
+    )
+
+
+def licences(run: Run) -> list[tuple[str, str]]:
+    """Return the licence of each metric's model, as its signature names it."""
+    found = []
+    for one in run.metrics:
+        facts = dict(part.split(":", 1) for part in one.signature.split("|")[1:] if ":" in part)
+        if "licence" in facts:
+            found.append((one.name, facts["licence"]))
+    return found
+
+
+def _pairs(value: object) -> tuple[tuple[str, str], ...]:
+    return tuple((str(key), str(item)) for key, item in value.items()) if isinstance(value, Mapping) else ()
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list) else ()
+
+
+_TESTS = "tests: "
+
+
+def without_texts(report: Report) -> Report:
+    """Return the report without any text of the data."""
+    made = report.made
+    return replace(
+        report,
+        explorer={},
+        costly=(),
+        figures=(),
+        matches=tuple(Matches(one.metric, one.systems, ()) for one in report.matches),
+        steps=tuple(Step(step.text) for step in report.steps if not step.controls),
+        made=replace(
+            made, command=None, findings=_count_only(made.findings, "remark"), problems=_problems(made.problems)
+        ),
+        texts=False,
+    )
+
+
+def _problems(told: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the problems of tests, which speak of systems and numbers alone, and how many others there are."""
+    tests = tuple(text for text in told if text.startswith(_TESTS))
+    return tests + _count_only(tuple(text for text in told if not text.startswith(_TESTS)), "problem")
+
+
+def _count_only(told: tuple[str, ...], what: str) -> tuple[str, ...]:
+    """Return how many there are, instead of what they say."""
+    if not told:
+        return ()
+    return (f"{len(told)} {what}{'' if len(told) == 1 else 's'}: see the report with texts",)

@@ -1,0 +1,1 @@
+"""Charts as files for papers and slides: SVG, PNG, PDF and interactive HTML."""

@@ -1,0 +1,181 @@
+"""What may be asked for over the network: an allow-list of names, with literal options, and nothing that reads a file.
+
+1. A component is named, never written as a spec: no `module:function`, no path, no nested component.
+2. An option may be a number, a truth value, or one of the words its annotation lists. Free texts are refused, because
+   in a spec they can be paths and model names.
+3. What is not installed is not offered.
+
+A short queue in front of a few workers: questions wait in turn, too many are turned away, gone askers are forgotten.
+
+1. `workers` questions are answered at a time, in threads; `queue` more may wait.
+2. One more is refused at once, with a time to come back: a page that says so is better than one that hangs.
+3. When the asker closes the connection, a waiting question is dropped, and a running one ends at its next batch: the
+   progress of the scoring stack tells between batches, and that is where it is stopped.
+"""
+
+import asyncio
+import dataclasses
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from types import NoneType, UnionType
+from typing import Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from whyscore.errors import MissingExtra, SpecError, UnknownName
+from whyscore.registry import build, load
+from whyscore.registry.specs import Spec
+from whyscore.scoring.stack import Progress
+
+METRICS = ("bleu", "chrf", "ter", "rouge", "token_f1", "xbertscore", "mee", "sbert", "length_ratio")
+EXPLAINERS = ("erasure", "lime", "shap", "partition", "intrinsic", "matching", "random")
+
+Option = bool | int | float | str | None
+
+
+class Offered(NamedTuple):
+    """A component that can be asked for."""
+
+    name: str
+    about: str
+    options: dict[str, tuple[object, ...] | str]
+    """Each option with the words it takes, or with what kind of value it is."""
+
+
+def offered(kind: Literal["metric", "explainer"]) -> list[Offered]:
+    """Return the components of a kind that are allowed and installed."""
+    return [one for name in _names(kind) if (one := _described(kind, name)) is not None]
+
+
+def spec(kind: Literal["metric", "explainer"], name: str, options: Mapping[str, Option]) -> str:
+    """Return the spec of an allowed component with allowed options; everything else is refused."""
+    if name not in _names(kind):
+        raise UnknownName.among(kind, name, _names(kind))
+    open_ = _options(kind, name)
+    for option, value in options.items():
+        if option not in open_:
+            raise SpecError(
+                f"{name}: the option {option!r} cannot be set here; these can: {', '.join(open_) or 'none'}"
+            )
+        wanted = open_[option]
+        if isinstance(value, str) and (isinstance(wanted, str) or value not in wanted):
+            raise SpecError(f"{name}: {option} is {value!r}, expected {_told(wanted)}")
+    written = str(Spec(name, (), tuple(options.items())))
+    build(written, kind)
+    return written
+
+
+def _names(kind: str) -> tuple[str, ...]:
+    return METRICS if kind == "metric" else EXPLAINERS
+
+
+def _described(kind: Literal["metric", "explainer"], name: str) -> Offered | None:
+    try:
+        component = build(name, kind)
+        if kind == "metric":
+            component.signature()  # opens the model, where there is one
+    except MissingExtra:
+        return None
+    about = (type(component).__doc__ or "").strip().split("\n")[0]
+    return Offered(name, about, _options(kind, name))
+
+
+def _options(kind: str, name: str) -> dict[str, tuple[object, ...] | str]:
+    """Return the options of a component that only take numbers, truth values or listed words."""
+    factory = load(kind, name)
+    if not (isinstance(factory, type) and dataclasses.is_dataclass(factory)):
+        return {}
+    hints = get_type_hints(factory)
+    found = {field.name: _kind(hints[field.name]) for field in dataclasses.fields(factory) if field.init}
+    return {option: wanted for option, wanted in found.items() if wanted is not None}
+
+
+def _kind(hint: object) -> tuple[object, ...] | str | None:
+    """Return the words a hint lists, "a number" or "true or false"; None for everything that is not open."""
+    if get_origin(hint) in (Union, UnionType):
+        kinds = [_kind(part) for part in get_args(hint) if part is not NoneType]
+        return kinds[0] if kinds and None not in kinds else None
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    return {bool: "true or false", int: "a whole number", float: "a number"}.get(hint)  # type: ignore[call-overload, no-any-return]
+
+
+def _told(wanted: tuple[object, ...] | str) -> str:
+    return wanted if isinstance(wanted, str) else "one of " + ", ".join(map(repr, wanted))
+
+
+Answer = TypeVar("Answer")
+
+_LOOK = 0.25
+"""Seconds between looks at whether the asker is still there."""
+
+
+class Busy(Exception):
+    """There is no room in the queue."""
+
+
+class Gone(Exception):
+    """The asker has left."""
+
+
+class Stoppable:
+    """A progress that ends the work it hears of once it is stopped."""
+
+    def __init__(self) -> None:
+        """Start unstopped."""
+        self._stopped = threading.Event()
+
+    def stop(self) -> None:
+        """End the work at its next batch."""
+        self._stopped.set()
+
+    def asked(self, count: int) -> None:
+        """Hear of new segments."""
+        del count
+        self._look()
+
+    def answered(self, count: int, *, stored: bool) -> None:
+        """Hear of finished segments."""
+        del count, stored
+        self._look()
+
+    def _look(self) -> None:
+        if self._stopped.is_set():
+            raise Gone
+
+
+class Queue:
+    """Answers questions in threads, a few at a time."""
+
+    def __init__(self, workers: int, queue: int) -> None:
+        """Make room for so many questions."""
+        self._workers = asyncio.Semaphore(workers)
+        self._room = workers + queue
+        self._inside = 0
+
+    async def answer(self, work: Callable[[Progress], Answer], gone: Callable[[], Awaitable[bool]]) -> Answer:
+        """Return what the work gives; `gone` says whether the asker has left."""
+        if self._inside >= self._room:
+            raise Busy
+        self._inside += 1
+        try:
+            async with self._workers:
+                if await gone():
+                    raise Gone
+                return await self._run(work, gone)
+        finally:
+            self._inside -= 1
+
+    async def _run(self, work: Callable[[Progress], Answer], gone: Callable[[], Awaitable[bool]]) -> Answer:
+        progress = Stoppable()
+        running = asyncio.ensure_future(asyncio.to_thread(work, progress))
+        try:
+            while True:
+                done, _ = await asyncio.wait([running], timeout=_LOOK)
+                if done:
+                    return running.result()
+                if await gone():
+                    raise Gone
+        finally:
+            if not running.done():
+                progress.stop()
+                # The worker is not free before its thread is.
+                await asyncio.wait([running])

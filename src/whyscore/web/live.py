@@ -1,0 +1,223 @@
+"""Questions from the network, put to the same jobs as every other.
+
+What the network may ask, how much of it, and how the answers look.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from whyscore import marking
+from whyscore.analysis.explain import explain
+from whyscore.analysis.score import score
+from whyscore.errors import UserError
+from whyscore.protocols import Explainer
+from whyscore.registry import build
+from whyscore.scoring.stack import Progress, Resources
+from whyscore.scoring.store import Store
+from whyscore.text.splitters import WhiteSpace
+from whyscore.types import Explanation, Segment
+from whyscore.web import limits as allowed
+
+TEXT = 5_000
+"""Characters a text may have."""
+REFERENCES = 8
+SEGMENTS = 200
+"""Segments a question may hold."""
+PROBES = 20_000
+"""Texts an explanation may score."""
+BODY = 4_000_000
+"""Bytes a question may have."""
+
+Text = Annotated[str, Field(max_length=TEXT)]
+OptionValue = bool | int | float | Annotated[str, Field(max_length=40)] | None
+
+
+class Strict(BaseModel):
+    """Unknown fields and numbers that are no numbers are refused."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Component(Strict):
+    """A metric or an explainer by name, with literal options."""
+
+    name: Annotated[str, Field(max_length=40)]
+    options: Annotated[dict[Annotated[str, Field(max_length=40)], OptionValue], Field(max_length=20)] = {}
+
+
+class AskedSegment(Strict):
+    """The texts of one segment."""
+
+    hypothesis: Text
+    source: Text | None = None
+    references: Annotated[list[Text], Field(max_length=REFERENCES)] = []
+
+
+class ScoreQuestion(Strict):
+    """Score these segments."""
+
+    segments: Annotated[list[AskedSegment], Field(min_length=1, max_length=SEGMENTS)]
+    metric: Component = Component(name="chrf")
+
+
+class ScoreAnswer(Strict):
+    """One score per segment."""
+
+    scores: list[float]
+    signature: str
+    higher_is_better: bool
+
+
+class ExplainQuestion(Strict):
+    """Which words made the score of this segment?"""
+
+    segment: AskedSegment
+    metric: Component = Component(name="chrf")
+    explainer: Component = Component(name="erasure")
+    seed: Annotated[int, Field(ge=0, le=2**31)] = 0
+
+
+class ExplainedWord(Strict):
+    """A word with its place in the text (code points, end exclusive), its importance and how it is coloured."""
+
+    text: str
+    start: int
+    end: int
+    importance: float
+    note: str | None
+    background: str
+    ink: str
+
+
+class ExplainedText(Strict):
+    """The words of one text."""
+
+    side: str
+    reference: int | None
+    text: str
+    words: list[ExplainedWord]
+
+
+class ExplainAnswer(Strict):
+    """The words of every text that the metric reads."""
+
+    score: float
+    higher_is_better: bool
+    probes: int
+    fit: float | None
+    signature: str
+    texts: list[ExplainedText]
+
+
+class OfferedComponent(Strict):
+    """What can be asked for."""
+
+    name: str
+    about: str
+    options: dict[str, list[str] | str]
+
+
+class ComponentsAnswer(Strict):
+    """All that can be asked for here."""
+
+    metrics: list[OfferedComponent]
+    explainers: list[OfferedComponent]
+
+
+class Problem(Strict):
+    """What went wrong, and what to do."""
+
+    error: str
+
+
+_BATCH = 64
+"""Segments between two looks at whether the asker is still there."""
+
+
+def components() -> ComponentsAnswer:
+    """Return what can be asked for."""
+    return ComponentsAnswer(
+        metrics=[_component(one) for one in allowed.offered("metric")],
+        explainers=[_component(one) for one in allowed.offered("explainer")],
+    )
+
+
+def scored(question: ScoreQuestion, store: Store | None, progress: Progress) -> ScoreAnswer:
+    """Return the scores of the segments."""
+    metric = allowed.spec("metric", question.metric.name, question.metric.options)
+    found = score([_segment(one) for one in question.segments], metric, resources=_resources(store, progress))
+    return ScoreAnswer(
+        scores=found.values.tolist(), signature=str(found.signature), higher_is_better=found.higher_is_better
+    )
+
+
+def explained(question: ExplainQuestion, store: Store | None, progress: Progress) -> ExplainAnswer:
+    """Return the words of a segment."""
+    metric = allowed.spec("metric", question.metric.name, question.metric.options)
+    explainer = allowed.spec("explainer", question.explainer.name, question.explainer.options)
+    segments = [_segment(question.segment)]
+    asked = _probes(segments[0], explainer)
+    if asked > PROBES:
+        raise UserError(f"this explanation takes {asked} texts, at most {PROBES} are scored here: shorten the text")
+    found = explain(segments, metric, explainer, seed=question.seed, resources=_resources(store, progress))
+    if not found:
+        raise UserError("there is no word to explain")
+    return _explained(found, higher_is_better=build(metric, "metric").higher_is_better)
+
+
+def _probes(segment: Segment, explainer: str) -> int:
+    """Return how many texts an explanation scores at the most, counted without making them."""
+    asked = build(explainer, "explainer")
+    if not isinstance(asked, Explainer):
+        return 1
+    texts = (segment.hypothesis, segment.source or "", *segment.references)
+    return sum(asked.cost(len(WhiteSpace().split(text))) for text in texts)
+
+
+def _explained(found: Sequence[Explanation], *, higher_is_better: bool) -> ExplainAnswer:
+    first = found[0]
+    return ExplainAnswer(
+        score=first.score,
+        higher_is_better=higher_is_better,
+        probes=sum(one.probes for one in found),
+        fit=first.fit,
+        signature=str(first.signature),
+        texts=[_text(one) for one in found],
+    )
+
+
+def _text(one: Explanation) -> ExplainedText:
+    strengths = marking.strengths(one.importance.tolist())
+    notes = one.notes or (None,) * len(one.words.spans)
+    words = [
+        ExplainedWord(
+            text=one.words.text[start:end],
+            start=start,
+            end=end,
+            importance=value,
+            note=note,
+            background="rgb({},{},{})".format(*marking.colour(strength)),
+            ink=marking.ink(strength),
+        )
+        for (start, end), value, note, strength in zip(
+            one.words.spans, one.importance.tolist(), notes, strengths, strict=True
+        )
+    ]
+    return ExplainedText(side=str(one.place.side), reference=one.place.reference, text=one.words.text, words=words)
+
+
+def _component(one: allowed.Offered) -> OfferedComponent:
+    options = {
+        name: kind if isinstance(kind, str) else [str(word) for word in kind] for name, kind in one.options.items()
+    }
+    return OfferedComponent(name=one.name, about=one.about, options=options)
+
+
+def _segment(one: AskedSegment) -> Segment:
+    return Segment(one.hypothesis, one.source, tuple(one.references))
+
+
+def _resources(store: Store | None, progress: Progress) -> Resources:
+    return Resources(store, None, progress, _BATCH)

@@ -1,0 +1,151 @@
+"""What a fuzzer that knows bytes alone is given: four targets that take bytes, and bytes to begin with.
+
+| target | what the bytes are |
+|---|---|
+| `spec` | a spec, read and built |
+| `spans` | a text, and a JSON list of spans in it, for every converter; cuts of the text, for the aligner |
+| `readers` | a document by its number, and how it is spoiled or what stands in its place, for every reader of data |
+| `doors` | likewise for every other file of a user |
+
+A target returns nothing; whatever is not an error of whyscore's own is raised. Any fuzzer can drive them: atheris by
+which lines were reached, or `mutated` by chance alone. The doors, which need most of whyscore, are imported by their
+target alone.
+"""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from itertools import count
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+
+import numpy as np
+
+from support.documents import DOCUMENTS, read_everything
+from support.spoiling import PIECES, edits_of, spoiled
+from whyscore.data.formats import dialects
+from whyscore.data.formats.spans import BadSpan, spans_of
+from whyscore.errors import UserError, WhyscoreError
+from whyscore.registry import build, spec_of
+from whyscore.registry.specs import parse
+from whyscore.text.alignment import Pieces, align, pool_words
+from whyscore.text.splitters import white_space
+from whyscore.types import ErrorSpan, Segment
+
+_KINDS = ("metric", "explainer", "masker", "splitter", "tagger", "executor")
+_RAW = 128
+_fresh = count()
+
+
+@lru_cache(maxsize=1)
+def _folder() -> Path:
+    return Path(mkdtemp(prefix="whyscore-fuzz-"))
+
+
+def spec(data: bytes) -> None:
+    """Read and build a spec; the first byte says of which kind."""
+    text = data[1:].decode("utf-8", "surrogateescape")
+    with suppress(UserError):
+        parse(text)
+        spec_of(build(text, kind=_KINDS[data[0] % len(_KINDS)] if data else "metric"))
+
+
+def spans(data: bytes) -> None:
+    """Convert JSON to spans of a text in every dialect, and align the pieces that the first bytes cut it into."""
+    text = data[:24].decode("utf-8", "replace")
+    segment, notes = Segment(text, text, (text,)), Counter[str]()
+    with suppress(BadSpan):
+        spans_of(data[24:].decode("utf-8", "replace"), segment)
+    given: object = None
+    with suppress(ValueError, RecursionError):
+        given = json.loads(data[24:])
+    items = given if isinstance(given, list) else [given]
+    converters: tuple[Callable[[], tuple[ErrorSpan, ...] | None], ...] = (
+        lambda: dialects.xcomet_spans(items, text, notes),
+        lambda: dialects.pearmut_spans(items, text, notes, "utf16"),
+        lambda: dialects.mtme_spans({"errors": items}, segment, notes),
+    )
+    for convert in converters:
+        with suppress(BadSpan):
+            for span in convert() or ():
+                assert 0 <= span.start <= span.end <= len(text)
+    cuts = [(one % 32 - 2, other % 32 - 2) for one, other in zip(data[:12:2], data[1:12:2], strict=False)]
+    words, pieces = white_space(text), Pieces(cuts, ["▁"] * len(cuts), [False] * len(cuts), None)
+    with suppress(WhyscoreError):
+        align(words, pieces)
+        pool_words(words, pieces, np.arange(len(cuts), dtype=np.float64), pool="mean", fill="null")
+
+
+def _content(data: bytes, sound: bytes) -> bytes:
+    """Return the document that bytes ask for: their own, or a sound one that they spoil."""
+    return data[1:] if data[:1] >= bytes([_RAW]) else spoiled(sound, edits_of(data[1:]))
+
+
+def readers(data: bytes) -> None:
+    """Give a file to every reader of data; the first byte says which document it pretends to be."""
+    name = sorted(DOCUMENTS)[(data[0] if data else 0) % len(DOCUMENTS)]
+    path = _folder() / name
+    path.write_bytes(_content(data[1:], DOCUMENTS[name]))
+    read_everything(path)
+
+
+def behind_doors(data: bytes) -> None:
+    """Open a door; the first byte says which, the second which of its files is spoilt."""
+    from support.doors import doors, one_line
+
+    known = doors()
+    door = known[sorted(known)[(data[0] if data else 0) % len(known)]]
+    name = door.names[(data[1] if len(data) > 1 else 0) % len(door.names)]
+    # A new folder each time: what was read is remembered by path and time.
+    folder = _folder() / str(next(_fresh))
+    folder.mkdir()
+    one_line(door, door.written(folder, {name: _content(data[2:], door.files[name])}))
+    rmtree(folder)
+
+
+TARGETS: Mapping[str, Callable[[bytes], None]] = {
+    "spec": spec,
+    "spans": spans,
+    "readers": readers,
+    "doors": behind_doors,
+}
+
+
+def seeds(target: str) -> Iterator[bytes]:
+    """Yield sound inputs to begin with."""
+    if target == "readers":
+        yield from (bytes([k, _RAW]) + DOCUMENTS[name] for k, name in enumerate(sorted(DOCUMENTS)))
+    elif target == "doors":
+        from support.doors import doors
+
+        known = doors()
+        for k, name in enumerate(sorted(known)):
+            yield from (bytes([k, j, _RAW]) + known[name].files[file] for j, file in enumerate(known[name].names))
+    elif target == "spans":
+        item = {"start": 2, "end": 5, "start_i": 2, "end_i": 4, "severity": "major", "category": "x", "text": "bad"}
+        yield b"a bad cat sat on the mat" + json.dumps([item]).encode()
+    else:
+        written = ("chrf(beta=2)", "boosted(metric=chrf, explainer=lime(samples=200), p=-3.0, w=0.8)", "rouge")
+        yield from (bytes([kind]) + text.encode() for kind, text in enumerate((*written, "delete", "word", "rules")))
+
+
+def mutated(target: str, number: int, seed: int = 0) -> Iterator[bytes]:
+    """Yield inputs for a target: its seeds, then as many changed by chance."""
+    known = list(seeds(target))
+    yield from known
+    rng = random.Random(seed)
+    for _ in range(number):
+        data = bytearray(rng.choice(known))
+        for _ in range(rng.randint(1, 4)):
+            at = rng.randrange(len(data) + 1)
+            data[at : at + rng.choice((0, 1, 2, 8))] = rng.choice(
+                (rng.randbytes(rng.randint(0, 8)), rng.choice(PIECES))
+            )
+        # Half of them ask for edits of a sound document instead of being one.
+        if rng.random() < 0.5 and len(data) > 2:
+            data[1 if target == "readers" else 2] = rng.randrange(_RAW)
+        yield bytes(data)
