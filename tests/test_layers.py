@@ -14,9 +14,11 @@ ROOT = Path(whyscore.__file__).parent
 LAYERS = [
     {"version", "errors"},
     {"marking", "options"},
+    {"settings"},
     {"types"},
     {"protocols"},
     {"text", "stats", "aggregate", "registry"},
+    {"present"},
     {"models"},
     {"scoring", "taggers", "data"},
     {"explainers"},

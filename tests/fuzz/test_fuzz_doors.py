@@ -103,21 +103,21 @@ def test_what_a_damaged_run_says_names_file_line_and_cure(tmp_path: Path) -> Non
 # Modules that turn bytes of files into values, by what spoils those files. Whoever adds one says here which.
 READING = {
     "the doors above": {
-        "analysis/calibrate/file.py", "experiments/bmx/study.py", "experiments/bmx/summeval.py", "runs/folder.py",
-        "runs/folder.py", "runs/explaining.py", "analysis/decompose/scorers.py", "runs/shards.py",
-        "metrics/learned/comet/checkpoint.py", "metrics/lookup.py", "metrics/matching/baseline.py", "models/encoders/stacks.py",
-        "models/checkpoints.py", "models/licences.py", "models/maps.py", "models/encoders/sentence.py",
-        "models/word_vectors.py", "report/build.py", "scoring/store.py", "taggers/aligned.py",
-        "text/files.py",
+        "analysis/calibrate/file.py", "analysis/decompose/scorers.py", "experiments/bmx/study.py",
+        "experiments/bmx/summeval.py", "metrics/learned/comet/checkpoint.py", "metrics/lookup.py",
+        "metrics/matching/baseline.py", "models/checkpoints.py", "models/encoders/sentence.py",
+        "models/encoders/stacks.py", "models/licences.py", "models/maps.py", "models/word_vectors.py",
+        "report/build.py", "runs/explaining.py", "runs/folder.py", "runs/shards.py", "scoring/store.py",
+        "taggers/aligned.py", "text/files.py",
     },
     "test_fuzz_readers": {
-        "data/columns.py", "data/formats/dialects.py", "data/formats/jsonl.py", "data/records.py", "data/formats/spans.py", "data/formats/tables.py",
-        "data/formats/xml.py",
+        "data/columns.py", "data/formats/dialects.py", "data/formats/jsonl.py", "data/formats/spans.py",
+        "data/formats/tables.py", "data/formats/xml.py", "data/records.py",
     },
     "test_fuzz_commands": {"cli/commands/convert.py"},
     "files that come with whyscore, or with a package of a fixed version": {
-        "models/encoders/embedded.py", "models/encoders/static.py", "report/page.py", "taggers/hanta.py", "taggers/spacy.py",
-        "web/app.py",
+        "models/encoders/embedded.py", "models/encoders/static.py", "report/page.py", "taggers/hanta.py",
+        "taggers/spacy.py", "web/app.py",
     },
     "source code of the user, which is run": {"metrics/callable.py"},
     "what the same process has just written": {"cli/commands/metaeval/scores.py"},

@@ -28,9 +28,9 @@ from whyscore.data.records import (
     score_lines,
     span_lines,
 )
-from whyscore.data.strict import REASONS, line
 from whyscore.data.writing import cut_torn_line, write_lines
 from whyscore.errors import ContractError, DataError
+from whyscore.text.strict import REASONS, line
 from whyscore.types import (
     HYPOTHESIS,
     Dataset,

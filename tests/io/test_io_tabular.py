@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyscore.data.tabular import Table, render
 from whyscore.errors import ContractError, SpecError
+from whyscore.present import render
+from whyscore.types.table import Table
 
 TABLE = Table(
     ("system", "chrf", "ter", "n"),

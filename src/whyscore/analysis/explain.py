@@ -7,7 +7,6 @@ import numpy as np
 
 from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments, asked_name, languages_of, spoken
 from whyscore.data.records import Heat
-from whyscore.data.strict import Reason
 from whyscore.errors import ContractError, SpecError
 from whyscore.explainers.engine import (
     WINDOW,
@@ -25,6 +24,7 @@ from whyscore.metrics.matching.words import Faces, Facing, word_cosines
 from whyscore.protocols import Explainer, Masker, Metric, Splitter
 from whyscore.scoring.stack import LOCAL, Cost, Resources
 from whyscore.scoring.stack import cost as score_cost
+from whyscore.text.strict import Reason
 from whyscore.types import (
     HYPOTHESIS,
     Dataset,

@@ -10,10 +10,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from whyscore.data.tabular import Table, render
 from whyscore.data.writing import write_lines
 from whyscore.errors import UserError
+from whyscore.present import render
 from whyscore.types import Finding, Signature
+from whyscore.types.table import Table
 
 _SUFFIXES = {
     ".json": "json",

@@ -7,7 +7,6 @@
 | `files`, `writing` | lines out of plain and packed files, with limits; files written whole or not at all |
 | `columns`, `gathering`, `naming` | which column plays which role; rows become entries; names of systems |
 | `checks`, `located` | what looks wrong in a data set, and in which file and line |
-| `strict`, `records`, `dataset`, `explanations` | strict JSON, and the JSON lines that whyscore writes and reads back |
-| `tabular` | result tables in every format |
+| `records`, `dataset`, `explanations` | the JSON lines that whyscore writes and reads back |
 | `sample` | the real data that ship with whyscore |
 """

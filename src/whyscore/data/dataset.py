@@ -11,8 +11,8 @@ from whyscore.data.files import TextFile
 from whyscore.data.formats.spans import BadSpan, span_object, spans_of
 from whyscore.data.located import Located, Origin
 from whyscore.data.records import Records, header_of
-from whyscore.data.strict import finite, line
 from whyscore.errors import DataError
+from whyscore.text.strict import finite, line
 from whyscore.types import Dataset, Entry, Segment
 
 

@@ -30,8 +30,8 @@ from typing import Literal, NamedTuple, get_args
 from whyscore.data.files import Limits, TextFile
 from whyscore.data.formats.jsonl import parsed
 from whyscore.data.formats.spans import span_object
-from whyscore.data.strict import REASONS, Reason, checked_reason, finite, line, number
 from whyscore.errors import ContractError, DataError
+from whyscore.text.strict import REASONS, Reason, checked_reason, finite, line, number
 from whyscore.types import (
     HYPOTHESIS,
     Dataset,

@@ -23,9 +23,9 @@ from typing import NamedTuple
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from whyscore.data.strict import finite
 from whyscore.report.model import Report
 from whyscore.report.verdict import p_value
+from whyscore.text.strict import finite
 from whyscore.types import Estimate
 from whyscore.version import __version__
 

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 from whyscore.analysis.decompose.result import Decomposition, Decompositions
 from whyscore.analysis.decompose.views import LABELS, named
-from whyscore.data.strict import finite
-from whyscore.data.tabular import Cell, Table, render
+from whyscore.present import render
 from whyscore.report.model import Report
 from whyscore.report.verdict import p_value, shown
+from whyscore.text.strict import finite
+from whyscore.types.table import Cell, Table
 
 FORMS = ("text", "markdown", "latex")
 

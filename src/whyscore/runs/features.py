@@ -9,12 +9,12 @@ from whyscore.analysis.decompose.decompose import decompose, marked
 from whyscore.analysis.decompose.settings import Settings as Ways
 from whyscore.analysis.decompose.tagging import Marking
 from whyscore.data.records import row_lines
-from whyscore.data.strict import REASONS
 from whyscore.errors import MissingExtra
 from whyscore.protocols import CorpusMetric, MatrixMetric
 from whyscore.runs import folder as runs
 from whyscore.runs.choices import Asked, Settings
 from whyscore.scoring.stack import Resources
+from whyscore.text.strict import REASONS
 from whyscore.types import Dataset, Inputs
 
 ROW = "row"

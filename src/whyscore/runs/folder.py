@@ -34,9 +34,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from whyscore.data.dataset import dataset_lines
-from whyscore.data.strict import finite, whole
 from whyscore.data.writing import Growing, cut_torn_line, growing, write_lines
 from whyscore.errors import DataError, UserError
+from whyscore.text.strict import finite, whole
 from whyscore.types import Dataset
 from whyscore.version import __version__
 

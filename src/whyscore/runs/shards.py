@@ -23,7 +23,6 @@ from typing import NamedTuple
 
 from whyscore.data.checks import findings
 from whyscore.data.dataset import read_dataset
-from whyscore.data.strict import whole
 from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, StoreError, UserError
 from whyscore.runs import folder as runs
@@ -33,6 +32,7 @@ from whyscore.runs.explaining import Elsewhere
 from whyscore.runs.reading import Run
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.scoring.store import Store, take
+from whyscore.text.strict import whole
 from whyscore.types import Dataset, Entry
 from whyscore.version import __version__
 

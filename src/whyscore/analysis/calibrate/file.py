@@ -13,10 +13,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, Self, cast, get_type_hints
 
-from whyscore.data.strict import finite, whole
 from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, SpecError
 from whyscore.options import converted, described, fits
+from whyscore.text.strict import finite, whole
 from whyscore.types import Segment, Signature
 
 KIND = "calibration"

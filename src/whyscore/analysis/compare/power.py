@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from whyscore.data.tabular import Cell
 from whyscore.errors import SpecError
 from whyscore.stats.power import power_curve
 from whyscore.types import FloatMatrix
+from whyscore.types.table import Cell
 
 _LEAST_DRAWS, _FINENESS = 199, 10
 

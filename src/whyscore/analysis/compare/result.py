@@ -16,10 +16,10 @@ from itertools import islice
 from markupsafe import Markup
 
 from whyscore.analysis.compare.power import PairPower
-from whyscore.data.tabular import Cell, Table
 from whyscore.errors import GateNotPassed
 from whyscore.stats.correction import Clusters
 from whyscore.types import Estimate, Signature
+from whyscore.types.table import Cell, Table
 
 _DIGITS = 2
 _SHARE_DIGITS = 3

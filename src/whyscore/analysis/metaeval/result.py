@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from whyscore.data.tabular import Cell, Table
 from whyscore.stats.correction import Clusters
 from whyscore.types import Estimate
+from whyscore.types.table import Cell, Table
 
 _DIGITS = 3
 _SMALLEST = 0.001

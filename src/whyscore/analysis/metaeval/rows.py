@@ -12,8 +12,8 @@ from whyscore.analysis.metaeval.faithfulness import FaithfulnessResult
 from whyscore.analysis.metaeval.stability import StabilityResult
 from whyscore.analysis.metaeval.words import Decision, SideRanking, SideResult, SystemResult, WordsResult
 from whyscore.data.formats.eval4nlp import Judged
-from whyscore.data.strict import finite, number
 from whyscore.stats.words import MEASURES, Measure
+from whyscore.text.strict import finite, number
 from whyscore.types import Estimate
 
 Row = dict[str, object]

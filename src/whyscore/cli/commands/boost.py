@@ -11,10 +11,11 @@ from whyscore.cli.output import document, emit, format_of, tell, tell_signatures
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources
 from whyscore.data.records import row_lines, score_lines
-from whyscore.data.tabular import Cell, Table, render
 from whyscore.errors import UserError
 from whyscore.metrics.boosted import Boosted
+from whyscore.present import render
 from whyscore.types import Dataset
+from whyscore.types.table import Cell, Table
 
 EXAMPLES = """\
 examples:

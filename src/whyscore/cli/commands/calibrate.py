@@ -16,10 +16,11 @@ from whyscore.cli.options import add_inputs, add_metrics, add_output, add_runnin
 from whyscore.cli.output import emit, tell, to_json
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources
-from whyscore.data.tabular import Cell, Table, render
 from whyscore.errors import UserError
+from whyscore.present import render
 from whyscore.stats.matrices import PERMUTES
 from whyscore.types import Dataset
+from whyscore.types.table import Cell, Table
 
 _ORDER = ("oracle", "in-domain", "cross-domain")
 

@@ -13,13 +13,14 @@ from whyscore.cli.output import emit, format_of, tell, tell_signatures, to_json
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import baseline, dataset, place_metrics, resources
 from whyscore.data.records import row_lines
-from whyscore.data.strict import finite
-from whyscore.data.tabular import Table, render
 from whyscore.errors import UserError
+from whyscore.present import render
 from whyscore.runs.gates import check_names, read_limits
 from whyscore.scoring.stack import cost
 from whyscore.stats.systems import DRAWS, TESTS
+from whyscore.text.strict import finite
 from whyscore.types import Dataset
+from whyscore.types.table import Table
 
 EXAMPLES = """\
 examples:

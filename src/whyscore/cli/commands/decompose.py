@@ -15,11 +15,12 @@ from whyscore.cli.output import document, emit, format_of, tell, tell_signatures
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources
 from whyscore.data.records import row_lines
-from whyscore.data.tabular import Table, render
 from whyscore.errors import UserError
+from whyscore.present import render
 from whyscore.report.tables import difference_table, long_table, scorer_table, segment_table, share_table
 from whyscore.text.placeholders import Unit, hide_in_text
 from whyscore.types import Dataset
+from whyscore.types.table import Table
 
 EXAMPLES = """\
 examples:

@@ -29,12 +29,13 @@ from whyscore.cli.output import document, emit, format_of, tell, tell_signatures
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources, tell_time
 from whyscore.data.records import Explained, Heat, explanation_lines
-from whyscore.data.tabular import Cell, Table, render
 from whyscore.errors import UserError
 from whyscore.explainers.engine import failure_message
+from whyscore.present import render
 from whyscore.registry import spec_of
 from whyscore.scoring.stack import Resources
 from whyscore.types import Dataset, Entry, Explanation, Inputs
+from whyscore.types.table import Cell, Table
 
 COLUMNS = ("id", "system", "metric", "explainer", "side", "reference", "word", "start", "end", "importance")
 

@@ -14,12 +14,13 @@ from whyscore.cli.output import document, emit, format_of, tell_signatures
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, place_metrics, resources, tell_time
 from whyscore.data.records import row_lines, score_lines
-from whyscore.data.tabular import Cell, Table, render
 from whyscore.errors import UserError
 from whyscore.metrics.mee.words import MARKS
+from whyscore.present import render
 from whyscore.protocols import CorpusMetric
 from whyscore.scoring.stack import Resources, cost
 from whyscore.types import Dataset, Estimate, Signature
+from whyscore.types.table import Cell, Table
 
 _STEPS = 10
 _FULL, _EMPTY = "█", "░"

@@ -17,8 +17,8 @@ from whyscore.data.columns import Block
 from whyscore.data.files import TextFile
 from whyscore.data.gathering import Gathering, Options
 from whyscore.data.naming import few, system_names
-from whyscore.data.strict import whole
 from whyscore.errors import DataError
+from whyscore.text.strict import whole
 from whyscore.types import Dataset, Finding
 
 _BLOCK = 10_000

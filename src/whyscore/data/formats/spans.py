@@ -8,8 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import get_args
 
-from whyscore.data.strict import whole
 from whyscore.errors import DataError
+from whyscore.text.strict import whole
 from whyscore.types import ErrorSpan, Place, Segment, Severity, Side
 
 _SEVERITIES = get_args(Severity)

@@ -22,12 +22,13 @@ from whyscore.cli.options import add_inputs, add_metrics, add_output, add_runnin
 from whyscore.cli.output import tell
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import check_names, resources
-from whyscore.data.tabular import Cell, Table, render
 from whyscore.errors import MissingExtra, UserError
 from whyscore.experiments.bmx.study import RunFolder
 from whyscore.experiments.bmx.summeval import Summary, read_summeval
 from whyscore.experiments.bmx.tables import RUNS, SAMPLES, bmx_grid, bmx_stability, bmx_summeval, thinned
+from whyscore.present import render
 from whyscore.types import Dataset
+from whyscore.types.table import Cell, Table
 
 if TYPE_CHECKING:
     from whyscore.report.figures.charts import Chart

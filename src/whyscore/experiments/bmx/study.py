@@ -21,7 +21,6 @@ from whyscore.analysis.calibrate.material import Explained, columns_of, groups_o
 from whyscore.analysis.calibrate.settings import Options
 from whyscore.analysis.common import MetricLike, as_metric
 from whyscore.analysis.explain import explain
-from whyscore.data.strict import finite, line
 from whyscore.data.writing import cut_torn_line, write_lines
 from whyscore.errors import DataError, UserError
 from whyscore.explainers.masks.random import Random
@@ -33,6 +32,7 @@ from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.scoring.store import digest
 from whyscore.text.files import json_of, text_of
 from whyscore.text.splitters import WhiteSpace
+from whyscore.text.strict import finite, line
 from whyscore.types import Dataset, Evidence, FloatVector
 
 SCHEMA = "whyscore/1"

@@ -11,11 +11,12 @@ from whyscore.cli.setup import dataset
 from whyscore.data.files import read_lines
 from whyscore.data.formats.eval4nlp import Gold, read_gold
 from whyscore.data.records import row_lines
-from whyscore.data.tabular import Cell, Table, render
 from whyscore.errors import UserError
 from whyscore.experiments.matching.studies import COEFFICIENTS, PAIRS, LayerSweep, baseline, layers
 from whyscore.metrics.matching.baseline import baseline_lines
+from whyscore.present import render
 from whyscore.types import Dataset, Entry
+from whyscore.types.table import Cell, Table
 
 _BASELINE = """\
 examples:

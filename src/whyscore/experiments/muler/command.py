@@ -10,12 +10,13 @@ from whyscore.cli.output import document, emit, format_of
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import resources
 from whyscore.data.records import row_lines
-from whyscore.data.tabular import Cell, Table, render
 from whyscore.errors import UserError
 from whyscore.experiments.muler.random import GROUPS, RATES, NoiseRow, SpecificityRow, specificity, tagnoise
 from whyscore.experiments.muler.shares import ALPHAS, QUARTERS, FrequencyRow, HybridRow, frequency, hybrid
+from whyscore.present import render
 from whyscore.scoring.stack import Resources
 from whyscore.types import Dataset
+from whyscore.types.table import Cell, Table
 
 Row = HybridRow | FrequencyRow | SpecificityRow | NoiseRow
 Work = Callable[[argparse.Namespace, Dataset, str, Resources], Sequence[Row]]

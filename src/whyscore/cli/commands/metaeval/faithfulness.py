@@ -13,9 +13,9 @@ from whyscore.cli.output import emit, format_of, tell, tell_signatures, to_json
 from whyscore.cli.progress import progress
 from whyscore.cli.setup import dataset, resources
 from whyscore.data.records import header_of
-from whyscore.data.strict import line
-from whyscore.data.tabular import render
 from whyscore.errors import UserError
+from whyscore.present import render
+from whyscore.text.strict import line
 from whyscore.types import Dataset
 
 EXAMPLES = """\

@@ -27,13 +27,14 @@ from whyscore.cli.progress import progress
 from whyscore.cli.setup import resources
 from whyscore.data.records import Header
 from whyscore.data.sample import sample
-from whyscore.data.strict import finite, line
-from whyscore.data.tabular import Table, render
 from whyscore.errors import DataError, SpecError, UnknownName, UserError
+from whyscore.present import render
 from whyscore.registry import known, load
 from whyscore.registry.specs import parse
 from whyscore.stats.matrices import PERMUTES, TIE_TOLERANCE
 from whyscore.stats.measures import MEASURES
+from whyscore.text.strict import finite, line
+from whyscore.types.table import Table
 
 EXAMPLES = """\
 examples:

@@ -6,11 +6,12 @@ from whyscore.analysis.metaeval.spans import SpansResult, metaevaluate_spans
 from whyscore.cli.options import add_output
 from whyscore.cli.output import emit, format_of, tell, tell_signatures, to_json
 from whyscore.data.reading import read_foreign
-from whyscore.data.strict import line, number
-from whyscore.data.tabular import Cell, Table, render
 from whyscore.errors import UserError
+from whyscore.present import render
 from whyscore.stats.spans import Fit, SpanResult
+from whyscore.text.strict import line, number
 from whyscore.types import Dataset
+from whyscore.types.table import Cell, Table
 
 EXAMPLES = """\
 examples:

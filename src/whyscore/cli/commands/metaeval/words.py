@@ -58,13 +58,14 @@ from whyscore.data.files import read_lines
 from whyscore.data.formats.eval4nlp import Gold, Judged, Submission, read_gold, read_submission
 from whyscore.data.naming import system_names
 from whyscore.data.records import Header
-from whyscore.data.strict import line
-from whyscore.data.tabular import Cell, Table, render
 from whyscore.errors import DataError, UserError
+from whyscore.present import render
 from whyscore.scoring.stack import Resources
 from whyscore.stats.words import GAPS, TESTS, TIES
 from whyscore.stats.words import MEASURES as WORD_MEASURES
+from whyscore.text.strict import line
 from whyscore.types import Dataset, Segment
+from whyscore.types.table import Cell, Table
 
 Asked = list[tuple[str, str, str]]
 """Metric, explainer, and what their submission is called."""

@@ -1,0 +1,19 @@
+"""A result as JSON lines: the header where there is one, then one object a line."""
+
+from collections.abc import Iterator
+
+from whyscore.present import Look
+from whyscore.text.strict import finite, line
+from whyscore.types.result import Result
+
+SUFFIX = ".jsonl"
+
+
+def lines(result: Result, look: Look) -> Iterator[str]:
+    """Yield header and records."""
+    del look
+    header = result.header()
+    if header:
+        yield line(header)
+    for record in result.records():
+        yield line(finite(record))  # type: ignore[arg-type]

@@ -1,0 +1,42 @@
+r"""Tables in LaTeX with booktabs, the best values bold, notes in a last row."""
+
+from collections.abc import Iterator
+
+from whyscore.present import Look
+from whyscore.present.text import arrow
+from whyscore.types.result import Result
+from whyscore.types.table import DECIMALS, Table, shown
+
+SUFFIX = ".tex"
+_ESCAPED = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "\\": r"\textbackslash{}",
+        "\n": " ",
+    }
+)
+
+
+def lines(result: Result, look: Look) -> Iterator[str]:
+    """Yield the tables for people, a blank line between them."""
+    for number, table in enumerate(result.tables()):
+        yield from ["\n"] if number else []
+        yield from _table(table, look)
+
+
+def _table(table: Table, look: Look) -> Iterator[str]:
+    bold = table.bold if look.bold else frozenset()
+    columns = "".join("r" if right else "l" for right in table.right_aligned())
+    head = [name.translate(_ESCAPED) + arrow(table, name, r"$\uparrow$", r"$\downarrow$") for name in table.columns]
+    yield f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n"
+    yield " & ".join(head) + " \\\\\n\\midrule\n"
+    for number, row in enumerate(table.rows):
+        cells = [shown(cell, DECIMALS if look.decimals is None else look.decimals).translate(_ESCAPED) for cell in row]
+        marked = zip(table.columns, cells, strict=True)
+        yield " & ".join(rf"\textbf{{{cell}}}" if (number, name) in bold else cell for name, cell in marked) + " \\\\\n"
+    yield "\\bottomrule\n"
+    for note in table.notes:
+        yield f"\\multicolumn{{{len(columns)}}}{{l}}{{\\footnotesize {note.translate(_ESCAPED)}}} \\\\\n"
+    yield "\\end{tabular}\n"

@@ -1,0 +1,32 @@
+"""Tables in Markdown, the best values bold."""
+
+from collections.abc import Iterator
+
+from whyscore.present import Look
+from whyscore.present.text import arrow, below
+from whyscore.types.result import Result
+from whyscore.types.table import DECIMALS, Table, shown
+
+SUFFIX = ".md"
+_ESCAPED = str.maketrans({**{character: f"\\{character}" for character in "\\`*_[]<>|#"}, "\n": " "})
+
+
+def lines(result: Result, look: Look) -> Iterator[str]:
+    """Yield the tables for people, a blank line between them."""
+    for number, table in enumerate(result.tables()):
+        yield from ["\n"] if number else []
+        yield from _table(table, look)
+
+
+def _table(table: Table, look: Look) -> Iterator[str]:
+    bold = table.bold if look.bold else frozenset()
+    decimals = DECIMALS if look.decimals is None else look.decimals
+    head = [name.translate(_ESCAPED) + arrow(table, name, "↑", "↓") for name in table.columns]
+    rule = ["---:" if right else "---" for right in table.right_aligned()]
+    body = []
+    for number, row in enumerate(table.rows):
+        cells = [shown(cell, decimals).translate(_ESCAPED) for cell in row]
+        marked = zip(table.columns, cells, strict=True)
+        body.append([f"**{cell}**" if (number, name) in bold else cell for name, cell in marked])
+    yield from (f"| {' | '.join(row)} |\n" for row in (head, rule, *body))
+    yield from (f"{line.translate(_ESCAPED)}\n" for line in below(table))

@@ -1,0 +1,48 @@
+"""Tables on a terminal: aligned columns, an arrow for the direction, notes below."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+
+from whyscore.present import Look
+from whyscore.types.result import Result
+from whyscore.types.table import DECIMALS, Table, shown
+
+SUFFIX = ".txt"
+_PLAIN = str.maketrans({"\n": " ", "\t": " "})
+
+
+def lines(result: Result, look: Look) -> Iterator[str]:
+    """Yield the tables for people, a blank line between them."""
+    for number, table in enumerate(result.tables()):
+        yield from ["\n"] if number else []
+        yield from _table(table, DECIMALS if look.decimals is None else look.decimals)
+
+
+def _table(table: Table, decimals: int) -> Iterator[str]:
+    head = [(name + arrow(table, name, "↑", "↓")).translate(_PLAIN) for name in table.columns]
+    body = [[shown(cell, decimals).translate(_PLAIN) for cell in row] for row in table.rows]
+    widths = [max(map(cell_len, column)) for column in zip(head, *body, strict=True)]
+    right = table.right_aligned()
+    for row in (head, ["-" * width for width in widths], *body):
+        yield f"{_aligned(row, widths, right)}\n"
+    yield from (f"{line}\n" for line in below(table))
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    padded = []
+    for cell, width, to_the_right in zip(row, widths, right, strict=True):
+        blanks = " " * (width - cell_len(cell))
+        padded.append(blanks + cell if to_the_right else cell + blanks)
+    return "  ".join(padded).rstrip()
+
+
+def arrow(table: Table, name: str, up: str, down: str) -> str:
+    """Return what is put behind a column's name for its direction, if it has one."""
+    better = table.higher_is_better.get(name)
+    return "" if better is None else f" {up if better else down}"
+
+
+def below(table: Table) -> list[str]:
+    """Return the notes, after a blank line."""
+    return ["", *table.notes] if table.notes else []

@@ -1,0 +1,209 @@
+"""Settings, declared once: the name, type, default, help text and spellings of every option of an analysis.
+
+A settings class is a frozen dataclass whose fields are made by `option`:
+
+    @dataclass(frozen=True, kw_only=True)
+    class CompareSettings:
+        test: Test = option("permutation", "how differences are tested", basic=True)
+        draws: int = option(1000, "bootstrap samples; 0: no intervals", least=0, metavar="N")
+
+1. A Python function takes them as keyword arguments (`takes`), or one settings object.
+2. The command line derives its options from the fields (`whyscore.cli.options`), the reference page its tables.
+3. `check` refuses values of the wrong type or out of range, wherever they come from.
+"""
+
+import dataclasses
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+from whyscore.errors import SpecError
+from whyscore.options import converted, described, fits
+
+S = TypeVar("S")
+R = TypeVar("R")
+_KEY = "whyscore.option"
+
+
+class Option(NamedTuple):
+    """What is to be known of a setting besides its name, type and default."""
+
+    help: str
+    flags: tuple[str, ...] = ()
+    """Spellings on the command line; `--the-name` where none is given."""
+    basic: bool = False
+    """Whether `-h` shows it; `--help-all` shows all."""
+    metavar: str | None = None
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] | None = None
+    """Known values of a text; those of a `Literal` need not be given."""
+    parse: Callable[[str], object] | None = None
+    """Reads a text of the command line; by the type of the field where it is None."""
+    positional: bool = False
+    line: bool = True
+    """Whether the command line has it; False for what only Python can give."""
+
+
+class Setting(NamedTuple):
+    """A field of a settings class, with its resolved type."""
+
+    name: str
+    type: Any
+    default: object
+    option: Option
+
+
+_DECLARED: dict[type, tuple[Setting, ...]] = {}
+
+
+def option(
+    default: object = dataclasses.MISSING,
+    help: str = "",  # noqa: A002 - what argparse calls it
+    /,
+    *,
+    factory: Callable[[], object] | None = None,
+    **facts: Any,  # noqa: ANN401 - the fields of `Option`
+) -> Any:  # noqa: ANN401 - a field stands for a value of any type
+    """Return a field of a settings class.
+
+    Args:
+        default: Its value where none is given.
+        help: One line that says what it does; units, and what a value means.
+        factory: Makes the default, where it is not a plain value.
+        facts: The other fields of `Option`.
+    """
+    metadata = {_KEY: Option(help, **facts)}
+    if factory is not None:
+        return dataclasses.field(default_factory=factory, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def settings_of(kind: type) -> tuple[Setting, ...]:
+    """Return the settings that a class declares, in order."""
+    if kind not in _DECLARED:
+        _DECLARED[kind] = _declared(kind)
+    return _DECLARED[kind]
+
+
+def _declared(kind: type) -> tuple[Setting, ...]:
+    hints = get_type_hints(kind)
+    found = []
+    for field in dataclasses.fields(kind):
+        default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        found.append(Setting(field.name, hints[field.name], default, field.metadata.get(_KEY, Option(""))))
+    return tuple(found)
+
+
+def check(settings: object) -> None:
+    """Refuse settings of the wrong type or out of range; lists become tuples and whole numbers floats where needed."""
+    for name, hint, _, facts in settings_of(type(settings)):
+        value = getattr(settings, name)
+        wanted = _adapted(value, hint)
+        if not _fits(wanted, hint):
+            raise SpecError(f"{name} is {value!r}, expected {described(hint)}")
+        _check_range(name, wanted, facts)
+        if facts.choices is not None and isinstance(wanted, str) and wanted not in facts.choices:
+            raise _unknown_choice(name, wanted, facts.choices)
+        if wanted is not value:
+            object.__setattr__(settings, name, wanted)
+
+
+def make(kind: type[S], given: Mapping[str, object], base: S | None = None) -> S:
+    """Return settings from keyword arguments, on top of others where they are given; a misspelt name is refused."""
+    known = [setting.name for setting in settings_of(kind)]
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+            raise SpecError(f"no setting named {name!r}; {hint}")
+    made = kind(**given) if base is None else dataclasses.replace(base, **given)  # type: ignore[type-var]
+    check(made)
+    return made
+
+
+def takes(kind: type) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Let a function that wants `settings` take them as keyword arguments too.
+
+    >>> @dataclasses.dataclass(frozen=True, kw_only=True)
+    ... class GreetSettings:
+    ...     times: int = option(1, "how often", least=1)
+    >>> @takes(GreetSettings)
+    ... def greet(name: str, *, settings: GreetSettings) -> str:
+    ...     return " ".join([name] * settings.times)
+    >>> greet("Ada", times=2)
+    'Ada Ada'
+    """
+
+    def decorate(function: Callable[..., R]) -> Callable[..., R]:
+        own = inspect.signature(function)
+        names = {setting.name for setting in settings_of(kind)}
+
+        @functools.wraps(function)
+        def call(*args: object, settings: object = None, **given: object) -> R:
+            direct = {name: value for name, value in given.items() if name in own.parameters}
+            options = {name: value for name, value in given.items() if name not in own.parameters}
+            return function(*args, settings=make(kind, options, settings), **direct)
+
+        call.__signature__ = _signature(own, kind, names)  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+def _signature(own: inspect.Signature, kind: type, names: set[str]) -> inspect.Signature:
+    """Return what `help` shows: the function's own parameters, its settings, and `settings` itself."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    given = [one for one in own.parameters.values() if one.name not in names | {"settings"}]
+    fields = [
+        inspect.Parameter(one.name, keyword, default=one.default, annotation=one.type) for one in settings_of(kind)
+    ]
+    whole = inspect.Parameter("settings", keyword, default=None, annotation=f"{kind.__name__} | None")
+    first = [one for one in given if one.kind is not keyword]
+    return own.replace(parameters=[*first, *fields, *(one for one in given if one.kind is keyword), whole])
+
+
+def _adapted(value: object, hint: object) -> object:
+    if _is_tuple(hint) and not isinstance(value, tuple):
+        if isinstance(value, str):
+            value = (value,)
+        elif isinstance(value, Sequence | set | frozenset):
+            value = tuple(value)
+    return converted(value, hint) if _simple(hint) else value
+
+
+def _is_tuple(hint: object) -> bool:
+    return get_origin(hint) is tuple or any(get_origin(one) is tuple for one in get_args(hint))
+
+
+def _simple(hint: object) -> bool:
+    """Return whether a type is one that `fits` can judge: numbers, texts, choices, and tuples of them."""
+    if get_origin(hint) is Literal or hint in (int, float, str, bool, type(None), None):
+        return True
+    return bool(get_args(hint)) and all(one is Ellipsis or _simple(one) for one in get_args(hint))
+
+
+def _fits(value: object, hint: object) -> bool:
+    return not _simple(hint) or fits(value, hint)
+
+
+def _check_range(name: str, value: object, facts: Option) -> None:
+    for number in value if isinstance(value, tuple) else (value,):
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            continue
+        if (facts.least is not None and not number >= facts.least) or (facts.most is not None and number > facts.most):
+            raise SpecError(f"{name} is {number!r}, expected {_range(facts)}")
+
+
+def _range(facts: Option) -> str:
+    if facts.least is not None and facts.most is not None:
+        return f"{facts.least:g} to {facts.most:g}"
+    return f"{facts.least:g} or more" if facts.least is not None else f"{facts.most:g} or less"
+
+
+def _unknown_choice(name: str, value: str, choices: Sequence[str]) -> SpecError:
+    near = difflib.get_close_matches(value, choices, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(choices)}"
+    return SpecError(f"{name} is {value!r}; {hint}")
