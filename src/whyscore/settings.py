@@ -42,6 +42,8 @@ class Option(NamedTuple):
     """Known values of a text; those of a `Literal` need not be given."""
     parse: Callable[[str], object] | None = None
     """Reads a text of the command line; by the type of the field where it is None."""
+    const: str | None = None
+    """The value of an option that is named without one."""
     positional: bool = False
     line: bool = True
     """Whether the command line has it; False for what only Python can give."""

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from support import tiny_models
+from whyscore.cli.legacy import place_metrics
 from whyscore.cli.main import main
-from whyscore.cli.setup import place_metrics
 
 ONE = ("--text", "-t", "the cat sat", "-r", "the cat sat on", "--store", "none")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.cli.legacy import resources
 from whyscore.cli.main import main
 from whyscore.cli.options import add_running
-from whyscore.cli.setup import resources
 from whyscore.errors import SpecError, UnknownName, UserError
 from whyscore.protocols import Executor
 from whyscore.scoring.executors import Processes, Serial

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
-from whyscore.cli.options import Parser
+from whyscore.cli.options import Command, Parser, add_command, run_command
 from whyscore.errors import UnknownName, WhyscoreError
 from whyscore.version import __version__
 
@@ -89,7 +89,7 @@ class Verb(Protocol):
 
     EXAMPLES: str
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: Parser) -> None:
         """Add the verb's options."""
 
     def run(self, arguments: argparse.Namespace) -> int:
@@ -105,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _guarded(lambda: _dispatch(given), given)
 
 
-def parser_of(verb: str) -> argparse.ArgumentParser:
+def parser_of(verb: str) -> Parser:
     """Return the parser of one verb."""
     module = _module(verb)
     parser = Parser(
@@ -114,7 +114,10 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
         formatter_class=_formatter,
         allow_abbrev=False,
     )
-    module.add_arguments(parser)
+    if hasattr(module, "SETTINGS"):
+        add_command(parser, cast("Command", module))
+    else:
+        module.add_arguments(parser)
     return parser
 
 
@@ -133,13 +136,14 @@ def _dispatch(given: list[str]) -> int:
 
     check_output(arguments)
     try:
-        return _module(given[0]).run(arguments)
+        module = _module(given[0])
+        return run_command(cast("Command", module), arguments) if hasattr(module, "SETTINGS") else module.run(arguments)
     except KeyboardInterrupt:
         _say(f"interrupted; {_kept(arguments)}")
         return INTERRUPTED
 
 
-def _top() -> argparse.ArgumentParser:
+def _top() -> Parser:
     width = max(map(len, VERBS)) + 2
     verbs = "\n".join(f"  {verb:<{width}}{about}" for verb, about in VERBS.items())
     top = Parser(

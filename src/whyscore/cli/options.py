@@ -1,10 +1,12 @@
-"""Options that several verbs share, with the spellings of sacreBLEU, COMET and BERTScore as aliases.
+"""The options of a command, derived from the settings it takes, and the parser that reads them.
 
-A parser that speaks like the rest of whyscore.
-
-1. Help opens with one line of usage and the examples; what every option means stands below.
-2. Wrong usage is one line: what is wrong, what came, what to do. No wall of options before it.
-3. `WHYSCORE_STORE` stands for `--store`, and so on for every long option; what the command line says goes before.
+1. `add_settings` makes one option per field of a settings class: spelling, type, choices, default and help come from
+   the field. `read_settings` makes the settings of what was given.
+2. `-h` opens with one line of usage and the examples and shows the options that a newcomer needs; `--help-all` shows
+   all of them.
+3. Wrong usage is one line: what is wrong, what was found, what to do.
+4. `WHYSCORE_STORE` stands for `--store`, and so on for every long option; the command line takes precedence.
+5. Groups that several commands share are settings classes too: input, output, running, metrics, gates.
 """
 
 import argparse
@@ -12,10 +14,14 @@ import difflib
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from typing import NoReturn, cast
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeVar, Union, cast, get_args, get_origin
 
 from whyscore.errors import UserError
+from whyscore.present import formats as known_formats
+from whyscore.settings import Option, Setting, check, option, settings_of
 
 _KINDS = {"int": "a whole number", "float": "a number"}
 _INVALID = re.compile(r"invalid (int|float) value: (.*)", re.DOTALL)
@@ -25,6 +31,15 @@ _MANY = (argparse.ONE_OR_MORE, argparse.ZERO_OR_MORE)
 
 class Parser(argparse.ArgumentParser):
     """Reads a command line; what cannot be read is a `UserError`."""
+
+    def __init__(self, **facts: Any) -> None:  # noqa: ANN401 - those of argparse
+        """Add `--help-all` beside `-h`."""
+        super().__init__(**facts)
+        self.advanced: set[argparse.Action] = set()
+        """The options that `-h` leaves out."""
+        self.formats: tuple[str, ...] = ()
+        """The output formats of the command."""
+        self.add_argument("--help-all", action=_FullHelp, nargs=0, help="show all options and exit")
 
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -54,7 +69,22 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{told}{'' if told.endswith('?') else '.'} All options: {self.prog} -h")
 
     def format_help(self) -> str:
-        """Return the help, with one line of usage."""
+        """Return the help for newcomers, with one line of usage."""
+        self.usage = self.usage or self._short()
+        hidden = {action: action.help for action in self._actions if action in self.advanced}
+        for action in hidden:
+            action.help = argparse.SUPPRESS
+        more = f"{self.prog} --help-all shows {len(hidden)} more options." if hidden else None
+        told, self.epilog = self.epilog, self.epilog or (more and more.replace("%", "%%"))
+        try:
+            return super().format_help()
+        finally:
+            self.epilog = told
+            for action, text in hidden.items():
+                action.help = text
+
+    def format_full_help(self) -> str:
+        """Return the help with every option."""
         self.usage = self.usage or self._short()
         return super().format_help()
 
@@ -77,6 +107,14 @@ class Parser(argparse.ArgumentParser):
             if isinstance(action.default, list):
                 lists[action.dest] = action.default
         return lists
+
+
+class _FullHelp(argparse.Action):
+    """Shows every option."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        cast("Parser", parser)._print_message(cast("Parser", parser).format_full_help())  # noqa: SLF001
+        parser.exit()
 
 
 def natural(text: str) -> int:
@@ -157,127 +195,306 @@ def _place(action: argparse.Action) -> str:
     return shapes.get(str(action.nargs), name)
 
 
-FORMATS = ("text", "json", "jsonl", "tsv", "csv", "markdown", "latex")
+S = TypeVar("S")
 
 
-def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Add where segments come from."""
-    group = parser.add_argument_group("input")
-    group.add_argument(
-        "data",
-        nargs="*",
-        default=[],
-        metavar="FILE",
-        help="a data file: .jsonl, .tsv, .csv, .xlf, .tmx, or a folder (instead of -t)",
-    )
-    group.add_argument("-s", "--source", "--src", "--sources", metavar="FILE", help="source, one segment a line")
-    group.add_argument(
-        "-t",
-        "--hypotheses",
-        "--translations",
-        "--mt",
-        "--hyp",
-        "--cand",
-        "-i",
-        "--input",
-        dest="hypotheses",
-        nargs="+",
-        action="extend",
-        metavar="FILE",
-        help="hypotheses of one or more systems",
-    )
-    group.add_argument(
-        "-r", "--references", "--ref", "--refs", dest="references", nargs="+", action="extend", metavar="FILE",
-        help="one or more sets of references",
-    )  # fmt: skip
-    group.add_argument("--text", action="store_true", help="-s, -t and -r are the texts themselves, not files")
-    group.add_argument("--sample", action="store_true", help="the real data that ships with whyscore")
-    group.add_argument(
-        "--systems", nargs="+", action="extend", metavar="NAME",
-        help="names of the systems in -t; of a data file or --sample, only these systems",
-    )  # fmt: skip
-    group.add_argument("-l", "--lang-pair", "--language-pair", "--lp", metavar="DE-EN", help="languages of the texts")
-    group.add_argument(
-        "--columns", nargs="+", action="extend", metavar="ROLE=NAME", help="columns of a table: hypothesis=mt"
-    )
-    group.add_argument("--no-header", action="store_true", help="the table has no header; --columns gives numbers")
-    group.add_argument("--encoding", default="utf-8", metavar="NAME", help="of the input files (default: utf-8)")
-    group.add_argument("--human", nargs="+", action="extend", metavar="COLUMN", help="columns with human scores")
-    group.add_argument(
-        "--input-format",
-        choices=("tsv", "csv", "jsonl", "txt", "xliff", "tmx"),
-        help="where the suffix does not say it",
-    )
-    group.add_argument(
-        "--inline", choices=("drop", "placeholder"), default="drop", help="what inline codes of XLIFF and TMX become"
-    )
-    group.add_argument("--alt-trans", action="store_true", help="alternative translations of XLIFF 1.2 are references")
-    group.add_argument("--quoting", choices=("auto", "csv", "raw"), default="auto", help="of a TSV (default: auto)")
-    group.add_argument("--max-line", type=positive, metavar="N", help="characters a line may have (default: 1,000,000)")
-    group.add_argument("--max-file", type=positive, metavar="N", help="bytes a file may have (default: 2,000,000,000)")
-    group.add_argument("--max-ratio", type=positive, metavar="N", help="bytes a packed byte may become (default: 200)")
-    group.add_argument("--strict", action="store_true", help="treat findings about the input as errors")
+class Command(Protocol):
+    """A module of `whyscore.cli.commands`: what it takes, and what it does with it."""
+
+    EXAMPLES: str
+    SETTINGS: tuple[type, ...]
+    """The settings that `run` takes, in order."""
+
+    def run(self, *settings: object) -> int:
+        """Do the work and return the exit code."""
 
 
-def add_metrics(parser: argparse.ArgumentParser) -> None:
-    """Add which metrics are asked."""
-    parser.add_argument(
-        "-m", "--metrics", "--metric", dest="metrics", nargs="+", action="extend", metavar="SPEC",
-        help="chrf, 'bleu(tokenize=\"char\")', my_metric.py:score; see: whyscore list metrics",
-    )  # fmt: skip
-    parser.add_argument("--device", metavar="NAME", help="where networks run: auto (default), cpu, cuda, cuda:1, mps")
-    parser.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="of networks (default: fp32)")
+def add_command(parser: Parser, command: Command, formats: Sequence[str] | None = None) -> None:
+    """Add the options of everything that a command takes."""
+    offered = formats or getattr(command, "FORMATS", None) or known_formats()
+    for kind in command.SETTINGS:
+        add_settings(parser, kind, offered)
 
 
-def add_cut_gate(parser: argparse.ArgumentParser) -> None:
-    """Add that texts must be read whole."""
-    _gates(parser).add_argument(
-        "--fail-if-truncated", action="store_true", help="a model must not cut any text (some models are asked twice)"
-    )
+def run_command(command: Command, arguments: argparse.Namespace) -> int:
+    """Run a command on what was given."""
+    return command.run(*(read_settings(kind, arguments) for kind in command.SETTINGS))
 
 
-def _gates(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    title = "quality gates (exit code 5 where one is not passed)"
-    there = [group for group in parser._action_groups if group.title == title]  # noqa: SLF001 - argparse cannot be asked
+def add_settings(parser: Parser, kind: type, formats: Sequence[str] = ()) -> None:
+    """Add one option per setting; those that the parser has already are shared."""
+    if issubclass(kind, OutputSettings):
+        parser.formats = tuple(formats)
+        parser.set_defaults(formats=tuple(formats))
+    group = _group(parser, getattr(kind, "TITLE", "options"))
+    there = {action.dest for action in parser._actions}  # noqa: SLF001 - argparse has no public list of its actions
+    for setting in settings_of(kind):
+        if setting.option.line and setting.name not in there:
+            action = _add(group, setting, formats)
+            if not setting.option.basic:
+                parser.advanced.add(action)
+
+
+def read_settings(kind: type[S], arguments: argparse.Namespace) -> S:
+    """Return the settings that were given on the command line."""
+    given = {one.name: getattr(arguments, one.name) for one in settings_of(kind) if hasattr(arguments, one.name)}
+    made = kind(**given)
+    check(made)
+    return made
+
+
+def _group(parser: Parser, title: str) -> argparse._ArgumentGroup:
+    there = [group for group in parser._action_groups if group.title == title]  # noqa: SLF001
     return there[0] if there else parser.add_argument_group(title)
 
 
-def add_gates(parser: argparse.ArgumentParser) -> None:
+def _add(group: argparse._ArgumentGroup, setting: Setting, formats: Sequence[str]) -> argparse.Action:
+    facts, inner = setting.option, _inner(setting.type)
+    if facts.positional:
+        return group.add_argument(setting.name, nargs=_nargs(setting), default=setting.default, **_texts(setting))
+    flags = facts.flags or (f"--{setting.name.replace('_', '-')}",)
+    if inner is bool and facts.const is None:
+        action = "store_false" if setting.default is True else "store_true"
+        return group.add_argument(*flags, dest=setting.name, action=action, default=setting.default, help=facts.help)
+    named: dict[str, Any] = {"dest": setting.name, "default": setting.default, **_texts(setting)}
+    if facts.const is not None:
+        named |= {"nargs": "?", "const": facts.const}
+    elif _is_many(setting.type):
+        named |= {"nargs": "+", "action": "extend", "default": None if not setting.default else list(setting.default)}  # type: ignore[call-overload]
+    choices = formats if setting.name == "format" and formats else _choices(setting)
+    if choices:
+        named |= {"choices": tuple(choices)}
+        named.pop("metavar", None) if facts.metavar is None else None
+    else:
+        named |= {"type": facts.parse or _reader(inner, facts)}
+    return group.add_argument(*flags, **named)
+
+
+def _texts(setting: Setting) -> dict[str, Any]:
+    default, told = setting.default, setting.option.help
+    plain = isinstance(default, int | float | str) and not isinstance(default, bool)
+    if plain and "default" not in told:
+        told = f"{told} (default: {default:,})" if isinstance(default, int) else f"{told} (default: {default})"
+    facts = {"help": told.replace("%", "%%")}
+    return facts if setting.option.metavar is None else facts | {"metavar": setting.option.metavar}
+
+
+def _nargs(setting: Setting) -> str | None:
+    return "*" if _is_many(setting.type) else "?" if setting.default is None else None
+
+
+def _inner(hint: object) -> object:
+    """Return the type of one value: that of an optional one, or of the items of a list."""
+    if get_origin(hint) in (Union, types.UnionType):
+        plain = [one for one in get_args(hint) if one is not type(None)]
+        return _inner(plain[0])
+    return _inner(get_args(hint)[0]) if get_origin(hint) is tuple else hint
+
+
+def _is_many(hint: object) -> bool:
+    if get_origin(hint) in (Union, types.UnionType):
+        return any(_is_many(one) for one in get_args(hint))
+    return get_origin(hint) is tuple
+
+
+def _choices(setting: Setting) -> tuple[str, ...] | None:
+    inner = _inner(setting.type)
+    return get_args(inner) if get_origin(inner) is Literal else setting.option.choices
+
+
+def _reader(inner: object, facts: Option) -> Callable[[str], object]:
+    if inner is int and facts.least in (0, 1):
+        return natural if facts.least == 0 else positive
+    return cast("Callable[[str], object]", inner) if inner in (int, float) else str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricSettings:
+    """Which metrics are asked, and where their networks run."""
+
+    TITLE: ClassVar[str] = "metrics"
+
+    metrics: tuple[str, ...] | None = option(
+        None,
+        "chrf, 'bleu(tokenize=\"char\")', my_metric.py:score; see: whyscore list metrics",
+        flags=("-m", "--metrics", "--metric"),
+        metavar="SPEC",
+        basic=True,
+    )
+    device: str | None = option(None, "where networks run: auto (default), cpu, cuda, cuda:1, mps", metavar="NAME")
+    precision: Literal["fp32", "bf16", "fp16"] | None = option(None, "numeric precision of networks (default: fp32)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputSettings:
+    """Where segments come from; the spellings of sacreBLEU, COMET and BERTScore are accepted too."""
+
+    TITLE: ClassVar[str] = "input"
+
+    data: tuple[str, ...] = option(
+        (),
+        "a data file: .jsonl, .tsv, .csv, .xlf, .tmx, or a folder (instead of -t)",
+        positional=True,
+        metavar="FILE",
+        basic=True,
+    )
+    source: str | None = option(
+        None,
+        "source, one segment a line",
+        flags=("-s", "--source", "--src", "--sources"),
+        metavar="FILE",
+        basic=True,
+    )
+    hypotheses: tuple[str, ...] | None = option(
+        None,
+        "hypotheses of one or more systems",
+        flags=("-t", "--hypotheses", "--translations", "--mt", "--hyp", "--cand", "-i", "--input"),
+        metavar="FILE",
+        basic=True,
+    )
+    references: tuple[str, ...] | None = option(
+        None,
+        "one or more sets of references",
+        flags=("-r", "--references", "--ref", "--refs"),
+        metavar="FILE",
+        basic=True,
+    )
+    text: bool = option(False, "-s, -t and -r are the texts themselves, not files", basic=True)
+    sample: bool = option(False, "the real data that ships with whyscore", basic=True)
+    systems: tuple[str, ...] | None = option(
+        None, "names of the systems in -t; of a data file or --sample, only these systems", metavar="NAME"
+    )
+    lang_pair: str | None = option(
+        None,
+        "languages of the texts",
+        flags=("-l", "--lang-pair", "--language-pair", "--lp"),
+        metavar="DE-EN",
+        basic=True,
+    )
+    columns: tuple[str, ...] | None = option(None, "columns of a table: hypothesis=mt", metavar="ROLE=NAME", basic=True)
+    no_header: bool = option(False, "the table has no header; --columns gives numbers")
+    encoding: str = option("utf-8", "of the input files", metavar="NAME")
+    human: tuple[str, ...] | None = option(None, "columns with human scores", metavar="COLUMN")
+    input_format: Literal["tsv", "csv", "jsonl", "txt", "xliff", "tmx"] | None = option(
+        None, "where the suffix does not say it"
+    )
+    inline: Literal["drop", "placeholder"] = option("drop", "what inline codes of XLIFF and TMX become")
+    alt_trans: bool = option(False, "alternative translations of XLIFF 1.2 are references")
+    quoting: Literal["auto", "csv", "raw"] = option("auto", "of a TSV")
+    max_line: int | None = option(None, "characters a line may have (default: 1,000,000)", least=1, metavar="N")
+    max_file: int | None = option(None, "bytes a file may have (default: 2,000,000,000)", least=1, metavar="N")
+    max_ratio: int | None = option(None, "maximum decompression ratio (default: 200)", least=1, metavar="N")
+    strict: bool = option(False, "treat findings about the input as errors")
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuietSettings:
+    """How much is said on stderr."""
+
+    TITLE: ClassVar[str] = "output"
+
+    quiet: bool = option(False, "no findings, signatures or progress on stderr", flags=("-q", "--quiet"))
+    verbose: bool = option(False, "all findings on stderr", flags=("-v", "--verbose"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputSettings(QuietSettings):
+    """How results come out."""
+
+    format: str | None = option(
+        None, "default: text, or what the suffix of -o says", flags=("-f", "--format"), basic=True
+    )
+    output: str | None = option(
+        None, "write to this file instead of stdout", flags=("-o", "--output"), metavar="FILE", basic=True
+    )
+    width: int | None = option(None, "decimals in tables", flags=("-w", "--width"), least=0, metavar="N")
+    safe_csv: bool = option(False, "guard cells that a spreadsheet would run as formulas")
+    formats: tuple[str, ...] = option((), "the formats of the command", line=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningSettings:
+    """How the work is done; none of it changes a number."""
+
+    TITLE: ClassVar[str] = "running"
+
+    store: str | None = option(None, "where scores are kept, or none (default: your cache folder)", metavar="PATH")
+    executor: str | None = option(
+        None, "where metrics run: serial (default), processes, ray, 'ray(gpus=1, cores=4)'", metavar="SPEC"
+    )
+    jobs: int = option(0, "processes or workers (default: one per core)", least=0, metavar="N")
+    ray_address: str | None = option(
+        None, "a running Ray cluster, or auto (default: start one here)", metavar="HOST:PORT"
+    )
+    dry_run: bool = option(False, "say how many texts would be scored, and stop", basic=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeedSettings:
+    """What fixes all random numbers."""
+
+    TITLE: ClassVar[str] = "running"
+
+    seed: int = option(0, "fixes all random numbers", least=0)
+
+
+GATES = "quality gates (exit code 5 on failure)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TruncationSettings:
+    """A gate on texts that a model cuts."""
+
+    TITLE: ClassVar[str] = GATES
+
+    fail_if_truncated: bool = option(False, "a model must not cut any text (some models are asked twice)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateSettings:
+    """What a pipeline refuses to ship."""
+
+    TITLE: ClassVar[str] = GATES
+
+    fail_under: tuple[str, ...] | None = option(None, "every system must reach this", metavar="METRIC=N", basic=True)
+    fail_if_worse: str | None = option(
+        None,
+        "no other system may be significantly worse than this (default: the first system)",
+        const="",
+        metavar="SYSTEM",
+        basic=True,
+    )
+
+
+FORMATS = known_formats()
+
+
+def add_inputs(parser: Parser) -> None:
+    """Add where segments come from."""
+    add_settings(parser, InputSettings)
+
+
+def add_metrics(parser: Parser) -> None:
+    """Add which metrics are asked."""
+    add_settings(parser, MetricSettings)
+
+
+def add_cut_gate(parser: Parser) -> None:
+    """Add that texts must be read whole."""
+    add_settings(parser, TruncationSettings)
+
+
+def add_gates(parser: Parser) -> None:
     """Add what a pipeline refuses to ship."""
-    gates = _gates(parser)
-    gates.add_argument(
-        "--fail-under", nargs="+", action="extend", metavar="METRIC=N", help="every system must reach this"
-    )
-    gates.add_argument(
-        "--fail-if-worse", nargs="?", const="", metavar="SYSTEM",
-        help="no other system may be worse than this, beyond chance (default: the first system)",
-    )  # fmt: skip
+    add_settings(parser, GateSettings)
 
 
-def add_output(parser: argparse.ArgumentParser, formats: tuple[str, ...] = FORMATS) -> None:
+def add_output(parser: Parser, formats: Iterable[str] = FORMATS) -> None:
     """Add how results come out."""
-    group = parser.add_argument_group("output")
-    group.add_argument("-f", "--format", choices=formats, help="default: text, or what the suffix of -o says")
-    group.add_argument("-o", "--output", metavar="FILE", help="write to this file instead of stdout")
-    group.add_argument("-w", "--width", type=natural, metavar="N", help="decimals in tables")
-    group.add_argument("-q", "--quiet", action="store_true", help="no findings, signatures or progress on stderr")
-    group.add_argument("-v", "--verbose", action="store_true", help="all findings on stderr")
-    group.add_argument("--safe-csv", action="store_true", help="guard cells that a spreadsheet would run as formulas")
-    parser.set_defaults(formats=formats)
+    add_settings(parser, OutputSettings, tuple(formats))
 
 
-def add_running(parser: argparse.ArgumentParser) -> None:
-    """Add how the work is done; none of it changes a number but the seed."""
-    group = parser.add_argument_group("running")
-    group.add_argument("--seed", type=natural, default=0, help="fixes all random numbers (default: 0)")
-    group.add_argument("--store", metavar="PATH", help="where scores are kept, or none (default: your cache folder)")
-    group.add_argument(
-        "--executor", metavar="SPEC", help="where metrics run: serial (default), processes, ray, 'ray(gpus=1, cores=4)'"
-    )
-    group.add_argument(
-        "--jobs", type=natural, default=0, metavar="N", help="processes or workers (default: one per core)"
-    )
-    group.add_argument(
-        "--ray-address", metavar="HOST:PORT", help="a running Ray cluster, or auto (default: start one here)"
-    )
-    group.add_argument("--dry-run", action="store_true", help="say how many texts would be scored, and stop")
+def add_running(parser: Parser) -> None:
+    """Add how the work is done."""
+    add_settings(parser, SeedSettings)
+    add_settings(parser, RunningSettings)

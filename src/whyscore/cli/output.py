@@ -9,34 +9,43 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
+from whyscore.cli.options import OutputSettings
 from whyscore.data.writing import write_lines
 from whyscore.errors import UserError
-from whyscore.present import render
+from whyscore.present import Look, present, render, suffixes
 from whyscore.types import Finding, Signature
+from whyscore.types.result import Result
 from whyscore.types.table import Table
 
-_SUFFIXES = {
-    ".json": "json",
-    ".jsonl": "jsonl",
-    ".tsv": "tsv",
-    ".csv": "csv",
-    ".md": "markdown",
-    ".tex": "latex",
-    ".txt": "text",
-}
+
+class Says(Protocol):
+    """What knows how much may be said."""
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is said beside the data."""
 
 
-def format_of(arguments: argparse.Namespace) -> str:
+class Writes(Protocol):
+    """What knows where results go."""
+
+    @property
+    def output(self) -> str | None:
+        """The file, or None for stdout."""
+
+
+def format_of(arguments: argparse.Namespace | OutputSettings) -> str:
     """Return the output format: as asked, else by the suffix of the file, else text."""
     if arguments.format:
         return str(arguments.format)
     suffix = Path(arguments.output).suffix.lower() if arguments.output else ""
-    offered = getattr(arguments, "formats", None) or tuple(_SUFFIXES.values())
-    if suffix and _SUFFIXES.get(suffix) not in offered:
-        known = ", ".join(known for known, name in _SUFFIXES.items() if name in offered)
+    offered = getattr(arguments, "formats", None) or tuple(suffixes().values())
+    if suffix and suffixes().get(suffix) not in offered:
+        known = ", ".join(known for known, name in suffixes().items() if name in offered)
         raise UserError(f"{arguments.output}: {suffix!r} is no format of this command: use {known}, or add -f text")
-    return _SUFFIXES[suffix] if suffix else "text"
+    return suffixes()[suffix] if suffix else "text"
 
 
 def check_output(arguments: argparse.Namespace) -> None:
@@ -53,13 +62,19 @@ def check_output(arguments: argparse.Namespace) -> None:
         raise UserError(f"{path}: nothing may be written in {path.parent.absolute()}: choose another place with -o")
 
 
-def emit(arguments: argparse.Namespace, lines: Iterable[str]) -> None:
+def emit(output: Writes, lines: Iterable[str]) -> None:
     """Write lines, which carry their own ends, to stdout, or to the file that was named when all are there."""
-    if arguments.output and arguments.output != "-":
-        write_lines(arguments.output, lines)
+    if output.output and output.output != "-":
+        write_lines(output.output, lines)
         return
     for line in lines:
         sys.stdout.write(line)
+
+
+def emit_result(result: Result, output: OutputSettings, decimals: int | None = None) -> None:
+    """Write a result in the format that was asked for."""
+    look = Look(output.width if output.width is not None else decimals, safe=output.safe_csv)
+    emit(output, present(result, format_of(output), look))
 
 
 def document(lines: Iterable[str]) -> Iterator[str]:
@@ -73,16 +88,16 @@ def to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
-def tell(arguments: argparse.Namespace, line: str) -> None:
+def tell(output: Says, line: str) -> None:
     """Say something beside the data, on stderr."""
-    if not arguments.quiet:
+    if not output.quiet:
         print(line, file=sys.stderr)
 
 
-def tell_signatures(arguments: argparse.Namespace, signatures: Iterable[Signature]) -> None:
+def tell_signatures(output: Says, signatures: Iterable[Signature]) -> None:
     """Print each signature once, beside a table."""
     for text in dict.fromkeys(str(signature) for signature in signatures):
-        tell(arguments, f"signature: {text}")
+        tell(output, f"signature: {text}")
 
 
 FORMATS = ("text", "json", "tsv", "csv", "markdown", "latex")

@@ -1,6 +1,5 @@
 """A progress bar with rate and remaining time, on a terminal only."""
 
-import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from whyscore.cli.output import tell
+from whyscore.cli.options import QuietSettings
 
 
 class Rate(ProgressColumn):
@@ -51,21 +50,9 @@ class Bar:
 
 
 @contextmanager
-def progress(arguments: argparse.Namespace) -> Iterator[Bar | None]:
-    """Give a bar while the work lasts; None where stderr is no terminal or nothing may be said.
-
-    Afterwards it is told what each worker of a cluster did, where there is one (`arguments.workers_used`).
-    """
-    with _bar(arguments) as bar:
-        yield bar
-    for name, rate in getattr(arguments, "workers_used", {}).items():
-        speed = f", {rate.texts / rate.seconds:,.0f}/s" if rate.seconds else ""
-        tell(arguments, f"{name}: {rate.texts:,} texts{speed}")
-
-
-@contextmanager
-def _bar(arguments: argparse.Namespace) -> Iterator[Bar | None]:
-    if arguments.quiet or not sys.stderr.isatty():
+def progress_bar(output: QuietSettings) -> Iterator[Bar | None]:
+    """Give a bar while the work lasts; None where stderr is no terminal or nothing may be said."""
+    if output.quiet or not sys.stderr.isatty():
         yield None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())

@@ -1,20 +1,17 @@
-"""From arguments to what jobs take: a data set and the resources.
+"""From settings to what analyses take: metrics, a data set, and the resources; and how long the work would take."""
 
-`--device` and `--precision`: where the networks of all asked metrics run, and in which numbers.
-
-What a dry run says of time: how long the texts that are left would take, by a trial on some of them.
-"""
-
-import argparse
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar, cast
 
 from whyscore.analysis import common as stores
 from whyscore.analysis.common import as_metric, of_systems
+from whyscore.cli.options import GateSettings, InputSettings, MetricSettings, QuietSettings, RunningSettings
 from whyscore.cli.output import tell
+from whyscore.cli.progress import progress_bar
 from whyscore.data.checks import findings
 from whyscore.data.files import Limits
 from whyscore.data.formats.text import from_literals, read_texts
@@ -30,140 +27,155 @@ from whyscore.scoring.stack import Progress, Resources, rate
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Finding, Segment
 
-_OPTIONS = ("device", "precision")
-
-
-def place_metrics(arguments: argparse.Namespace) -> None:
-    """Write the options into the specs of the metrics that have them and do not say otherwise.
-
-    A metric by itself without a network is left as it is; where no metric has one, the options would do nothing, which
-    is an error.
-    """
-    asked = {name: getattr(arguments, name, None) for name in _OPTIONS}
-    wanted = {name: value for name, value in asked.items() if isinstance(value, str)}
-    metrics: list[str] | None = getattr(arguments, "metrics", None)
-    if not wanted or not metrics:
-        return
-    placed = [_placed(metric, wanted) for metric in metrics]
-    if not any(placed):
-        given = " ".join(f"--{name} {value}" for name, value in wanted.items())
-        raise UserError(f"{given} is for metrics with a network; none of these has one: {', '.join(metrics)}")
-    # In place: a verb may hold the list already.
-    metrics[:] = [found or metric for found, metric in zip(placed, metrics, strict=True)]
-
-
-def _placed(metric: str, wanted: Mapping[str, str]) -> str | None:
-    """Return the spec with the options; None where the metric has none of them."""
-    made: object = as_metric(metric)
-    if not dataclasses.is_dataclass(made) or isinstance(made, type):
-        return None
-    fields = {field.name for field in dataclasses.fields(made)} & wanted.keys()
-    said = dict(parse(metric).named)
-    if not fields:
-        return None
-    return spec_of(dataclasses.replace(made, **{name: wanted[name] for name in fields if name not in said}))
-
-
 _SHOWN = 20
 
 Filled = TypeVar("Filled", Processes, Ray)
 
 
-def dataset(arguments: argparse.Namespace) -> Dataset:
-    """Return the segments that the arguments name, checked; findings go to stderr."""
-    given, found = looked_at(arguments)
-    show_findings(found, arguments)
-    refuse_findings(given, found, strict=arguments.strict)
-    return given
+def requested_metrics(metrics: MetricSettings) -> list[str]:
+    """Return the specs of the metrics that were asked for, each once, with `--device` and `--precision` applied.
+
+    A metric without a network stays as it is; where no metric has one, the options would do nothing, which is an error.
+    """
+    specs = list(dict.fromkeys(metrics.metrics or ()))
+    given = {"device": metrics.device, "precision": metrics.precision}
+    wanted = {name: value for name, value in given.items() if value is not None}
+    if not wanted or not specs:
+        return specs
+    placed = [_with_options(spec, wanted) for spec in specs]
+    if not any(placed):
+        told = " ".join(f"--{name} {value}" for name, value in wanted.items())
+        raise UserError(f"{told} is for metrics with a network; none of these has one: {', '.join(specs)}")
+    return [changed or spec for changed, spec in zip(placed, specs, strict=True)]
 
 
-def looked_at(arguments: argparse.Namespace) -> tuple[Dataset, tuple[Finding, ...]]:
-    """Return the segments that the arguments name, and what is to be known about them."""
-    if getattr(arguments, "dry_run", False):
-        arguments.output = None  # what would be done is for the terminal: results of an earlier run stay
-    place_metrics(arguments)
-    given = _given(arguments)
-    found = findings(given)
-    if arguments.text:
+def _with_options(metric: str, wanted: Mapping[str, str]) -> str | None:
+    """Return the spec with the options that it does not set itself; None where the metric has none of them."""
+    made: object = as_metric(metric)
+    if not dataclasses.is_dataclass(made) or isinstance(made, type):
+        return None
+    fields = {field.name for field in dataclasses.fields(made)} & wanted.keys()
+    named = dict(parse(metric).named)
+    if not fields:
+        return None
+    return spec_of(dataclasses.replace(made, **{name: wanted[name] for name in fields if name not in named}))
+
+
+def load_dataset(
+    inputs: InputSettings, output: QuietSettings, metrics: Sequence[str] = (), explainers: Sequence[str] = ()
+) -> Dataset:
+    """Return the segments that were named, checked; findings go to stderr.
+
+    Unknown metrics and explainers are refused before any file is read.
+    """
+    check_names(metrics, explainers)
+    data, findings = load_and_validate(inputs, metrics)
+    show_findings(findings, output)
+    refuse_findings(data, findings, strict=inputs.strict)
+    return data
+
+
+def load_and_validate(inputs: InputSettings, metrics: Sequence[str] = ()) -> tuple[Dataset, tuple[Finding, ...]]:
+    """Return the segments that were named, and what is to be known about them."""
+    data = _load(inputs, metrics)
+    found = findings(data)
+    if inputs.text:
         found = tuple(finding for finding in found if "for significance" not in finding.message)
-    return given, found
+    return data, found
 
 
-def refuse_findings(given: Dataset, found: Sequence[Finding], *, strict: bool) -> None:
+def refuse_findings(data: Dataset, found: Sequence[Finding], *, strict: bool) -> None:
     """Raise where data cannot be used."""
     errors = [finding for finding in found if finding.error or strict]
     if errors:
         raise DataError(f"{errors[0]}" + (f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""))
-    if not given.entries:
-        raise DataError(f"{given.name} holds no segment: there is nothing to work on")
+    if not data.entries:
+        raise DataError(f"{data.name} holds no segment: there is nothing to work on")
 
 
-def resources(arguments: argparse.Namespace, progress: Progress | None = None) -> Resources:
+def check_names(metrics: Sequence[str], explainers: Sequence[str] = ()) -> None:
+    """Refuse metrics and explainers there are not, before files are read, which may take long."""
+    for metric in metrics:
+        as_metric(metric)
+    for explainer in explainers:
+        build(explainer, "explainer")
+
+
+def make_resources(running: RunningSettings, progress: Progress | None = None) -> Resources:
     """Return store, executor and progress as asked for."""
-    return Resources(store(arguments), _executor(arguments), progress)
+    return Resources(open_store(running.store), make_executor(running), progress)
 
 
-def baseline(arguments: argparse.Namespace, data: Dataset) -> str | None:
-    """Return the system that no other may be worse than, if that was asked for: the first where none was named."""
-    named: str | None = arguments.fail_if_worse
-    return data.systems[0] if named == "" else named
+@contextmanager
+def working(running: RunningSettings, output: QuietSettings) -> Iterator[Resources]:
+    """Give the resources, with a progress bar while the work lasts; afterwards say what each worker did."""
+    executor = make_executor(running)
+    with progress_bar(output) as bar:
+        yield Resources(open_store(running.store), executor, bar)
+    for name, used in executor.rates.items() if isinstance(executor, Ray) else ():
+        speed = f", {used.texts / used.seconds:,.0f}/s" if used.seconds else ""
+        tell(output, f"{name}: {used.texts:,} texts{speed}")
 
 
-def store(arguments: argparse.Namespace) -> Store | None:
-    """Return the score store, or None for `--store none`."""
-    if arguments.store == "none":
-        return None
-    return stores.store(arguments.store or None)
+def open_store(path: str | None) -> Store | None:
+    """Return the score store, the user's own where no path is given, or None for `none`."""
+    return None if path == "none" else stores.store(path or None)
 
 
-def _given(arguments: argparse.Namespace) -> Dataset:
-    languages = _languages(arguments.lang_pair)
-    _check_single(arguments)
-    if not (arguments.sample or arguments.data or arguments.hypotheses):
-        raise UserError(f"no input: give hypotheses with -t (and -r, -s), a data file, or --sample{_taken(arguments)}")
-    check_names(arguments)
-    if arguments.sample or arguments.data:
-        held = sample() if arguments.sample else _read(arguments, languages)
-        return of_systems(held, arguments.systems) if arguments.systems else held
-    if arguments.text:
+def baseline_of(gates: GateSettings, data: Dataset) -> str | None:
+    """Return the system that no other may be worse than, if there is such a gate: the first where none was named."""
+    return data.systems[0] if gates.fail_if_worse == "" else gates.fail_if_worse
+
+
+def _load(inputs: InputSettings, metrics: Sequence[str]) -> Dataset:
+    languages = _languages(inputs.lang_pair)
+    _check_single(inputs)
+    if not (inputs.sample or inputs.data or inputs.hypotheses):
+        raise UserError(
+            f"no input: give hypotheses with -t (and -r, -s), a data file, or --sample{_taken(inputs, metrics)}"
+        )
+    if inputs.sample or inputs.data:
+        whole = sample() if inputs.sample else _read(inputs, languages)
+        return of_systems(whole, inputs.systems) if inputs.systems else whole
+    if inputs.text:
         return from_literals(
-            arguments.hypotheses,
-            arguments.references or (),
-            arguments.source,
-            systems=arguments.systems,
+            inputs.hypotheses or (),
+            inputs.references or (),
+            inputs.source,
+            systems=inputs.systems,
             languages=languages,
         )
     return read_texts(
-        arguments.hypotheses,
-        references=arguments.references or (),
-        source=arguments.source,
-        systems=arguments.systems,
+        inputs.hypotheses or (),
+        references=inputs.references or (),
+        source=inputs.source,
+        systems=inputs.systems,
         languages=languages,
-        encoding=arguments.encoding,
-        limits=_limits(arguments),
+        encoding=inputs.encoding,
+        limits=_limits(inputs),
     )
 
 
-def _read(arguments: argparse.Namespace, languages: tuple[str, str] | None) -> Dataset:
+def _read(inputs: InputSettings, languages: tuple[str, str] | None) -> Dataset:
     """Return what the data file holds."""
     return read(
-        arguments.data[0],
-        columns=_columns(arguments.columns),
-        human=arguments.human or (),
-        header=not arguments.no_header,
-        quoting=arguments.quoting,
+        inputs.data[0],
+        columns=_columns(inputs.columns),
+        human=inputs.human or (),
+        header=not inputs.no_header,
+        quoting=inputs.quoting,
         languages=languages,
-        encoding=arguments.encoding,
-        limits=_limits(arguments),
-        format=arguments.input_format,
-        inline=arguments.inline,
-        alt_trans=arguments.alt_trans,
+        encoding=inputs.encoding,
+        limits=_limits(inputs),
+        format=inputs.input_format,
+        inline=inputs.inline,
+        alt_trans=inputs.alt_trans,
     )
 
 
-def _taken(arguments: argparse.Namespace) -> str:
+def _taken(inputs: InputSettings, metrics: Sequence[str]) -> str:
     """Return which option took a file that was perhaps meant as data: a list of values ends at the next option only."""
-    lists = {"-m": getattr(arguments, "metrics", None) or [], "-r": (arguments.references or [])[1:]}
+    lists = {"-m": metrics, "-r": (inputs.references or ())[1:]}
     for option, values in lists.items():
         for value in values:
             if Path(value).is_file():
@@ -171,34 +183,24 @@ def _taken(arguments: argparse.Namespace) -> str:
     return ""
 
 
-def _check_single(arguments: argparse.Namespace) -> None:
+def _check_single(inputs: InputSettings) -> None:
     """Refuse several kinds of input at once: all but one would be left out, and nobody would see it."""
-    if len(arguments.data) > 1 or (arguments.data and arguments.hypotheses):
-        raise UserError(f"one data file or -t, not both: got {' '.join(arguments.data)}. Systems are given with -t")
-    texts = {"-t": arguments.hypotheses, "-r": arguments.references, "-s": arguments.source, "--text": arguments.text}
+    if len(inputs.data) > 1 or (inputs.data and inputs.hypotheses):
+        raise UserError(f"one data file or -t, not both: got {' '.join(inputs.data)}. Systems are given with -t")
+    texts = {"-t": inputs.hypotheses, "-r": inputs.references, "-s": inputs.source, "--text": inputs.text}
     beside = [option for option, given in texts.items() if given]
-    if arguments.sample:
-        beside = [*arguments.data, *beside]
-    elif not arguments.data:
+    if inputs.sample:
+        beside = [*inputs.data, *beside]
+    elif not inputs.data:
         return
     if beside:
-        one = "--sample" if arguments.sample else arguments.data[0]
+        one = "--sample" if inputs.sample else inputs.data[0]
         told = f"{one} holds its own texts, but {' and '.join(beside)} came with it"
         raise UserError(f"{told}: leave out one or the other; texts in files of lines are given with -t, -r and -s")
 
 
-def check_names(arguments: argparse.Namespace) -> None:
-    """Refuse metrics and explainers there are not, before files are read, which may take long."""
-    for metric in getattr(arguments, "metrics", None) or ():
-        as_metric(metric)
-    for name in ("explainer", "explainers"):
-        given = getattr(arguments, name, None) or ()
-        for explainer in [given] if isinstance(given, str) else given:
-            build(explainer, "explainer")
-
-
-def _limits(arguments: argparse.Namespace) -> Limits:
-    given = {"line": arguments.max_line, "file": arguments.max_file, "ratio": arguments.max_ratio}
+def _limits(inputs: InputSettings) -> Limits:
+    given = {"line": inputs.max_line, "file": inputs.max_file, "ratio": inputs.max_ratio}
     return Limits(**{name: value for name, value in given.items() if value is not None})
 
 
@@ -219,18 +221,17 @@ def _columns(given: Sequence[str] | None) -> dict[str, str]:
     return {role: name for role, _, name in pairs}
 
 
-def _executor(arguments: argparse.Namespace) -> Executor:
+def make_executor(running: RunningSettings) -> Executor:
     """Return where metrics run: a spec, whose number of workers and address may stand in options of their own."""
-    default = "ray" if arguments.ray_address else "processes" if arguments.jobs > 1 else "serial"
-    found = build(arguments.executor or default, "executor")
-    if arguments.ray_address and not isinstance(found, Ray):
-        raise UserError(f"--ray-address is for --executor ray, not for {arguments.executor}")
+    default = "ray" if running.ray_address else "processes" if running.jobs > 1 else "serial"
+    found = build(running.executor or default, "executor")
+    if running.ray_address and not isinstance(found, Ray):
+        raise UserError(f"--ray-address is for --executor ray, not for {running.executor}")
     if isinstance(found, Processes):
-        return _filled(found, "jobs", arguments.jobs, "--jobs")
+        return _filled(found, "jobs", running.jobs, "--jobs")
     if isinstance(found, Ray):
-        found = _filled(found, "workers", arguments.jobs, "--jobs")
-        found = _filled(found, "address", arguments.ray_address, "--ray-address")
-        arguments.workers_used = found.rates
+        found = _filled(found, "workers", running.jobs, "--jobs")
+        found = _filled(found, "address", running.ray_address, "--ray-address")
     return cast("Executor", found)
 
 
@@ -242,24 +243,24 @@ def _filled(executor: Filled, name: str, value: object, option: str) -> Filled:
     return replace(executor, **{name: value}) if value else executor  # type: ignore[arg-type]
 
 
-def show_findings(found: Sequence[Finding], arguments: argparse.Namespace) -> None:
+def show_findings(found: Sequence[Finding], output: QuietSettings) -> None:
     """Tell what was found, the first of them where there are many."""
-    shown = found if arguments.verbose else found[:_SHOWN]
+    shown = found if output.verbose else found[:_SHOWN]
     for finding in shown:
-        tell(arguments, f"{'error' if finding.error else 'note'}: {finding}")
+        tell(output, f"{'error' if finding.error else 'note'}: {finding}")
     if len(found) > len(shown):
-        tell(arguments, f"note: {len(found) - len(shown)} more; -v shows all")
+        tell(output, f"note: {len(found) - len(shown)} more; -v shows all")
 
 
 _UNITS = ((86_400, "days", 1), (3_600, "hours", 1), (60, "minutes", 0), (1, "seconds", 0))
 
 
-def tell_time(arguments: argparse.Namespace, name: str, metric: Metric, segments: Sequence[Segment], left: int) -> None:
+def tell_time(output: QuietSettings, name: str, metric: Metric, segments: Sequence[Segment], left: int) -> None:
     """Say how long `left` texts would take one worker, if they are like these segments."""
-    if not segments or not left or arguments.quiet:
+    if not segments or not left or output.quiet:
         return
     speed = rate(metric, segments)
-    tell(arguments, f"{name}: about {duration(left / speed)} for one worker, by a trial here ({speed:,.0f} texts/s)")
+    tell(output, f"{name}: about {duration(left / speed)} for one worker, by a trial here ({speed:,.0f} texts/s)")
 
 
 def duration(seconds: float) -> str:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TypeGuard
 
 from markupsafe import Markup
@@ -84,9 +85,9 @@ def shown(cell: Cell, decimals: int = DECIMALS) -> str:
 
 def is_number(cell: object) -> TypeGuard[float]:
     """Return whether a cell is a finite number."""
-    return isinstance(cell, int | float) and math.isfinite(cell)
+    return isinstance(cell, Real) and math.isfinite(cell)
 
 
 def is_cell(value: object) -> TypeGuard[Cell]:
     """Return whether a value can stand in a cell."""
-    return value is None or isinstance(value, str | int | float)
+    return value is None or isinstance(value, str | Real)

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from whyscore.analysis.boost import BoostResult, boost, boosted, cost
-from whyscore.cli.options import add_inputs, add_metrics, add_output, add_running
+from whyscore.cli.legacy import dataset, progress, resources
+from whyscore.cli.options import Parser, add_inputs, add_metrics, add_output, add_running
 from whyscore.cli.output import document, emit, format_of, tell, tell_signatures
-from whyscore.cli.progress import progress
-from whyscore.cli.setup import dataset, resources
 from whyscore.data.records import row_lines, score_lines
 from whyscore.errors import UserError
 from whyscore.metrics.boosted import Boosted
@@ -28,7 +27,7 @@ examples:
 _WARN = 0.5
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add inputs, the metric with its explainer, p and w, and output."""
     add_metrics(parser)
     add_explaining(parser)
@@ -49,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     mixing.add_argument("-w", "--weight", type=float, metavar="W", help="of the original score, 0 to 1 (default: 0.5)")
 
 
-def add_explaining(parser: argparse.ArgumentParser) -> None:
+def add_explaining(parser: Parser) -> None:
     """Add what explains the metric, and which words are aggregated."""
     parser.add_argument(
         "-e", "--explainer", "--explainers", metavar="SPEC", help="erasure (default), 'lime(samples=100)', intrinsic"

@@ -12,10 +12,9 @@ from whyscore.analysis.calibrate.file import Calibration, Outcome
 from whyscore.analysis.calibrate.rules import RULES
 from whyscore.analysis.explain import cost
 from whyscore.cli.commands.boost import add_explaining, one_metric
-from whyscore.cli.options import add_inputs, add_metrics, add_output, add_running
+from whyscore.cli.legacy import dataset, progress, resources
+from whyscore.cli.options import Parser, add_inputs, add_metrics, add_output, add_running
 from whyscore.cli.output import emit, tell, to_json
-from whyscore.cli.progress import progress
-from whyscore.cli.setup import dataset, resources
 from whyscore.errors import UserError
 from whyscore.present import render
 from whyscore.stats.matrices import PERMUTES
@@ -91,7 +90,7 @@ _SAME = 1e-9
 _FORMATS = ("text", "json", "tsv", "csv", "markdown", "latex")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add data, metric, explainer, what is asked of people, and how p and w are chosen."""
     add_metrics(parser)
     add_explaining(parser)
@@ -114,7 +113,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_running(parser)
 
 
-def add_judging(parser: argparse.ArgumentParser) -> None:
+def add_judging(parser: Parser) -> None:
     """Add which human scores count, how agreement is measured, and what is tried."""
     group = parser.add_argument_group("judging")
     group.add_argument("--group", metavar="COLUMN", help="parts the data, e.g. the language pair")

@@ -8,10 +8,9 @@ from itertools import islice
 from whyscore.analysis.common import as_metric, asked_name
 from whyscore.analysis.compare.compare import compare
 from whyscore.analysis.compare.result import Comparison, check_comparison
-from whyscore.cli.options import add_gates, add_inputs, add_metrics, add_output, add_running, positive
+from whyscore.cli.legacy import baseline, dataset, place_metrics, progress, resources
+from whyscore.cli.options import Parser, add_gates, add_inputs, add_metrics, add_output, add_running, positive
 from whyscore.cli.output import emit, format_of, tell, tell_signatures, to_json
-from whyscore.cli.progress import progress
-from whyscore.cli.setup import baseline, dataset, place_metrics, resources
 from whyscore.data.records import row_lines
 from whyscore.errors import UserError
 from whyscore.present import render
@@ -36,7 +35,7 @@ _SHOWN = 20
 _TABLES = ("markdown", "latex")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add inputs, metrics, the test and output."""
     add_metrics(parser)
     group = parser.add_argument_group("test")

@@ -14,6 +14,7 @@ from whyscore.analysis.convert import (
     thresholds_of,
     to_submission,
 )
+from whyscore.cli.options import Parser
 from whyscore.cli.output import emit, tell
 from whyscore.data.explanations import read_explanations
 from whyscore.data.formats.dialects import OFFSETS
@@ -35,7 +36,7 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add what to read, what to write, and how scores become spans."""
     parser.add_argument("data", metavar="FILE", help="explanations, spans or ratings; a gold folder")
     parser.add_argument("--to", required=True, choices=TARGETS, help="what to write")
@@ -62,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     other.add_argument("--description", metavar="TEXT", help="eval4nlp: for metadata.txt")
 
 
-def _add_spans(parser: argparse.ArgumentParser) -> None:
+def _add_spans(parser: Parser) -> None:
     group = parser.add_argument_group("from word scores to spans")
     group.add_argument(
         "--threshold", nargs="+", metavar="X", help="auto, or error scores for minor, major and critical"

@@ -10,10 +10,9 @@ from typing import get_args
 from whyscore.analysis.decompose.decompose import decompose, plan
 from whyscore.analysis.decompose.result import Decompositions
 from whyscore.analysis.decompose.settings import Held, Level, Mode, Settings, Tokens
-from whyscore.cli.options import add_inputs, add_metrics, add_output, add_running
+from whyscore.cli.legacy import dataset, progress, resources
+from whyscore.cli.options import Parser, add_inputs, add_metrics, add_output, add_running
 from whyscore.cli.output import document, emit, format_of, tell, tell_signatures
-from whyscore.cli.progress import progress
-from whyscore.cli.setup import dataset, resources
 from whyscore.data.records import row_lines
 from whyscore.errors import UserError
 from whyscore.present import render
@@ -36,7 +35,7 @@ _PRIVATE = re.compile("[\ue000-\uf8ff\U000f0000-\U0010fffd]+")
 _CORRECTIONS = {"bh": "benjamini_hochberg", "holm": "holm", "bonferroni": "bonferroni", "none": "none"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add inputs, metrics, taggers, features and output."""
     add_metrics(parser)
     add_features(parser)
@@ -66,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_running(parser)
 
 
-def add_features(parser: argparse.ArgumentParser) -> None:
+def add_features(parser: Parser) -> None:
     """Add tagger, features and how they are hidden."""
     parser.add_argument("--tagger", default="rules", metavar="SPEC", help="rules (default), spacy, pretagged(...), ...")
     parser.add_argument(

@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 from whyscore.analysis.catalogue import doctor
+from whyscore.cli.legacy import store
+from whyscore.cli.options import Parser
 from whyscore.cli.output import emit, format_of, to_json
-from whyscore.cli.setup import store
 
 EXAMPLES = """\
 examples:
@@ -17,7 +18,7 @@ examples:
 _FORMATS = ("text", "json")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the output options."""
     parser.add_argument("-f", "--format", choices=_FORMATS, help="default: text, or what the suffix of -o says")
     parser.set_defaults(formats=_FORMATS)

@@ -11,10 +11,19 @@ from whyscore.analysis.common import spoken
 from whyscore.analysis.explain import cost as explain_cost
 from whyscore.analysis.score import check_whole, cuts_told
 from whyscore.cli.commands.report import add_figures, summarised, write_figures, write_page
-from whyscore.cli.options import add_cut_gate, add_gates, add_inputs, add_metrics, add_running
+from whyscore.cli.legacy import baseline, dataset, progress, resources
+from whyscore.cli.options import (
+    Parser,
+    QuietSettings,
+    add_cut_gate,
+    add_gates,
+    add_inputs,
+    add_metrics,
+    add_running,
+    read_settings,
+)
 from whyscore.cli.output import tell
-from whyscore.cli.progress import progress
-from whyscore.cli.setup import baseline, dataset, resources, tell_time
+from whyscore.cli.setup import tell_time
 from whyscore.data.checks import findings
 from whyscore.errors import UserError
 from whyscore.report import build_report
@@ -44,7 +53,7 @@ class Part(NamedTuple):
     budget: int | None
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add inputs, metrics, what is done with them, gates and output."""
     add_metrics(parser)
     parser.add_argument(
@@ -150,7 +159,7 @@ def _dry_run(arguments: argparse.Namespace, data: Dataset, asked: list[Asked]) -
         told = cost(used, data.segments, held.store)
         print(f"{one.name}: {told.asked} texts, {told.distinct} distinct, {told.stored} already stored")
         left = told.distinct - told.stored + (_explaining(arguments, data, one) if one.explainer else 0)
-        tell_time(arguments, one.name, used, data.segments, left)
+        tell_time(read_settings(QuietSettings, arguments), one.name, used, data.segments, left)
     return 0
 
 

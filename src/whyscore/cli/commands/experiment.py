@@ -10,12 +10,14 @@ import importlib
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
+from whyscore.cli.options import Parser
+
 
 class Experiment(NamedTuple):
     """One experiment: a line of help, its options, and the work, which returns the exit code."""
 
     help: str
-    add_arguments: Callable[[argparse.ArgumentParser], None]
+    add_arguments: Callable[[Parser], None]
     run: Callable[[argparse.Namespace], int]
     examples: str = ""
     """Commands to paste, shown by `-h`."""
@@ -41,7 +43,7 @@ def known() -> dict[str, Experiment]:
     return found
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add one parser per experiment."""
     choices = parser.add_subparsers(dest="experiment", metavar="NAME", required=True)
     for name, experiment in known().items():

@@ -24,10 +24,20 @@ from whyscore.analysis.mee import Behind, is_mee, mee_behind
 from whyscore.analysis.metaeval.stability import until_stable
 from whyscore.analysis.score import check_whole, cuts_told
 from whyscore.cli.commands.score import part_bars
-from whyscore.cli.options import add_cut_gate, add_inputs, add_metrics, add_output, add_running, positive
+from whyscore.cli.legacy import dataset, progress, resources
+from whyscore.cli.options import (
+    Parser,
+    QuietSettings,
+    add_cut_gate,
+    add_inputs,
+    add_metrics,
+    add_output,
+    add_running,
+    positive,
+    read_settings,
+)
 from whyscore.cli.output import document, emit, format_of, tell, tell_signatures
-from whyscore.cli.progress import progress
-from whyscore.cli.setup import dataset, resources, tell_time
+from whyscore.cli.setup import tell_time
 from whyscore.data.records import Explained, Heat, explanation_lines
 from whyscore.errors import UserError
 from whyscore.explainers.engine import failure_message
@@ -157,7 +167,7 @@ def _remarks(one: Explanation, digits: int) -> list[str]:
     return [*lines, known] if known else lines
 
 
-def add_until_stable(parser: argparse.ArgumentParser) -> None:
+def add_until_stable(parser: Parser) -> None:
     """Add the agreement that is wanted of two halves of the probes."""
     parser.add_argument("--until-stable", type=float, metavar="R", help="raise budgets until halves agree by R")
 
@@ -190,7 +200,7 @@ _MOST_DIGITS = 8
 _RECORDS = ("json", "jsonl")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add inputs, metrics, explainers and output."""
     add_metrics(parser)
     parser.add_argument(
@@ -303,7 +313,13 @@ def _planned(arguments: argparse.Namespace, data: Dataset, explainers: Sequence[
             told = f"{asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored"
             yield f"{metric} {explainer}: {told}\n"
             used = spoken(as_metric(metric), data.languages)
-            tell_time(arguments, f"{metric} {explainer}", used, data.segments, asked.distinct - asked.stored)
+            tell_time(
+                read_settings(QuietSettings, arguments),
+                f"{metric} {explainer}",
+                used,
+                data.segments,
+                asked.distinct - asked.stored,
+            )
 
 
 def _write(arguments: argparse.Namespace, data: Dataset, found: Sequence[Found]) -> None:

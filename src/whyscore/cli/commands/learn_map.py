@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from whyscore.analysis.learn_map import learn_map
+from whyscore.cli.options import Parser
 from whyscore.cli.output import tell
 from whyscore.data.files import read_lines
 from whyscore.errors import DataError, UserError
@@ -19,7 +20,7 @@ examples:
 _ENDINGS = (".npz", ".safetensors")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add texts, encoder, links and where the map goes."""
     parser.add_argument("-s", "--source", metavar="FILE", required=True, help="texts, one a line")
     parser.add_argument("-t", "--target", metavar="FILE", required=True, help="their translations, one a line")

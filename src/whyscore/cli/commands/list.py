@@ -3,6 +3,7 @@
 import argparse
 
 from whyscore.analysis.catalogue import LISTED, Card, list_components
+from whyscore.cli.options import Parser
 from whyscore.cli.output import emit, format_of, to_json
 
 EXAMPLES = """\
@@ -16,7 +17,7 @@ examples:
 _FORMATS = ("text", "json")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the kinds to list."""
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=", ".join(LISTED))
     parser.add_argument("-f", "--format", choices=_FORMATS, help="default: text, or what the suffix of -o says")

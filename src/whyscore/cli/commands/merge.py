@@ -6,10 +6,9 @@ from pathlib import Path
 
 from whyscore.cli.commands.evaluate import PAGE
 from whyscore.cli.commands.report import summarised, write_page
-from whyscore.cli.options import add_running
+from whyscore.cli.legacy import progress, resources
+from whyscore.cli.options import Parser, add_running
 from whyscore.cli.output import tell
-from whyscore.cli.progress import progress
-from whyscore.cli.setup import resources
 from whyscore.errors import UserError
 from whyscore.report import build_report
 from whyscore.runs.shards import joinable, merge
@@ -20,7 +19,7 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the shards and the folder of the whole."""
     parser.add_argument("shards", nargs="+", metavar="RUN", help="all folders of whyscore evaluate --shard I/N")
     parser.add_argument("-o", "--output", default="run", metavar="FOLDER", help="the run folder (default: run)")

@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from whyscore.cli.options import Parser
 from whyscore.cli.output import tell
 from whyscore.data.writing import write_lines
 from whyscore.errors import UserError
@@ -27,7 +28,7 @@ _SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".tex": "latex"
 _FORMATS = ("html", "markdown", "latex", "json", "text")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add run folders and output."""
     parser.add_argument("runs", nargs="+", metavar="FOLDER", help="a run folder; several are set against each other")
     parser.add_argument("-o", "--output", metavar="FILE", help="write to this file; its suffix says the format")

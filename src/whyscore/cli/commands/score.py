@@ -9,10 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from whyscore.analysis.common import as_metric, spoken
 from whyscore.analysis.mee import MeeView, is_mee, mee_view
 from whyscore.analysis.score import MetricResult, check_whole, cut_texts, cuts_told, score_systems
-from whyscore.cli.options import add_cut_gate, add_inputs, add_metrics, add_output, add_running
+from whyscore.cli.legacy import dataset, place_metrics, progress, resources
+from whyscore.cli.options import (
+    Parser,
+    QuietSettings,
+    add_cut_gate,
+    add_inputs,
+    add_metrics,
+    add_output,
+    add_running,
+    read_settings,
+)
 from whyscore.cli.output import document, emit, format_of, tell_signatures
-from whyscore.cli.progress import progress
-from whyscore.cli.setup import dataset, place_metrics, resources, tell_time
+from whyscore.cli.setup import tell_time
 from whyscore.data.records import row_lines, score_lines
 from whyscore.errors import UserError
 from whyscore.metrics.mee.words import MARKS
@@ -89,7 +98,7 @@ _DECIMALS = 2
 _PAPER_DECIMALS = 3
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add inputs, metrics and output."""
     add_metrics(parser)
     parser.add_argument("--segments", action="store_true", help="the score of every segment instead of the corpus")
@@ -141,7 +150,7 @@ def _planned(arguments: argparse.Namespace, data: Dataset, metrics: Sequence[str
         used = spoken(as_metric(metric), data.languages)
         asked = cost(used, data.segments, store)
         yield f"{metric}: {asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored\n"
-        tell_time(arguments, metric, used, data.segments, asked.distinct - asked.stored)
+        tell_time(read_settings(QuietSettings, arguments), metric, used, data.segments, asked.distinct - asked.stored)
 
 
 def _lines(arguments: argparse.Namespace, data: Dataset, results: Sequence[MetricResult], chosen: str) -> Iterator[str]:

@@ -3,9 +3,9 @@
 import argparse
 import sys
 
-from whyscore.cli.options import natural
+from whyscore.cli.legacy import store
+from whyscore.cli.options import Parser, natural
 from whyscore.cli.output import tell
-from whyscore.cli.setup import store
 from whyscore.errors import SpecError, UserError
 from whyscore.web.app import LOOPBACK, serve
 
@@ -17,7 +17,7 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add what is served and where."""
     parser.add_argument("runs", nargs="*", metavar="RUN", help="run folders of whyscore evaluate")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: this machine alone)")

@@ -2,8 +2,9 @@
 
 import argparse
 
+from whyscore.cli.legacy import store
+from whyscore.cli.options import Parser
 from whyscore.cli.output import emit, format_of, to_json
-from whyscore.cli.setup import store
 from whyscore.errors import UserError
 from whyscore.scoring.store import Store, check, repair
 
@@ -19,7 +20,7 @@ examples:
 _FORMATS = ("text", "json")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add what to do and to what."""
     actions = ("size", "prune", "check", "repair")
     parser.add_argument("action", choices=actions, metavar="|".join(actions), help="what to do with the store")

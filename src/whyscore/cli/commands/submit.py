@@ -4,10 +4,9 @@ import argparse
 
 from whyscore.analysis.submit import TASKS, submit
 from whyscore.cli.commands.metaeval.words import planned
-from whyscore.cli.options import add_inputs, add_metrics, add_running
+from whyscore.cli.legacy import dataset, progress, resources
+from whyscore.cli.options import Parser, add_inputs, add_metrics, add_running
 from whyscore.cli.output import tell
-from whyscore.cli.progress import progress
-from whyscore.cli.setup import dataset, resources
 from whyscore.data.formats.eval4nlp import TRACKS
 from whyscore.errors import UserError
 
@@ -18,7 +17,7 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the task, what is explained, and who hands in."""
     parser.add_argument("task", choices=tuple(TASKS), help="whose files to write")
     add_metrics(parser)

@@ -5,9 +5,10 @@
 
 import argparse
 
-from whyscore.cli.options import add_inputs, add_output
+from whyscore.cli.legacy import looked_at
+from whyscore.cli.options import Parser, QuietSettings, add_inputs, add_output, read_settings
 from whyscore.cli.output import FORMATS, emit, finding_lines, format_of
-from whyscore.cli.setup import looked_at, refuse_findings, show_findings
+from whyscore.cli.setup import refuse_findings, show_findings
 from whyscore.data.formats.eval4nlp import look_at_gold, look_at_submission, metadata_faults, misfits
 from whyscore.errors import DataError, UserError
 from whyscore.types import Finding
@@ -15,7 +16,7 @@ from whyscore.types import Finding
 TASKS = ("eval4nlp2021", "wmt22")
 
 
-def add_submission(parser: argparse.ArgumentParser) -> None:
+def add_submission(parser: Parser) -> None:
     """Add what a submission is held against."""
     group = parser.add_argument_group("submissions to word-level tasks")
     group.add_argument("--gold", metavar="PATH", help="check a submission (FILE) against this gold folder or zip")
@@ -53,7 +54,7 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the input options and how findings come out."""
     add_inputs(parser)
     add_output(parser, FORMATS)
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         emit(arguments, finding_lines(arguments, about, found))
         refuse_findings(given, found, strict=arguments.strict)
         return 0
-    show_findings(found, arguments)
+    show_findings(found, read_settings(QuietSettings, arguments))
     refuse_findings(given, found, strict=arguments.strict)
     systems = f"{len(given.systems)} system(s): {', '.join(given.systems)}"
     emit(arguments, [f"{given.name}: {len(given.ids)} segments, {systems}\n"])

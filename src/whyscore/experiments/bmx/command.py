@@ -18,10 +18,9 @@ from whyscore.analysis.explain import cost
 from whyscore.cli.commands.boost import one_metric
 from whyscore.cli.commands.calibrate import add_judging, datasets, grid_of, outcome_table
 from whyscore.cli.commands.experiment import Experiment
-from whyscore.cli.options import add_inputs, add_metrics, add_output, add_running, positive
+from whyscore.cli.legacy import check_names, progress, resources
+from whyscore.cli.options import Parser, add_inputs, add_metrics, add_output, add_running, positive
 from whyscore.cli.output import tell
-from whyscore.cli.progress import progress
-from whyscore.cli.setup import check_names, resources
 from whyscore.errors import MissingExtra, UserError
 from whyscore.experiments.bmx.study import RunFolder
 from whyscore.experiments.bmx.summeval import Summary, read_summeval
@@ -39,7 +38,7 @@ _FORMATS = ("text", "tsv", "csv", "markdown", "latex", "json")
 _DECIMALS = 4
 
 
-def add_common(parser: argparse.ArgumentParser, *, explainers: bool = True) -> None:
+def add_common(parser: Parser, *, explainers: bool = True) -> None:
     """Add what all three take."""
     add_metrics(parser)
     if explainers:
@@ -124,7 +123,7 @@ _HEAD = (
 )  # fmt: skip
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the two files, the metric, explainers and rules."""
     add_common(parser)
     group = parser.add_argument_group("input")
@@ -221,7 +220,7 @@ def _limited(data: Dataset, limit: int | None) -> Dataset:
     return Dataset(data.name, tuple(entry for entry in data.entries if entry.id in wanted))
 
 
-def _add_grid(parser: argparse.ArgumentParser) -> None:
+def _add_grid(parser: Parser) -> None:
     add_common(parser)
     add_judging(parser)
     add_inputs(parser)
@@ -285,7 +284,7 @@ def folder_epsilon(folder: RunFolder) -> float:
     return float(cast("float", folder.head("grid").get("epsilon", 0.0)))
 
 
-def _add_stability(parser: argparse.ArgumentParser) -> None:
+def _add_stability(parser: Parser) -> None:
     add_common(parser, explainers=False)
     add_judging(parser)
     parser.add_argument("--samples", nargs="+", type=int, default=list(SAMPLES), metavar="N", help="of LIME")

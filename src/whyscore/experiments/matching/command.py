@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from whyscore.analysis.metaeval.gold import segments_of
 from whyscore.cli.commands.experiment import Experiment
-from whyscore.cli.options import add_inputs, add_metrics, add_output, natural
+from whyscore.cli.legacy import dataset
+from whyscore.cli.options import Parser, add_inputs, add_metrics, add_output, natural
 from whyscore.cli.output import document, emit, format_of, tell, tell_signatures
-from whyscore.cli.setup import dataset
 from whyscore.data.files import read_lines
 from whyscore.data.formats.eval4nlp import Gold, read_gold
 from whyscore.data.records import row_lines
@@ -31,7 +31,7 @@ examples:
 _DIGITS = 4
 
 
-def _add_baseline(parser: argparse.ArgumentParser) -> None:
+def _add_baseline(parser: Parser) -> None:
     add_metrics(parser)
     parser.add_argument("texts", metavar="FILE", help="texts in one language, one a line")
     parser.add_argument("--pairs", type=int, default=PAIRS, metavar="N", help=f"random pairs (default: {PAIRS:,})")
@@ -54,7 +54,7 @@ def _run_baseline(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _add_layers(parser: argparse.ArgumentParser) -> None:
+def _add_layers(parser: Parser) -> None:
     add_metrics(parser)
     parser.add_argument("--gold", metavar="PATH", help="word tags: a gold folder or zip of Eval4NLP 2021 or WMT22")
     add_inputs(parser)

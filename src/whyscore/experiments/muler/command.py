@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from whyscore.cli.commands.decompose import add_features, features_dataset, settings_of
 from whyscore.cli.commands.experiment import Experiment
-from whyscore.cli.options import add_inputs, add_metrics, add_output, add_running
+from whyscore.cli.legacy import progress, resources
+from whyscore.cli.options import Parser, add_inputs, add_metrics, add_output, add_running
 from whyscore.cli.output import document, emit, format_of
-from whyscore.cli.progress import progress
-from whyscore.cli.setup import resources
 from whyscore.data.records import row_lines
 from whyscore.errors import UserError
 from whyscore.experiments.muler.random import GROUPS, RATES, NoiseRow, SpecificityRow, specificity, tagnoise
@@ -24,8 +23,8 @@ Work = Callable[[argparse.Namespace, Dataset, str, Resources], Sequence[Row]]
 _TED = "--tagger \"pretagged(reference='ref.tag', hypothesis='sys.tag')\" --features NOUN=NN,NNS"
 
 
-def _experiment(name: str, about: str, options: Callable[[argparse.ArgumentParser], None], work: Work) -> Experiment:
-    def add_arguments(parser: argparse.ArgumentParser) -> None:
+def _experiment(name: str, about: str, options: Callable[[Parser], None], work: Work) -> Experiment:
+    def add_arguments(parser: Parser) -> None:
         add_metrics(parser)
         add_features(parser)
         options(parser)
@@ -69,8 +68,8 @@ def _cell(value: object) -> Cell:
     return value if isinstance(value, str | int | float) else None
 
 
-def _alphas(default: Sequence[float]) -> Callable[[argparse.ArgumentParser], None]:
-    def add(parser: argparse.ArgumentParser) -> None:
+def _alphas(default: Sequence[float]) -> Callable[[Parser], None]:
+    def add(parser: Parser) -> None:
         told = " ".join(map(str, default))
         parser.add_argument(
             "--alpha", type=float, nargs="+", default=list(default), metavar="A",
@@ -80,12 +79,12 @@ def _alphas(default: Sequence[float]) -> Callable[[argparse.ArgumentParser], Non
     return add
 
 
-def _specificity_options(parser: argparse.ArgumentParser) -> None:
+def _specificity_options(parser: Parser) -> None:
     parser.add_argument("--groups", type=int, nargs="+", default=list(GROUPS), metavar="P", help="groups of words")
     parser.add_argument("--repeat", type=int, default=12, metavar="N", help="random features each (default: 12)")
 
 
-def _noise_options(parser: argparse.ArgumentParser) -> None:
+def _noise_options(parser: Parser) -> None:
     parser.add_argument("--noise", choices=("drop", "move", "random"), default="drop", help="what becomes of tags")
     parser.add_argument("--side", choices=("hypothesis", "reference"), default="hypothesis", help="whose tags")
     parser.add_argument("--rates", type=float, nargs="+", default=list(RATES), metavar="R", help="parts that are wrong")
@@ -142,7 +141,7 @@ def _tagnoise(arguments: argparse.Namespace, data: Dataset, metric: str, held: R
     )
 
 
-_NAMED: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Work]] = {
+_NAMED: dict[str, tuple[str, Callable[[Parser], None], Work]] = {
     "hybrid": ("scores of systems with a known part of a feature right", _alphas(ALPHAS), _hybrid),
     "specificity": ("shares of random groups of words, which mean nothing", _specificity_options, _specificity),
     "frequency": ("shares of a feature cut down to a part of its words", _alphas(QUARTERS), _frequency),

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import cast
 
 from whyscore.cli.main import Verb
+from whyscore.cli.options import Parser
 
 ABOUT = {
     "scores": "agreement of metrics with human scores: levels, tests, clusters, sentinels",
@@ -31,7 +32,7 @@ def known() -> dict[str, Verb]:
     }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add one parser for each thing that can be judged."""
     choices = parser.add_subparsers(dest="judged", metavar="|".join(known()), required=True)
     for name, module in known().items():

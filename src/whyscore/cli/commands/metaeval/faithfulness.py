@@ -8,10 +8,9 @@ from whyscore.analysis.metaeval.rows import faithfulness_row, stability_row
 from whyscore.analysis.metaeval.stability import StabilityResult, stability
 from whyscore.cli.commands.explain import add_until_stable, raised
 from whyscore.cli.commands.metaeval.words import faithfulness_table, planned
-from whyscore.cli.options import add_inputs, add_metrics, add_output, add_running, positive
+from whyscore.cli.legacy import dataset, progress, resources
+from whyscore.cli.options import Parser, add_inputs, add_metrics, add_output, add_running, positive
 from whyscore.cli.output import emit, format_of, tell, tell_signatures, to_json
-from whyscore.cli.progress import progress
-from whyscore.cli.setup import dataset, resources
 from whyscore.data.records import header_of
 from whyscore.errors import UserError
 from whyscore.present import render
@@ -26,7 +25,7 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add inputs, one metric, explainers and output."""
     add_metrics(parser)
     parser.add_argument(

@@ -21,10 +21,9 @@ from whyscore.analysis.metaeval.tables import (
     with_ratings,
     with_records,
 )
-from whyscore.cli.options import add_output, add_running
+from whyscore.cli.legacy import progress, resources
+from whyscore.cli.options import Parser, add_output, add_running
 from whyscore.cli.output import emit, format_of, tell, to_json
-from whyscore.cli.progress import progress
-from whyscore.cli.setup import resources
 from whyscore.data.records import Header
 from whyscore.data.sample import sample
 from whyscore.errors import DataError, SpecError, UnknownName, UserError
@@ -50,7 +49,7 @@ _TESTS = ("permute-both", "permutation", "bootstrap", "williams")
 _DIGITS = 3
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the table, its columns, the measure, the test and output."""
     group = parser.add_argument_group("input")
     group.add_argument("data", nargs="?", metavar="TABLE", help="a .csv, .tsv or .jsonl file, or a WMT folder")
@@ -74,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_running(parser)
 
 
-def _add_judging(parser: argparse.ArgumentParser) -> None:
+def _add_judging(parser: Parser) -> None:
     group = parser.add_argument_group("judging")
     group.add_argument("--level", metavar="NAME", help="system, segment, global or within_system")
     group.add_argument(

@@ -3,7 +3,7 @@
 import argparse
 
 from whyscore.analysis.metaeval.spans import SpansResult, metaevaluate_spans
-from whyscore.cli.options import add_output
+from whyscore.cli.options import Parser, add_output
 from whyscore.cli.output import emit, format_of, tell, tell_signatures, to_json
 from whyscore.data.reading import read_foreign
 from whyscore.errors import UserError
@@ -22,7 +22,7 @@ examples:
 _MEASURES = {"characters": "characters", "exact": "exact (EM)", "partial": "partial (MP)", "credit": "credit (MPP)"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add prediction, gold and how spans count."""
     parser.add_argument("data", metavar="FILE", help="predicted spans in any dialect, with their texts")
     parser.add_argument("--gold", required=True, metavar="PATH", help="marked spans in any dialect, or a gold folder")

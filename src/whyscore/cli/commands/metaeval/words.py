@@ -48,11 +48,10 @@ from whyscore.analysis.metaeval.words import (
     metaevaluate_words,
     ungapped,
 )
-from whyscore.cli.options import add_inputs, add_metrics, add_output, add_running
+from whyscore.cli.legacy import check_names, dataset, progress, resources
+from whyscore.cli.legacy import resources as resources_of
+from whyscore.cli.options import Parser, add_inputs, add_metrics, add_output, add_running
 from whyscore.cli.output import emit, format_of, tell, tell_signatures, to_json
-from whyscore.cli.progress import progress
-from whyscore.cli.setup import check_names, dataset, resources
-from whyscore.cli.setup import resources as resources_of
 from whyscore.data.explanations import read_explanations
 from whyscore.data.files import read_lines
 from whyscore.data.formats.eval4nlp import Gold, Judged, Submission, read_gold, read_submission
@@ -71,7 +70,7 @@ Asked = list[tuple[str, str, str]]
 """Metric, explainer, and what their submission is called."""
 
 
-def add_decisions(parser: argparse.ArgumentParser) -> None:
+def add_decisions(parser: Parser) -> None:
     """Add how scores become yes-or-no decisions."""
     group = parser.add_argument_group("decisions")
     group.add_argument("--threshold", type=float, metavar="X", help="call words with a higher score BAD: F1, MCC")
@@ -313,7 +312,7 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add gold, submissions, how they are judged, and output."""
     parser.add_argument("--gold", metavar="PATH", help="gold folder or zip of Eval4NLP 2021 or WMT22 task 2")
     parser.add_argument(
@@ -333,7 +332,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_running(parser)
 
 
-def _add_judging(parser: argparse.ArgumentParser) -> None:
+def _add_judging(parser: Parser) -> None:
     group = parser.add_argument_group("judging")
     group.add_argument("--ties", choices=TIES, default="expected", help="recall at K: words tied at the border")
     group.add_argument("--tie-interval", action="store_true", help="recall at K of the worst and best order too")
@@ -352,7 +351,7 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--seeds", type=int, metavar="N", help="also ask whether N seeds agree (with -m, -e)")
 
 
-def _add_comparing(parser: argparse.ArgumentParser) -> None:
+def _add_comparing(parser: Parser) -> None:
     group = parser.add_argument_group("comparing")
     group.add_argument(
         "--rank", "--ranking", dest="rank", nargs="?", const="mean", choices=RANKINGS,
