@@ -17,7 +17,7 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from whyscore.errors import SpecError
 from whyscore.options import converted, described, fits
@@ -121,6 +121,8 @@ def make(kind: type[S], given: Mapping[str, object], base: S | None = None) -> S
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
             raise SpecError(f"no setting named {name!r}; {hint}")
+    if base is not None and not given:
+        return base
     made = kind(**given) if base is None else dataclasses.replace(base, **given)  # type: ignore[type-var]
     check(made)
     return made
@@ -209,3 +211,12 @@ def _unknown_choice(name: str, value: str, choices: Sequence[str]) -> SpecError:
     near = difflib.get_close_matches(value, choices, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(choices)}"
     return SpecError(f"{name} is {value!r}; {hint}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Seeded:
+    """Settings of an analysis that draws random numbers."""
+
+    TITLE: ClassVar[str] = "running"
+
+    seed: int = option(0, "fixes all random numbers", least=0)

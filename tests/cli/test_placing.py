@@ -1,16 +1,17 @@
 """`--device` and `--precision` reach the networks of the metrics that were asked for."""
 
-import argparse
 import contextlib
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support import tiny_models
-from whyscore.cli.legacy import place_metrics
 from whyscore.cli.main import main
+from whyscore.cli.options import MetricSettings
+from whyscore.cli.setup import requested_metrics
 
 ONE = ("--text", "-t", "the cat sat", "-r", "the cat sat on", "--store", "none")
 
@@ -22,10 +23,8 @@ def run(*arguments: str) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
-def placed(*metrics: str, **options: str) -> list[str]:
-    held = list(metrics)
-    place_metrics(argparse.Namespace(metrics=held, **options))
-    return held
+def placed(*metrics: str, **options: Any) -> list[str]:
+    return requested_metrics(MetricSettings(metrics=metrics, **options))
 
 
 def test_options_go_to_metrics_with_a_network_that_do_not_say_otherwise() -> None:

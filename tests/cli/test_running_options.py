@@ -1,24 +1,23 @@
 """How the work is done is said on the command line: where metrics run, what it would take, how far it goes."""
 
-import argparse
 import re
 from pathlib import Path
 
 import pytest
 
-from whyscore.cli.legacy import resources
 from whyscore.cli.main import main
-from whyscore.cli.options import add_running
+from whyscore.cli.options import Parser, RunningSettings, add_settings, read_settings
+from whyscore.cli.setup import make_executor
 from whyscore.errors import SpecError, UnknownName, UserError
 from whyscore.protocols import Executor
 from whyscore.scoring.executors import Processes, Serial
 from whyscore.scoring.ray import Ray, taken
 
 
-def executor(*options: str) -> Executor | None:
-    parser = argparse.ArgumentParser()
-    add_running(parser)
-    return resources(parser.parse_args([*options, "--store", "none"])).executor
+def executor(*options: str) -> Executor:
+    parser = Parser()
+    add_settings(parser, RunningSettings)
+    return make_executor(read_settings(RunningSettings, parser.parse_args(options)))
 
 
 @pytest.mark.parametrize(

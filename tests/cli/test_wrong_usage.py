@@ -84,10 +84,13 @@ def test_every_command_stands_apart_from_what_it_does(run: Run) -> None:
         (("--jobs", "-2"), "argument --jobs: expected a whole number, 0 or more, got '-2'. All"),
         (("-w", "-4"), "argument -w/--width: expected a whole number, 0 or more, got '-4'. All"),
         (("--max-line", "0"), "argument --max-line: expected a whole number, 1 or more, got '0'. All"),
-        (("--draws", "x"), "argument --draws: expected a whole number, got 'x'. All"),
+        (("--draws", "x"), "argument --draws: expected a whole number, 0 or more, got 'x'. All"),
         (("-f", "xml"), "argument -f/--format: invalid choice: 'xml' (choose from "),
         (("-o",), "argument -o/--output: expected one argument. All"),
-        (("-o", "out.xlsx"), "out.xlsx: '.xlsx' is no format of this command: use .json, .jsonl, .tsv, .csv, .md, "),
+        (
+            ("-o", "out.xlsx"),
+            "out.xlsx: '.xlsx' is no format of this command: use .txt, .json, .jsonl, .tsv, .csv, .md, ",
+        ),
         (("-o", "no/out.json"), "no/out.json: there is no folder no: make it first, or choose another place"),
         (("-o", "."), ".: is a folder: name a file in it with -o"),
     ],
@@ -142,7 +145,7 @@ def test_a_format_that_the_command_does_not_write_is_refused_by_its_suffix(run: 
     done = run("list", "metrics", "-o", "why.tsv")
     assert (done.code, complaint(done)) == (
         2,
-        "why.tsv: '.tsv' is no format of this command: use .json, .txt, or add -f text",
+        "why.tsv: '.tsv' is no format of this command: use .txt, .json, or add -f text",
     )
     assert not Path("why.tsv").exists()
 
@@ -293,7 +296,7 @@ class TestVariables:
         ("name", "value", "expected"),
         [
             ("SEED", "x", "the variable WHYSCORE_SEED: expected a whole number, 0 or more, got 'x'"),
-            ("DRAWS", "x", "the variable WHYSCORE_DRAWS is 'x', expected a whole number"),
+            ("DRAWS", "x", "the variable WHYSCORE_DRAWS: expected a whole number, 0 or more, got 'x'"),
             ("FORMAT", "xml", "the variable WHYSCORE_FORMAT is 'xml': choose from text, json, jsonl, tsv, csv, "),
             ("QUIET", "maybe", "the variable WHYSCORE_QUIET is 'maybe': set it to 1 or 0"),
             ("SYSTEMS", "'a", 'the variable WHYSCORE_SYSTEMS is "\'a": No closing quotation. Close the quotes'),

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import atheris
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # support
+
 # What turns bytes into values; all of whyscore would take a minute to prepare.
 READING = [
     "whyscore.data", "whyscore.registry.specs", "whyscore.text.files", "whyscore.text.alignment",
     "whyscore.text.infill",
     "whyscore.explainers.logprob", "whyscore.metrics.lookup", "whyscore.metrics.matching.baseline",
     "whyscore.metrics.matching.weights", "whyscore.metrics.learned.comet.checkpoint", "whyscore.models.maps",
-    "whyscore.models.checkpoints", "whyscore.models.word_vectors", "whyscore.models.word_vectors",
+    "whyscore.models.checkpoints", "whyscore.models.word_vectors",
     "whyscore.analysis.calibrate.file", "whyscore.analysis.decompose.scorers", "whyscore.taggers.conllu",
     "whyscore.report.build",
 ]  # fmt: skip

@@ -11,9 +11,9 @@ A quality gate on texts that a model did not read whole.
 
 import dataclasses
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -27,14 +27,26 @@ from whyscore.analysis.common import (
     languages_of,
     spoken,
 )
+from whyscore.data.records import Kind, header_of, score_records
 from whyscore.errors import GateNotPassed
 from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.models.pairs import watched_cuts
-from whyscore.options import check_seed
 from whyscore.protocols import CorpusMetric, Metric, RowMetric
 from whyscore.scoring.stack import LOCAL, Prepared, Resources, require
+from whyscore.settings import Seeded, option, takes
 from whyscore.stats.resampling import bootstrap_mean, bootstrap_total
 from whyscore.types import Dataset, Estimate, FloatMatrix, FloatVector, Scores, Segment, Signature
+from whyscore.types.result import Record, Result
+from whyscore.types.table import Table
+
+_DECIMALS = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreSettings(Seeded):
+    """How systems are scored."""
+
+    draws: int = option(1000, "bootstrap samples; 0: no intervals", least=0, metavar="N")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +58,100 @@ class MetricResult:
     entries: Scores
     signature: Signature
     higher_is_better: bool
+
+    def best(self, systems: Sequence[str]) -> list[int]:
+        """Return the rows of the best system, or systems; where there is one system, none is best."""
+        values = [self.totals[system].value for system in systems]
+        top = max(values) if self.higher_is_better else min(values)
+        return [row for row, value in enumerate(values) if value == top and len(values) > 1]
+
+
+class SystemScores(Result, list[MetricResult]):
+    """The corpus score of every system under every metric, with intervals; a list with one item per metric."""
+
+    kind: ClassVar[Kind] = "totals"
+    __repr__ = Result.__repr__
+
+    def __init__(
+        self, dataset: Dataset, results: Iterable[MetricResult], *, decimals: int = _DECIMALS, notes: bool = True
+    ) -> None:
+        """Hold the results; the others say how the table for people looks."""
+        super().__init__(results)
+        self.dataset, self.decimals, self.notes = dataset, decimals, notes
+
+    def header(self) -> Record:
+        """Return the data and the signatures."""
+        return header_of(self.kind, self.dataset, {one.metric: str(one.signature) for one in self}).object()
+
+    def records(self) -> Iterator[Record]:
+        """Yield one object per metric and system."""
+        for one in self:
+            for system, total in one.totals.items():
+                record = {"system": system, "metric": one.metric, "score": total.value}
+                record |= {"low": total.low, "high": total.high, "level": total.level, "n": total.n}
+                yield record | {"higher_is_better": one.higher_is_better}
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return systems x metrics with intervals, the best of each metric marked; or one row per metric and system."""
+        if long:
+            names = ("system", "metric", "score", "low", "high", "n")
+            return [Table(names, tuple(tuple(record[name] for name in names) for record in self.records()))]  # type: ignore[misc]
+        systems = self.dataset.systems
+        rows = [(system, *(_interval(one.totals[system], self.decimals) for one in self)) for system in systems]
+        notes = (f"{len(self.dataset.ids)} segments; brackets: 95 % bootstrap confidence interval", *self._signatures())
+        return [
+            Table(
+                ("system", *(one.metric for one in self)),
+                tuple(rows),
+                {one.metric: one.higher_is_better for one in self},
+                frozenset((row, one.metric) for one in self for row in one.best(systems)),
+                notes if self.notes else (),
+            )
+        ]
+
+    def _signatures(self) -> Iterator[str]:
+        return (str(one.signature) for one in self)
+
+    def segments(self) -> "SegmentScores":
+        """Return the score of every entry."""
+        return SegmentScores(self.dataset, {one.metric: one.entries for one in self})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SegmentScores(Result):
+    """The score of every entry under every metric."""
+
+    dataset: Dataset
+    scores: Mapping[str, Scores]
+    kind: ClassVar[Kind] = "scores"
+
+    def header(self) -> Record:
+        """Return the data and the signatures."""
+        return header_of(
+            self.kind, self.dataset, {name: str(one.signature) for name, one in self.scores.items()}
+        ).object()
+
+    def records(self) -> Iterator[Record]:
+        """Yield one object per metric and entry; the numbers behind a score too, and which texts a model cut."""
+        # Rows of a corpus metric are counts, many and not for reading; those of all others are the parts of a score.
+        parts = [name for name in self.scores if not isinstance(as_metric(name), CorpusMetric)]
+        data = self.dataset
+        cut = {name: cut_texts(name, data.segments, data.languages) for name in self.scores}
+        return score_records(data, self.scores, parts=parts, truncated=cut)
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return one row per entry, one column per metric."""
+        del long
+        values = [one.values.tolist() for one in self.scores.values()]
+        rows = [
+            (entry.id, entry.system, *numbers) for entry, *numbers in zip(self.dataset.entries, *values, strict=True)
+        ]
+        return [Table(("id", "system", *self.scores), tuple(rows))]
+
+
+def _interval(total: Estimate, digits: int) -> str:
+    shown = "" if total.low is None or total.high is None else f" [{total.low:.{digits}f}, {total.high:.{digits}f}]"
+    return f"{total.value:.{digits}f}{shown}"
 
 
 def score(segments: Segments, metric: MetricLike, *, resources: Resources = LOCAL) -> Scores:
@@ -59,33 +165,25 @@ def score(segments: Segments, metric: MetricLike, *, resources: Resources = LOCA
     return _scores(prepared, _rows(prepared, asked), nrefs(asked))
 
 
+@takes(ScoreSettings)
 def score_systems(
-    dataset: Dataset,
-    metrics: Sequence[MetricLike],
-    *,
-    seed: int = 0,
-    draws: int = 1000,
-    resources: Resources = LOCAL,
-) -> list[MetricResult]:
-    """Return every system under every metric: one score call per metric for all systems.
-
-    `draws` is the number of bootstrap samples behind the intervals; 0 leaves them out.
-    """
-    check_seed(seed)
+    dataset: Dataset, metrics: Sequence[MetricLike], *, settings: ScoreSettings, resources: Resources = LOCAL
+) -> SystemScores:
+    """Return every system under every metric: one score call per metric for all systems."""
     parts = {system: _indices(dataset, system) for system in dataset.systems}
     count = nrefs(dataset.segments)
     results = []
-    told = [spoken(as_metric(metric), dataset.languages) for metric in metrics]
-    for name, prepared in zip(map(asked_name, metrics), map(resources.prepare, told), strict=True):
+    known = [spoken(as_metric(metric), dataset.languages) for metric in metrics]
+    for name, prepared in zip(map(asked_name, metrics), map(resources.prepare, known), strict=True):
         rows = _rows(prepared, dataset.segments)
         scores = _scores(prepared, rows, count)
         totals = {
-            system: estimate(prepared, rows[indices], scores.values[indices], seed=seed, draws=draws)
+            system: estimate(prepared, rows[indices], scores.values[indices], seed=settings.seed, draws=settings.draws)
             for system, indices in parts.items()
         }
         signature = prepared.signature().having(**_data_facts(prepared, count))
         results.append(MetricResult(name, totals, scores, signature, prepared.higher_is_better))
-    return results
+    return SystemScores(dataset, results)
 
 
 def estimate(metric: Metric, rows: FloatMatrix, values: FloatVector, *, seed: int, draws: int) -> Estimate:

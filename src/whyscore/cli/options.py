@@ -11,6 +11,7 @@
 
 import argparse
 import difflib
+import inspect
 import os
 import re
 import shlex
@@ -21,7 +22,7 @@ from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeVar, Union, c
 
 from whyscore.errors import UserError
 from whyscore.present import formats as known_formats
-from whyscore.settings import Option, Setting, check, option, settings_of
+from whyscore.settings import Option, Seeded, Setting, check, option, settings_of
 
 _KINDS = {"int": "a whole number", "float": "a number"}
 _INVALID = re.compile(r"invalid (int|float) value: (.*)", re.DOTALL)
@@ -199,40 +200,38 @@ S = TypeVar("S")
 
 
 class Command(Protocol):
-    """A module of `whyscore.cli.commands`: what it takes, and what it does with it."""
+    """A module of `whyscore.cli.commands`: the settings it takes, and what it does with them."""
 
     EXAMPLES: str
-    SETTINGS: tuple[type, ...]
-    """The settings that `run` takes, in order."""
+    SETTINGS: type
+    """A settings class: that of the analysis and the groups below, by inheritance."""
 
-    def run(self, *settings: object) -> int:
+    def run(self, settings: Any) -> int:  # noqa: ANN401 - a `SETTINGS`
         """Do the work and return the exit code."""
 
 
-def add_command(parser: Parser, command: Command, formats: Sequence[str] | None = None) -> None:
+def add_command(parser: Parser, command: Command) -> None:
     """Add the options of everything that a command takes."""
-    offered = formats or getattr(command, "FORMATS", None) or known_formats()
-    for kind in command.SETTINGS:
-        add_settings(parser, kind, offered)
+    add_settings(parser, command.SETTINGS, getattr(command, "FORMATS", None) or known_formats())
 
 
 def run_command(command: Command, arguments: argparse.Namespace) -> int:
     """Run a command on what was given."""
-    return command.run(*(read_settings(kind, arguments) for kind in command.SETTINGS))
+    return command.run(read_settings(command.SETTINGS, arguments))
 
 
 def add_settings(parser: Parser, kind: type, formats: Sequence[str] = ()) -> None:
-    """Add one option per setting; those that the parser has already are shared."""
+    """Add one option per setting, in groups by the class that declares it; those that are there already are shared."""
     if issubclass(kind, OutputSettings):
         parser.formats = tuple(formats)
         parser.set_defaults(formats=tuple(formats))
-    group = _group(parser, getattr(kind, "TITLE", "options"))
     there = {action.dest for action in parser._actions}  # noqa: SLF001 - argparse has no public list of its actions
     for setting in settings_of(kind):
         if setting.option.line and setting.name not in there:
-            action = _add(group, setting, formats)
+            action = _add(_group(parser, _title(kind, setting.name)), setting, formats)
             if not setting.option.basic:
                 parser.advanced.add(action)
+    parser._action_groups.sort(key=lambda group: _ORDER.index(group.title) if group.title in _ORDER else len(_ORDER))  # noqa: SLF001
 
 
 def read_settings(kind: type[S], arguments: argparse.Namespace) -> S:
@@ -241,6 +240,12 @@ def read_settings(kind: type[S], arguments: argparse.Namespace) -> S:
     made = kind(**given)
     check(made)
     return made
+
+
+def _title(kind: type, name: str) -> str:
+    """Return the group of an option: the title of the class that declares it."""
+    home = next(one for one in kind.__mro__ if name in inspect.get_annotations(one))
+    return str(home.__dict__.get("TITLE", "options"))
 
 
 def _group(parser: Parser, title: str) -> argparse._ArgumentGroup:
@@ -309,6 +314,16 @@ def _reader(inner: object, facts: Option) -> Callable[[str], object]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class QuietSettings:
+    """How much is said on stderr."""
+
+    TITLE: ClassVar[str] = "output"
+
+    quiet: bool = option(False, "no findings, signatures or progress on stderr", flags=("-q", "--quiet"))
+    verbose: bool = option(False, "all findings on stderr", flags=("-v", "--verbose"))
+
+
+@dataclass(frozen=True, kw_only=True)
 class MetricSettings:
     """Which metrics are asked, and where their networks run."""
 
@@ -326,7 +341,7 @@ class MetricSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class InputSettings:
+class InputSettings(QuietSettings):
     """Where segments come from; the spellings of sacreBLEU, COMET and BERTScore are accepted too."""
 
     TITLE: ClassVar[str] = "input"
@@ -388,18 +403,10 @@ class InputSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuietSettings:
-    """How much is said on stderr."""
-
-    TITLE: ClassVar[str] = "output"
-
-    quiet: bool = option(False, "no findings, signatures or progress on stderr", flags=("-q", "--quiet"))
-    verbose: bool = option(False, "all findings on stderr", flags=("-v", "--verbose"))
-
-
-@dataclass(frozen=True, kw_only=True)
 class OutputSettings(QuietSettings):
     """How results come out."""
+
+    TITLE: ClassVar[str] = "output"
 
     format: str | None = option(
         None, "default: text, or what the suffix of -o says", flags=("-f", "--format"), basic=True
@@ -413,7 +420,7 @@ class OutputSettings(QuietSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunningSettings:
+class RunningSettings(QuietSettings):
     """How the work is done; none of it changes a number."""
 
     TITLE: ClassVar[str] = "running"
@@ -429,16 +436,8 @@ class RunningSettings:
     dry_run: bool = option(False, "say how many texts would be scored, and stop", basic=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SeedSettings:
-    """What fixes all random numbers."""
-
-    TITLE: ClassVar[str] = "running"
-
-    seed: int = option(0, "fixes all random numbers", least=0)
-
-
 GATES = "quality gates (exit code 5 on failure)"
+_ORDER = ("positional arguments", "options", "metrics", "input", GATES, "output", "running")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -496,5 +495,5 @@ def add_output(parser: Parser, formats: Iterable[str] = FORMATS) -> None:
 
 def add_running(parser: Parser) -> None:
     """Add how the work is done."""
-    add_settings(parser, SeedSettings)
+    add_settings(parser, Seeded)
     add_settings(parser, RunningSettings)

@@ -61,17 +61,15 @@ def _with_options(metric: str, wanted: Mapping[str, str]) -> str | None:
     return spec_of(dataclasses.replace(made, **{name: wanted[name] for name in fields if name not in named}))
 
 
-def load_dataset(
-    inputs: InputSettings, output: QuietSettings, metrics: Sequence[str] = (), explainers: Sequence[str] = ()
-) -> Dataset:
+def load_dataset(settings: InputSettings, metrics: Sequence[str] = (), explainers: Sequence[str] = ()) -> Dataset:
     """Return the segments that were named, checked; findings go to stderr.
 
     Unknown metrics and explainers are refused before any file is read.
     """
     check_names(metrics, explainers)
-    data, findings = load_and_validate(inputs, metrics)
-    show_findings(findings, output)
-    refuse_findings(data, findings, strict=inputs.strict)
+    data, findings = load_and_validate(settings, metrics)
+    show_findings(findings, settings)
+    refuse_findings(data, findings, strict=settings.strict)
     return data
 
 
@@ -107,14 +105,14 @@ def make_resources(running: RunningSettings, progress: Progress | None = None) -
 
 
 @contextmanager
-def working(running: RunningSettings, output: QuietSettings) -> Iterator[Resources]:
+def working(settings: RunningSettings) -> Iterator[Resources]:
     """Give the resources, with a progress bar while the work lasts; afterwards say what each worker did."""
-    executor = make_executor(running)
-    with progress_bar(output) as bar:
-        yield Resources(open_store(running.store), executor, bar)
+    executor = make_executor(settings)
+    with progress_bar(settings) as bar:
+        yield Resources(open_store(settings.store), executor, bar)
     for name, used in executor.rates.items() if isinstance(executor, Ray) else ():
         speed = f", {used.texts / used.seconds:,.0f}/s" if used.seconds else ""
-        tell(output, f"{name}: {used.texts:,} texts{speed}")
+        tell(settings, f"{name}: {used.texts:,} texts{speed}")
 
 
 def open_store(path: str | None) -> Store | None:

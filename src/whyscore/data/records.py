@@ -31,7 +31,7 @@ from whyscore.data.files import Limits, TextFile
 from whyscore.data.formats.jsonl import parsed
 from whyscore.data.formats.spans import span_object
 from whyscore.errors import ContractError, DataError
-from whyscore.text.strict import REASONS, Reason, checked_reason, finite, line, number
+from whyscore.text.strict import REASONS, Reason, checked_reason, defined, finite, line, number
 from whyscore.types import (
     HYPOTHESIS,
     Dataset,
@@ -68,22 +68,24 @@ class Header:
     counts: Mapping[str, int] = field(default_factory=dict)
     schema_version: int = VERSION
 
-    def line(self) -> str:
-        """Return the header as a line of JSON; without a date it is dated now."""
+    def object(self) -> dict[str, object]:
+        """Return the header as a JSON object; without a date it is dated now."""
         dataset: dict[str, object] = {"name": self.name, "digest": self.digest}
         if self.languages is not None:
             dataset["languages"] = list(self.languages)
-        return line(
-            {
-                "schema": SCHEMA,
-                "schema_version": self.schema_version,
-                "kind": self.kind,
-                "signatures": dict(self.signatures),
-                "created": self.created or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-                "dataset": dataset,
-                "counts": dict(self.counts),
-            }
-        )
+        return {
+            "schema": SCHEMA,
+            "schema_version": self.schema_version,
+            "kind": self.kind,
+            "signatures": dict(self.signatures),
+            "created": self.created or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "dataset": dataset,
+            "counts": dict(self.counts),
+        }
+
+    def line(self) -> str:
+        """Return the header as a line of JSON."""
+        return line(self.object())
 
 
 def header_of(
@@ -276,6 +278,19 @@ def score_lines(
     """
     signatures = {name: str(found.signature) for name, found in scores.items()}
     yield header_of("scores", dataset, signatures, created).line()
+    for record in score_records(dataset, scores, parts=parts, truncated=truncated, reasons=reasons):
+        yield line(record)
+
+
+def score_records(
+    dataset: Dataset,
+    scores: Mapping[str, Scores],
+    *,
+    parts: bool | Collection[str] = False,
+    truncated: Mapping[str, Collection[int] | Mapping[int, Mapping[str, Sequence[int]]]] | None = None,
+    reasons: Mapping[str, Mapping[int, str]] | None = None,
+) -> Iterator[dict[str, object]]:
+    """Yield the records of `score_lines`."""
     for name, found in scores.items():
         if len(found) != len(dataset):
             raise ContractError(f"{name} has {len(found)} scores for {len(dataset)} entries")
@@ -290,7 +305,7 @@ def score_lines(
                 record["truncated"] = finite(cut[k]) if isinstance(cut, Mapping) else True
             if not math.isfinite(value):
                 record["reason"] = checked_reason(why.get(k, "undefined"))
-            yield line(record)
+            yield record
 
 
 def explanation_lines(
@@ -335,10 +350,7 @@ def row_lines(
     """Yield the rows of a result table; where a number is not finite, `reason` says why."""
     yield header_of(kind, dataset, signatures, created).line()
     for row in rows:
-        record = {key: finite(value) for key, value in row.items()}
-        if any(record[key] is None and value is not None for key, value in row.items()):
-            record["reason"] = checked_reason(str(row.get("reason") or "undefined"))
-        yield line(record)
+        yield line(defined(row))
 
 
 def _explanation(item: Explained) -> dict[str, object]:

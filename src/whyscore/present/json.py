@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 from whyscore.present import Look
-from whyscore.text.strict import finite
+from whyscore.text.strict import defined, finite
 from whyscore.types.result import Result
 
 SUFFIX = ".json"
@@ -13,4 +13,7 @@ SUFFIX = ".json"
 def lines(result: Result, look: Look) -> Iterator[str]:
     """Yield the document."""
     del look
-    yield json.dumps(finite(result.document()), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    whole = result.document()
+    if isinstance(whole, dict) and isinstance(whole.get("records"), list):
+        whole = {**whole, "records": [defined(record) for record in whole["records"]]}
+    yield json.dumps(finite(whole), ensure_ascii=False, indent=2, allow_nan=False) + "\n"

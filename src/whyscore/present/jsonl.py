@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from whyscore.present import Look
-from whyscore.text.strict import finite, line
+from whyscore.text.strict import defined, line
 from whyscore.types.result import Result
 
 SUFFIX = ".jsonl"
@@ -16,4 +16,4 @@ def lines(result: Result, look: Look) -> Iterator[str]:
     if header:
         yield line(header)
     for record in result.records():
-        yield line(finite(record))  # type: ignore[arg-type]
+        yield line(defined(record))

@@ -57,6 +57,14 @@ def finite(value: object) -> object:
     return finite(value.tolist()) if isinstance(value, np.ndarray | np.generic) else value
 
 
+def defined(record: Mapping[str, object]) -> dict[str, object]:
+    """Return a record with null for every number that is not finite, and with the reason for it."""
+    made = {key: finite(value) for key, value in record.items()}
+    if any(made[key] is None and value is not None for key, value in record.items()):
+        made["reason"] = checked_reason(str(record.get("reason") or "undefined"))
+    return made
+
+
 def _plain(value: object) -> object:
     if isinstance(value, np.generic):
         return value.item()
