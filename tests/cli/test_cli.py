@@ -213,7 +213,7 @@ def test_repeats_print_how_stable_an_explanation_is(run: Run) -> None:
         (("score", *FILES), 2, "no metric: name one with -m, for example -m chrf"),
         (("score", "-m", "chrf"), 2, "no input: give hypotheses with -t (and -r, -s), a data file, or --sample"),
         (("score", "-t", "sysA.txt", "-m", "chrf"), 2, "chrf needs a reference: segment 0 has no reference."),
-        (("score", *FILES, "-m", "chrf", "--draws", "-1"), 2, "argument --draws: expected a whole number, 0 or more, got '-1'"),
+        (("score", *FILES, "-m", "chrf", "--draws", "-1"), 2, "argument --draws: expected a whole number, 0 or more"),
         (("score", *FILES, "-m", "chrf", "-l", "deen"), 2, "cannot read the language pair 'deen': write it like de-en"),
         (("score", "-r", "ref.txt", "-t", "none.txt", "-m", "chrf"), 3, "none.txt"),
         (("score", "-r", "short.txt", "-t", "sysA.txt", "-m", "chrf"), 3, "sysA.txt has 2 lines, short.txt has 1"),

@@ -81,8 +81,6 @@ def add_arguments(parser: Parser) -> None:
     group.add_argument("--title", metavar="TEXT", help="of the report (default: the name of the data)")
     group.add_argument("--overwrite", action="store_true", help="replace another run in the folder")
     group.add_argument("--shard", metavar="I/N", help="only part I of N; whyscore merge joins the folders")
-    group.add_argument("-q", "--quiet", action="store_true", help="no findings, signatures or progress on stderr")
-    group.add_argument("-v", "--verbose", action="store_true", help="all findings on stderr")
     add_figures(group)
     add_running(parser)
 

@@ -26,7 +26,6 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("-f", "--format", choices=("text", "json", "markdown", "latex"), default="text")
     parser.add_argument("--title", metavar="TEXT", help="of the report (default: the name of the data)")
     parser.add_argument("--overwrite", action="store_true", help="replace another run in the folder")
-    parser.add_argument("-q", "--quiet", action="store_true", help="nothing but the summary")
     add_running(parser)
 
 

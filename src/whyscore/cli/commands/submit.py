@@ -26,7 +26,6 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--track", choices=TRACKS, default="constrained", help="constrained: no word labels were used")
     parser.add_argument("--description", metavar="TEXT", help="one line (default: metric and explainer)")
     parser.add_argument("-o", "--output", metavar="FOLDER", help="where the files go")
-    parser.add_argument("-q", "--quiet", action="store_true", help="nothing on stderr but errors")
     parser.add_argument("-v", "--verbose", action="store_true", help="all findings on stderr")
     add_inputs(parser)
     add_running(parser)
