@@ -13,7 +13,6 @@ from whyscore.cli.commands.experiment import known as experiments
 from whyscore.cli.main import VERBS, main
 from whyscore.errors import SpecError, UnknownName, UserError
 from whyscore.experiments.bmx.tables import bmx_grid, bmx_stability
-from whyscore.experiments.catalogue import EXPERIMENTS
 from whyscore.registry import known
 
 
@@ -123,8 +122,10 @@ def test_a_server_gets_its_runs_by_name_and_begins_when_all_is_right(
     assert began == ["right", "at 127.0.0.1:0"]
 
 
-def test_the_experiments_are_those_of_the_command() -> None:
-    assert set(EXPERIMENTS) == set(experiments())
+@pytest.mark.parametrize("name", experiments())
+def test_every_experiment_tells_its_options(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert [main(["experiment", name, option]) for option in ("-h", "--help-all")] == [0, 0]
+    assert f"whyscore experiment {name}" in capsys.readouterr().out
 
 
 def test_an_experiment_is_found_by_its_name() -> None:

@@ -16,7 +16,7 @@ import os
 import re
 import shlex
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeVar, Union, cast, get_args, get_origin
 
@@ -220,6 +220,35 @@ def run_command(command: Command, arguments: argparse.Namespace) -> int:
     return command.run(read_settings(command.SETTINGS, arguments))
 
 
+class SubCommand(Protocol):
+    """One of several commands behind a verb: a line of help, examples, the settings it takes and the work."""
+
+    help: str
+    examples: str
+    settings: type
+    formats: tuple[str, ...]
+
+    def run(self, settings: Any) -> int:  # noqa: ANN401 - a `settings`
+        """Do the work and return the exit code."""
+
+
+def add_subcommands(parser: Parser, name: str, commands: Mapping[str, SubCommand]) -> None:
+    """Add one parser per sub-command; the one that is chosen goes to `name`."""
+    choices = parser.add_subparsers(dest=name, metavar="NAME", required=True)
+    for title, command in commands.items():
+        inner = choices.add_parser(
+            title,
+            help=command.help,
+            description=f"{command.help[0].upper()}{command.help[1:]}.\n\n{command.examples}",
+            formatter_class=parser.formatter_class,
+            allow_abbrev=False,
+        )
+        if hasattr(command, "settings"):
+            add_settings(inner, command.settings, command.formats or known_formats())
+        else:
+            cast("Any", command).add_arguments(inner)
+
+
 def add_settings(parser: Parser, kind: type, formats: Sequence[str] = ()) -> None:
     """Add one option per setting, in groups by the class that declares it; those that are there already are shared."""
     if issubclass(kind, OutputSettings):
@@ -417,6 +446,18 @@ class OutputSettings(QuietSettings):
     width: int | None = option(None, "decimals in tables", flags=("-w", "--width"), least=0, metavar="N")
     safe_csv: bool = option(False, "guard cells that a spreadsheet would run as formulas")
     formats: tuple[str, ...] = option((), "the formats of the command", line=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderSettings(OutputSettings):
+    """How results come out of a command that also fills a folder: tables go to stdout, all else to the folder."""
+
+    TITLE: ClassVar[str] = "output"
+
+    output: str | None = option(None, line=False)
+    folder: str | None = option(
+        None, "the folder that everything is written to", flags=("-o", "--output"), metavar="FOLDER", basic=True
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,7 +50,7 @@ def format_of(arguments: argparse.Namespace | OutputSettings) -> str:
 
 def check_output(arguments: argparse.Namespace) -> None:
     """Refuse a file that results could not be written to, before any work is done for them."""
-    if not getattr(arguments, "formats", None) or arguments.output in (None, "-"):
+    if not getattr(arguments, "formats", None) or getattr(arguments, "output", None) in (None, "-"):
         return
     format_of(arguments)
     path = Path(arguments.output)

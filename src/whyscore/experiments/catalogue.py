@@ -1,29 +1,51 @@
-"""The papers' experiments by name, as `whyscore experiment NAME` runs them."""
+"""The papers' experiments by name: what `whyscore experiment NAME` and `whyscore.experiment(name, ...)` run.
+
+The module `command` of each package of `whyscore.experiments` offers a table of them:
+
+    EXPERIMENTS = {"bmx-grid": Experiment("what it shows", "examples: ...", GridCommand, run_grid, bmx_grid)}
+"""
 
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from typing import Any, NamedTuple, cast
 
 from whyscore.errors import SpecError, UnknownName
 
-_MULER = {
+PACKAGES = ("bmx", "muler", "matching")
+_UNCONVERTED = {
     "hybrid": "whyscore.experiments.muler.shares:hybrid",
     "specificity": "whyscore.experiments.muler.random:specificity",
     "frequency": "whyscore.experiments.muler.shares:frequency",
     "tagnoise": "whyscore.experiments.muler.random:tagnoise",
+    "bmx-grid": "whyscore.experiments.bmx.tables:bmx_grid",
+    "bmx-summeval": "whyscore.experiments.bmx.tables:bmx_summeval",
+    "bmx-stability": "whyscore.experiments.bmx.tables:bmx_stability",
+    "baseline": "whyscore.experiments.matching.studies:baseline",
+    "layers": "whyscore.experiments.matching.studies:layers",
 }
-EXPERIMENTS: Mapping[str, str] = MappingProxyType(
-    {
-        "bmx-grid": "whyscore.experiments.bmx.tables:bmx_grid",
-        "bmx-summeval": "whyscore.experiments.bmx.tables:bmx_summeval",
-        "bmx-stability": "whyscore.experiments.bmx.tables:bmx_stability",
-        **{title: home for name, home in _MULER.items() for title in (f"muler-{name}", name)},
-        "baseline": "whyscore.experiments.matching.studies:baseline",
-        "layers": "whyscore.experiments.matching.studies:layers",
-    }
-)
-"""The function behind each name; it documents what it takes and what comes back."""
+
+
+class Experiment(NamedTuple):
+    """One experiment, as a command and as a function."""
+
+    help: str
+    examples: str
+    """Commands to paste, shown by `-h`."""
+    settings: type
+    """The settings class of the command: its options."""
+    run: Callable[[Any], int]
+    """Takes the settings and returns the exit code."""
+    function: Callable[..., object]
+    """What Python calls; it documents what it takes and what comes back."""
+    formats: tuple[str, ...] = ()
+    """The output formats that make sense; all where empty."""
+
+
+def experiments() -> dict[str, Experiment]:
+    """Return every experiment by its name."""
+    tables = [importlib.import_module(f"whyscore.experiments.{package}.command").EXPERIMENTS for package in PACKAGES]
+    return {name: one for table in tables for name, one in cast("dict[str, Experiment]", table).items()}
 
 
 def experiment(name: str, *given: object, **options: object) -> object:
@@ -33,16 +55,23 @@ def experiment(name: str, *given: object, **options: object) -> object:
         experiment("bmx-grid", dataset, "token_f1", ["erasure"], human="da", output="run")
 
     Args:
-        name: One of `EXPERIMENTS`, which names the function that does it.
-        given: What the function takes: data, a metric, explainers.
+        name: One of `experiments()`.
+        given: What its function takes: data, a metric, explainers.
         options: Its options.
     """
-    if name not in EXPERIMENTS:
-        raise UnknownName.among("experiment", name, EXPERIMENTS)
-    module, _, attribute = EXPERIMENTS[name].partition(":")
-    work: Callable[..., object] = getattr(importlib.import_module(module), attribute)
+    known = experiments()
+    if name not in known:
+        raise UnknownName.among("experiment", name, known)
+    work = _function(name, known[name])
     _check(name, work, given, options)
     return work(*given, **options)
+
+
+def _function(name: str, found: Experiment) -> Callable[..., object]:
+    if hasattr(found, "function"):
+        return found.function
+    module, _, attribute = _UNCONVERTED[name.removeprefix("muler-")].partition(":")
+    return cast("Callable[..., object]", getattr(importlib.import_module(module), attribute))
 
 
 def _check(name: str, work: Callable[..., object], given: tuple[object, ...], options: Mapping[str, object]) -> None:

@@ -1,27 +1,14 @@
 """`whyscore experiment`: the papers' experiments, one command each.
 
-What an experiment is made of: the module `command` of each package of `whyscore.experiments` offers a table of them.
-
-    EXPERIMENTS = {"bmx-grid": Experiment("what it shows", add_arguments, run)}
+They are found by name in `whyscore.experiments`, which uses everything and is used by nothing.
 """
 
 import argparse
 import importlib
 from collections.abc import Callable
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
-from whyscore.cli.options import Parser
-
-
-class Experiment(NamedTuple):
-    """One experiment: a line of help, its options, and the work, which returns the exit code."""
-
-    help: str
-    add_arguments: Callable[[Parser], None]
-    run: Callable[[argparse.Namespace], int]
-    examples: str = ""
-    """Commands to paste, shown by `-h`."""
-
+from whyscore.cli.options import Parser, add_subcommands, read_settings
 
 EXAMPLES = """\
 examples:
@@ -30,33 +17,28 @@ examples:
   whyscore experiment bmx-stability data.jsonl --human HUMAN_score --group LP -m token_f1 --samples 100 1000 -o run/
 """
 
-PACKAGES = ("bmx", "muler", "matching")
-"""The packages of `whyscore.experiments`; each has a module `command` that offers experiments."""
+
+class Experiment(NamedTuple):
+    """An experiment that adds its options by itself."""
+
+    help: str
+    add_arguments: Callable[[Parser], None]
+    run: Callable[[argparse.Namespace], int]
+    examples: str = ""
 
 
-def known() -> dict[str, Experiment]:
+def known() -> dict[str, Any]:
     """Return every experiment by its name."""
-    found: dict[str, Experiment] = {}
-    for package in PACKAGES:
-        offered = importlib.import_module(f"whyscore.experiments.{package}.command").EXPERIMENTS
-        found |= cast("dict[str, Experiment]", offered)
-    return found
+    return cast("dict[str, Any]", importlib.import_module("whyscore.experiments.catalogue").experiments())
 
 
 def add_arguments(parser: Parser) -> None:
     """Add one parser per experiment."""
-    choices = parser.add_subparsers(dest="experiment", metavar="NAME", required=True)
-    for name, experiment in known().items():
-        inner = choices.add_parser(
-            name,
-            help=experiment.help,
-            description=f"{experiment.help[0].upper()}{experiment.help[1:]}.\n\n{experiment.examples}",
-            formatter_class=parser.formatter_class,
-            allow_abbrev=False,
-        )
-        experiment.add_arguments(inner)
+    add_subcommands(parser, "experiment", known())
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiment that was asked for."""
-    return known()[arguments.experiment].run(arguments)
+    chosen = known()[arguments.experiment]
+    given = read_settings(chosen.settings, arguments) if hasattr(chosen, "settings") else arguments
+    return int(chosen.run(given))
