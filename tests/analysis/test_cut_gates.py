@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support import tiny_models
-from whyscore.analysis.score import check_whole, cuts_told
+from whyscore.analysis.score import fail_if_truncated, truncation_messages
 from whyscore.cli.main import main
 from whyscore.errors import GateNotPassed
 from whyscore.metrics.matching.bertscore import BertScore
@@ -52,16 +52,16 @@ def run(*arguments: str) -> tuple[int, str, str]:
 
 def test_the_first_text_that_is_cut_is_named(folder: str) -> None:
     metrics = {"ours": BertScore(folder, 2, device="cpu"), "chrf": "chrf"}
-    assert cuts_told(metrics, data(pieces(6))) == []
-    told = cuts_told(metrics, data(pieces(6), pieces(7), pieces(9)))
+    assert truncation_messages(metrics, data(pieces(6))) == []
+    told = truncation_messages(metrics, data(pieces(6), pieces(7), pieces(9)))
     assert told == ["ours cuts texts of 2 of 3 segments (the first is the hypothesis of A 1, 6 of 7 pieces)"]
     with pytest.raises(GateNotPassed, match=r"^the quality gate is not passed: ours cuts texts of 2 of 3"):
-        check_whole(told)
-    check_whole([])
+        fail_if_truncated(told)
+    fail_if_truncated([])
 
 
 def test_a_metric_that_reads_in_windows_cuts_nothing(folder: str) -> None:
-    assert cuts_told({"ours": BertScore(folder, 2, device="cpu", long="window")}, data(pieces(9))) == []
+    assert truncation_messages({"ours": BertScore(folder, 2, device="cpu", long="window")}, data(pieces(9))) == []
 
 
 def test_whoever_watches_hears_of_every_cut_and_others_once() -> None:
@@ -80,10 +80,10 @@ def test_whoever_watches_hears_of_every_cut_and_others_once() -> None:
 @pytest.mark.parametrize("spec", ["bartscore(model={!r}, device='cpu')", "ensemble((bartscore(model={!r}), chrf))"])
 def test_a_metric_that_cannot_be_asked_is_watched(bart: str, spec: str) -> None:
     name = spec.format(bart)
-    assert cuts_told({"it": name}, data("t")) == []
-    first = cuts_told({"it": name}, data("t", "the cat sat on the mat " * 9))
+    assert truncation_messages({"it": name}, data("t")) == []
+    first = truncation_messages({"it": name}, data("t", "the cat sat on the mat " * 9))
     assert [one.partition(" inputs")[2] for one in first] == [" are longer than the 16 pieces the model reads"]
-    again = cuts_told({"it": name}, data("t", "the cat sat on the mat " * 9))
+    again = truncation_messages({"it": name}, data("t", "the cat sat on the mat " * 9))
     assert again == first
 
 

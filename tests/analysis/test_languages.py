@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 import whyscore as ws
-from whyscore.analysis.common import languages_of, spoken
+from whyscore.analysis.common import languages_of, with_languages
 from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.registry import build
 from whyscore.types import Dataset
@@ -14,15 +14,15 @@ DATA = Dataset("dogs", (ws.Entry("0", "a", ws.Segment("ein Hund", "koer", ("ein 
 
 
 def test_a_metric_with_a_language_gets_the_target_unless_it_has_one() -> None:
-    assert getattr(spoken(build("mee"), ("en", "ru")), "language") == "ru"  # noqa: B009 - not every metric has one
-    assert getattr(spoken(build("mee(language='de')"), ("en", "ru")), "language") == "de"  # noqa: B009
-    assert spoken(build("chrf"), ("en", "ru")) == build("chrf")
+    assert getattr(with_languages(build("mee"), ("en", "ru")), "language") == "ru"  # noqa: B009 - not every metric has one
+    assert getattr(with_languages(build("mee(language='de')"), ("en", "ru")), "language") == "de"  # noqa: B009
+    assert with_languages(build("chrf"), ("en", "ru")) == build("chrf")
 
 
 def test_languages_choose_the_model_only_where_none_is_named() -> None:
-    assert getattr(spoken(build("bertscore"), ("en", "tr")), "languages") == "en-tr"  # noqa: B009
+    assert getattr(with_languages(build("bertscore"), ("en", "tr")), "languages") == "en-tr"  # noqa: B009
     named = build("bertscore(model='embedded')")
-    assert spoken(named, ("en", "tr")) is named
+    assert with_languages(named, ("en", "tr")) is named
 
 
 @pytest.mark.parametrize("name", ["xbertscore", "xmoverscore", "sbert"])

@@ -118,7 +118,7 @@ def boost(
     asked = as_segments(segments)
     if calibration is not None and not allow_overlap:
         _refuse_overlap(asked, _loaded(calibration))
-    found = made.parted(asked, resources)
+    found = made.components(asked, resources)
     values = made.mix(found.original, found.aggregate)
     rows = np.stack([found.original, found.aggregate], axis=1)
     scores = Scores(values, made.signature(), rows=rows, columns=("original", "aggregate"))

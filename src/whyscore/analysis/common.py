@@ -1,11 +1,4 @@
-"""What all jobs take: metrics by spec, object or function, and segments from wherever they come.
-
-The languages of a data set, told to metrics that want to know them.
-
-Parts of a data set.
-
-The score store of this user, where none is named.
-"""
+"""What every analysis takes: metrics by spec, object or function; segments, languages, the score store."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -23,7 +16,7 @@ from whyscore.protocols import Encoder, Metric
 from whyscore.registry import build, spec_of
 from whyscore.registry.specs import Spec, parse
 from whyscore.scoring.store import Store
-from whyscore.types import Dataset, Inputs, Segment
+from whyscore.types import Dataset, Entry, Inputs, Segment
 
 MetricLike = str | Metric | Callable[..., object]
 Segments = Sequence[Segment] | Dataset
@@ -40,10 +33,10 @@ def as_metric(given: MetricLike) -> Metric:
     return CallableMetric(target=given)
 
 
-def asked_name(given: MetricLike | object) -> str:
+def requested_name(given: MetricLike | object) -> str:
     """Return what results call a component: the spec as it was asked for, tidied, or else its signature's.
 
-    >>> asked_name("chrf( word_order = 2 )"), asked_name("my_metric.py:score")
+    >>> requested_name("chrf( word_order = 2 )"), requested_name("my_metric.py:score")
     ('chrf(word_order=2)', 'my_metric.py:score')
     """
     if isinstance(given, str):
@@ -64,6 +57,14 @@ def as_segments(given: Segments) -> Sequence[Segment]:
     return given
 
 
+def as_dataset(data: Segments) -> Dataset:
+    """Return a data set, also for plain segments, which are taken as those of one system."""
+    if isinstance(data, Dataset):
+        return data
+    entries = tuple(Entry(str(k), "system", segment) for k, segment in enumerate(as_segments(data)))
+    return Dataset("segments", entries)
+
+
 @runtime_checkable
 class Encoding(Protocol):
     """A metric that reads texts through an encoder."""
@@ -72,7 +73,7 @@ class Encoding(Protocol):
         """Return what turns texts into vectors."""
 
 
-def spoken(metric: Metric, languages: tuple[str, str] | None) -> Metric:
+def with_languages(metric: Metric, languages: tuple[str, str] | None) -> Metric:
     """Return the metric, told the languages where its numbers depend on them and nobody told it before.
 
     1. A field `language` is the target language.
@@ -80,8 +81,8 @@ def spoken(metric: Metric, languages: tuple[str, str] | None) -> Metric:
     3. For every other metric with an encoder the numbers are the same; languages its model was not made for are told.
 
     >>> from whyscore.registry import build
-    >>> spoken(build("mee"), ("en", "ru")).language, spoken(build("mee(language='de')"), ("en", "ru")).language
-    ('ru', 'de')
+    >>> [with_languages(build(spec), ("en", "ru")).language for spec in ("mee", "mee(language='de')")]
+    ['ru', 'de']
     """
     if languages is None:
         return metric

@@ -5,7 +5,15 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments, asked_name, languages_of, spoken
+from whyscore.analysis.common import (
+    MetricLike,
+    Segments,
+    as_metric,
+    as_segments,
+    languages_of,
+    requested_name,
+    with_languages,
+)
 from whyscore.data.records import Heat
 from whyscore.errors import ContractError, SpecError
 from whyscore.explainers.engine import (
@@ -97,7 +105,7 @@ def attempt(
 
     The options are those of `explain`.
     """
-    plan = make_plan(spoken(as_metric(metric), languages_of(segments)), explainer, **options)  # type: ignore[arg-type]
+    plan = make_plan(with_languages(as_metric(metric), languages_of(segments)), explainer, **options)  # type: ignore[arg-type]
     return explain_segments(plan, as_segments(segments), sides_of(sides), resources)
 
 
@@ -116,7 +124,7 @@ def cost(
     """
     plan = make_plan(as_metric(metric), explainer, **options)  # type: ignore[arg-type]
     asked = [segment.only(plan.metric.inputs) for segment in as_segments(segments)]
-    base = spoken(plan.metric.metric, languages_of(segments))
+    base = with_languages(plan.metric.metric, languages_of(segments))
     if not isinstance(plan.explainer, Explainer):
         return score_cost(base, asked, resources.store)
     total, distinct, stored = score_cost(base, asked, resources.store)
@@ -140,7 +148,7 @@ class _Matching(Faces, Metric, Protocol):
 def require_matrix(metric: MetricLike) -> None:
     """Refuse a metric that has no matrix, before any work."""
     if not isinstance(as_metric(metric), Faces):
-        raise SpecError(f"{asked_name(metric)} has no matrix of similarities: bertscore and xbertscore have one")
+        raise SpecError(f"{requested_name(metric)} has no matrix of similarities: bertscore and xbertscore have one")
 
 
 def word_matrices(
@@ -162,7 +170,7 @@ def word_matrices(
     """
     require_matrix(metric)
     plan = make_plan(as_metric(metric), explainer, unit=unit)
-    asked = cast("_Matching", spoken(plan.metric.metric, languages_of(dataset)))
+    asked = cast("_Matching", with_languages(plan.metric.metric, languages_of(dataset)))
     found: dict[int, Heat] = {}
     for place in dict.fromkeys(one.place for one in explanations):
         rows = [k for k, one in enumerate(explanations) if one.place == place]

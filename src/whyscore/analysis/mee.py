@@ -17,8 +17,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments, spoken
-from whyscore.analysis.decompose.decompose import as_dataset
+from whyscore.analysis.common import MetricLike, Segments, as_dataset, as_metric, as_segments, with_languages
 from whyscore.errors import SpecError
 from whyscore.metrics.mee.metric import Mee, Mee2
 from whyscore.metrics.mee.notes import WordMatch, word_matches
@@ -127,7 +126,7 @@ def is_mee(metric: MetricLike) -> bool:
 
 
 def _mee(metric: MetricLike, dataset: Dataset | None) -> Mee:
-    asked = spoken(as_metric(metric), None if dataset is None else dataset.languages)
+    asked = with_languages(as_metric(metric), None if dataset is None else dataset.languages)
     if not isinstance(asked, Mee):
         raise SpecError(f"expected mee, mee2 or mee4 with their options, got {asked.signature().spec}")
     return asked
@@ -215,7 +214,7 @@ def mee_parts(segments: Segments, metric: MetricLike = "mee4", *, resources: Res
     >>> mee_parts([Segment("a cat", references=("a dog",))], "mee4(words=None)").exact
     array([0.5])
     """
-    asked = spoken(as_metric(metric), segments.languages if isinstance(segments, Dataset) else None)
+    asked = with_languages(as_metric(metric), segments.languages if isinstance(segments, Dataset) else None)
     if not isinstance(asked, Mee2):
         raise SpecError(f"mee_parts takes mee2 or mee4 with their options, got {asked.signature().spec}")
     rows = cast("RowMetric", resources.prepare(asked)).statistics(as_segments(segments))

@@ -23,9 +23,9 @@ from whyscore.analysis.common import (
     Segments,
     as_metric,
     as_segments,
-    asked_name,
     languages_of,
-    spoken,
+    requested_name,
+    with_languages,
 )
 from whyscore.data.records import Kind, header_of, score_records
 from whyscore.errors import GateNotPassed
@@ -161,7 +161,7 @@ def score(segments: Segments, metric: MetricLike, *, resources: Resources = LOCA
     array([0.75])
     """
     asked = as_segments(segments)
-    prepared = resources.prepare(spoken(as_metric(metric), languages_of(segments)))
+    prepared = resources.prepare(with_languages(as_metric(metric), languages_of(segments)))
     return _scores(prepared, _rows(prepared, asked), nrefs(asked))
 
 
@@ -173,15 +173,15 @@ def score_systems(
     parts = {system: _indices(dataset, system) for system in dataset.systems}
     count = nrefs(dataset.segments)
     results = []
-    known = [spoken(as_metric(metric), dataset.languages) for metric in metrics]
-    for name, prepared in zip(map(asked_name, metrics), map(resources.prepare, known), strict=True):
+    known = [with_languages(as_metric(metric), dataset.languages) for metric in metrics]
+    for name, prepared in zip(map(requested_name, metrics), map(resources.prepare, known), strict=True):
         rows = _rows(prepared, dataset.segments)
         scores = _scores(prepared, rows, count)
         totals = {
             system: estimate(prepared, rows[indices], scores.values[indices], seed=settings.seed, draws=settings.draws)
             for system, indices in parts.items()
         }
-        signature = prepared.signature().having(**_data_facts(prepared, count))
+        signature = prepared.signature().with_facts(**_data_facts(prepared, count))
         results.append(MetricResult(name, totals, scores, signature, prepared.higher_is_better))
     return SystemScores(dataset, results)
 
@@ -212,7 +212,7 @@ def _scores(prepared: Prepared, rows: FloatMatrix, count: str) -> Scores:
     has_rows = isinstance(prepared, RowMetric)
     return Scores(
         values=prepared.scores(rows) if isinstance(prepared, RowMetric) else rows[:, 0],
-        signature=signature.having(**_data_facts(prepared, count)),
+        signature=signature.with_facts(**_data_facts(prepared, count)),
         higher_is_better=prepared.higher_is_better,
         rows=rows if has_rows else None,
         columns=prepared.columns if isinstance(prepared, RowMetric) else (),
@@ -249,7 +249,7 @@ def cut_texts(
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CoverageNotice)  # told when the scores were made
-        own = spoken(as_metric(metric), languages)
+        own = with_languages(as_metric(metric), languages)
     encoder = own.encoder() if isinstance(own, Encoding) else None
     if not isinstance(encoder, Measured):
         return {}
@@ -265,7 +265,7 @@ def cut_texts(
     return found
 
 
-def cuts_told(metrics: Mapping[str, MetricLike], data: Dataset) -> list[str]:
+def truncation_messages(metrics: Mapping[str, MetricLike], data: Dataset) -> list[str]:
     """Return a sentence for every metric, by its name, that does not read all texts whole.
 
     A loaded model does not read again what it remembers: ask before scoring.
@@ -273,7 +273,7 @@ def cuts_told(metrics: Mapping[str, MetricLike], data: Dataset) -> list[str]:
     return [told for name, metric in metrics.items() for told in _cuts(name, metric, data)]
 
 
-def check_whole(told: Sequence[str]) -> None:
+def fail_if_truncated(told: Sequence[str]) -> None:
     """Raise where any text was cut."""
     if told:
         raise GateNotPassed(f"the quality gate is not passed: {'; '.join(told)}")
@@ -282,7 +282,7 @@ def check_whole(told: Sequence[str]) -> None:
 def _cuts(name: str, metric: MetricLike, data: Dataset) -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CoverageNotice)  # told when the scores are made
-        own = spoken(as_metric(metric), data.languages)
+        own = with_languages(as_metric(metric), data.languages)
     if isinstance(own, Encoding) and isinstance(own.encoder(), Measured):
         yield from _measured(name, own, data)
     elif any("trunc" in dict(part.signature().facts) for part in _parts(own)):

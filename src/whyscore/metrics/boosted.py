@@ -33,7 +33,7 @@ Parts = Literal["all", "hypothesis", "first_reference"]
 OnEmpty = Literal["fail", "score"]
 
 
-class Parted(NamedTuple):
+class BoostComponents(NamedTuple):
     """The parts of boosted scores, one row per segment."""
 
     original: FloatVector
@@ -131,7 +131,7 @@ class Boosted:
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         """Return the boosted score of each segment."""
-        found = self.parted(segments)
+        found = self.components(segments)
         mixed = self.mix(found.original, found.aggregate)
         empty = np.flatnonzero(np.isnan(mixed))
         if len(empty):
@@ -145,10 +145,10 @@ class Boosted:
         mixed = self.w * original + (1 - self.w) * (self.shift + self.stretch * aggregate)
         return np.where(np.isnan(aggregate), original, mixed) if self.on_empty == "score" else mixed
 
-    def parted(self, segments: Sequence[Segment], resources: Resources = LOCAL) -> Parted:
+    def components(self, segments: Sequence[Segment], resources: Resources = LOCAL) -> BoostComponents:
         """Return the original scores, the aggregates and the explanations behind them."""
         if not segments:
-            return Parted(np.zeros(0), np.zeros(0), [], Bags.of([]))
+            return BoostComponents(np.zeros(0), np.zeros(0), [], Bags.of([]))
         sides = sides_of(["hypothesis"] if self.parts == "hypothesis" else None)
         plan = make_plan(self.metric, self.explainer, unit=self.unit, masker=self.masker, seed=self.seed)
         found, failures = explain_segments(plan, segments, sides, resources)
@@ -156,7 +156,7 @@ class Boosted:
             raise TextFailure("boosted", failure_message(failures, len(segments)))
         original, bags = gathered(found, len(segments), self.parts)
         original = oriented(self.metric).sign * original
-        return Parted(original, _aggregated(self.mean, bags), list(found), bags)
+        return BoostComponents(original, _aggregated(self.mean, bags), list(found), bags)
 
 
 def check_sides(aggregator: object, parts: Parts) -> None:

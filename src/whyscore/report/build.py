@@ -65,7 +65,7 @@ from whyscore.runs.tests import clusters_of, pairs_tested
 from whyscore.stats.resampling import bootstrap_mean
 from whyscore.stats.words import Ragged, agree, chance
 from whyscore.text.files import text_of
-from whyscore.types import Dataset, ErrorSpan, Estimate, FloatVector, Place, Side
+from whyscore.types import Dataset, ErrorSpan, Estimate, FloatVector, Place, Side, Signature
 
 
 def pair_tests(run: Run) -> tuple[PairTest, ...]:
@@ -429,7 +429,7 @@ def licences(run: Run) -> list[tuple[str, str]]:
     """Return the licence of each metric's model, as its signature names it."""
     found = []
     for one in run.metrics:
-        facts = dict(part.split(":", 1) for part in one.signature.split("|")[1:] if ":" in part)
+        facts = dict(Signature.parse(one.signature).facts)
         if "licence" in facts:
             found.append((one.name, facts["licence"]))
     return found

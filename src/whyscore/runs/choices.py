@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whyscore.analysis.common import MetricLike, as_metric, asked_name, spoken
+from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
 from whyscore.errors import MissingInput, SpecError
 from whyscore.options import check_seed
 from whyscore.protocols import Metric, WordScorer
@@ -66,7 +66,7 @@ def asked_for(
 ) -> list[Asked]:
     """Return each metric with its explainer and budget: as asked for, or by default."""
     given = list(metrics or default_metrics(dataset))
-    names = [asked_name(metric) for metric in given]
+    names = [requested_name(metric) for metric in given]
     for name in names:
         if names.count(name) > 1:
             raise SpecError(f"the metric {name!r} is given twice: name it once")
@@ -74,7 +74,7 @@ def asked_for(
     return [
         Asked(
             name,
-            spoken(as_metric(metric), dataset.languages),
+            with_languages(as_metric(metric), dataset.languages),
             None if budget == 0 else who,
             default_budget(who, budget),
             isinstance(metric, str),

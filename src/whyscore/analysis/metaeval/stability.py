@@ -15,7 +15,7 @@ from typing import cast
 
 import numpy as np
 
-from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments, asked_name
+from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments, requested_name
 from whyscore.analysis.explain import explain
 from whyscore.errors import ExecutionError, SpecError
 from whyscore.explainers.engine import Plan, Task, ask, make_plan, per_mask, probed, scored, sides_of, tasks_of, windows
@@ -80,7 +80,7 @@ def stability(
     else:
         found = explain(segments, metric, explainer, sides=sides, unit=unit, seed=seed, resources=resources)
         importances = [np.tile(one.importance, (seeds, 1)) for one in found]
-    return summary(asked_name(explainer), importances)
+    return summary(requested_name(explainer), importances)
 
 
 def summary(name: str, importances: Sequence[FloatMatrix]) -> StabilityResult:
@@ -134,7 +134,7 @@ def _raised(explainer: Explainer) -> Explainer:
         value = getattr(explainer, name, None) if name in names else None
         if isinstance(value, int):
             return replace(explainer, **{name: 2 * value})  # type: ignore[type-var]
-    raise SpecError(f"{asked_name(explainer)} has no budget to raise: expected {', '.join(_BUDGETS)} as a number")
+    raise SpecError(f"{requested_name(explainer)} has no budget to raise: expected {', '.join(_BUDGETS)} as a number")
 
 
 def _repeats(

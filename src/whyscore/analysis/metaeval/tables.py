@@ -67,7 +67,7 @@ class ScoreTable:
         """Return the number of rows."""
         return len(self.segments)
 
-    def having(self, **scores: FloatVector) -> "ScoreTable":
+    def with_scores(self, **scores: FloatVector) -> "ScoreTable":
         """Return the table with more columns."""
         return replace(self, scores={**self.scores, **scores})
 
@@ -309,7 +309,7 @@ def _joined(table: ScoreTable, name: str, scores: Mapping[Key, float], file: str
     if unused:
         notes.append(f"{unused} scores of {name} in {file} belong to no row")
     values: FloatVector = np.array([scores.get(key, math.nan) for key in keys])
-    return replace(table.having(**{name: values}), notes=(*table.notes, *notes))
+    return replace(table.with_scores(**{name: values}), notes=(*table.notes, *notes))
 
 
 def read_wmt(folder: str | Path, pair: str, human: str) -> tuple[ScoreTable, list[str]]:

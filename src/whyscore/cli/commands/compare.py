@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from whyscore.analysis.common import as_metric, asked_name
+from whyscore.analysis.common import as_metric, requested_name
 from whyscore.analysis.compare.compare import compare
 from whyscore.analysis.compare.result import Comparison, check_comparison
 from whyscore.cli.legacy import baseline, dataset, place_metrics, progress, resources
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError(f"--draws is {arguments.draws}, expected 1 or more")
     data = dataset(arguments)
     under, worse = read_limits(arguments.fail_under or ()), baseline(arguments, data)
-    check_names([*map(asked_name, metrics), *(arguments.human or ())], data.systems, under, worse)
+    check_names([*map(requested_name, metrics), *(arguments.human or ())], data.systems, under, worse)
     if arguments.dry_run:
         emit(arguments, _planned(arguments, data, metrics))
         return 0

@@ -7,9 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
-from whyscore.analysis.common import spoken
+from whyscore.analysis.common import with_languages
 from whyscore.analysis.explain import cost as explain_cost
-from whyscore.analysis.score import check_whole, cuts_told
+from whyscore.analysis.score import fail_if_truncated, truncation_messages
 from whyscore.cli.commands.report import add_figures, summarised, write_figures, write_page
 from whyscore.cli.legacy import baseline, dataset, progress, resources
 from whyscore.cli.options import (
@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _dry_run(arguments, data, asked)
     shard = read_shard(arguments.shard) if arguments.shard else None
     part, budget = Part(data, arguments.budget) if shard is None else _part(arguments, data, asked, shard)
-    cut = cuts_told({one.name: one.metric for one in asked}, part) if arguments.fail_if_truncated else []
+    cut = truncation_messages({one.name: one.metric for one in asked}, part) if arguments.fail_if_truncated else []
     with progress(arguments) as bar:
         found = evaluate(
             part,
@@ -122,7 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
         tell(arguments, f"signature: {one.signature}")
     tell(arguments, f"report: {page}")
     check_gates(found, under, worse)
-    check_whole(cut)
+    fail_if_truncated(cut)
     return 0
 
 
@@ -153,7 +153,7 @@ def _dry_run(arguments: argparse.Namespace, data: Dataset, asked: list[Asked]) -
     """Say what scoring and explaining would take; which segments are explained depends on scores not known yet."""
     held = resources(arguments)
     for one in asked:
-        used = spoken(one.metric, data.languages)
+        used = with_languages(one.metric, data.languages)
         told = cost(used, data.segments, held.store)
         print(f"{one.name}: {told.asked} texts, {told.distinct} distinct, {told.stored} already stored")
         left = told.distinct - told.stored + (_explaining(arguments, data, one) if one.explainer else 0)

@@ -18,11 +18,11 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from whyscore import marking
-from whyscore.analysis.common import as_metric, asked_name, spoken
+from whyscore.analysis.common import as_metric, requested_name, with_languages
 from whyscore.analysis.explain import Unexplained, attempt, cost, require_matrix, word_matrices
 from whyscore.analysis.mee import Behind, is_mee, mee_behind
 from whyscore.analysis.metaeval.stability import until_stable
-from whyscore.analysis.score import check_whole, cuts_told
+from whyscore.analysis.score import fail_if_truncated, truncation_messages
 from whyscore.cli.commands.score import part_bars
 from whyscore.cli.legacy import dataset, progress, resources
 from whyscore.cli.options import (
@@ -238,7 +238,7 @@ def run(arguments: argparse.Namespace) -> int:
     explainers = arguments.explainers or ["erasure"]
     if arguments.dry_run:
         return _dry_run(arguments, data, explainers)
-    cut = cuts_told({name: name for name in arguments.metrics}, data) if arguments.fail_if_truncated else []
+    cut = truncation_messages({name: name for name in arguments.metrics}, data) if arguments.fail_if_truncated else []
     with progress(arguments) as bar:
         held = resources(arguments, bar)
         found = [
@@ -251,7 +251,7 @@ def run(arguments: argparse.Namespace) -> int:
     failures = [failure for *_, failure in found if failure is not None]
     if failures:
         raise failures[0]
-    check_whole(cut)
+    fail_if_truncated(cut)
     return 0
 
 
@@ -312,7 +312,7 @@ def _planned(arguments: argparse.Namespace, data: Dataset, explainers: Sequence[
             asked = cost(data, metric, explainer, resources=resources(arguments), **_options(arguments))  # type: ignore[arg-type]
             told = f"{asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored"
             yield f"{metric} {explainer}: {told}\n"
-            used = spoken(as_metric(metric), data.languages)
+            used = with_languages(as_metric(metric), data.languages)
             tell_time(
                 read_settings(QuietSettings, arguments),
                 f"{metric} {explainer}",
@@ -352,7 +352,7 @@ def _records(arguments: argparse.Namespace, data: Dataset, found: Found) -> Iter
     if is_mee(metric):
         behind = mee_behind(data, metric, explanations)
     for (entry, one), heat, known in zip(pairs, heats, behind, strict=True):
-        named = Explained(entry, asked_name(metric), asked_name(explainer), one, heat=heat)
+        named = Explained(entry, requested_name(metric), requested_name(explainer), one, heat=heat)
         matches = known and [[match._asdict() for match in word] for word in known.matches]
         yield named._replace(parts=known and known.parts, matches=matches)
 

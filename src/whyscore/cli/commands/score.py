@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from whyscore.analysis.common import as_metric, spoken
+from whyscore.analysis.common import as_metric, with_languages
 from whyscore.analysis.mee import MeeView, is_mee, mee_view
-from whyscore.analysis.score import ScoreSettings, SystemScores, check_whole, cuts_told, score_systems
+from whyscore.analysis.score import ScoreSettings, SystemScores, fail_if_truncated, score_systems, truncation_messages
 from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings, TruncationSettings
 from whyscore.cli.output import emit, emit_result, format_of, tell_signatures
 from whyscore.cli.setup import load_dataset, make_resources, requested_metrics, tell_time, working
@@ -52,13 +52,13 @@ def run(settings: ScoreCommand) -> int:
     data = load_dataset(settings, metrics)
     if settings.dry_run:
         return _say_costs(data, metrics, settings)
-    cut = cuts_told({name: name for name in metrics}, data) if settings.fail_if_truncated else []
+    cut = truncation_messages({name: name for name in metrics}, data) if settings.fail_if_truncated else []
     with working(settings) as resources:
         if settings.parts:
             emit_result(part_views(data, metrics, resources), settings)
         else:
             _emit_scores(score_systems(data, metrics, settings=settings, resources=resources), settings)
-    check_whole(cut)
+    fail_if_truncated(cut)
     return 0
 
 
@@ -82,7 +82,7 @@ def _say_costs(data: Dataset, metrics: Sequence[str], settings: ScoreCommand) ->
     """Say how many texts would be scored, and how long that would take."""
     store = make_resources(settings).store
     for metric in metrics:
-        used = spoken(as_metric(metric), data.languages)
+        used = with_languages(as_metric(metric), data.languages)
         asked = cost(used, data.segments, store)
         print(f"{metric}: {asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored")
         tell_time(settings, metric, used, data.segments, asked.distinct - asked.stored)

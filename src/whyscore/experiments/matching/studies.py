@@ -22,7 +22,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from whyscore.analysis.common import MetricLike, as_metric, asked_name, spoken
+from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
 from whyscore.analysis.metaeval.gold import SPLITTER, gold_of
 from whyscore.data.formats.eval4nlp import Gold, Judged
 from whyscore.errors import DataError, SpecError
@@ -65,7 +65,7 @@ def baseline(texts: Sequence[str], metric: MetricLike = "bertscore", *, pairs: i
     found = estimate_baseline(distinct, asked, pairs=pairs, seed=seed)
     signature = asked.signature()
     layer = int(dict(signature.facts).get("layer", "0").partition("/")[0].partition("-")[0])
-    return Estimated(found, layer, len(distinct), pairs, signature.having(pairs=pairs, seed=seed))
+    return Estimated(found, layer, len(distinct), pairs, signature.with_facts(pairs=pairs, seed=seed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def layers(
     sides = {} if marked is None else _sides(marked, dataset, asked)
     found = answers_of(asked, dataset.segments, {side: one.words for side, one in sides.items()})
     rows = tuple(_row(layer, own, people, sides) for layer, own in enumerate(found.layers))
-    signature = asked.signature().having(layer=f"0-{len(rows) - 1}")
+    signature = asked.signature().with_facts(layer=f"0-{len(rows) - 1}")
     notes = (*found.notes, *_left_out(found.layers, sides))
     return LayerSweep(rows, replace(signature, spec=spec_of(replace(asked, layer=None))), notes)
 
@@ -134,7 +134,7 @@ class _Side(NamedTuple):
 def _matching(metric: MetricLike) -> BertScore:
     found = as_metric(metric)
     if not isinstance(found, BertScore):
-        raise SpecError(f"{asked_name(metric)} matches no vectors of one layer: name bertscore or xbertscore")
+        raise SpecError(f"{requested_name(metric)} matches no vectors of one layer: name bertscore or xbertscore")
     return found
 
 
@@ -143,7 +143,7 @@ def _prepared(metric: MetricLike, dataset: Dataset) -> BertScore:
     given = _matching(metric)
     fill = "null" if given.fill == "error" else given.fill
     own = replace(given, layer=0, phrases=given.phrases or 0, fill=fill)
-    return cast("BertScore", spoken(own, dataset.languages))
+    return cast("BertScore", with_languages(own, dataset.languages))
 
 
 def _marks(dataset: Dataset, gold: Gold | None) -> Gold | None:

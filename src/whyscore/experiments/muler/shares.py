@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whyscore.analysis.common import MetricLike, Segments, asked_name
-from whyscore.analysis.decompose.decompose import as_dataset, check_metric, marked, measure, members_of
+from whyscore.analysis.common import MetricLike, Segments, as_dataset, requested_name
+from whyscore.analysis.decompose.decompose import check_metric, marked, measure, members_of
 from whyscore.analysis.decompose.fit import Cell, cell_of
 from whyscore.analysis.decompose.masking import Grain, Mask, grain_of
 from whyscore.analysis.decompose.scoring import Reading, decomposed_metric, pooled, questions
@@ -151,7 +151,7 @@ def start(
     chosen = decomposed_metric(metric, wanted.mode)
     check_metric(chosen, dataset, wanted)
     marking = marked(dataset, *found_by, wanted, resources)
-    return Study(dataset, marking, wanted, resources), chosen, asked_name(metric)
+    return Study(dataset, marking, wanted, resources), chosen, requested_name(metric)
 
 
 def derived(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from whyscore.analysis.common import asked_name
+from whyscore.analysis.common import requested_name
 from whyscore.analysis.metaeval.result import MetaEvaluation
 from whyscore.analysis.metaeval.scores import metaevaluate_table, with_metrics
 from whyscore.analysis.metaeval.settings import DRAWS, TEST_DRAWS, Judging
@@ -133,11 +133,11 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     with progress(arguments) as bar:
         table = with_metrics(table, specs, resources(arguments, bar))
-    names = [*columns, *map(asked_name, specs)]
+    names = [*columns, *map(requested_name, specs)]
     for name in arguments.lower or ():
         if name not in table.scores:
             raise UserError(f"--lower {name}: no such column among {', '.join(table.scores)}")
-        table = table.having(**{name: -table.scores[name]})
+        table = table.with_scores(**{name: -table.scores[name]})
     found = metaevaluate_table(table, human, names, _judging(arguments))
     chosen = format_of(arguments)
     emit(arguments, _lines(arguments, found, chosen))
