@@ -43,7 +43,7 @@ class Option(NamedTuple):
     parse: Callable[[str], object] | None = None
     """Reads a text of the command line; by the type of the field where it is None."""
     const: str | None = None
-    """The value of an option that is named without one."""
+    """The value of an option that is named without one; a list may then be empty."""
     positional: bool = False
     line: bool = True
     """Whether the command line has it; False for what only Python can give."""

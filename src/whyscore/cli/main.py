@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
-from whyscore.cli.options import Command, Parser, add_command, run_command
+from whyscore.cli.options import Parser, add_command, is_command, run_command
 from whyscore.errors import UnknownName, WhyscoreError
 from whyscore.version import __version__
 
@@ -114,8 +114,8 @@ def parser_of(verb: str) -> Parser:
         formatter_class=_formatter,
         allow_abbrev=False,
     )
-    if hasattr(module, "SETTINGS"):
-        add_command(parser, cast("Command", module))
+    if is_command(module):
+        add_command(parser, module)
     else:
         module.add_arguments(parser)
     return parser
@@ -137,7 +137,7 @@ def _dispatch(given: list[str]) -> int:
     check_output(arguments)
     try:
         module = _module(given[0])
-        return run_command(cast("Command", module), arguments) if hasattr(module, "SETTINGS") else module.run(arguments)
+        return run_command(module, arguments) if is_command(module) else module.run(arguments)
     except KeyboardInterrupt:
         _say(f"interrupted; {_kept(arguments)}")
         return INTERRUPTED

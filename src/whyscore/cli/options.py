@@ -18,7 +18,7 @@ import shlex
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeGuard, TypeVar, Union, cast, get_args, get_origin
 
 from whyscore.errors import UserError
 from whyscore.present import formats as known_formats
@@ -210,13 +210,34 @@ class Command(Protocol):
         """Do the work and return the exit code."""
 
 
-def add_command(parser: Parser, command: Command) -> None:
-    """Add the options of everything that a command takes."""
-    add_settings(parser, command.SETTINGS, getattr(command, "FORMATS", None) or known_formats())
+class CommandGroup(Protocol):
+    """A package of `whyscore.cli.commands` with several commands, each with a line about it, by name."""
+
+    EXAMPLES: str
+    COMMANDS: Mapping[str, tuple[str, Command]]
 
 
-def run_command(command: Command, arguments: argparse.Namespace) -> int:
+def is_command(module: object) -> TypeGuard[Command | CommandGroup]:
+    """Return whether a module declares settings, or several commands that do."""
+    return hasattr(module, "SETTINGS") or hasattr(module, "COMMANDS")
+
+
+def add_command(parser: Parser, command: Command | CommandGroup) -> None:
+    """Add the options of everything that a command takes; one parser for each command of a group."""
+    if not hasattr(command, "COMMANDS"):
+        add_settings(parser, command.SETTINGS, getattr(command, "FORMATS", None) or known_formats())
+        return
+    choices = parser.add_subparsers(dest="command", metavar="|".join(command.COMMANDS), required=True)
+    for name, (about, inner) in command.COMMANDS.items():
+        description = f"{about[0].upper()}{about[1:]}.\n\n{inner.EXAMPLES}"
+        facts: dict[str, Any] = {"formatter_class": parser.formatter_class, "allow_abbrev": False}
+        add_command(choices.add_parser(name, help=about, description=description, **facts), inner)
+
+
+def run_command(command: Command | CommandGroup, arguments: argparse.Namespace) -> int:
     """Run a command on what was given."""
+    if hasattr(command, "COMMANDS"):
+        return run_command(command.COMMANDS[arguments.command][1], arguments)
     return command.run(read_settings(command.SETTINGS, arguments))
 
 
@@ -265,7 +286,7 @@ def add_settings(parser: Parser, kind: type, formats: Sequence[str] = ()) -> Non
 
 def read_settings(kind: type[S], arguments: argparse.Namespace) -> S:
     """Return the settings that were given on the command line."""
-    given = {one.name: getattr(arguments, one.name) for one in settings_of(kind) if hasattr(arguments, one.name)}
+    given = {one.name: value for one in settings_of(kind) if (value := getattr(arguments, one.name, None)) is not None}
     made = kind(**given)
     check(made)
     return made
@@ -285,16 +306,18 @@ def _group(parser: Parser, title: str) -> argparse._ArgumentGroup:
 def _add(group: argparse._ArgumentGroup, setting: Setting, formats: Sequence[str]) -> argparse.Action:
     facts, inner = setting.option, _inner(setting.type)
     if facts.positional:
-        return group.add_argument(setting.name, nargs=_nargs(setting), default=setting.default, **_texts(setting))
+        named: dict[str, Any] = {"nargs": _nargs(setting), "default": setting.default, **_texts(setting)}
+        return group.add_argument(setting.name, choices=_choices(setting), **named)
     flags = facts.flags or (f"--{setting.name.replace('_', '-')}",)
     if inner is bool and facts.const is None:
         action = "store_false" if setting.default is True else "store_true"
         return group.add_argument(*flags, dest=setting.name, action=action, default=setting.default, help=facts.help)
-    named: dict[str, Any] = {"dest": setting.name, "default": setting.default, **_texts(setting)}
-    if facts.const is not None:
+    named = {"dest": setting.name, "default": setting.default, **_texts(setting)}
+    if _is_many(setting.type):
+        # argparse would add to a default list: `read_settings` puts the default in its place.
+        named |= {"nargs": "+" if facts.const is None else "*", "action": "extend", "default": None}
+    elif facts.const is not None:
         named |= {"nargs": "?", "const": facts.const}
-    elif _is_many(setting.type):
-        named |= {"nargs": "+", "action": "extend", "default": None if not setting.default else list(setting.default)}  # type: ignore[call-overload]
     choices = formats if setting.name == "format" and formats else _choices(setting)
     if choices:
         named |= {"choices": tuple(choices)}

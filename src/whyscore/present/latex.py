@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from whyscore.present import Look
 from whyscore.present.text import arrow
 from whyscore.types.result import Result
-from whyscore.types.table import DECIMALS, Table, shown
+from whyscore.types.table import Table, shown
 
 SUFFIX = ".tex"
 _ESCAPED = str.maketrans(
@@ -33,7 +33,9 @@ def _table(table: Table, look: Look) -> Iterator[str]:
     yield f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n"
     yield " & ".join(head) + " \\\\\n\\midrule\n"
     for number, row in enumerate(table.rows):
-        cells = [shown(cell, DECIMALS if look.decimals is None else look.decimals).translate(_ESCAPED) for cell in row]
+        cells = [
+            shown(cell, table.decimals if look.decimals is None else look.decimals).translate(_ESCAPED) for cell in row
+        ]
         marked = zip(table.columns, cells, strict=True)
         yield " & ".join(rf"\textbf{{{cell}}}" if (number, name) in bold else cell for name, cell in marked) + " \\\\\n"
     yield "\\bottomrule\n"

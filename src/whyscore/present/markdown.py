@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from whyscore.present import Look
 from whyscore.present.text import arrow, below
 from whyscore.types.result import Result
-from whyscore.types.table import DECIMALS, Table, shown
+from whyscore.types.table import Table, shown
 
 SUFFIX = ".md"
 _ESCAPED = str.maketrans({**{character: f"\\{character}" for character in "\\`*_[]<>|#"}, "\n": " "})
@@ -20,7 +20,7 @@ def lines(result: Result, look: Look) -> Iterator[str]:
 
 def _table(table: Table, look: Look) -> Iterator[str]:
     bold = table.bold if look.bold else frozenset()
-    decimals = DECIMALS if look.decimals is None else look.decimals
+    decimals = table.decimals if look.decimals is None else look.decimals
     head = [name.translate(_ESCAPED) + arrow(table, name, "↑", "↓") for name in table.columns]
     rule = ["---:" if right else "---" for right in table.right_aligned()]
     body = []

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 from whyscore.present import Look
 from whyscore.types.result import Result
-from whyscore.types.table import DECIMALS, Table, shown
+from whyscore.types.table import Table, shown
 
 SUFFIX = ".txt"
 _PLAIN = str.maketrans({"\n": " ", "\t": " "})
@@ -16,7 +16,7 @@ def lines(result: Result, look: Look) -> Iterator[str]:
     """Yield the tables for people, a blank line between them."""
     for number, table in enumerate(result.tables()):
         yield from ["\n"] if number else []
-        yield from _table(table, DECIMALS if look.decimals is None else look.decimals)
+        yield from _table(table, table.decimals if look.decimals is None else look.decimals)
 
 
 def _table(table: Table, decimals: int) -> Iterator[str]:

@@ -26,6 +26,8 @@ class Table:
     best: frozenset[tuple[int, str]] | None = None
     """The bold cells as row and column, e.g. a whole cluster; None takes the best value of each directed column."""
     notes: tuple[str, ...] = ()
+    decimals: int = DECIMALS
+    """Of its numbers, for people who do not ask for others."""
 
     def __post_init__(self) -> None:
         """Refuse rows that do not fit the columns."""
@@ -64,7 +66,9 @@ class Table:
         """Return the first rows as HTML for notebooks."""
         head = Markup("").join(Markup("<th>{}</th>").format(name) for name in self.columns)
         body = Markup("").join(
-            Markup("<tr>{}</tr>").format(Markup("").join(Markup("<td>{}</td>").format(shown(cell)) for cell in row))
+            Markup("<tr>{}</tr>").format(
+                Markup("").join(Markup("<td>{}</td>").format(shown(cell, self.decimals)) for cell in row)
+            )
             for row in self.rows[:rows]
         )
         more = f"and {len(self.rows) - rows} more rows" if len(self.rows) > rows else ""
