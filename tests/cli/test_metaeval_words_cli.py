@@ -266,7 +266,7 @@ def test_every_fault_of_a_submission_is_listed(gold: Path, tmp_path: Path, capsy
         f"error: {handed_in}/metadata.txt:2: the track is 'open', expected constrained or unconstrained",
         "team: 3 segments, target; 3 fault(s)",
     ]
-    assert err == f"whyscore: error: {handed_in} cannot be handed in: 3 fault(s)\n"
+    assert err == f"whyscore: error: {handed_in} cannot be submitted: 3 fault(s)\n"
 
 
 def test_ratings_become_records_and_spans_of_any_dialect(

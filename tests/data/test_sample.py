@@ -85,7 +85,7 @@ def test_the_systems_differ_in_quality(dataset: Dataset) -> None:
 
 
 def test_nothing_looks_wrong_in_it(dataset: Dataset) -> None:
-    assert findings(dataset) == ()
+    assert findings(dataset) == []
 
 
 def test_its_lines_fit_their_schema() -> None:

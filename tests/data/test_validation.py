@@ -8,13 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyscore.data import checks as characters
-from whyscore.data.checks import CHECKS, findings, search
+from whyscore.data.checks import CHECKS, findings, search, validate
 from whyscore.data.formats.text import from_texts, read_texts
 from whyscore.data.located import Located, Origin
 from whyscore.data.reading import read
+from whyscore.errors import DataError
 from whyscore.types import Dataset, Entry, Finding, Segment
 
 ENOUGH = 100
+SCREEN = 4000
 
 
 def told(dataset: Dataset) -> list[str]:
@@ -32,26 +34,28 @@ def test_clean_texts_are_not_complained_about() -> None:
 
 
 @pytest.mark.parametrize(
-    ("special", "name"),
+    ("special", "code"),
     [
-        ("a\u00a0b", "no-break space (U+00A0)"),
-        ("a\u00adb", "soft hyphen (U+00AD)"),
-        ("a\u200bb", "zero-width character (U+200B-U+200D, U+2060, U+FEFF)"),
-        ("a\u200db", "zero-width character (U+200B-U+200D, U+2060, U+FEFF)"),
-        ("\ufeffab", "zero-width character (U+200B-U+200D, U+2060, U+FEFF)"),
-        ("a\tb", "control character"),
-        ("a\x00b", "control character"),
-        ("a\x7fb", "control character"),
-        ("a\u0085b", "control character"),
-        ("a\u009fb", "control character"),
-        (" a", "outer or double blank"),
-        ("a ", "outer or double blank"),
-        ("a  b", "outer or double blank"),
-        ("", "empty text"),
+        ("a\u00a0b", "no-break-space"),
+        ("a\u00adb", "soft-hyphen"),
+        ("a\u200bb", "zero-width"),
+        ("a\u200db", "zero-width"),
+        ("\ufeffab", "zero-width"),
+        ("a\tb", "control-character"),
+        ("a\x00b", "control-character"),
+        ("a\x7fb", "control-character"),
+        ("a\u0085b", "control-character"),
+        ("a\u009fb", "control-character"),
+        (" a", "extra-spaces"),
+        ("a ", "extra-spaces"),
+        ("a  b", "extra-spaces"),
+        ("", "empty-text"),
     ],
 )
-def test_characters_that_are_not_seen_are_reported(special: str, name: str) -> None:
-    assert told(from_texts(texts_with("a", special))) == [f"{name} in 1 of 100 hypotheses of hypothesis: segments 1"]
+def test_characters_that_are_not_seen_are_reported(special: str, code: str) -> None:
+    (finding,) = findings(from_texts(texts_with("a", special)))
+    assert finding.code == code
+    assert finding.message.endswith(" in 1 of 100 hypotheses of hypothesis: segments 1")
 
 
 @pytest.mark.parametrize(
@@ -93,11 +97,22 @@ def test_decomposed_texts_are_reported_and_mixtures_named() -> None:
     assert mixed == [expected.format(", while 2 others are composed (mixed NFC and NFD)")]
 
 
-@pytest.mark.parametrize("stray", ["<b>a", "a</b>", "<b><i>a</b></i>", "a &amp; b", "&#39;", "&#x27;", "a <EOS>"])
-def test_markup_is_reported_in_a_tenth_of_the_lines(stray: str) -> None:
+@pytest.mark.parametrize(
+    ("code", "stray"),
+    [
+        *(("unbalanced-tags", text) for text in ("<b>a", "a</b>", "<b><i>a</b></i>", "a <EOS>")),
+        *(("html-entities", text) for text in ("a &amp; b", "&#39;", "&#x27;")),
+    ],
+)
+def test_markup_is_reported_in_a_tenth_of_the_lines(code: str, stray: str) -> None:
     assert told(from_texts(texts_with(*[stray] * 9))) == []
-    expected = "unbalanced markup or entity in 10 of 100 hypotheses of hypothesis: segments 0, 1, 2, 3, 4 and 5 more"
-    assert told(from_texts(texts_with(*[stray] * 10))) == [expected]
+    (finding,) = findings(from_texts(texts_with(*[stray] * 10)))
+    assert finding.code == code
+    assert finding.message.endswith(" in 10 of 100 hypotheses of hypothesis: segments 0, 1, 2, 3, 4 and 5 more")
+
+
+def test_entities_are_called_so() -> None:
+    assert told(from_texts(texts_with(*["a &quot;"] * 10)))[0].startswith("HTML entities such as &quot; in 10 of 100")
 
 
 @pytest.mark.parametrize("fine", ["<b>a</b>", "a<br>b", "<x/>", "a < b", "AT&T; R&D", '<a href="x">y</a>'])
@@ -140,10 +155,10 @@ def test_identical_systems_are_named() -> None:
 
 
 def test_a_small_test_set_is_reported() -> None:
-    expected = "texts has 1 segment: fewer than 100 are too few for significance"
+    expected = "texts has 1 segment: significance tests need about 100 or more"
     assert told(from_texts(["a"])) == [expected]
-    assert told(Dataset("nothing", ())) == ["nothing has 0 segments: fewer than 100 are too few for significance"]
-    assert told(from_texts(texts_with()[:99]))[0].startswith("texts has 99 segments: ")
+    assert [finding.code for finding in findings(Dataset("nothing", ()))] == ["few-segments"]
+    assert [finding.code for finding in findings(from_texts(texts_with()[:99]))] == ["few-segments"]
 
 
 def test_findings_point_into_the_files_of_line_aligned_texts(tmp_path: Path) -> None:
@@ -174,8 +189,9 @@ def test_what_was_noticed_while_reading_comes_first(tmp_path: Path) -> None:
     assert told(read(path)) == [
         f"{path}:1: a byte order mark (BOM) was removed",
         f"{path}: 2 of 2 lines end in CR LF; the CR was removed",
-        "data.tsv has 1 segment: fewer than 100 are too few for significance",
+        "data.tsv has 1 segment: significance tests need about 100 or more",
     ]
+    assert [finding.code for finding in findings(read(path))] == ["byte-order-mark", "crlf", "few-segments"]
 
 
 def test_lines_are_forgotten_where_they_no_longer_fit() -> None:
@@ -189,7 +205,7 @@ def test_lines_are_forgotten_where_they_no_longer_fit() -> None:
 def test_findings_are_warnings() -> None:
     assert not any(finding.error for finding in findings(from_texts(["\u00ad"])))
     assert findings(from_texts(["\u00ad"]))[0] == Finding(
-        "soft hyphen (U+00AD) in 1 of 1 hypotheses of hypothesis: segments 0"
+        "soft-hyphen", "soft hyphen (U+00AD) in 1 of 1 hypotheses of hypothesis: segments 0"
     )
 
 
@@ -200,7 +216,31 @@ letters = st.text(st.sampled_from("ab \u00a0\u00ad\u200b\t\x00\x7f\u0085é\u0301
 def test_searching_many_texts_at_once_finds_what_searching_each_does(texts: list[str], block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(characters, "_BLOCK", block)
-        found = {hits.check.name: hits.rows for hits in search(texts)}
+        found = {hits.check.code: hits.rows for hits in search(texts)}
     for check in CHECKS:
         rows = [k for k, text in enumerate(texts) if check.inside(text)]
-        assert found.get(check.name, []) == (rows if len(rows) >= check.least_share * len(texts) else [])
+        assert found.get(check.code, []) == (rows if len(rows) >= check.least_share * len(texts) else [])
+
+
+def test_findings_are_a_result_with_codes() -> None:
+    found = validate(from_texts(["\u00ad"]))
+    record = {"kind": "note", "code": "soft-hyphen", "file": None, "line": None}
+    assert next(found.records()) == record | {"message": found[0].message}
+    assert found.header() == {"name": "texts", "segments": 1, "systems": ["hypothesis"]}
+    assert found.tables()[0].columns == ("kind", "code", "file", "line", "message")
+    assert len(repr(found)) < SCREEN
+    with pytest.raises(DataError, match=r"soft hyphen .* \(and 1 more\)"):
+        validate(from_texts(["\u00ad"]), strict=True)
+
+
+def test_a_dataset_shows_itself_in_a_screenful() -> None:
+    data = from_texts({"A": ["x" * 1000 + "<b>"] * 500, "B": ["y"] * 500}, ["r"] * 500, languages=("de", "en"))
+    assert repr(data) == "<Dataset 'texts': 2 systems x 500 segments, de to en; 0 findings>"
+    assert len(data._repr_html_()) < SCREEN
+    assert "<b>" not in data._repr_html_()
+    assert next(iter(data.records())) == {
+        "id": "0",
+        "system": "A",
+        "hypothesis": "x" * 1000 + "<b>",
+        "source": None,
+    } | {"reference_0": "r"}

@@ -44,7 +44,7 @@ def test_one_segment_is_not_a_list(given: object) -> None:
 def test_data_can_be_checked_alone() -> None:
     data = ws.from_texts(["I have a  cat"], [["I have a dog"]])
     first, second = (str(finding) for finding in ws.validate(data))
-    assert first == "outer or double blank in 1 of 1 hypotheses of hypothesis: segments 0"
-    assert second == "texts has 1 segment: fewer than 100 are too few for significance"
+    assert first == "leading, trailing or double space in 1 of 1 hypotheses of hypothesis: segments 0"
+    assert second == "texts has 1 segment: significance tests need about 100 or more"
     with pytest.raises(DataError, match=re.escape(f"{first} (and 1 more)")):
         ws.validate(data, strict=True)

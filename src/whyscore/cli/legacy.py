@@ -1,7 +1,7 @@
 """What commands use that take arguments instead of settings."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from whyscore.cli import setup
@@ -33,11 +33,11 @@ def dataset(arguments: argparse.Namespace) -> Dataset:
     """Return the segments that the arguments name, checked; findings go to stderr."""
     given, found = looked_at(arguments)
     setup.show_findings(found, read_settings(QuietSettings, arguments))
-    setup.refuse_findings(given, found, strict=arguments.strict)
+    setup.refuse_data(given, found, strict=arguments.strict)
     return given
 
 
-def looked_at(arguments: argparse.Namespace) -> tuple[Dataset, tuple[Finding, ...]]:
+def looked_at(arguments: argparse.Namespace) -> tuple[Dataset, Sequence[Finding]]:
     """Return the segments that the arguments name, and what is to be known about them."""
     if getattr(arguments, "dry_run", False):
         arguments.output = None

@@ -1,23 +1,19 @@
-"""What comes out: data on stdout or in a file, everything else on stderr.
-
-What was found in input files, as data: one row per finding.
-"""
+"""What comes out: data on stdout or in a file, everything else on stderr."""
 
 import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
 from whyscore.cli.options import OutputSettings
 from whyscore.data.writing import write_lines
 from whyscore.errors import UserError
-from whyscore.present import Look, present, render, suffixes
-from whyscore.types import Finding, Signature
+from whyscore.present import Look, present, suffixes
+from whyscore.types import Signature
 from whyscore.types.result import Result
-from whyscore.types.table import Table
 
 
 class Says(Protocol):
@@ -98,20 +94,3 @@ def tell_signatures(output: Says, signatures: Iterable[Signature]) -> None:
     """Print each signature once, beside a table."""
     for text in dict.fromkeys(str(signature) for signature in signatures):
         tell(output, f"signature: {text}")
-
-
-FORMATS = ("text", "json", "tsv", "csv", "markdown", "latex")
-_COLUMNS = ("kind", "file", "line", "message")
-
-
-def finding_lines(
-    arguments: argparse.Namespace, about: Mapping[str, object], found: Sequence[Finding]
-) -> Iterator[str]:
-    """Yield the findings in a format other than text; JSON also says what they are about."""
-    rows = [("error" if one.error else "note", one.file, one.line, one.message) for one in found]
-    chosen = format_of(arguments)
-    if chosen == "json":
-        findings = [dict(zip(_COLUMNS, row, strict=True)) for row in rows]
-        yield to_json({**about, "findings": findings})
-    else:
-        yield render(Table(_COLUMNS, tuple(rows)), chosen, safe=arguments.safe_csv)

@@ -12,7 +12,7 @@ from whyscore.analysis.common import as_metric, of_systems
 from whyscore.cli.options import GateSettings, InputSettings, MetricSettings, QuietSettings, RunningSettings
 from whyscore.cli.output import tell
 from whyscore.cli.progress import progress_bar
-from whyscore.data.checks import findings
+from whyscore.data.checks import FEW, Findings, findings, refuse_findings
 from whyscore.data.files import Limits
 from whyscore.data.formats.text import from_literals, read_texts
 from whyscore.data.reading import read
@@ -69,24 +69,22 @@ def load_dataset(settings: InputSettings, metrics: Sequence[str] = (), explainer
     check_names(metrics, explainers)
     data, findings = load_and_validate(settings, metrics)
     show_findings(findings, settings)
-    refuse_findings(data, findings, strict=settings.strict)
+    refuse_data(data, findings, strict=settings.strict)
     return data
 
 
-def load_and_validate(inputs: InputSettings, metrics: Sequence[str] = ()) -> tuple[Dataset, tuple[Finding, ...]]:
+def load_and_validate(inputs: InputSettings, metrics: Sequence[str] = ()) -> tuple[Dataset, Findings]:
     """Return the segments that were named, and what is to be known about them."""
     data = _load(inputs, metrics)
     found = findings(data)
-    if inputs.text:
-        found = tuple(finding for finding in found if "for significance" not in finding.message)
+    if inputs.text:  # nobody expects significance of texts on the command line
+        found = Findings((finding for finding in found if finding.code != FEW), **found.about)
     return data, found
 
 
-def refuse_findings(data: Dataset, found: Sequence[Finding], *, strict: bool) -> None:
+def refuse_data(data: Dataset, found: Sequence[Finding], *, strict: bool) -> None:
     """Raise where data cannot be used."""
-    errors = [finding for finding in found if finding.error or strict]
-    if errors:
-        raise DataError(f"{errors[0]}" + (f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""))
+    refuse_findings(found, strict=strict)
     if not data.entries:
         raise DataError(f"{data.name} holds no segment: there is nothing to work on")
 

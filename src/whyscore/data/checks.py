@@ -1,31 +1,24 @@
-"""What looks wrong in a data set, before any work is done: warnings that need no model.
+"""What looks wrong in a data set, before any scoring: findings that need no model.
 
-1. Every text: characters that are not seen, forms that are not normalised, stray markup (`characters`), emptiness.
+1. Single texts: invisible characters, text that is not normalised, stray markup, empty texts. Texts are joined by
+   newlines in blocks, and each block is searched as a whole: for single characters with `in`, for blanks and control
+   characters in its UTF-8 bytes with numpy. Most blocks are clean; in the others texts are searched one by one.
 2. Hypotheses against the texts beside them: copies of the source, copies of a reference.
 3. Systems against each other, and the size of the test set.
 
 There is one finding per check and group of texts (the hypotheses of a system, the sources, the references), with the
 count and the first lines. Where the data set knows its files, findings point into them; otherwise they name segments.
-
-What looks wrong in single texts, found fast: many texts are searched at once, and one by one only where it pays.
-
-1. Texts are joined by newlines in blocks, and each block is searched as a whole: for single characters with `in`, for
-   blanks and control characters in its UTF-8 bytes with numpy. Most blocks are clean.
-2. In the other blocks the texts that are meant are looked for one by one.
-
 Nothing is changed: these are findings, not repairs.
-
-The checks that run before any work, alone: what `whyscore validate` says, in Python.
 """
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +29,11 @@ from whyscore.data.naming import counted, few
 from whyscore.errors import DataError
 from whyscore.text.splitters import Auto
 from whyscore.types import HYPOTHESIS, SOURCE, Dataset, Entry, Finding, Place, Segment, Side
+from whyscore.types.result import Record, Result
+from whyscore.types.table import Table
 
-NOT_NFC = "text that is not in NFC"
+FEW = "few-segments"
+_NOT_NFC = "not-nfc"
 _BLOCK = 2_048
 _NEWLINE, _BLANK, _DELETE = 0x0A, 0x20, 0x7F
 _CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
@@ -45,6 +41,7 @@ _HIGH_CONTROLS = re.compile(rb"\xc2[\x80-\x9f]")  # U+0080 to U+009F in UTF-8
 _FIRST_COMBINING = 0xCC  # the first byte of U+0300 in UTF-8; texts without it and those above are in NFC
 _TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*?)?(/?)>")
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});")
+_MUCH_MARKUP = 0.1
 _VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "wbr"})
 
 
@@ -87,6 +84,7 @@ class _Block:
 class Check:
     """One thing to look for: `likely` in a block of texts, `inside` a single one."""
 
+    code: str
     name: str
     likely: Callable[[_Block], bool]
     inside: Callable[[str], bool]
@@ -107,19 +105,19 @@ class Hits:
 
 def search(texts: Sequence[str]) -> Iterator[Hits]:
     """Yield what each check finds among the texts, where that is enough to tell."""
-    rows: dict[str, list[int]] = {check.name: [] for check in CHECKS}
+    rows: dict[str, list[int]] = {check.code: [] for check in CHECKS}
     counts = dict.fromkeys(rows, 0)
     for start in range(0, len(texts), _BLOCK):
         part = texts[start : start + _BLOCK]
         block = _Block(part)
         for check in CHECKS:
             if check.likely(block):
-                rows[check.name].extend([k for k, text in enumerate(part, start=start) if check.inside(text)])
-                counts[check.name] += sum(map(block.joined.count, check.characters))
+                rows[check.code].extend([k for k, text in enumerate(part, start=start) if check.inside(text)])
+                counts[check.code] += sum(map(block.joined.count, check.characters))
     for check in CHECKS:
-        found = rows[check.name]
+        found = rows[check.code]
         if found and len(found) >= check.least_share * len(texts):
-            yield Hits(check, found, counts[check.name])
+            yield Hits(check, found, counts[check.code])
 
 
 def composed(texts: Sequence[str], but: Sequence[int]) -> int:
@@ -159,18 +157,16 @@ def _not_nfc(text: str) -> bool:
     return not unicodedata.is_normalized("NFC", text)
 
 
-def _any_markup(block: _Block) -> bool:
-    return "<" in block.joined or "&" in block.joined
+def _has_entity(text: str) -> bool:
+    return "&" in text and _ENTITY.search(text) is not None
 
 
-def _markup(text: str) -> bool:
-    """Return whether a text has entities, or tags that do not match.
+def _unbalanced(text: str) -> bool:
+    """Return whether a text has tags that do not match.
 
-    >>> _markup("<b>a</b>"), _markup("<b>a"), _markup("a &amp; b"), _markup("a < b > c")
-    (False, True, True, False)
+    >>> _unbalanced("<b>a</b>"), _unbalanced("<b>a"), _unbalanced("a < b > c")
+    (False, True, False)
     """
-    if "&" in text and _ENTITY.search(text):
-        return True
     if "<" not in text:
         return False
     open_tags = []
@@ -184,22 +180,39 @@ def _markup(text: str) -> bool:
     return bool(open_tags)
 
 
-def _unseen(name: str, characters: str) -> Check:
+def _invisible(code: str, name: str, characters: str) -> Check:
     def inside(text: str) -> bool:
         return any(character in text for character in characters)
 
-    return Check(name, lambda block: not block.is_ascii and inside(block.joined), inside, characters)
+    return Check(code, name, lambda block: not block.is_ascii and inside(block.joined), inside, characters)
 
 
 CHECKS = (
-    Check("empty text", _any_empty, lambda text: not text.strip(" ")),
-    _unseen("no-break space (U+00A0)", "\u00a0"),
-    _unseen("soft hyphen (U+00AD)", "\u00ad"),
-    _unseen("zero-width character (U+200B-U+200D, U+2060, U+FEFF)", "\u200b\u200c\u200d\u2060\ufeff"),
-    Check("control character", _any_control, lambda text: _CONTROLS.search(text) is not None),
-    Check(NOT_NFC, _any_decomposed, _not_nfc),
-    Check("outer or double blank", _any_loose_blank, _loose_blank),
-    Check("unbalanced markup or entity", _any_markup, _markup, least_share=0.1),
+    Check("empty-text", "empty text", _any_empty, lambda text: not text.strip(" ")),
+    _invisible("no-break-space", "no-break space (U+00A0)", "\u00a0"),
+    _invisible("soft-hyphen", "soft hyphen (U+00AD)", "\u00ad"),
+    _invisible(
+        "zero-width",
+        "zero-width character (U+200B-U+200D, U+2060, U+FEFF)",
+        "\u200b\u200c\u200d\u2060\ufeff",
+    ),
+    Check("control-character", "control character", _any_control, lambda text: _CONTROLS.search(text) is not None),
+    Check(_NOT_NFC, "text that is not in NFC", _any_decomposed, _not_nfc),
+    Check("extra-spaces", "leading, trailing or double space", _any_loose_blank, _loose_blank),
+    Check(
+        "html-entities",
+        "HTML entities such as &quot;",
+        lambda block: "&" in block.joined,
+        _has_entity,
+        least_share=_MUCH_MARKUP,
+    ),
+    Check(
+        "unbalanced-tags",
+        "unbalanced tags such as <b>",
+        lambda block: "<" in block.joined,
+        _unbalanced,
+        least_share=_MUCH_MARKUP,
+    ),
 )
 
 
@@ -235,14 +248,43 @@ class _Group:
     places: Sequence[object]
     texts: Sequence[str]
 
-    def finding(self, message: str, rows: Sequence[int]) -> Finding:
+    def finding(self, code: str, message: str, rows: Sequence[int]) -> Finding:
         """Return a message with the places it is about."""
         places = [self.places[row] for row in rows]
         line = places[0] if isinstance(places[0], int) else None
-        return Finding(f"{message}: {self.where} {few(places)}", self.file, line)
+        return Finding(code, f"{message}: {self.where} {few(places)}", self.file, line)
 
 
-def findings(dataset: Dataset) -> tuple[Finding, ...]:
+class Findings(Result, list[Finding]):
+    """Findings, with what they are about."""
+
+    kind: ClassVar[str] = "findings"
+
+    def __init__(self, found: Iterable[Finding] = (), **about: object) -> None:
+        """Keep the findings and the facts about the checked data."""
+        super().__init__(found)
+        self.about = about
+
+    def header(self) -> Record:
+        """Return the facts about the checked data."""
+        return self.about
+
+    def records(self) -> Iterator[Record]:
+        """Yield one object per finding."""
+        return (finding.record() for finding in self)
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return one row per finding."""
+        del long
+        found = Table.of(self.records())
+        return [found if found.rows else Table(("kind", "code", "file", "line", "message"), ())]
+
+    def document(self) -> object:
+        """Return the facts with the findings."""
+        return {**self.about, "findings": list(self.records())}
+
+
+def findings(dataset: Dataset) -> Findings:
     """Return what was noticed while reading a data set, and what looks wrong in it."""
     found = [*dataset.findings]
     with collector_at_rest():
@@ -259,8 +301,10 @@ def findings(dataset: Dataset) -> tuple[Finding, ...]:
     # Within a system all ids differ, so one long system is enough.
     if max(map(len, systems.values()), default=0) < FEW_SEGMENTS and len(dataset.ids) < FEW_SEGMENTS:
         number = counted(len(dataset.ids), "segment")
-        found.append(Finding(f"{dataset.name} has {number}: fewer than {FEW_SEGMENTS} are too few for significance"))
-    return tuple(found)
+        few_told = f"{dataset.name} has {number}: significance tests need about {FEW_SEGMENTS} or more"
+        found.append(Finding(FEW, few_told))
+    about = {"name": dataset.name, "segments": len(dataset.ids), "systems": list(dataset.systems)}
+    return Findings(found, **about)
 
 
 def _by_system(dataset: Dataset) -> Mapping[str, Sequence[int]]:
@@ -321,14 +365,14 @@ def _origin(dataset: Dataset) -> Origin | None:
 def _in_texts(group: _Group) -> Iterator[Finding]:
     """Yield the findings that need one text at a time."""
     for hits in search(group.texts):
-        yield group.finding(_described(hits, group), hits.rows)
+        yield group.finding(hits.check.code, _described(hits, group), hits.rows)
 
 
 def _described(hits: Hits, group: _Group) -> str:
     message = f"{hits.check.name} in {_share(hits.rows, group)}"
     if hits.count > len(hits.rows):
         message += f", {hits.count} in all"
-    if hits.check.name == NOT_NFC:
+    if hits.check.code == _NOT_NFC:
         others = composed(group.texts, hits.rows)
         message += f", while {others} others are composed (mixed NFC and NFD)" if others else ""
         message += "; metrics take them for different characters"
@@ -352,7 +396,9 @@ def _copied(group: _Group, segments: Sequence[Segment]) -> Iterator[Finding]:
     if copied:
         share = len(copied) / len(segments)
         much = f", more than {MUCH_COPIED:.0%}: was this translated at all?" if share > MUCH_COPIED else ""
-        yield group.finding(f"the source is copied in {_share(copied, group)} ({share:.1%}{much})", copied)
+        yield group.finding(
+            "source-copied", f"the source is copied in {_share(copied, group)} ({share:.1%}{much})", copied
+        )
 
 
 def _leaked(group: _Group, segments: Sequence[Segment]) -> Iterator[Finding]:
@@ -364,7 +410,7 @@ def _leaked(group: _Group, segments: Sequence[Segment]) -> Iterator[Finding]:
         share = count / len(segments)
         if share > MUCH_EQUAL:
             equals = f"{count} of {len(segments)} {group.name} equal reference {number + 1} ({share:.1%})"
-            yield Finding(f"{equals}: a leak, or the wrong file?", group.file)
+            yield Finding("reference-copied", f"{equals}: a leak, or the wrong file?", group.file)
 
 
 def _copies(hypothesis: str, source: str) -> bool:
@@ -386,11 +432,11 @@ def _twins(dataset: Dataset, systems: Mapping[str, Sequence[int]]) -> Iterator[F
         if said in known:
             number = counted(len(rows), "segment")
             pair = f"systems {known[said]} and {system}"
-            yield Finding(f"{pair} have the same hypotheses in all {number}: the same file twice?")
+            yield Finding("same-hypotheses", f"{pair} have the same hypotheses in all {number}: the same file twice?")
         known.setdefault(said, system)
 
 
-def validate(dataset: Dataset, *, strict: bool = False) -> tuple[Finding, ...]:
+def validate(dataset: Dataset, *, strict: bool = False) -> Findings:
     """Return what looks wrong in a data set; raise `DataError` where it cannot be used.
 
     Args:
@@ -398,7 +444,12 @@ def validate(dataset: Dataset, *, strict: bool = False) -> tuple[Finding, ...]:
         strict: refuse it for any finding.
     """
     found = findings(dataset)
+    refuse_findings(found, strict=strict)
+    return found
+
+
+def refuse_findings(found: Sequence[Finding], *, strict: bool) -> None:
+    """Raise for errors, or with `strict` for any finding."""
     errors = [finding for finding in found if finding.error or strict]
     if errors:
         raise DataError(f"{errors[0]}" + (f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""))
-    return found

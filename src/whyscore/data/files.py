@@ -207,12 +207,16 @@ class TextFile:
         """What was noticed so far."""
         found = []
         if self._bom:
-            found.append(Finding("a byte order mark (BOM) was removed", self.name, 1))
+            found.append(Finding("byte-order-mark", "a byte order mark (BOM) was removed", self.name, 1))
         if self._crlf:
             message = f"{self._crlf} of {self._count} lines end in CR LF; the CR was removed"
-            found.append(Finding(message, self.name))
+            found.append(Finding("crlf", message, self.name))
         if not self.ended:
-            found.append(Finding("the last line does not end in a newline; it was read", self.name, self._count))
+            found.append(
+                Finding(
+                    "no-final-newline", "the last line does not end in a newline; it was read", self.name, self._count
+                )
+            )
         return tuple(found)
 
     def _read(self) -> Iterator[list[str]]:
@@ -414,7 +418,7 @@ def _cut(data: bytes, file: str, limits: Limits) -> Lines:
     found = []
     if text.startswith(_BOM):
         text = text.removeprefix(_BOM)
-        found.append(Finding("a byte order mark (BOM) was removed", file, 1))
+        found.append(Finding("byte-order-mark", "a byte order mark (BOM) was removed", file, 1))
     crlf = text.count("\r\n")
     *lines, tail = text.replace("\r\n", "\n").split("\n")
     if tail:
@@ -422,9 +426,11 @@ def _cut(data: bytes, file: str, limits: Limits) -> Lines:
     if not lines:
         raise DataError(f"{file} is empty: expected one segment a line")
     if crlf:
-        found.append(Finding(f"{crlf} of {len(lines)} lines end in CR LF; the CR was removed", file))
+        found.append(Finding("crlf", f"{crlf} of {len(lines)} lines end in CR LF; the CR was removed", file))
     if tail:
-        found.append(Finding("the last line does not end in a newline; it was read", file, len(lines)))
+        found.append(
+            Finding("no-final-newline", "the last line does not end in a newline; it was read", file, len(lines))
+        )
     longest = max(range(len(lines)), key=lambda k: len(lines[k]))
     if len(lines[longest]) > limits.line:
         message = f"the line is longer than {limits.line:,} characters, the limit for a line; raise it with --max-line"

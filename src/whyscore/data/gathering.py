@@ -71,13 +71,13 @@ def present(given: Iterable[tuple[str, ...]]) -> Present:
 def dropped_note(file: str | None, lines: Sequence[int]) -> Finding:
     """Return the note about empty references that were left out."""
     message = f"empty reference, counted as missing because the segment has another: lines {few(lines)}"
-    return Finding(message, file, lines[0])
+    return Finding("empty-reference", message, file, lines[0])
 
 
 def missing_note(file: str | None, lines: Sequence[int]) -> Finding:
     """Return the note about segments that are left without any reference."""
     message = f"empty reference and no other: metrics that read references cannot score lines {few(lines)}"
-    return Finding(message, file, lines[0])
+    return Finding("no-reference", message, file, lines[0])
 
 
 def per_segment(
@@ -101,7 +101,7 @@ def per_segment(
             f"references are {segments} lists of {segments} texts for {segments} segments: taken as one list per "
             "segment; if they are one list per reference set, pass list(zip(*refs))"
         )
-        return rows, (Finding(message),)
+        return rows, (Finding("ambiguous-references", message),)
     return rows, ()
 
 

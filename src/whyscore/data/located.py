@@ -40,7 +40,7 @@ class Origin:
         return self.references[min(place.reference or 0, len(self.references) - 1)] if self.references else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Located(Dataset):
     """A data set with its origin; the origin is dropped where the entries no longer fit it."""
 

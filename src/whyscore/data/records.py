@@ -131,7 +131,7 @@ class Records:
         for at, text in self._lines:
             if not self._file.ended:
                 if self._drop_torn:
-                    self._torn = (Finding("the last line is torn and was left out", self._file.name, at),)
+                    self._torn = (Finding("torn-line", "the last line is torn and was left out", self._file.name, at),)
                     return
                 self._check_torn(text, at)
             yield at, parsed(text, self._file.name, at)

@@ -1,17 +1,26 @@
 """What people bring: entries with human judgements, error spans, data sets and findings about them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+from markupsafe import escape
 
 from whyscore.errors import DataError
 from whyscore.types.arrays import FloatMatrix, FloatVector
+from whyscore.types.result import Record, Result
 from whyscore.types.segments import Segment, Side
+from whyscore.types.table import Table
 
 Severity = Literal["neutral", "minor", "major", "critical"]
+_SHOWN = 5
+_LENGTH = 120
+
+
+def _shortened(value: object) -> object:
+    return f"{value[:_LENGTH]}…" if isinstance(value, str) and len(value) > _LENGTH else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,8 @@ class Entry:
 class Finding:
     """Something noticed in the input: a warning, or an error that stops the work. Lines count from one."""
 
+    code: str
+    """Which kind of finding it is: short and stable, for programs."""
     message: str
     file: str | None = None
     line: int | None = None
@@ -55,10 +66,17 @@ class Finding:
         place = ":".join(str(part) for part in (self.file, self.line) if part is not None)
         return f"{place}: {self.message}" if place else self.message
 
+    def record(self) -> Record:
+        """Return the finding as a plain object."""
+        kind = "error" if self.error else "note"
+        return {"kind": kind, "code": self.code, "file": self.file, "line": self.line, "message": self.message}
 
-@dataclass(frozen=True)
-class Dataset:
+
+@dataclass(frozen=True, repr=False)
+class Dataset(Result):
     """Entries of one or more systems, in the order they were read."""
+
+    kind: ClassVar[str] = "segments"
 
     name: str
     entries: tuple[Entry, ...]
@@ -68,6 +86,29 @@ class Dataset:
     def __len__(self) -> int:
         """Return the number of entries."""
         return len(self.entries)
+
+    def __repr__(self) -> str:
+        """Return name and size: texts and findings are many."""
+        languages = f", {' to '.join(self.languages)}" if self.languages else ""
+        size = f"{len(self.systems)} systems x {len(self.ids)} segments"
+        return f"<{type(self).__name__} {self.name!r}: {size}{languages}; {len(self.findings)} findings>"
+
+    def header(self) -> Record:
+        """Return name, languages and size."""
+        languages = list(self.languages) if self.languages else None
+        return {"name": self.name, "languages": languages, "segments": len(self.ids), "systems": list(self.systems)}
+
+    def records(self) -> Iterator[Record]:
+        """Yield one object per entry: its names, texts and human scores."""
+        for entry in self.entries:
+            texts = {"hypothesis": entry.segment.hypothesis, "source": entry.segment.source}
+            texts |= {f"reference_{k}": text for k, text in enumerate(entry.segment.references)}
+            yield {"id": entry.id, "system": entry.system, **texts, **entry.human}
+
+    def _repr_html_(self) -> str:
+        first = (record for record, _ in zip(self.records(), range(_SHOWN), strict=False))
+        table = Table.of({key: _shortened(value) for key, value in record.items()} for record in first)
+        return f"<div><small>{escape(repr(self))}</small></div>{table.html()}"
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:

@@ -63,7 +63,9 @@ def test_spans_are_read(tmp_path: Path) -> None:
 def test_blank_lines_are_left_out_and_noted(tmp_path: Path) -> None:
     dataset = lines(tmp_path, '{"mt": "a"}', "", '{"mt": "b"}', " ")
     assert len(dataset) == 2
-    assert dataset.findings == (Finding("blank lines were left out: 2, 4", str(tmp_path / "data.jsonl"), 2),)
+    assert dataset.findings == (
+        Finding("blank-lines", "blank lines were left out: 2, 4", str(tmp_path / "data.jsonl"), 2),
+    )
 
 
 @pytest.mark.parametrize("text", ["[1]", "3", '"a"', "null"])

@@ -80,7 +80,7 @@ def test_numbered_references_are_several_references(tmp_path: Path) -> None:
     dataset = table(tmp_path, "hyp\tref_a\tref_b\nh\tr\tq\ng\t\tq\n")
     assert [segment.references for segment in dataset.segments] == [("r", "q"), ("q",)]
     told = "empty reference, counted as missing because the segment has another: lines 3"
-    assert dataset.findings == (Finding(told, str(tmp_path / "data.tsv"), 3),)
+    assert dataset.findings == (Finding("empty-reference", told, str(tmp_path / "data.tsv"), 3),)
 
 
 def test_a_post_edit_is_a_reference_only_if_asked_for(tmp_path: Path) -> None:
@@ -226,14 +226,18 @@ def test_spans_that_do_not_fit_are_refused(tmp_path: Path, spans: str, message: 
 def test_tsv_quotes_are_csv_quoting_where_every_cell_agrees(tmp_path: Path) -> None:
     dataset = table(tmp_path, 'hyp\tsrc\n"a ""b"" c"\td\n"e"\tf\n')
     assert [segment.hypothesis for segment in dataset.segments] == ['a "b" c', "e"]
-    assert dataset.findings == (Finding("quotation marks were read as CSV quoting", str(tmp_path / "data.tsv")),)
+    assert dataset.findings == (
+        Finding("quoting", "quotation marks were read as CSV quoting", str(tmp_path / "data.tsv")),
+    )
 
 
 @pytest.mark.parametrize("cell", ['he said "no"', '"', '"a" b', '"a"b"'])
 def test_tsv_quotes_are_plain_where_one_cell_does_not(tmp_path: Path, cell: str) -> None:
     dataset = table(tmp_path, f'hyp\tsrc\n"e"\tf\n{cell}\td\n')
     assert [segment.hypothesis for segment in dataset.segments] == ['"e"', cell]
-    assert dataset.findings == (Finding("quotation marks were read as plain characters", str(tmp_path / "data.tsv")),)
+    assert dataset.findings == (
+        Finding("quoting", "quotation marks were read as plain characters", str(tmp_path / "data.tsv")),
+    )
 
 
 def test_tsv_quoting_can_be_chosen(tmp_path: Path) -> None:

@@ -145,7 +145,10 @@ def test_an_empty_reference_is_missing_where_there_is_another(tmp_path: Path) ->
     dataset = read_texts([at["a"]], [at["r"], at["q"]])
     assert [segment.references for segment in dataset.segments] == [("r1", "q1"), ("q2",), ("r3",)]
     told = "empty reference, counted as missing because the segment has another: lines "
-    assert dataset.findings == (Finding(f"{told}2", at["r"], 2), Finding(f"{told}3", at["q"], 3))
+    assert dataset.findings == (
+        Finding("empty-reference", f"{told}2", at["r"], 2),
+        Finding("empty-reference", f"{told}3", at["q"], 3),
+    )
 
 
 def test_an_empty_reference_without_another_leaves_none(tmp_path: Path) -> None:
@@ -153,7 +156,7 @@ def test_an_empty_reference_without_another_leaves_none(tmp_path: Path) -> None:
     dataset = read_texts([at["a"]], [at["r"]])
     assert [segment.references for segment in dataset.segments] == [("r1",), ()]
     message = "empty reference and no other: metrics that read references cannot score lines 2"
-    assert dataset.findings == (Finding(message, at["r"], 2),)
+    assert dataset.findings == (Finding("no-reference", message, at["r"], 2),)
 
 
 def test_what_was_noticed_in_any_file_is_passed_on(tmp_path: Path) -> None:
@@ -195,7 +198,7 @@ def test_as_many_reference_sets_as_segments_are_accepted_with_a_warning() -> Non
         "references are 2 lists of 2 texts for 2 segments: taken as one list per segment; if they are one list per "
         "reference set, pass list(zip(*refs))"
     )
-    assert dataset.findings == (Finding(expected),)
+    assert dataset.findings == (Finding("ambiguous-references", expected),)
     assert from_texts(["a"], [["r"]]).findings == ()
     assert from_texts(["a", "b"], ["r", "q"]).findings == ()
 

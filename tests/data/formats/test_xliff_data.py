@@ -99,7 +99,7 @@ def test_findings_point_at_the_lines_of_units(tmp_path: Path) -> None:
     path = written(tmp_path, V12.replace("Die Katze", "Die  Katze"))
     code, _, err = run("validate", str(path))
     assert code == 0
-    assert re.search(rf"note: {re.escape(str(path))}:5: outer or double blank .*: lines 5\n", err)
+    assert re.search(rf"note: {re.escape(str(path))}:5: leading, trailing or double space .*: lines 5\n", err)
 
 
 @pytest.mark.parametrize(

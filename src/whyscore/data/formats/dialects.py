@@ -556,4 +556,4 @@ def tags_lines(
 
 
 def _told(notes: Tally, file: str) -> Iterator[Finding]:
-    return (Finding(f"spans {what}: {count}", file) for what, count in notes.items() if count)
+    return (Finding("spans-changed", f"spans {what}: {count}", file) for what, count in notes.items() if count)

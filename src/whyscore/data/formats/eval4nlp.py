@@ -154,7 +154,7 @@ def _side(bundle: Bundle, tags: str, texts: str, found: list[Finding]) -> GoldSi
         tagged = int(parsed.values.lengths[k])
         if tagged:  # an unreadable line of tags was told already
             message = f"{counts[k]} words for {tagged} tags in {Path(file).name}"
-            found.append(Finding(message, bundle.file(texts), k + 1))
+            found.append(Finding("word-count", message, bundle.file(texts), k + 1))
     return GoldSide(parsed.values, file, words)
 
 
@@ -171,7 +171,7 @@ def _texts(bundle: Bundle, name: str, side: GoldSide, found: list[Finding]) -> t
 def _check_count(lines: int, wanted: int, file: str, other: str, found: list[Finding]) -> bool:
     if lines != wanted:
         message = f"{file} has {lines} lines, {other} has {wanted}: line counts must match"
-        found.append(Finding(message, error=True))
+        found.append(Finding("line-count", message, error=True))
     return lines == wanted
 
 
@@ -308,12 +308,12 @@ def metadata_faults(submission: Submission, task: Task, path: str | Path, *, req
     wanted, file = _LINES[task], str(Path(path) / METADATA)
     told = f"{task} wants {len(wanted)} non-empty lines: {', '.join(wanted)}"
     if submission.metadata is None:
-        return [Finding(f"is missing; {told}", file, error=True)] if required else []
+        return [Finding("metadata", f"is missing; {told}", file, error=True)] if required else []
     given = [line for line in submission.metadata if line.strip()]
     if len(given) != len(wanted):
-        return [Finding(f"{len(given)} non-empty lines; {told}", file, error=True)]
+        return [Finding("metadata", f"{len(given)} non-empty lines; {told}", file, error=True)]
     if "track" in wanted and given[1].strip().lower() not in TRACKS:
-        return [Finding(f"the track is {given[1]!r}, expected {' or '.join(TRACKS)}", file, 2, error=True)]
+        return [Finding("metadata", f"the track is {given[1]!r}, expected {' or '.join(TRACKS)}", file, 2, error=True)]
     return []
 
 
@@ -360,9 +360,9 @@ def _metadata(bundle: Bundle) -> tuple[str, ...] | None:
 
 
 def _line_count(file: str, lines: int, other: str, wanted: int) -> Finding:
-    return Finding(f"{file} has {lines} lines, {other} has {wanted}: line counts must match", error=True)
+    return Finding("line-count", f"{file} has {lines} lines, {other} has {wanted}: line counts must match", error=True)
 
 
 def _value_count(file: str, row: int, scores: Ragged, tags: Ragged, other: str) -> Finding:
     message = f"{scores.lengths[row]} scores for {tags.lengths[row]} tags in {Path(other).name}"
-    return Finding(message, file, row + 1, error=True)
+    return Finding("word-count", message, file, row + 1, error=True)

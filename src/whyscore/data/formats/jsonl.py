@@ -48,7 +48,7 @@ def jsonl_of(file: TextFile, path: str | Path, options: Options) -> Dataset:
     file.refuse_empty("one object a line")
     notes = [*file.findings]
     if blank:
-        notes.append(Finding(f"blank lines were left out: {few(blank)}", file.name, blank[0]))
+        notes.append(Finding("blank-lines", f"blank lines were left out: {few(blank)}", file.name, blank[0]))
     return gathering.finish(Path(file.name).name, notes)
 
 

@@ -182,14 +182,18 @@ class _Counts:
     def findings(self, file: str) -> Iterator[Finding]:
         """Yield one note per kind."""
         told = (
-            ("a mark without its counterpart was taken to run to the edge of the text", self.lone),
-            ("marks with a blank at an edge were trimmed", self.trimmed),
-            ("rows with another text than the segment's first row had their span carried over", self.repaired),
-            ("stretches are marked twice by one rater", self.twice),
+            ("lone-mark", "a mark without its counterpart was taken to run to the edge of the text", self.lone),
+            ("trimmed-marks", "marks with a blank at an edge were trimmed", self.trimmed),
+            (
+                "moved-marks",
+                "rows with another text than the segment's first row had their span carried over",
+                self.repaired,
+            ),
+            ("marked-twice", "stretches are marked twice by one rater", self.twice),
         )
-        for message, lines in told:
+        for code, message, lines in told:
             if lines:
-                yield Finding(f"{message}: {len(lines)}, lines {few(lines)}", file, lines[0])
+                yield Finding(code, f"{message}: {len(lines)}, lines {few(lines)}", file, lines[0])
 
 
 def read_mqm(path: str | Path, weights: Weights | str = GOOGLE, *, human: str = "mqm") -> Dataset:

@@ -120,7 +120,7 @@ def _tsv_rows(file: TextFile, delimiter: str, quoting: Quoting, notes: list[Find
         quoted = all(_quoted(cell) for line in marked for cell in line.split(delimiter) if '"' in cell)
         if marked:
             how = "CSV quoting" if quoted else "plain characters"
-            notes.append(Finding(f"quotation marks were read as {how}", file.name))
+            notes.append(Finding("quoting", f"quotation marks were read as {how}", file.name))
         # Lines are let go as they are used, so that they and the entries are not all in memory at once.
         blocks = iter(lambda: waiting.popleft() if waiting else None, None)
     start = 1

@@ -68,7 +68,11 @@ class Tmx:
             hypothesis, *references = unit.texts(target)
             entries.append(Entry(unit.id, system, Segment(hypothesis, unit.texts(source)[0], tuple(references))))
         left = len(self.units) - len(kept)
-        notes = [Finding(f"units without {source} and {target} were left out: {left}", self.file)] if left else []
+        notes = (
+            [Finding("units-left-out", f"units without {source} and {target} were left out: {left}", self.file)]
+            if left
+            else []
+        )
         origin = Origin.table(self.file, [system], [unit.line for unit in kept])
         return Located(Path(self.file).name, tuple(entries), (source, target), tuple(notes), origin)
 

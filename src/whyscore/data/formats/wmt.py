@@ -171,7 +171,9 @@ def _unknown(scores: Sequence[_Scores], systems: Sequence[str]) -> Iterator[Find
     for one in scores:
         others = sorted(set(one.values) - set(systems))
         if others:
-            yield Finding(f"scores of systems without texts were left out: {', '.join(others)}", one.file)
+            yield Finding(
+                "unknown-system", f"scores of systems without texts were left out: {', '.join(others)}", one.file
+            )
 
 
 def _with_spans(data: Dataset, root: Path, pair: str) -> Dataset:
@@ -184,7 +186,7 @@ def _with_spans(data: Dataset, root: Path, pair: str) -> Dataset:
     if not others:
         return rated
     left = ", ".join(file.name for file in others)
-    note = Finding(f"error spans are those of this file; not read: {left}", str(first))
+    note = Finding("spans-not-read", f"error spans are those of this file; not read: {left}", str(first))
     return replace(rated, findings=(*rated.findings, note))
 
 
@@ -198,6 +200,7 @@ def _without_themselves(data: Dataset, references: Mapping[str, Path]) -> Datase
     if alone:
         findings.append(
             Finding(
+                "reference-is-system",
                 f"{both[0]} is the only reference and a system too: as a system it was left out",
                 str(references[both[0]]),
             )

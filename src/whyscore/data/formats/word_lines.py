@@ -45,7 +45,7 @@ def numbers(lines: Lines, file: str) -> tuple[FloatVector, tuple[Finding, ...]]:
             values.append(number(text.strip()))
         except Fault as fault:
             values.append(math.nan)
-            found.append(Finding(str(fault), file, line, error=True))
+            found.append(Finding("unreadable-line", str(fault), file, line, error=True))
     return np.array(values, dtype=np.float64), tuple(found)
 
 
@@ -76,7 +76,7 @@ def _parsed(lines: Lines, file: str, read: Callable[[Sequence[str]], list[float]
             rows.append(read(_cells(text, expected)))
         except Fault as fault:
             rows.append([])
-            found.append(Finding(str(fault), file, line, error=True))
+            found.append(Finding("unreadable-line", str(fault), file, line, error=True))
     return Parsed(Ragged.of(rows), tuple(found))
 
 

@@ -117,7 +117,9 @@ class Xliff:
             for unit in kept
         )
         left = len(self.units) - len(kept)
-        told = Finding(f"units without a target, or not to be translated, were left out: {left}", self.file)
+        told = Finding(
+            "units-left-out", f"units without a target, or not to be translated, were left out: {left}", self.file
+        )
         origin = Origin.table(self.file, [system], [unit.line for unit in kept])
         return Located(Path(self.file).name, entries, self.languages, (told,) if left else (), origin)
 
@@ -337,7 +339,11 @@ def _contradiction(xliff: Xliff, asked: tuple[str, str] | None) -> tuple[Finding
     own = xliff.languages
     if own is None or asked is None or all(_main(one) == _main(other) for one, other in zip(own, asked, strict=True)):
         return ()
-    return (Finding(f"the file says {' to '.join(own)}, and {' to '.join(asked)} was asked for", xliff.file),)
+    return (
+        Finding(
+            "languages-differ", f"the file says {' to '.join(own)}, and {' to '.join(asked)} was asked for", xliff.file
+        ),
+    )
 
 
 def _main(code: str) -> str:
