@@ -6,7 +6,7 @@ first score. `whyscore.testing` holds each protocol's contract as tests.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.random import Generator
@@ -89,6 +89,14 @@ class WordScorer(Protocol):
         """Return one answer per segment for the text at `place`, one number for each of its words."""
 
 
+@runtime_checkable
+class PartsMetric(RowMetric, WordScorer, Protocol):
+    """A metric whose score is the sum of named parts, and whose word scores name the matches of each word (MEE)."""
+
+    def parts(self, rows: FloatMatrix) -> Mapping[str, tuple[float, FloatVector]]:
+        """Return for each part its weight and its value in each row; the weighted values add up to the score."""
+
+
 class Similarities(NamedTuple):
     """How similar every unit of one text is to every unit of the hypothesis, and how much each unit counts."""
 
@@ -133,6 +141,24 @@ class Explainer(Protocol):
         """Return the importance of each word."""
 
 
+@runtime_checkable
+class HidesWords(Protocol):
+    """An explainer that says what a hidden word becomes, where nobody names another masker."""
+
+    @property
+    def masker(self) -> "Masker | None":
+        """What a hidden word becomes; None: nothing is hidden."""
+
+
+@runtime_checkable
+class FollowsOriginal(Protocol):
+    """An explainer that can follow the package it is named after, down to how it cuts texts at spaces."""
+
+    @property
+    def mode(self) -> Literal["default", "compat"]:
+        """Whether it does."""
+
+
 class Probes(NamedTuple):
     """The texts that stand for the masks of one text.
 
@@ -151,6 +177,15 @@ class Masker(Protocol):
 
     def render(self, asked: Sequence[tuple[Words, KeepMasks]]) -> list[Probes]:
         """Return the texts for the masks of many texts at once; keeping every word gives the text back unchanged."""
+
+
+@runtime_checkable
+class TokenMasker(Masker, Protocol):
+    """A masker that puts one string in the place of every hidden word."""
+
+    @property
+    def token(self) -> str:
+        """The string; a text that holds it already cannot be explained well."""
 
 
 @runtime_checkable

@@ -8,19 +8,15 @@
 Windows bound the memory: texts are taken together until their probes fill a window. Random numbers come from (seed,
 text, round), so that order, windows, batches and processes cannot change a digit.
 
-Does a mask string reach the metric as it was written?
-
-A metric may lower-case, strip or cut texts before it looks at them: `[MASK]` becomes `[mask]`, three tokens, nothing.
-Then hidden words are not what the masker says they are. Nothing but scores is needed to find out, once for each metric
-and mask:
+A mask string must reach the metric as it was written. A metric may lower-case, strip or cut texts first: `[MASK]`
+becomes `[mask]`, three tokens, or nothing, and hidden words are not what the masker says. `check_mask` finds out from
+scores alone, once for each metric and mask:
 
 1. Take the first segment with words; the mask stands for its middle word, in the hypothesis and in the references.
 2. Put in the hypothesis what pre-processing could make of the mask: nothing, small letters, the mask without its
    punctuation, its parts cut by spaces. Where the score stays, the metric cannot tell the two apart.
-3. What another word makes of the score is the measure: where even that changes nothing, or where a space inside a word
-   changes nothing, there is no verdict.
-
-A plain word such as UNKWORDZ is one unknown word in small letters, too: that is no complaint.
+3. What another word makes of the score is the measure. There is no verdict where even that changes nothing, or where a
+   space inside a word changes nothing. A plain word such as UNKWORDZ is one unknown word in small letters too.
 """
 
 import re
@@ -34,7 +30,17 @@ import numpy as np
 
 from whyscore.errors import ContractError, MissingInput, SpecError, WhyscoreError
 from whyscore.models.attribution.interface import LooksInside
-from whyscore.protocols import Explainer, Masker, Metric, Probes, Splitter, WordScorer
+from whyscore.protocols import (
+    Explainer,
+    FollowsOriginal,
+    HidesWords,
+    Masker,
+    Metric,
+    Probes,
+    Splitter,
+    TokenMasker,
+    WordScorer,
+)
 from whyscore.registry import build, spec_of
 from whyscore.scoring.rows import Oriented, oriented
 from whyscore.scoring.stack import LOCAL, Prepared, Resources, require
@@ -112,9 +118,9 @@ def make_plan(
         raise SpecError(f"repeat is {repeat}, expected 1 or more")
     explaining = build(explainer, "explainer") if isinstance(explainer, str) else explainer
     chosen = build(masker, "masker") if isinstance(masker, str) else masker
-    hiding = chosen or getattr(explaining, "masker", None)
+    hiding = chosen or (explaining.masker if isinstance(explaining, HidesWords) else None)
     splitter = build(unit, "splitter") if isinstance(unit, str) else unit
-    if unit == "word" and getattr(explaining, "mode", None) == "compat":
+    if unit == "word" and isinstance(explaining, FollowsOriginal) and explaining.mode == "compat":
         splitter = WhiteSpace("space")  # as the packages that compat follows cut their texts
     return Plan(oriented(metric), explaining, hiding, splitter, seed, repeat, window)
 
@@ -306,8 +312,7 @@ def _flags(plan: Plan, task: Task, evidence: Evidence) -> Iterator[str]:
     """Yield what a reader should know before believing the numbers."""
     if len(evidence.scores) > 1 and np.ptp(evidence.scores) == 0:
         yield "constant"
-    token = getattr(plan.masker, "token", None)
-    if token is not None and token in task.words.text:
+    if isinstance(plan.masker, TokenMasker) and plan.masker.token in task.words.text:
         yield "mask string in text"
     if len(task.words) and len(task.words.text) / len(task.words) > _LONG_UNIT and spec_of(plan.splitter) == "word":
         yield "long units: try unit auto"
@@ -357,7 +362,7 @@ def _word_scorer(plan: Plan) -> WordScorer:
     if isinstance(plan.explainer, WordScorer):
         return plan.explainer
     base: Metric = plan.metric.metric
-    inner = getattr(base, "metric", base)
+    inner = base.metric if isinstance(base, Prepared) else base
     if isinstance(plan.explainer, LooksInside):
         return plan.explainer.inside(inner)
     if isinstance(inner, WordScorer):
@@ -380,7 +385,7 @@ class MaskWarning(UserWarning):
 
 def check_mask(metric: Metric, masker: Masker | None, segments: Sequence[Segment]) -> None:
     """Warn where the metric does not see the mask string as it was written; the default one is known to be a word."""
-    if not isinstance(masker, Replace) or masker == Replace():
+    if not isinstance(masker, TokenMasker) or masker == Replace():
         return
     signature = metric.signature()
     key = (str(signature), masker.token)

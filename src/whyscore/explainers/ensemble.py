@@ -23,7 +23,7 @@ from scipy.stats import rankdata
 from whyscore.errors import ContractError, SpecError
 from whyscore.explainers.checks import check_masker
 from whyscore.options import check_fields
-from whyscore.protocols import Explainer, Masker
+from whyscore.protocols import Explainer, HidesWords, Masker
 from whyscore.registry import component
 from whyscore.text.randomness import generator
 from whyscore.types import Evidence, Fit, FloatMatrix, FloatVector, KeepMasks
@@ -139,7 +139,7 @@ def _common_masker(members: Sequence[Explainer]) -> Masker | None:
     """Return the masker that all members with one share."""
     maskers: list[Masker] = []
     for member in members:
-        own: Masker | None = getattr(member, "masker", None)
+        own = member.masker if isinstance(member, HidesWords) else None
         if own is not None and own not in maskers:
             maskers.append(own)
     if len(maskers) > 1:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from whyscore.errors import ContractError
-from whyscore.protocols import Explainer, Masker
+from whyscore.protocols import Explainer, HidesWords, Masker
 from whyscore.text.maskers import Replace
 from whyscore.text.randomness import generator
 from whyscore.text.splitters import white_space
@@ -49,7 +49,7 @@ def explain_masks(explainer: Explainer, words: Words, value: Value, seed: int = 
 
 def explain_text(explainer: Explainer, words: Words, score: TextScore, seed: int = 0) -> Fit:
     """Return what an explainer says of a text under a function of texts, rendered by the explainer's masker."""
-    masker: Masker = getattr(explainer, "masker", None) or Replace()
+    masker: Masker = (explainer.masker if isinstance(explainer, HidesWords) else None) or Replace()
 
     def value(masks: KeepMasks) -> FloatVector:
         (probes,) = masker.render([(words, masks)])
@@ -163,7 +163,7 @@ def _global_state() -> str:
 
 
 def _check_masker(explainer: Explainer) -> None:
-    masker = getattr(explainer, "masker", None)
+    masker = explainer.masker if isinstance(explainer, HidesWords) else None
     if masker is None:
         return
     words = white_space(" a  cat\t")

@@ -22,7 +22,7 @@ from whyscore.aggregate.sides import PerSide
 from whyscore.errors import DataError
 from whyscore.explainers.masks.random import Random
 from whyscore.metrics.boosted import Parts, gathered
-from whyscore.protocols import Explainer, Metric
+from whyscore.protocols import Explainer, HidesWords, Metric
 from whyscore.registry import build, spec_of
 from whyscore.scoring.rows import oriented
 from whyscore.stats.coefficients import coefficient_of
@@ -244,7 +244,7 @@ def explained_of(
     explaining = build(explainer, "explainer") if isinstance(explainer, str) else explainer
     material = material_of(data, explanations, metric, parts)
     facts = dict(explanations[0].signature.facts)
-    own = getattr(explaining, "masker", None)
+    own = explaining.masker if isinstance(explaining, HidesWords) else None
     masker = facts.get("masker")
     drawn = [
         replace(one, importance=Random().fit(Evidence.whole(one.words, one.score, seed)).importance)

@@ -130,6 +130,16 @@ class Mee:
         """Return MEE."""
         return np.array(rows[:, self.columns.index("lms")], dtype=np.float64)
 
+    def parts(self, rows: FloatMatrix) -> dict[str, tuple[float, FloatVector]]:
+        """Return the weight of each part and its values.
+
+        Exact matches count with their F, root matches two thirds of what they add to it, synonyms one third; each times
+        the weight of LMS.
+        """
+        exact, root, synonym = (rows[:, self.columns.index(name)] for name in ("exact", "root", "synonym"))
+        lms = self._lms_share()
+        return {"exact": (lms, exact), "root": (lms * 2 / 3, root - exact), "synonym": (lms / 3, synonym - root)}
+
     def tokens(self, text: str) -> tuple[Token, ...]:
         """Return the words that are compared, with their places in the text."""
         words = self._matcher().cut(text)
@@ -330,6 +340,11 @@ class Mee2(Mee):
         lms, syn, cxt = (rows[:, self.columns.index(part)] for part in ("lms", "syn", "cxt"))
         combined = self.weights.combined(lms, syn, cxt)
         return np.clip(combined, 0.0, 1.0) if self.mode == "paper" else combined
+
+    def parts(self, rows: FloatMatrix) -> dict[str, tuple[float, FloatVector]]:
+        """Return the weight of each part and its values; Syn and Cxt as they are."""
+        shares = zip(("syn", "cxt"), self.weights.shares[1:], strict=True)
+        return super().parts(rows) | {name: (share, rows[:, self.columns.index(name)]) for name, share in shares}
 
     def _rows(self, pairs: Sequence[Pair]) -> Mapping[Pair, tuple[float, ...]]:
         matcher = self._matcher()
