@@ -24,6 +24,8 @@ from whyscore.options import converted, described, fits
 
 S = TypeVar("S")
 R = TypeVar("R")
+REQUIRED: object = dataclasses.MISSING
+"""The default of a setting that has none."""
 _KEY = "whyscore.option"
 
 
@@ -62,7 +64,7 @@ _DECLARED: dict[type, tuple[Setting, ...]] = {}
 
 
 def option(
-    default: object = dataclasses.MISSING,
+    default: object = REQUIRED,
     help: str = "",  # noqa: A002 - what argparse calls it
     /,
     *,
@@ -162,7 +164,13 @@ def _signature(own: inspect.Signature, kind: type, names: set[str]) -> inspect.S
     keyword = inspect.Parameter.KEYWORD_ONLY
     given = [one for one in own.parameters.values() if one.name not in names | {"settings"}]
     fields = [
-        inspect.Parameter(one.name, keyword, default=one.default, annotation=one.type) for one in settings_of(kind)
+        inspect.Parameter(
+            one.name,
+            keyword,
+            default=inspect.Parameter.empty if one.default is REQUIRED else one.default,
+            annotation=one.type,
+        )
+        for one in settings_of(kind)
     ]
     whole = inspect.Parameter("settings", keyword, default=None, annotation=f"{kind.__name__} | None")
     first = [one for one in given if one.kind is not keyword]

@@ -104,7 +104,7 @@ def test_stored_explanations_become_a_submission_with_equal_floats(stored: Path,
 
 def test_words_that_lower_the_score_become_spans(stored: Path) -> None:
     explanations = read_explanations(stored)
-    data = spans_by(explanations, thresholds_of(explanations, [0.0]))
+    data = spans_by(explanations, thresholds_of(explanations, threshold=[0.0]))
     texts = [[entry.segment.hypothesis[s.start : s.end] for s in entry.spans or ()] for entry in data.entries]
     assert texts == [["dog"], [], ["he", "there"]]
     records = [json.loads(line) for line in convert(data, "spans", origin="me").lines]
@@ -113,7 +113,7 @@ def test_words_that_lower_the_score_become_spans(stored: Path) -> None:
 
 def test_auto_never_calls_a_helping_word_an_error(stored: Path) -> None:
     explanations = read_explanations(stored)
-    found = thresholds_of(explanations, "auto")
+    found = thresholds_of(explanations, threshold="auto")
     assert found.minor is not None
     assert found.minor >= 0
     texts = [len(entry.spans or ()) for entry in spans_by(explanations, found).entries]
@@ -134,9 +134,9 @@ def test_thresholds_are_learnt_on_gold_of_the_same_segments(stored: Path) -> Non
     ("options", "error", "message"),
     [
         ({}, SpecError, "spans need thresholds: give numbers, auto, a share of words, or gold to learn on"),
-        ({"wanted": [1.0, 2.0, 3.0, 4.0]}, SpecError, "4 thresholds, expected one to three: minor, major, critical"),
-        ({"wanted": [1.0], "group": "x"}, None, ""),
-        ({"wanted": "auto", "group": "x"}, UserError, "holds 'token_f1 erasure': choose one with --pick"),
+        ({"threshold": [1.0, 2.0, 3.0, 4.0]}, SpecError, "4 thresholds, expected one to three: minor, major, critical"),
+        ({"threshold": [1.0], "pick": "x"}, None, ""),
+        ({"threshold": "auto", "pick": "x"}, UserError, "holds 'token_f1 erasure': choose one with --pick"),
         (
             {"gold": Gold("g", "eval4nlp2021", GoldSide(Ragged.of([[0, 1]]), "g"))},
             DataError,
@@ -247,7 +247,7 @@ def test_equal_scores_have_no_automatic_threshold(tmp_path: Path) -> None:
     lines = [json.dumps(header | {"dataset": {}, "counts": {}}), json.dumps(record)]
     path.write_text("\n".join(lines) + "\n", "utf-8")
     with pytest.raises(DataError, match=re.escape("all words have the same score: no threshold splits them")):
-        thresholds_of(read_explanations(path), "auto")
+        thresholds_of(read_explanations(path), threshold="auto")
     path.write_text("\n".join([*lines, lines[1]]) + "\n", "utf-8")
     with pytest.raises(DataError, match=re.escape("e.jsonl:3: the id '0' is explained twice, first on line 2")):
         read_explanations(path)

@@ -136,8 +136,8 @@ def test_the_embedded_encoder_and_its_nearest_neighbours_are_the_default(run: Ru
     ("arguments", "code", "message"),
     [
         ((*TEXTS, "-o", "map.txt"), 2, "cannot write a map to 'map.txt': end the name in .npz or .safetensors"),
-        ((*TEXTS, "-o", "map.npz", "--pairs", "0"), 2, "--pairs is 0, expected 1 or more"),
-        ((*TEXTS, "-o", "map.npz", "-l", "eten"), 2, "cannot read the language pair 'eten': write it like et-en"),
+        ((*TEXTS, "-o", "map.npz", "--pairs", "0"), 2, "argument --pairs: expected a whole number, 1 or more, got '0'"),
+        ((*TEXTS, "-o", "map.npz", "-l", "eten"), 2, "cannot read the language pair 'eten': write it like de-en"),
         (("-s", "none.txt", "-t", "tgt.txt", "-o", "map.npz"), 3, "none.txt: "),
         (("-s", "src.txt", "-t", "one.txt", "-o", "map.npz"), 3, "2 sources, 1 targets: every line needs"),
         ((*TEXTS, "--alignments", "bad.txt", "-o", "map.npz"), 3, "bad.txt:1: expected links such as 0-0 1-2, found"),

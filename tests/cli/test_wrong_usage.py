@@ -142,12 +142,12 @@ def test_runs_with_different_metrics_can_be_set_against_each_other(run: Run) -> 
 
 
 def test_a_format_that_the_command_does_not_write_is_refused_by_its_suffix(run: Run) -> None:
-    done = run("list", "metrics", "-o", "why.tsv")
+    done = run("list", "metrics", "-o", "why.doc")
     assert (done.code, complaint(done)) == (
         2,
-        "why.tsv: '.tsv' is no format of this command: use .txt, .json, or add -f text",
+        "why.doc: '.doc' is no format of this command: use .txt, .json, .jsonl, .tsv, .csv, .md, .tex, or add -f text",
     )
-    assert not Path("why.tsv").exists()
+    assert not Path("why.doc").exists()
 
 
 def test_any_name_will_do_where_the_format_is_said(run: Run) -> None:
@@ -269,7 +269,7 @@ def test_boosted_systems_come_as_records_with_a_header(run: Run) -> None:
 
 def test_the_data_that_ship_are_listed_with_their_card(run: Run) -> None:
     done = run("list", "datasets")
-    assert done.out.splitlines()[0] == "datasets"
+    assert done.out.split()[0] == "datasets"
     assert "sample" in done.out
     assert "100 segments, zh to en, 5 systems, human scores: mqm (--sample)" in done.out
     assert "datasets" in json.loads(run("list", "-f", "json").out)

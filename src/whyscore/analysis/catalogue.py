@@ -1,14 +1,12 @@
-"""The components there are, what they read and which options they take: what `whyscore list` shows.
-
-What is installed and what is missing: what `whyscore doctor` shows.
-"""
+"""The components there are (`whyscore list`), and the state of the installation (`whyscore doctor`)."""
 
 import dataclasses
 import inspect
 import platform
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
-from typing import cast, get_type_hints
+from typing import ClassVar, cast, get_type_hints
 
 from whyscore.data import sample as sample_module
 from whyscore.data.sample import sample
@@ -20,6 +18,8 @@ from whyscore.registry.names import KINDS
 from whyscore.registry.specs import written
 from whyscore.scoring.store import Store
 from whyscore.types import Inputs
+from whyscore.types.result import Record, Result
+from whyscore.types.table import Cell, Table
 from whyscore.version import __version__
 
 Card = dict[str, object]
@@ -31,8 +31,49 @@ LISTED = (*_PLURALS, DATASETS)
 """What can be listed."""
 
 
-def list_components(what: str) -> list[Card]:
-    """Return one card per component of a kind, sorted by name: `metrics`, `explainers`, ..., or `datasets`.
+class Catalogue(Result, list[Card]):
+    """Cards of components, in the order of their kinds."""
+
+    kind: ClassVar[str] = "components"
+    __repr__ = Result.__repr__
+
+    def __init__(self, cards: Mapping[str, Sequence[Card]], *, verbose: bool = False) -> None:
+        """Hold the cards of each kind; `verbose` puts descriptions and options into the tables for people."""
+        super().__init__(card for own in cards.values() for card in own)
+        self.cards, self.verbose = cards, verbose
+
+    def records(self) -> Iterator[Record]:
+        """Yield the cards, each with its kind."""
+        return ({"kind": kind, **card} for kind, own in self.cards.items() for card in own)
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return one table per kind, or one row per card."""
+        if long:
+            return [Table.of(self.records())]
+        return [
+            Table((kind, "about"), tuple(row for card in own for row in self._rows(card)))
+            for kind, own in self.cards.items()
+        ]
+
+    def document(self) -> object:
+        """Return the cards by kind."""
+        return self.cards
+
+    def _rows(self, card: Card) -> Iterator[tuple[str, str]]:
+        name = str(card["name"])
+        if "missing" in card:
+            yield name, f"(missing) {card['missing']}"
+            return
+        reads = cast("Sequence[str] | None", card.get("reads"))
+        arrow = "" if reads is None else f" [{', '.join(reads)} {'↑' if card['higher_is_better'] else '↓'}]"
+        yield name, f"{card['about']}{arrow}"
+        if self.verbose:
+            yield from (("", line) for line in str(card["description"]).splitlines()[1:])
+            yield from (("", f"{option}: {about}") for option, about in cast("Card", card["options"]).items())
+
+
+def list_components(*kinds: str, verbose: bool = False) -> Catalogue:
+    """Return one card per component, sorted by name: of `metrics`, `explainers`, ..., `datasets`, or of all kinds.
 
     A card has its name, what it is about, its description and its options; metrics also say what they read and which
     direction is better, where that is known without a model. A component that cannot be loaded here says what is
@@ -41,11 +82,16 @@ def list_components(what: str) -> list[Card]:
     >>> [card["name"] for card in list_components("executors")]
     ['processes', 'ray', 'serial']
     """
-    if what not in LISTED:
-        raise UnknownName.among("kind of component", what, LISTED)
-    if what == DATASETS:
+    for kind in kinds:
+        if kind not in LISTED:
+            raise UnknownName.among("kind of component", kind, LISTED)
+    return Catalogue({kind: _cards(kind) for kind in dict.fromkeys(kinds or LISTED)}, verbose=verbose)
+
+
+def _cards(kind: str) -> list[Card]:
+    if kind == DATASETS:
         return [_sample_card()]
-    return [_card(_PLURALS[what], name) for name in known(_PLURALS[what])]
+    return [_card(_PLURALS[kind], name) for name in known(_PLURALS[kind])]
 
 
 def _sample_card() -> Card:
@@ -117,20 +163,64 @@ _REQUIREMENT = re.compile(r"^([\w.-]+)[^;]*(?:;.*extra == ['\"]([\w-]+)['\"])?")
 _HIDDEN = ("dev",)
 
 
-def doctor(store: Store | None = None) -> dict[str, object]:
+class Installation(Result, dict[str, object]):
+    """The state of an installation: versions, packages by extra, the store, and what cannot be loaded."""
+
+    kind: ClassVar[str] = "installation"
+    __repr__ = Result.__repr__
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return one row per extra, store and broken component; programs get one row per fact of `document`."""
+        if long:
+            return [Table(("fact", "value"), tuple(_facts(self)))]
+        extras = cast("dict[str, dict[str, str | None]]", self["packages"])
+        rows = [_extra(extra, versions) for extra, versions in extras.items()]
+        kept = cast("dict[str, object]", self["store"])
+        problem = kept.get("problem")
+        about = problem or f"{kept.get('segments', 0)} scores, {kept.get('bytes', 0)} bytes"
+        rows.append(("-" if problem else "✓", "store", f"{kept['path']} ({about})", ""))
+        broken = cast("dict[str, str]", self["broken"])
+        rows += [("-", name, reason, "") for name, reason in broken.items()]
+        title = f"whyscore {self['whyscore']}, Python {self['python']}, {self['platform']}"
+        return [Table(("", "part", title, "to do"), tuple(rows))]
+
+    def document(self) -> object:
+        """Return the state."""
+        return dict(self)
+
+
+def _extra(extra: str, versions: Mapping[str, str | None]) -> tuple[str, str, str, str]:
+    missing = [name for name, found in versions.items() if found is None]
+    cure = f"missing: {', '.join(missing)}. pip install 'whyscore[{extra}]'" if missing else ""
+    there = ", ".join(f"{name} {found}" for name, found in versions.items() if found)
+    return "-" if missing else "✓", extra, there, cure
+
+
+def _facts(value: object, name: str = "") -> Iterator[tuple[str, Cell]]:
+    """Yield what a nested document holds, the names joined by dots."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _facts(inner, f"{name}.{key}" if name else str(key))
+    else:
+        yield name, cast("Cell", value)
+
+
+def doctor(store: Store | None = None) -> Installation:
     """Return the state of this installation: versions, packages by extra, the store, and what cannot be loaded.
 
     Args:
         store: The score store to look at, for example `whyscore.store()`; none if None.
     """
-    return {
-        "whyscore": __version__,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "packages": packages(),
-        "store": _state(store),
-        "broken": broken(),
-    }
+    return Installation(
+        {
+            "whyscore": __version__,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "packages": packages(),
+            "store": _state(store),
+            "broken": broken(),
+        }
+    )
 
 
 def packages() -> dict[str, dict[str, str | None]]:

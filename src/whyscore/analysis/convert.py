@@ -9,10 +9,10 @@
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, cast
+from typing import ClassVar, Literal, cast, get_args
 
 import numpy as np
 
@@ -35,23 +35,82 @@ from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, SpecError, UserError
 from whyscore.protocols import Tagger
 from whyscore.registry import build
+from whyscore.settings import option, takes
 from whyscore.stats.spans import Join, Thresholds, learnt, otsu, to_levels, to_spans
 from whyscore.stats.words import best_threshold
 from whyscore.text.splitters import WhiteSpace
-from whyscore.types import Dataset, Entry, ErrorSpan, FloatVector, Segment, Side, Words
+from whyscore.types import Dataset, Entry, ErrorSpan, Segment, Side, Words
+from whyscore.types.result import Record, Result
 
-TARGETS = ("whyscore", "spans", "eval4nlp", "mqm", "marot", "mtme", "pearmut", "wmtqe", "xcomet", "xliff", "tags")
+Target = Literal["whyscore", "spans", "eval4nlp", "mqm", "marot", "mtme", "pearmut", "wmtqe", "xcomet", "xliff", "tags"]
+TARGETS: tuple[Target, ...] = get_args(Target)
 _SIDES: dict[Judged, Side] = {"target": Side.HYPOTHESIS, "source": Side.SOURCE}
 _WORDS = WhiteSpace("space")
 
 
+def _threshold(text: str) -> float | str:
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise UserError(f"threshold is {text!r}, expected auto or numbers") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanSettings:
+    """How word scores become spans."""
+
+    TITLE: ClassVar[str] = "from word scores to spans"
+
+    threshold: tuple[float | str, ...] | None = option(
+        None, "auto, or error scores for minor, major and critical", parse=_threshold, metavar="X", basic=True
+    )
+    top: float | None = option(None, "flag this share of the words instead", metavar="SHARE")
+    precision: float | None = option(None, "with gold to learn on: reach this precision", metavar="P")
+    rate: float | None = option(None, "with gold to learn on: flag this share of the words", metavar="R")
+    join: Join = option("worst", "severity of joined words")
+    gap: int = option(0, "bridge up to N unflagged words", metavar="N")
+    pick: str | None = option(None, "which explanations, where a file holds several kinds", metavar="NAME")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmissionSettings:
+    """What a submission says about itself."""
+
+    TITLE: ClassVar[str] = "eval4nlp submissions"
+
+    pick: str | None = option(None, "which explanations, where a file holds several kinds", metavar="NAME")
+    team: str | None = option(None, "the name of the team: writes metadata.txt", metavar="NAME")
+    track: Track = option("constrained", "for metadata.txt")
+    description: str | None = option(None, "for metadata.txt", metavar="TEXT")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvertSettings:
+    """How spans are written in another dialect."""
+
+    output: str | Path | None = option(
+        None, "file or folder to write (default: stdout)", flags=("-o", "--output"), metavar="PATH", basic=True
+    )
+    origin: str = option("converted", "who found the spans, in whyscore's own records", line=False)
+    offsets: Offsets = option("codepoints", "units of offsets, where a dialect leaves them open")
+    into: str | Path | None = option(None, "the XLIFF file to mark", metavar="FILE")
+    words: tuple[str, str] = option(("0", "1"), "what tags are called, OK first", line=False)
+
+
 @dataclass(frozen=True, eq=False)
-class Converted:
+class Converted(Result):
     """What came out: lines of a file, or the files that were written; and what could not be said."""
 
     lines: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
-    lost: Mapping[str, int] | None = None
+    lost: Mapping[str, int] = field(default_factory=dict)
+    kind: ClassVar[str] = "conversion"
+    __repr__ = Result.__repr__
+
+    def records(self) -> Iterator[Record]:
+        """Yield what was written, and what could not be said."""
+        yield from ({"file": str(file)} for file in self.files)
+        yield from ({"lost": what, "count": count} for what, count in self.lost.items())
 
 
 def spans_by(
@@ -83,38 +142,36 @@ def spans_by(
     return Dataset(f"{Path(stored.file).name} {name}", tuple(entries))
 
 
-def thresholds_of(
-    stored: StoredExplanations,
-    wanted: Sequence[float] | Literal["auto"] | None = None,
-    *,
-    gold: Gold | None = None,
-    precision: float | None = None,
-    rate: float | None = None,
-    top: float | None = None,
-    join: Join = "worst",
-    gap: int = 0,
-    group: str | None = None,
-) -> Thresholds:
+@takes(SpanSettings)
+def thresholds_of(stored: StoredExplanations, gold: Gold | None = None, *, settings: SpanSettings) -> Thresholds:
     """Return thresholds that are given (minor, major, critical), learnt on gold, or found in the scores."""
-    if top is not None:
-        return Thresholds(top=top, join=join, gap=gap)
+    joined = {"join": settings.join, "gap": settings.gap}
+    if settings.top is not None:
+        return Thresholds(top=settings.top, **joined)  # type: ignore[arg-type]
     if gold is not None:
-        return Thresholds(_learnt(stored, gold, group, precision, rate), join=join, gap=gap)
+        return Thresholds(_learnt(stored, gold, settings), **joined)  # type: ignore[arg-type]
+    wanted = settings.threshold
     if wanted is None:
         raise SpecError("spans need thresholds: give numbers, auto, a share of words, or gold to learn on")
-    if wanted == "auto":
-        scores = _error_scores(chosen_group(stored, group)[1])
-        minor = otsu(scores)
-        if scores.max(initial=0.0) > 0 > scores.min(initial=0.0):
-            minor = max(minor, 0.0)
-        if np.isnan(minor):
-            raise DataError("all words have the same score: no threshold splits them", file=stored.file)
-        upper = otsu(scores[scores > minor])
-        return Thresholds(minor, None if np.isnan(upper) else upper, join=join, gap=gap)
-    if not 1 <= len(wanted) <= 3:  # noqa: PLR2004 - minor, major, critical
-        raise SpecError(f"{len(wanted)} thresholds, expected one to three: minor, major, critical")
+    if wanted == ("auto",):
+        return Thresholds(*_split(stored, settings.pick), **joined)  # type: ignore[arg-type]
     names = ("minor", "major", "critical")
-    return Thresholds(**dict(zip(names, wanted, strict=False)), join=join, gap=gap)
+    if not 1 <= len(wanted) <= len(names):
+        raise SpecError(f"{len(wanted)} thresholds, expected one to three: minor, major, critical")
+    numbers = [_threshold(value) if isinstance(value, str) else value for value in wanted]
+    return Thresholds(**dict(zip(names, numbers, strict=False)), **joined)  # type: ignore[arg-type]
+
+
+def _split(stored: StoredExplanations, pick: str | None) -> tuple[float, float | None]:
+    """Return the thresholds for minor and major that split the error scores best."""
+    scores = np.concatenate([-one.importance for own in chosen_group(stored, pick)[1].values() for one in own.values()])
+    minor = otsu(scores)
+    if scores.max(initial=0.0) > 0 > scores.min(initial=0.0):
+        minor = max(minor, 0.0)
+    if np.isnan(minor):
+        raise DataError("all words have the same score: no threshold splits them", file=stored.file)
+    upper = otsu(scores[scores > minor])
+    return minor, None if np.isnan(upper) else upper
 
 
 def chosen_group(
@@ -129,61 +186,49 @@ def chosen_group(
     return group, stored.groups[group]
 
 
-def to_submission(
-    stored: StoredExplanations,
-    folder: str | Path,
-    *,
-    group: str | None = None,
-    team: str | None = None,
-    track: Track = "constrained",
-    description: str | None = None,
-) -> Converted:
+@takes(SubmissionSettings)
+def to_submission(stored: StoredExplanations, folder: str | Path, *, settings: SubmissionSettings) -> Converted:
     """Return the files of a submission made of stored explanations, in the order of the file."""
-    name, sides = chosen_group(stored, group)
+    name, sides = chosen_group(stored, settings.pick)
     rows = {side: [-one.importance for one in own.values()] for side, own in sides.items()}
     first = next(iter(sides.values()))
     scores = [one.score for one in first.values()]
     sentence = None if any(np.isnan(scores)) else scores
-    about = {"team": team, "track": track, "description": description or name}
-    return Converted(files=tuple(write_submission(folder, rows, sentence, **about)))  # type: ignore[arg-type]
+    files = write_submission(
+        folder,
+        rows,
+        sentence,
+        team=settings.team,
+        track=settings.track,
+        description=settings.description or name,
+    )
+    return Converted(files=tuple(files))
 
 
-def convert(
-    dataset: Dataset,
-    to: str,
-    *,
-    output: str | Path | None = None,
-    origin: str = "converted",
-    offsets: Offsets = "codepoints",
-    into: str | Path | None = None,
-    words: tuple[str, str] = ("0", "1"),
-) -> Converted:
-    """Return a data set with error spans in another dialect.
+@takes(ConvertSettings)
+def convert(dataset: Dataset, to: str, *, settings: ConvertSettings) -> Converted:
+    """Return a data set with error spans in another dialect; eval4nlp and xliff are written to `output`.
 
     Args:
-        dataset: entries with spans.
-        to: the dialect.
-        output: the folder or file to write, where the dialect is no plain text on its own (eval4nlp, xliff).
-        origin: who found the spans, in whyscore's own records.
-        offsets: the units of offsets, where a dialect leaves it open.
-        into: the XLIFF file whose units are marked.
-        words: what tags are called, OK first.
+        dataset: Entries with spans.
+        to: The dialect, one of `TARGETS`.
+        settings: Where and how it is written.
     """
     lost: Tally = Counter()
     if to == "eval4nlp":
-        return _levels(dataset, output)
+        return _levels(dataset, settings.output)
     if to == "xliff":
-        return _into_xliff(dataset, into, output)
+        return _into_xliff(dataset, settings.into, settings.output)
     writers: dict[str, Iterator[str]] = {
         "whyscore": dataset_lines(dataset),
-        "spans": span_lines(dataset, origin),
+        "spans": span_lines(dataset, settings.origin),
         "xcomet": json_span_lines(dataset, "xcomet", lost),
-        "pearmut": json_span_lines(dataset, "pearmut", lost, offsets),
+        "pearmut": json_span_lines(dataset, "pearmut", lost, settings.offsets),
         "mtme": mtme_lines(dataset, lost),
         "mqm": ("\t".join(row) + "\n" for row in mqm_rows(dataset, lost)),
         "marot": marot_lines(dataset, lost),
         "wmtqe": wmtqe_lines(dataset, lost),
-        "tags": tags_lines(dataset, lost, names=words),
+        "tags": tags_lines(dataset, lost, names=settings.words),
     }
     if to not in writers:
         raise SpecError(f"no dialect named {to!r} can be written: use {', '.join(TARGETS)}")
@@ -211,10 +256,8 @@ def categorised(dataset: Dataset, tagger: str | Tagger) -> Dataset:
     return replace(dataset, entries=tuple(entries))
 
 
-def _learnt(
-    stored: StoredExplanations, gold: Gold, group: str | None, precision: float | None, rate: float | None
-) -> float:
-    rows = chosen_group(stored, group)[1].get("target", {})
+def _learnt(stored: StoredExplanations, gold: Gold, settings: SpanSettings) -> float:
+    rows = chosen_group(stored, settings.pick)[1].get("target", {})
     names = gold.names()
     missing = [name for name in names if name not in rows]
     if missing or len(rows) != len(names):
@@ -227,17 +270,13 @@ def _learnt(
             f"{len(scores)} words are explained, {gold.name} has {len(gold.target.tags.values)}", file=stored.file
         )
     tags = gold.target.tags.values
-    if precision is None and rate is None:
+    if settings.precision is None and settings.rate is None:
         found = best_threshold(tags, scores)
     else:
-        found = learnt(scores, tags, precision=precision, rate=rate)
+        found = learnt(scores, tags, precision=settings.precision, rate=settings.rate)
     if np.isnan(found):
         raise DataError("no threshold reaches what was asked for on the labelled words", file=stored.file)
     return found
-
-
-def _error_scores(sides: Mapping[Judged, Mapping[str, StoredWords]]) -> FloatVector:
-    return np.concatenate([-one.importance for own in sides.values() for one in own.values()])
 
 
 def _segment(own: Mapping[Judged, StoredWords]) -> Segment:

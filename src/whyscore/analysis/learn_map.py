@@ -8,16 +8,18 @@
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.errors import DataError, SpecError
+from whyscore.errors import DataError
 from whyscore.models.encoders.loading import encoder as load_encoder
 from whyscore.models.maps import Gram, LanguageMap, Link, encoder_facts, ibm1, mutual_nearest
 from whyscore.protocols import Encoded, Encoder, Splitter
 from whyscore.registry import build
+from whyscore.settings import option, takes
 from whyscore.text.alignment import Pieces, align
 from whyscore.types import Words
 
@@ -42,45 +44,45 @@ class _Pair(NamedTuple):
     links: tuple[Link, ...] | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class LearnMapSettings:
+    """How a map between two languages is learnt."""
+
+    model: str | Encoder = option("embedded", "embedded, static, a folder or a hub name", metavar="NAME", basic=True)
+    layer: int | None = option(None, "of the model; must be that of the metric", metavar="N", basic=True)
+    aligner: Aligner = option("argmax", "how words are linked: mutual nearest neighbours or IBM model 1", basic=True)
+    limit: int = option(2000, "learn from the first N fit pairs", flags=("--pairs",), least=1, metavar="N", basic=True)
+    languages: tuple[str, ...] = option((), "of source and target, for the map's facts", line=False)
+    unit: str | Splitter = option("word", "what a word is; links count these", line=False)
+
+
+@takes(LearnMapSettings)
 def learn_map(
     sources: Sequence[str],
     targets: Sequence[str],
     *,
-    model: str | Encoder = "embedded",
-    layer: int | None = None,
     alignments: Sequence[Sequence[Link]] | None = None,
-    aligner: Aligner = "argmax",
-    limit: int = 2000,
-    languages: Sequence[str] = (),
-    unit: str | Splitter = "word",
+    settings: LearnMapSettings,
 ) -> LanguageMap:
     """Return the projection and the mismatch direction from the sources' language to that of the targets.
 
     Args:
         sources: One text per line of a corpus.
         targets: Their translations.
-        model: An encoder, or the name of one.
-        layer: Which layer; None for the recommended one.
         alignments: The links of each pair, where they are known; `aligner` is not used then.
-        aligner: How words are linked else.
-        limit: How many pairs are used.
-        languages: Of source and target, for the map's facts.
-        unit: What a word is; links count these.
+        settings: The encoder, and how words are linked.
     """
-    if aligner not in ("argmax", "ibm1"):
-        raise SpecError(f"learn_map: aligner is {aligner!r}, expected 'argmax' or 'ibm1'")
-    if limit < 1:
-        raise SpecError(f"learn_map: limit is {limit!r}, expected 1 or more")
-    encoder = load_encoder(model, layer) if isinstance(model, str) else model
+    model, unit = settings.model, settings.unit
+    encoder = load_encoder(model, settings.layer) if isinstance(model, str) else model
     splitter = cast("Splitter", build(unit, "splitter")) if isinstance(unit, str) else unit
-    pairs = _kept(encoder, _pairs(sources, targets, alignments, splitter), limit)
-    known = "given" if alignments is not None else aligner
+    pairs = _kept(encoder, _pairs(sources, targets, alignments, splitter), settings.limit)
+    known = "given" if alignments is not None else settings.aligner
     if known == "ibm1":
         linked = ibm1([list(pair.source) for pair in pairs], [list(pair.target) for pair in pairs])
         pairs = [pair._replace(links=links) for pair, links in zip(pairs, linked, strict=True)]
     facts = encoder_facts(encoder.signature()) | {"aligner": known, "pairs": str(len(pairs))}
-    if languages:
-        facts["languages"] = "-".join(languages)
+    if settings.languages:
+        facts["languages"] = "-".join(settings.languages)
     return _learned(encoder, pairs, facts)
 
 

@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeGuard, TypeVar, Union, cast, get_args, get_origin
 
 from whyscore.errors import UserError
-from whyscore.present import formats as known_formats
-from whyscore.settings import Option, Seeded, Setting, check, option, settings_of
+from whyscore.settings import REQUIRED, Option, Seeded, Setting, check, option, settings_of
 
 _KINDS = {"int": "a whole number", "float": "a number"}
 _INVALID = re.compile(r"invalid (int|float) value: (.*)", re.DOTALL)
@@ -222,10 +221,17 @@ def is_command(module: object) -> TypeGuard[Command | CommandGroup]:
     return hasattr(module, "SETTINGS") or hasattr(module, "COMMANDS")
 
 
+def _all_formats() -> tuple[str, ...]:
+    # Imported when a command is set up: `whyscore --help` needs none of it.
+    from whyscore.present import formats  # noqa: PLC0415
+
+    return formats()
+
+
 def add_command(parser: Parser, command: Command | CommandGroup) -> None:
     """Add the options of everything that a command takes; one parser for each command of a group."""
     if not hasattr(command, "COMMANDS"):
-        add_settings(parser, command.SETTINGS, getattr(command, "FORMATS", None) or known_formats())
+        add_settings(parser, command.SETTINGS, getattr(command, "FORMATS", None) or _all_formats())
         return
     choices = parser.add_subparsers(dest="command", metavar="|".join(command.COMMANDS), required=True)
     for name, (about, inner) in command.COMMANDS.items():
@@ -265,7 +271,7 @@ def add_subcommands(parser: Parser, name: str, commands: Mapping[str, SubCommand
             allow_abbrev=False,
         )
         if hasattr(command, "settings"):
-            add_settings(inner, command.settings, command.formats or known_formats())
+            add_settings(inner, command.settings, command.formats or _all_formats())
         else:
             cast("Any", command).add_arguments(inner)
 
@@ -305,14 +311,19 @@ def _group(parser: Parser, title: str) -> argparse._ArgumentGroup:
 
 def _add(group: argparse._ArgumentGroup, setting: Setting, formats: Sequence[str]) -> argparse.Action:
     facts, inner = setting.option, _inner(setting.type)
+    named: dict[str, Any]
     if facts.positional:
-        named: dict[str, Any] = {"nargs": _nargs(setting), "default": setting.default, **_texts(setting)}
-        return group.add_argument(setting.name, choices=_choices(setting), **named)
+        named = {"nargs": _nargs(setting), "default": setting.default, **_texts(setting)}
+        known = _choices(setting)
+        if known and not _is_many(setting.type) and facts.metavar is None:
+            named |= {"metavar": "|".join(known)}
+        return group.add_argument(setting.name, choices=known, **named)
     flags = facts.flags or (f"--{setting.name.replace('_', '-')}",)
     if inner is bool and facts.const is None:
         action = "store_false" if setting.default is True else "store_true"
         return group.add_argument(*flags, dest=setting.name, action=action, default=setting.default, help=facts.help)
-    named = {"dest": setting.name, "default": setting.default, **_texts(setting)}
+    named = {"dest": setting.name, **_texts(setting)}
+    named |= {"required": True} if setting.default is REQUIRED else {"default": setting.default}
     if _is_many(setting.type):
         # argparse would add to a default list: `read_settings` puts the default in its place.
         named |= {"nargs": "+" if facts.const is None else "*", "action": "extend", "default": None}
@@ -330,7 +341,7 @@ def _add(group: argparse._ArgumentGroup, setting: Setting, formats: Sequence[str
 def _texts(setting: Setting) -> dict[str, Any]:
     default, told = setting.default, setting.option.help
     plain = isinstance(default, int | float | str) and not isinstance(default, bool)
-    if plain and "default" not in told:
+    if plain and default != "" and "default" not in told:
         told = f"{told} (default: {default:,})" if isinstance(default, int) else f"{told} (default: {default})"
     facts = {"help": told.replace("%", "%%")}
     return facts if setting.option.metavar is None else facts | {"metavar": setting.option.metavar}
@@ -529,9 +540,6 @@ class GateSettings:
     )
 
 
-FORMATS = known_formats()
-
-
 def add_inputs(parser: Parser) -> None:
     """Add where segments come from."""
     add_settings(parser, InputSettings)
@@ -552,9 +560,9 @@ def add_gates(parser: Parser) -> None:
     add_settings(parser, GateSettings)
 
 
-def add_output(parser: Parser, formats: Iterable[str] = FORMATS) -> None:
+def add_output(parser: Parser, formats: Iterable[str] = ()) -> None:
     """Add how results come out."""
-    add_settings(parser, OutputSettings, tuple(formats))
+    add_settings(parser, OutputSettings, tuple(formats) or _all_formats())
 
 
 def add_running(parser: Parser) -> None:

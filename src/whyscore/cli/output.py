@@ -28,7 +28,7 @@ class Writes(Protocol):
     """What knows where results go."""
 
     @property
-    def output(self) -> str | None:
+    def output(self) -> str | Path | None:
         """The file, or None for stdout."""
 
 

@@ -124,7 +124,7 @@ def baseline_of(gates: GateSettings, data: Dataset) -> str | None:
 
 
 def _load(inputs: InputSettings, metrics: Sequence[str]) -> Dataset:
-    languages = _languages(inputs.lang_pair)
+    languages = language_pair(inputs.lang_pair)
     _check_single(inputs)
     if not (inputs.sample or inputs.data or inputs.hypotheses):
         raise UserError(
@@ -200,7 +200,8 @@ def _limits(inputs: InputSettings) -> Limits:
     return Limits(**{name: value for name, value in given.items() if value is not None})
 
 
-def _languages(pair: str | None) -> tuple[str, str] | None:
+def language_pair(pair: str | None) -> tuple[str, str] | None:
+    """Return the two languages of a pair such as de-en, or None where none is given."""
     if pair is None:
         return None
     source, _, target = pair.partition("-")

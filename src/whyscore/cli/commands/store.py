@@ -1,12 +1,17 @@
 """`whyscore store`: how large the score store is, what can go, and whether it is sound."""
 
-import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
-from whyscore.cli.legacy import store
-from whyscore.cli.options import Parser
-from whyscore.cli.output import emit, format_of, to_json
+from whyscore.cli.options import OutputSettings
+from whyscore.cli.output import emit_result
+from whyscore.cli.setup import open_store
 from whyscore.errors import UserError
 from whyscore.scoring.store import Store, check, repair
+from whyscore.settings import REQUIRED, option
+from whyscore.types.result import Result
+from whyscore.types.table import Table
 
 EXAMPLES = """\
 examples:
@@ -17,61 +22,69 @@ examples:
   whyscore store repair
 """
 
-_FORMATS = ("text", "json")
+
+@dataclass(frozen=True, kw_only=True)
+class StoreCommand(OutputSettings):
+    """What `whyscore store` takes."""
+
+    action: Literal["size", "prune", "check", "repair"] = option(
+        REQUIRED, "what to do with the store", positional=True, basic=True
+    )
+    store: str | None = option(None, "the score store (default: in your cache folder)", metavar="PATH", basic=True)
+    days: float = option(0.0, "prune only what was not written to for so many days", metavar="N", basic=True)
+    signature: str = option("", "prune only signatures that contain this", metavar="TEXT", basic=True)
 
 
-def add_arguments(parser: Parser) -> None:
-    """Add what to do and to what."""
-    actions = ("size", "prune", "check", "repair")
-    parser.add_argument("action", choices=actions, metavar="|".join(actions), help="what to do with the store")
-    parser.add_argument("--store", metavar="PATH", help="the score store (default: in your cache folder)")
-    parser.add_argument("--days", type=float, default=0.0, help="prune: only what was not written to for so long")
-    parser.add_argument("--signature", default="", metavar="TEXT", help="prune: only signatures that contain this")
-    parser.add_argument("-f", "--format", choices=_FORMATS, help="default: text, or what the suffix of -o says")
-    parser.set_defaults(formats=_FORMATS)
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to this file instead of stdout")
+SETTINGS = StoreCommand
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Print sizes, or drop what is old."""
-    kept = store(arguments)
-    if kept is None:
+@dataclass(frozen=True, repr=False)
+class StoreAnswer(Result):
+    """What was found in the store, or done to it."""
+
+    facts: Mapping[str, object]
+    table: Table
+    kind: ClassVar[str] = "store"
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return the answer as a table."""
+        del long
+        return [self.table]
+
+    def document(self) -> object:
+        """Return the answer."""
+        return self.facts
+
+
+def run(settings: StoreCommand) -> int:
+    """Look at the store or change it; the exit code is 1 where it is damaged."""
+    store = open_store(settings.store)
+    if store is None:
         raise UserError("there is no store to look at: --store none was given")
-    if arguments.action == "prune":
-        gone = kept.prune(days=arguments.days, containing=arguments.signature)
-        emit(arguments, [to_json({"pruned": gone}) if format_of(arguments) == "json" else f"{gone} scores dropped\n"])
-        return 0
-    if arguments.action == "check":
-        return _check(arguments, kept)
-    if arguments.action == "repair":
-        return _repair(arguments, kept)
-    held = kept.held()
-    if format_of(arguments) == "json":
-        entries = [{"signature": one.signature, "segments": one.segments, "used": one.used} for one in held]
-        emit(arguments, [to_json({"path": str(kept.path), "bytes": kept.size(), "signatures": entries})])
-        return 0
-    lines = [f"{one.segments:>10}  {one.used[:10]}  {one.signature}\n" for one in held]
-    emit(arguments, [f"{kept.path}: {kept.size():,} bytes\n", *lines])
-    return 0
-
-
-def _check(arguments: argparse.Namespace, kept: Store) -> int:
-    """Say what is wrong with the store; 1 where anything is."""
-    faults = check(kept)
-    if format_of(arguments) == "json":
-        emit(arguments, [to_json({"path": str(kept.path), "faults": faults})])
-    elif faults:
-        emit(arguments, [*(f"{fault}\n" for fault in faults), "save what can be read with: whyscore store repair\n"])
+    if settings.action == "prune":
+        pruned = store.prune(days=settings.days, containing=settings.signature)
+        answer = StoreAnswer({"pruned": pruned}, Table(("scores dropped",), ((pruned,),)))
+    elif settings.action == "repair":
+        done = repair(store)
+        facts = {"path": str(store.path), "rows": done.rows, "damaged": str(done.damaged)}
+        answer = StoreAnswer(facts, Table(("rows saved", "the damaged file is now"), ((done.rows, str(done.damaged)),)))
     else:
-        emit(arguments, [f"{kept.path} is sound\n" if kept.path.exists() else f"there is no store at {kept.path}\n"])
-    return 1 if faults else 0
+        answer = _checked(store) if settings.action == "check" else _size(store)
+    emit_result(answer, settings)
+    return 1 if answer.facts.get("faults") else 0
 
 
-def _repair(arguments: argparse.Namespace, kept: Store) -> int:
-    """Save what can be read."""
-    done = repair(kept)
-    if format_of(arguments) == "json":
-        emit(arguments, [to_json({"path": str(kept.path), "rows": done.rows, "damaged": str(done.damaged)})])
-    else:
-        emit(arguments, [f"{done.rows} rows saved; the damaged file is now {done.damaged}\n"])
-    return 0
+def _checked(store: Store) -> StoreAnswer:
+    faults = check(store)
+    state = f"{store.path} is sound" if store.path.exists() else f"there is no store at {store.path}"
+    notes = ("save what can be read with: whyscore store repair",) if faults else ()
+    table = Table(("state",), tuple((fault,) for fault in faults or (state,)), notes=notes)
+    return StoreAnswer({"path": str(store.path), "faults": faults}, table)
+
+
+def _size(store: Store) -> StoreAnswer:
+    held = store.held()
+    rows = tuple((one.segments, one.used[:10], one.signature) for one in held)
+    table = Table(("segments", "last used", "signature"), rows, notes=(f"{store.path}: {store.size():,} bytes",))
+    entries = [{"signature": one.signature, "segments": one.segments, "used": one.used} for one in held]
+    return StoreAnswer({"path": str(store.path), "bytes": store.size(), "signatures": entries}, table)
