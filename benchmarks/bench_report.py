@@ -19,13 +19,24 @@ from pathlib import Path
 import numpy as np
 
 from whyscore.data.dataset import dataset_lines
-from whyscore.data.records import Explained, explanation_lines, row_lines, score_lines
+from whyscore.data.records import explanation_lines, row_lines, score_lines
 from whyscore.report import build_report
 from whyscore.report.page import html
 from whyscore.runs import folder as runs
 from whyscore.runs.reading import read_run
 from whyscore.text.splitters import white_space
-from whyscore.types import HYPOTHESIS, Dataset, Entry, Explanation, Place, Scores, Segment, Side, Signature
+from whyscore.types import (
+    HYPOTHESIS,
+    Dataset,
+    Entry,
+    Explanation,
+    ExplanationRecord,
+    Place,
+    Scores,
+    Segment,
+    Side,
+    Signature,
+)
 
 LARGEST = 15_000_000
 LONGEST = 3.0
@@ -48,7 +59,7 @@ def dataset(segments: int, systems: int, rng: np.random.Generator) -> Dataset:
     return Dataset("made up", tuple(entries), ("de", "en"))
 
 
-def explained(data: Dataset, metric: str, rng: np.random.Generator) -> Iterator[Explained]:
+def explained(data: Dataset, metric: str, rng: np.random.Generator) -> Iterator[ExplanationRecord]:
     """Yield an explanation of every text that a metric with references reads."""
     places = (HYPOTHESIS, *(Place(Side.REFERENCE, k) for k in range(REFERENCES)))
     signature = Signature("intrinsic")
@@ -56,7 +67,7 @@ def explained(data: Dataset, metric: str, rng: np.random.Generator) -> Iterator[
         for place in places:
             words = white_space(entry.segment.text(place))
             importance = rng.normal(size=len(words))
-            yield Explained(
+            yield ExplanationRecord.of(
                 entry, metric, "intrinsic", Explanation(entry.segment, place, words, importance, 50.0, 1, signature)
             )
 

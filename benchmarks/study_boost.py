@@ -32,11 +32,11 @@ from whyscore.analysis.calibrate.material import Columns, Material, Numbers, Set
 from whyscore.analysis.calibrate.rules import RULES, WEIGHTS, Rule
 from whyscore.analysis.calibrate.settings import Options, options_of
 from whyscore.data.reading import read
-from whyscore.present import render
-from whyscore.types.table import Cell, Table
 from whyscore.experiments.bmx.study import RunFolder, explained_in
 from whyscore.experiments.bmx.summeval import ASPECTS, SPLIT, read_summeval
+from whyscore.present import render
 from whyscore.types import Dataset, FloatMatrix, FloatVector
+from whyscore.types.table import Cell, Table
 
 LOSS = 0.001
 PAIRS = ("cs-en", "de-en", "tr-en")

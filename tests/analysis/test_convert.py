@@ -15,12 +15,12 @@ from whyscore.analysis.submit import submit
 from whyscore.data.explanations import read_explanations
 from whyscore.data.formats.eval4nlp import Gold, GoldSide, read_gold, read_submission
 from whyscore.data.reading import read_foreign
-from whyscore.data.records import Explained, explanation_lines
+from whyscore.data.records import explanation_lines
 from whyscore.errors import DataError, SpecError, UserError
 from whyscore.protocols import Tagged
 from whyscore.stats.spans import Marked, Thresholds, judge_spans, to_spans
 from whyscore.stats.words import Ragged
-from whyscore.types import Dataset, Entry, ErrorSpan, Segment, Signature
+from whyscore.types import Dataset, Entry, ErrorSpan, ExplanationRecord, Segment, Signature
 
 TEXTS = [("a dog sat down", "a cat sat down"), ("the big cat", "the big cat"), ("he is there", "she is here")]
 
@@ -34,7 +34,7 @@ def data() -> Dataset:
 @pytest.fixture
 def stored(data: Dataset, tmp_path: Path) -> Path:
     found = explain(data, "token_f1", "erasure", sides=["hypothesis"])
-    rows = [Explained(data.entries[one.index], "token_f1", "erasure", one) for one in found]
+    rows = [ExplanationRecord.of(data.entries[one.index], "token_f1", "erasure", one) for one in found]
     path = tmp_path / "explanations.jsonl"
     path.write_text("".join(explanation_lines(data, rows, {})), "utf-8")
     return path
@@ -265,7 +265,7 @@ def test_spans_and_scores_go_into_the_file_they_were_read_from(tmp_path: Path) -
     entry = Entry("7", "x", Segment("a dog", "eine Katze", ("a cat",)))
     assert (data.entries[0].id, data.entries[0].segment.hypothesis) == ("7", "a dog")
     [one] = explain([entry.segment], "token_f1", "erasure", sides=["hypothesis"])
-    rows = explanation_lines(data, [Explained(entry, "token_f1", "erasure", one)], {})
+    rows = explanation_lines(data, [ExplanationRecord.of(entry, "token_f1", "erasure", one)], {})
     (tmp_path / "e.jsonl").write_text("".join(rows), "utf-8")
     explanations = read_explanations(tmp_path / "e.jsonl")
     spans = spans_by(explanations, Thresholds(minor=0.0), texts=data)

@@ -69,7 +69,7 @@ def test_compare_prints_scores_ranks_and_plain_words(run: Run) -> None:
     assert done.code == 0
     assert done.out.splitlines()[0].split() == ["system", "token_f1", "↑", "token_f1", "rank"]
     assert "5 segments; in brackets the 95 % interval" in done.out
-    assert "token_f1: good and bad cannot be told apart on 5 segments" in done.out
+    assert "token_f1: good and bad do not differ significantly on 5 segments" in done.out
     assert "signature: token_f1|nrefs:1|" in done.err
     assert "note: 5 segments are too few: the smallest p they can give is 0.0625" in done.err
 

@@ -18,7 +18,6 @@ from whyscore.data.reading import read
 from whyscore.data.records import (
     KINDS,
     VERSION,
-    Explained,
     Kind,
     digest,
     explanation_lines,
@@ -37,6 +36,7 @@ from whyscore.types import (
     Entry,
     ErrorSpan,
     Explanation,
+    ExplanationRecord,
     Place,
     Scores,
     Segment,
@@ -136,7 +136,7 @@ def explanation(importance: list[float], **more: object) -> Explanation:
 
 def test_explanations_are_written_as_the_interface_says() -> None:
     entry = DATASET.entries[0]
-    items = [Explained(entry, "chrf", "lime(samples=100)", explanation([0.5, -0.83], fit=0.97))]
+    items = [ExplanationRecord.of(entry, "chrf", "lime(samples=100)", explanation([0.5, -0.83], fit=0.97))]
     lines = list(explanation_lines(DATASET, items, {"chrf": "chrf|nrefs:2"}, created=CREATED))
     assert lines[1] == (
         '{"id": "0", "system": "A", "metric": "chrf", "explainer": "lime(samples=100)", "side": "hypothesis", '
@@ -155,7 +155,7 @@ def test_explanations_carry_what_else_is_known() -> None:
     third = Explanation(
         SEGMENT, Place(Side.REFERENCE, 1), Words("the cat", ()), np.array([]), math.nan, 0, Signature("x")
     )
-    items = [Explained(entry, "m", "e", item, filled=(1,)) for item in (known, undefined, third)]
+    items = [ExplanationRecord.of(entry, "m", "e", item, filled=(1,)) for item in (known, undefined, third)]
     records = checked("explanations", explanation_lines(DATASET, items, {}, created=CREATED))
     assert [record.get("reason") for record in records] == [None, "flat", "undefined"]
     assert records[0]["words"][1] == {

@@ -15,7 +15,7 @@ from whyscore.report import build_report
 from whyscore.report.build import about
 from whyscore.report.figures.report import save_figures
 from whyscore.report.merging import merged, pairs
-from whyscore.report.model import PairTest, Report, SystemRow
+from whyscore.report.model import Report, SystemRow
 from whyscore.report.page import html
 from whyscore.report.tables import as_json, paper, summary
 from whyscore.report.verdict import verdict
@@ -23,7 +23,7 @@ from whyscore.runs.choices import Settings
 from whyscore.runs.evaluate import evaluate
 from whyscore.runs.reading import Run
 from whyscore.scoring.store import Store
-from whyscore.types import Dataset, Entry, Estimate, Segment
+from whyscore.types import Dataset, Entry, Estimate, PairTest, Segment
 
 QUICK = Settings(draws=50)
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from whyscore.report import build_report
-from whyscore.report.model import MetricView, PairTest, Report, SystemRow
+from whyscore.report.model import MetricView, Report, SystemRow
 from whyscore.report.tables import paper, summary
 from whyscore.report.verdict import advised, headline
 from whyscore.runs.reading import Run
-from whyscore.types import Estimate
+from whyscore.types import Estimate, PairTest
 
 
 def ranked(report: Report, clusters: dict[str, Sequence[int | None]]) -> Report:

@@ -18,9 +18,9 @@ from whyscore.report import build_report
 from whyscore.report.build import agreement, costly_words, figures_in, safe_svg
 from whyscore.report.explorer import ALPHABET, STEPS, centres, explorer, packed_borders, packed_values, units
 from whyscore.report.page import Scale, bars, dots, embedded, html, interval, policy, scale
-from whyscore.runs.reading import Run, Told
+from whyscore.runs.reading import Run
 from whyscore.text.splitters import white_space
-from whyscore.types import HYPOTHESIS, Estimate
+from whyscore.types import HYPOTHESIS, Estimate, ExplanationRecord
 
 CODE = {character: number for number, character in enumerate(ALPHABET)}
 SPACE = 'xmlns="http://www.w3.org/2000/svg"'
@@ -99,8 +99,11 @@ def told(run: Run, values: list[list[float]], metric: str = "chrf") -> Run:
     """The run with other explanations of its hypotheses."""
     made = []
     for entry, numbers in enumerate(values):
-        spans = np.array(white_space(run.dataset.entries[entry].segment.hypothesis).spans)
-        made.append(Told(entry, metric, HYPOTHESIS, spans, np.array(numbers, dtype=np.float64)))
+        explained = run.dataset.entries[entry]
+        words = white_space(explained.segment.hypothesis)
+        names = explained.id, explained.system, metric, "erasure", HYPOTHESIS, tuple(words)
+        importance = np.array(numbers, dtype=np.float64)
+        made.append(ExplanationRecord(*names, np.array(words.spans), importance, entry=entry))
     copy = replace(run)
     copy.__dict__["explanations"] = tuple(made)
     return copy

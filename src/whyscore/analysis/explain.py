@@ -14,7 +14,6 @@ from whyscore.analysis.common import (
     requested_name,
     with_languages,
 )
-from whyscore.data.records import Heat
 from whyscore.errors import ContractError, SpecError
 from whyscore.explainers.engine import (
     WINDOW,
@@ -42,6 +41,7 @@ from whyscore.types import (
     Place,
     Segment,
     Side,
+    SimilarityMatrix,
 )
 
 
@@ -158,7 +158,7 @@ def word_matrices(
     explainer: str | Explainer = "matching",
     *,
     unit: str | Splitter = "word",
-) -> list[Heat]:
+) -> list[SimilarityMatrix]:
     """Return one matrix per explanation: its words x the words of the text it is matched with.
 
     Args:
@@ -171,7 +171,7 @@ def word_matrices(
     require_matrix(metric)
     plan = make_plan(as_metric(metric), explainer, unit=unit)
     asked = cast("_Matching", with_languages(plan.metric.metric, languages_of(dataset)))
-    found: dict[int, Heat] = {}
+    found: dict[int, SimilarityMatrix] = {}
     for place in dict.fromkeys(one.place for one in explanations):
         rows = [k for k, one in enumerate(explanations) if one.place == place]
         segments = [explanations[k].segment.only(asked.inputs) for k in rows]
@@ -186,16 +186,18 @@ def _heats(
     segments: Sequence[Segment],
     faced: Iterator[Facing | None],
     splitter: Splitter,
-) -> Iterator[Heat]:
+) -> Iterator[SimilarityMatrix]:
     for one, segment, found in zip(explanations, segments, faced, strict=True):
         if found is None:
-            yield Heat(None, None, np.empty((len(one.words), 0)), "empty")
+            yield SimilarityMatrix(None, None, np.empty((len(one.words), 0)), "empty")
             continue
         others = splitter.split(found.other.text)
         cosines = word_cosines(found, one.words, others)
         cut = found.own.seen is not None or found.other.seen is not None
         reason: Reason = "truncated" if cut else "undefined"
-        yield Heat(_facing(one.place, found, segment), others, cosines, reason if np.isnan(cosines).any() else None)
+        yield SimilarityMatrix(
+            _facing(one.place, found, segment), others, cosines, reason if np.isnan(cosines).any() else None
+        )
 
 
 def _facing(place: Place, found: Facing, segment: Segment) -> Place:

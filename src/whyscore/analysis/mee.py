@@ -20,11 +20,21 @@ import numpy as np
 from whyscore.analysis.common import MetricLike, Segments, as_dataset, as_metric, as_segments, with_languages
 from whyscore.errors import SpecError
 from whyscore.metrics.mee.metric import Mee, Mee2
-from whyscore.metrics.mee.notes import WordMatch, word_matches
+from whyscore.metrics.mee.notes import word_matches
 from whyscore.metrics.mee.words import Kind
 from whyscore.protocols import RowMetric
 from whyscore.scoring.stack import LOCAL, Resources
-from whyscore.types import HYPOTHESIS, Dataset, Explanation, FloatMatrix, FloatVector, Side, Signature, read_only
+from whyscore.types import (
+    HYPOTHESIS,
+    Dataset,
+    Explanation,
+    FloatMatrix,
+    FloatVector,
+    Side,
+    Signature,
+    WordMatch,
+    read_only,
+)
 
 _SHOWN = 20
 

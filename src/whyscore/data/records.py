@@ -21,28 +21,28 @@ import hashlib
 import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 from whyscore.data.files import Limits, TextFile
 from whyscore.data.formats.jsonl import parsed
 from whyscore.data.formats.spans import span_object
 from whyscore.errors import ContractError, DataError
-from whyscore.text.strict import REASONS, Reason, checked_reason, defined, finite, line, number
+from whyscore.text.strict import REASONS, checked_reason, defined, finite, line, number
 from whyscore.types import (
     HYPOTHESIS,
     Dataset,
     Entry,
     ErrorSpan,
-    Explanation,
+    ExplanationRecord,
     Finding,
-    FloatMatrix,
     Place,
     Scores,
-    Words,
+    SimilarityMatrix,
+    WordMatch,
 )
 
 SCHEMA = "whyscore/1"
@@ -226,36 +226,6 @@ def _text(value: object) -> str | None:
 _SPAN_KEYS = ("start", "end", "text", "severity", "category", "score", "confidence")
 
 
-class Heat(NamedTuple):
-    """How similar each word of an explained text is to each word of the text it is matched with."""
-
-    place: Place | None
-    """Of the other text; None where there is nothing to match with."""
-    words: Words | None
-    """Of the other text."""
-    cosines: FloatMatrix
-    """Words x words of the other text; NaN where a word was not read."""
-    reason: Reason | None = None
-    """Why numbers are missing."""
-
-
-class Explained(NamedTuple):
-    """An explanation with the names it goes by."""
-
-    entry: Entry
-    metric: str
-    explainer: str
-    explanation: Explanation
-    filled: tuple[int, ...] | None = None
-    """Words whose importance was filled in, because the metric gives them none."""
-    heat: Heat | None = None
-    """The similarities behind it, where they were asked for."""
-    parts: Mapping[str, float] | None = None
-    """The parts of the score, where the metric has some."""
-    matches: Sequence[Sequence[Mapping[str, object]]] | None = None
-    """Per word, which words of the other text it was matched with."""
-
-
 def score_lines(
     dataset: Dataset,
     scores: Mapping[str, Scores],
@@ -309,7 +279,11 @@ def score_records(
 
 
 def explanation_lines(
-    dataset: Dataset, explained: Iterable[Explained], signatures: Mapping[str, str], *, created: str | None = None
+    dataset: Dataset,
+    explained: Iterable[ExplanationRecord],
+    signatures: Mapping[str, str],
+    *,
+    created: str | None = None,
 ) -> Iterator[str]:
     """Yield explanations as they come; `signatures` names what stands behind them."""
     yield header_of("explanations", dataset, signatures, created).line()
@@ -353,54 +327,56 @@ def row_lines(
         yield line(defined(row))
 
 
-def _explanation(item: Explained) -> dict[str, object]:
-    entry, found = item.entry, item.explanation
+def _explanation(item: ExplanationRecord) -> dict[str, object]:
     record: dict[str, object] = {
-        "id": entry.id,
-        "system": entry.system,
+        "id": item.id,
+        "system": item.system,
         "metric": item.metric,
         "explainer": item.explainer,
-        "side": str(found.place.side),
-        "reference": found.place.reference,
-        "words": _words(found, item.matches),
-        "score": number(found.score),
-        "probes": found.probes,
-        "fit": number(found.fit),
+        "side": str(item.place.side),
+        "reference": item.place.reference,
+        "words": _words(item),
+        "score": number(item.score),
+        "probes": item.probes,
+        "fit": number(item.fit),
     }
     known: dict[str, object] = {
         "filled": None if item.filled is None else list(item.filled),
-        "method": found.method,
-        "flags": list(found.flags) or None,
-        "stability": number(found.stability),
-        "matrix": None if item.heat is None else _matrix(item.heat),
+        "method": item.method,
+        "flags": list(item.flags) or None,
+        "stability": number(item.stability),
+        "matrix": None if item.matrix is None else _matrix(item.matrix),
         "parts": None if item.parts is None else {name: number(value) for name, value in item.parts.items()},
     }
     record |= {key: value for key, value in known.items() if value is not None}
-    if not (math.isfinite(found.score) and all(map(math.isfinite, found.importance.tolist()))):
-        record["reason"] = next((flag for flag in found.flags if flag in REASONS), "undefined")
+    if not (math.isfinite(item.score) and all(map(math.isfinite, item.importance.tolist()))):
+        record["reason"] = next((flag for flag in item.flags if flag in REASONS), "undefined")
     return record
 
 
-def _words(
-    found: Explanation, matches: Sequence[Sequence[Mapping[str, object]]] | None = None
-) -> list[dict[str, object]]:
+def _words(item: ExplanationRecord) -> list[dict[str, object]]:
     words: list[dict[str, object]] = [
-        {"text": found.words.text[start:end], "start": start, "end": end, "importance": number(value)}
-        for (start, end), value in zip(found.words.spans, found.importance.tolist(), strict=True)
+        {"text": text, "start": start, "end": end, "importance": number(value)}
+        for text, (start, end), value in zip(item.words, item.spans.tolist(), item.importance.tolist(), strict=True)
     ]
-    if found.notes is not None:
-        for word, note in zip(words, found.notes, strict=True):
+    if item.notes is not None:
+        for word, note in zip(words, item.notes, strict=True):
             word["note"] = note
-    if matches is not None:
-        for word, own in zip(words, matches, strict=True):
-            word["matches"] = [finite(dict(match)) for match in own]
-    if found.spread is not None:
-        for word, spread in zip(words, found.spread.tolist(), strict=True):
+    if item.matches is not None:
+        for word, own in zip(words, item.matches, strict=True):
+            word["matches"] = [_match(match) for match in own]
+    if item.spread is not None:
+        for word, spread in zip(words, item.spread.tolist(), strict=True):
             word["spread"] = number(spread)
     return words
 
 
-def _matrix(heat: Heat) -> dict[str, object]:
+def _match(match: WordMatch) -> object:
+    found = asdict(match)
+    return finite(found if match.unknown else {key: value for key, value in found.items() if key != "unknown"})
+
+
+def _matrix(heat: SimilarityMatrix) -> dict[str, object]:
     spans = () if heat.words is None else heat.words.spans
     text = "" if heat.words is None else heat.words.text
     record: dict[str, object] = {

@@ -354,6 +354,7 @@ def _answered(
         probes=1,
         signature=signature,
         notes=answer.notes,
+        matches=answer.matches,
         index=task.segment,
     )
 

@@ -52,7 +52,6 @@ from whyscore.report.model import (
     Made,
     Matches,
     MetricView,
-    PairTest,
     Report,
     Step,
     SystemRow,
@@ -60,17 +59,27 @@ from whyscore.report.model import (
 )
 from whyscore.report.verdict import advised, verdict
 from whyscore.runs.features import BECAUSE, ROW, SEGMENT
-from whyscore.runs.reading import Row, Run, Told
+from whyscore.runs.reading import Row, Run
 from whyscore.runs.tests import clusters_of, pairs_tested
 from whyscore.stats.resampling import bootstrap_mean
 from whyscore.stats.words import Ragged, agree, chance
 from whyscore.text.files import text_of
-from whyscore.types import Dataset, ErrorSpan, Estimate, FloatVector, Place, Side, Signature
+from whyscore.types import (
+    Dataset,
+    ErrorSpan,
+    Estimate,
+    ExplanationRecord,
+    FloatVector,
+    PairTest,
+    Place,
+    Side,
+    Signature,
+)
 
 
 def pair_tests(run: Run) -> tuple[PairTest, ...]:
     """Return every tested pair."""
-    return tuple(PairTest(*one) for one in pairs_tested(run))
+    return tuple(pairs_tested(run))
 
 
 def feature_rows(run: Run) -> tuple[FeatureRow, ...]:
@@ -147,7 +156,7 @@ def agreement(run: Run) -> tuple[Agreement, ...]:
     return tuple(found)
 
 
-def _agreement(run: Run, told: list[Told], metric: str, explainer: str, side: Side) -> Agreement | None:
+def _agreement(run: Run, told: list[ExplanationRecord], metric: str, explainer: str, side: Side) -> Agreement | None:
     rated = [one for one in told if run.dataset.entries[one.entry].spans is not None and len(one.importance)]
     # A word without a number cannot be ranked; its whole text is left out.
     rated = [one for one in rated if np.isfinite(one.importance).all()]
@@ -166,7 +175,7 @@ def _mean(values: FloatVector) -> Estimate:
     return bootstrap_mean(values)
 
 
-def _marked(told: Told, spans: tuple[ErrorSpan, ...]) -> FloatVector:
+def _marked(told: ExplanationRecord, spans: tuple[ErrorSpan, ...]) -> FloatVector:
     """Return 1 for every word that a span touches."""
     found = np.zeros(len(told.spans))
     for span in spans:
@@ -211,7 +220,7 @@ def word_counts(run: Run) -> tuple[WordCounts, ...]:
     return tuple(found)
 
 
-def _costs(told: Sequence[Told], middle: float) -> FloatVector:
+def _costs(told: Sequence[ExplanationRecord], middle: float) -> FloatVector:
     """Return what every word costs: 0, or its distance below the middle."""
     values = np.concatenate([np.zeros(0), *(one.importance for one in told)])
     return np.where(np.isfinite(values), np.minimum(0.0, values - middle), 0.0)
@@ -227,7 +236,7 @@ class _Occurrences(NamedTuple):
     told: NDArray[np.int64]
 
 
-def _costly(run: Run, told: Sequence[Told], middle: float) -> tuple[CostlyWord, ...]:
+def _costly(run: Run, told: Sequence[ExplanationRecord], middle: float) -> tuple[CostlyWord, ...]:
     found = _occurrences(run, told, middle)
     size = len(found.words)
     counts = np.bincount(found.number, minlength=size)
@@ -244,14 +253,14 @@ def _costly(run: Run, told: Sequence[Told], middle: float) -> tuple[CostlyWord, 
     )
 
 
-def _costliest_segment(run: Run, told: Sequence[Told], found: _Occurrences, word: int) -> str:
+def _costliest_segment(run: Run, told: Sequence[ExplanationRecord], found: _Occurrences, word: int) -> str:
     """Return the id of the segment in which a word costs most, the first of several."""
     there = np.flatnonzero(found.number == word)
     worst = int(there[found.cost[there].argmin()])
     return run.dataset.entries[told[int(found.told[worst])].entry].id
 
 
-def _occurrences(run: Run, told: Sequence[Told], middle: float) -> _Occurrences:
+def _occurrences(run: Run, told: Sequence[ExplanationRecord], middle: float) -> _Occurrences:
     known: dict[str, int] = {}
     forms: dict[str, int] = {}
     numbers: list[int] = []

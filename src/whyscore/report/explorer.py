@@ -20,8 +20,8 @@ from itertools import zip_longest
 
 import numpy as np
 
-from whyscore.runs.reading import Run, Told
-from whyscore.types import Dataset, Entry, ErrorSpan, FloatVector, Place, Side
+from whyscore.runs.reading import Run
+from whyscore.types import Dataset, Entry, ErrorSpan, ExplanationRecord, FloatVector, Place, Side
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 STEPS = 2047
@@ -244,7 +244,7 @@ def _explained(run: Run, texts: _Texts) -> dict[str, object]:
     return found | ({"notes": list(notes.known)} if notes.known else {})
 
 
-def _in_turn(run: Run) -> Iterator[Told]:
+def _in_turn(run: Run) -> Iterator[ExplanationRecord]:
     """Yield the explanations of all metrics in turn, so that none is left out altogether where there is no room."""
     by_metric = [[one for one in run.explanations if one.metric == metric.name] for metric in run.metrics]
     for together in zip_longest(*by_metric):
@@ -271,7 +271,7 @@ class _Notes:
         return found
 
 
-def centres(explanations: Iterable[Told]) -> dict[str, dict[str, float]]:
+def centres(explanations: Iterable[ExplanationRecord]) -> dict[str, dict[str, float]]:
     """Return, by metric and side, the value that stands for neither good nor bad, where that is not 0.
 
     Similarities are all above 0; where nearly every value is, the median is the middle.

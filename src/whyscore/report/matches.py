@@ -16,8 +16,8 @@ import numpy as np
 import regex
 
 from whyscore.report.model import MatchedPair, MatchedShares, Matches
-from whyscore.runs.reading import Run, Told
-from whyscore.types import Side
+from whyscore.runs.reading import Run
+from whyscore.types import ExplanationRecord, Side
 
 SHOWN = 12
 CREDITS = {"exact": 1.0, "root": 2 / 3, "synonym": 1 / 3}
@@ -116,7 +116,7 @@ class _Pairs:
                 yield MatchedPair(*key, len(self.known[key]), mean, self.first[key])
 
 
-def _matches(run: Run, metric: str, told: Sequence[Told]) -> Matches:
+def _matches(run: Run, metric: str, told: Sequence[ExplanationRecord]) -> Matches:
     sums: dict[str, _Sums] = {system: _Sums() for system in run.dataset.systems}
     pairs, read = _Pairs(), dict[str, list[Match]]()
     for one in told:

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from whyscore.errors import DataError
-from whyscore.runs.reading import Row, Run, RunMetric, Told
+from whyscore.runs.reading import Row, Run
 from whyscore.runs.tests import ROW
 from whyscore.stats.correction import ALPHA
 from whyscore.stats.systems import DRAWS, flip_test
-from whyscore.types import Dataset, Estimate, FloatVector
+from whyscore.types import Dataset, Estimate, ExplanationRecord, FloatVector, RunMetric
 
 _RUNS = 2
 
@@ -126,7 +126,7 @@ def _rows(tables: Sequence[Sequence[Row]], names: Sequence[dict[str, str]]) -> t
     )
 
 
-def _told(runs: Sequence[Run], metrics: set[str]) -> list[Told]:
+def _told(runs: Sequence[Run], metrics: set[str]) -> list[ExplanationRecord]:
     found, start = [], 0
     for run in runs:
         found += [replace(one, entry=one.entry + start) for one in run.explanations if one.metric in metrics]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from whyscore.types import Estimate
+from whyscore.types import Estimate, PairTest
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,23 +26,6 @@ class SystemRow:
     """By metric: 1 for those no other beats beyond chance; None where nothing was tested."""
     human: tuple[float, ...] = ()
     human_clusters: tuple[int | None, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PairTest:
-    """Two systems under one metric: how far apart, and whether chance explains it."""
-
-    metric: str
-    first: str
-    second: str
-    difference: float
-    low: float | None
-    high: float | None
-    p: float | None
-    better: str | None
-    """The better one, where the difference is beyond chance."""
-    detectable: float | None = None
-    """The smallest difference that this many segments would show."""
 
 
 @dataclass(frozen=True, slots=True)

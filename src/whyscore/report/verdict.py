@@ -14,8 +14,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from whyscore.report.model import PairTest, Report, Step, SystemRow
-from whyscore.types import Estimate
+from whyscore.report.model import Report, Step, SystemRow
+from whyscore.types import Estimate, PairTest
 
 _CLEAR = 0.8
 _PAIR = 2

@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 from whyscore.analysis.common import requested_name
 from whyscore.analysis.explain import attempt
-from whyscore.data.records import Explained, explanation_lines, header_of
+from whyscore.data.records import explanation_lines, header_of
 from whyscore.errors import DataError
 from whyscore.explainers.engine import failure_message, make_plan
 from whyscore.runs import folder as runs
 from whyscore.runs.choices import Asked, Settings, chosen_segments
 from whyscore.runs.folder import growing_blocks
 from whyscore.scoring.stack import Resources
-from whyscore.types import Dataset, Entry, FloatVector
+from whyscore.types import Dataset, Entry, ExplanationRecord, FloatVector
 
 BLOCK = 64
 """Entries that are explained and written at a time."""
@@ -114,9 +114,8 @@ def _block(
         first = entries[min(outcome.failures)]
         message = failure_message(outcome.failures, len(segments))
         problems.append(f"{asked.name}: {message} (id {first.id} of {first.system})")
-    explained = (
-        Explained(entries[one.index], asked.name, requested_name(explainer), one) for one in outcome.explanations
-    )
+    who = requested_name(explainer)
+    explained = (ExplanationRecord.of(entries[one.index], asked.name, who, one) for one in outcome.explanations)
     _, *lines = explanation_lines(Dataset("block", tuple(entries)), explained, {})
     return lines
 

@@ -17,7 +17,7 @@ from whyscore.data.dataset import read_dataset
 from whyscore.data.records import Kind, Records, read_records
 from whyscore.errors import DataError
 from whyscore.runs.folder import COMPARISONS, DECOMPOSITION, EXPLANATIONS, RUN, SCORES, SEGMENTS, TOTALS, facts_of
-from whyscore.types import Dataset, Estimate, FloatVector, Place, Side
+from whyscore.types import Dataset, Estimate, ExplanationRecord, FloatVector, Place, RunMetric, Side
 
 Row = Mapping[str, object]
 
@@ -116,34 +116,6 @@ def check_tests(row: Row, where: Where) -> None:
         text(row, key, where)
 
 
-@dataclass(frozen=True, slots=True)
-class RunMetric:
-    """A metric of a run: its name in the records, what it reads best, and who explained it."""
-
-    name: str
-    signature: str
-    higher_is_better: bool
-    explainer: str | None = None
-    explained: str | None = None
-    """The signature of the explanations."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Told:
-    """The importance of the words of one text, as it stands in a record."""
-
-    entry: int
-    metric: str
-    place: Place
-    spans: NDArray[np.int64]
-    """Words x 2."""
-    importance: FloatVector
-    notes: tuple[str, ...] | None = None
-    probes: int = 0
-    fit: float | None = None
-    flags: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, eq=False)
 class Run:
     """Everything a run folder holds; explanations are read when they are asked for."""
@@ -174,11 +146,11 @@ class Run:
         return found
 
     @cached_property
-    def explanations(self) -> tuple[Told, ...]:
+    def explanations(self) -> tuple[ExplanationRecord, ...]:
         """The explanations, in the order in which they were made."""
-        return tuple(self.told())
+        return tuple(self.read_explanations())
 
-    def told(self) -> Iterator[Told]:
+    def read_explanations(self) -> Iterator[ExplanationRecord]:
         """Yield the explanations one by one."""
         path = self.folder / EXPLANATIONS
         if not path.exists():
@@ -249,7 +221,7 @@ def _rows(path: Path, kind: Kind, check: Callable[[Row, Where], None]) -> tuple[
     return tuple(rows), dict(records.header.signatures)
 
 
-def _told(record: Row, place: Mapping[tuple[str, str], int], dataset: Dataset, where: Where) -> Told:
+def _told(record: Row, place: Mapping[tuple[str, str], int], dataset: Dataset, where: Where) -> ExplanationRecord:
     words, side = words_of(record, where), place_of(record, where)
     notes = tuple(str(word.get("note", "")) for word in words)
     entry = place.get((text(record, "system", where), text(record, "id", where)))
@@ -257,16 +229,21 @@ def _told(record: Row, place: Mapping[tuple[str, str], int], dataset: Dataset, w
         raise where.wrong(f"no segment {record['id']!r} of system {record['system']!r}")
     explained = dataset.entries[entry].segment.text(side)
     flags = record.get("flags")
-    return Told(
-        entry=entry,
+    return ExplanationRecord(
+        id=text(record, "id", where),
+        system=text(record, "system", where),
         metric=text(record, "metric", where),
+        explainer=str(record.get("explainer", "")),
         place=side,
+        words=tuple(str(word.get("text", "")) for word in words),
         spans=spans_of(words, len(explained), where),
         importance=np.array([value_of(word.get("importance")) for word in words], dtype=np.float64),
         notes=notes if any(notes) else None,
         probes=counted(record.get("probes", 0)),
         fit=None if record.get("fit") is None else value_of(record["fit"]),
         flags=tuple(map(str, flags)) if isinstance(flags, list) else (),
+        score=value_of(record.get("score")),
+        entry=entry,
     )
 
 

@@ -1,40 +1,20 @@
 """Tests between the systems of a run: every two by every metric and every human score, and the clusters they form."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import asdict, fields
 
 from whyscore.analysis.compare.compare import compare
-from whyscore.analysis.compare.result import Comparison, Difference
+from whyscore.analysis.compare.result import Comparison
 from whyscore.data.records import row_lines
 from whyscore.errors import DataError
 from whyscore.runs import folder as runs
 from whyscore.runs.choices import Asked, Settings
 from whyscore.runs.reading import Row, Run
 from whyscore.scoring.stack import Resources
-from whyscore.types import Dataset
+from whyscore.types import Dataset, PairTest
 
 ROW = "row"
 CLUSTER = "cluster"
-
-
-class Tested(NamedTuple):
-    """Two systems under one metric; `better` is named only where the difference is beyond chance."""
-
-    metric: str
-    first: str
-    second: str
-    difference: float
-    low: float | None
-    high: float | None
-    p: float | None
-    better: str | None
-    detectable: float | None = None
-    """The smallest difference that this many segments would show."""
-
-    @property
-    def worse(self) -> str:
-        """The other one of the two."""
-        return self.second if self.better == self.first else self.first
 
 
 def write_comparisons(
@@ -52,7 +32,7 @@ def write_comparisons(
     return [f"tests: {note}" for note in found.notes]
 
 
-def pairs_tested(run: Run) -> list[Tested]:
+def pairs_tested(run: Run) -> list[PairTest]:
     """Return every tested pair of systems."""
     return [_tested(row) for row in run.comparisons if ROW not in row]
 
@@ -66,43 +46,17 @@ def clusters_of(run: Run) -> dict[tuple[str, str], int]:
 def _rows(found: Comparison, names: Mapping[str, str]) -> Iterator[Row]:
     for one in found.metrics:
         for pair in one.pairs:
-            yield _row(pair, names[one.metric])
+            yield asdict(pair) | {"metric": names[one.metric]}
         for system, rank in one.ranks.items():
             yield {ROW: CLUSTER, "metric": names[one.metric], "system": system, CLUSTER: rank}
 
 
-def _row(pair: Difference, name: str) -> Row:
-    return {
-        "metric": name,
-        "first": pair.first,
-        "second": pair.second,
-        "difference": pair.difference,
-        "low": pair.low,
-        "high": pair.high,
-        "p": pair.adjusted,
-        "better": pair.better,
-        "method": pair.method,
-        "n": pair.n,
-        "detectable": pair.detectable,
-        "needed": pair.needed,
-        "reason": pair.reason,
-    }
-
-
-def _tested(row: Row) -> Tested:
-    better = row.get("better")
-    return Tested(
-        str(row["metric"]),
-        str(row["first"]),
-        str(row["second"]),
-        _number(row.get("difference")) or 0.0,
-        _number(row.get("low")),
-        _number(row.get("high")),
-        _number(row.get("p")),
-        None if better is None else str(better),
-        _number(row.get("detectable")),
-    )
+def _tested(row: Row) -> PairTest:
+    numbers = ("difference", "low", "high", "p", "adjusted", "detectable", "needed", "blocks")
+    known = {field.name: row[field.name] for field in fields(PairTest) if row.get(field.name) is not None}
+    known |= {name: _number(row.get(name)) for name in numbers}
+    return PairTest(**known | {"difference": known["difference"] or 0.0})  # type: ignore[arg-type]
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -2,33 +2,53 @@
 
 from whyscore.types.arrays import FloatMatrix, FloatVector, KeepMasks, read_only
 from whyscore.types.data import Dataset, Entry, ErrorSpan, Finding, Severity
+from whyscore.types.records import (
+    ClusterRank,
+    ExplanationRecord,
+    FeatureShare,
+    PairTest,
+    RunMetric,
+    SegmentFeatures,
+    SimilarityMatrix,
+    Total,
+)
 from whyscore.types.results import SHOWN, Estimate, Explanation, Explanations, Scores, Signature
 from whyscore.types.segments import HYPOTHESIS, SOURCE, Inputs, Place, Segment, Side
-from whyscore.types.words import Evidence, Fit, Words, WordScores
+from whyscore.types.words import Evidence, Fit, MatchKind, WordMatch, Words, WordScores
 
 __all__ = [
     "HYPOTHESIS",
     "SHOWN",
     "SOURCE",
+    "ClusterRank",
     "Dataset",
     "Entry",
     "ErrorSpan",
     "Estimate",
     "Evidence",
     "Explanation",
+    "ExplanationRecord",
     "Explanations",
+    "FeatureShare",
     "Finding",
     "Fit",
     "FloatMatrix",
     "FloatVector",
     "Inputs",
     "KeepMasks",
+    "MatchKind",
+    "PairTest",
     "Place",
+    "RunMetric",
     "Scores",
     "Segment",
+    "SegmentFeatures",
     "Severity",
     "Side",
     "Signature",
+    "SimilarityMatrix",
+    "Total",
+    "WordMatch",
     "WordScores",
     "Words",
     "read_only",

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from whyscore import marking
 from whyscore.types.arrays import FloatMatrix, FloatVector, read_only
 from whyscore.types.segments import Place, Segment
-from whyscore.types.words import Words
+from whyscore.types.words import WordMatch, Words
 
 SHOWN = 50
 """Explanations that a notebook shows at a time."""
@@ -77,6 +77,7 @@ class Explanation:
     method: str | None = None
     flags: tuple[str, ...] = ()
     notes: tuple[str, ...] | None = None
+    matches: tuple[tuple[WordMatch, ...], ...] | None = None
     spread: FloatVector | None = None
     stability: float | None = None
     index: int = 0

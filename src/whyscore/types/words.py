@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -32,6 +32,30 @@ class Words:
         starts = [start for start, _ in self.spans] + [len(self.text)]
         ends = [0] + [end for _, end in self.spans]
         return tuple(self.text[end:start] for end, start in zip(ends, starts, strict=True))
+
+
+MatchKind = Literal["exact", "root", "synonym", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class WordMatch:
+    """How one word was matched: by which kind, with which stretch of the other text."""
+
+    text: str
+    label: MatchKind
+    mark: str
+    credit: float
+    partner: int | None = None
+    """The number of the partner among the words that the metric reads, from zero."""
+    partner_text: str | None = None
+    start: int | None = None
+    end: int | None = None
+    """Where the partner is in the other text."""
+    similarity: float | None = None
+    alignment: int = 0
+    """Which of several references, in the order they are explained."""
+    unknown: bool = False
+    """Whether it matched nothing because it has no vector."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,3 +97,5 @@ class WordScores(NamedTuple):
     importance: FloatVector
     notes: tuple[str, ...] | None = None
     """Per word, why: the n-grams that matched, the edit, the counterpart."""
+    matches: tuple[tuple[WordMatch, ...], ...] | None = None
+    """Per word, which words of the other text it was matched with, where the metric matches words."""

@@ -57,7 +57,7 @@ def test_tiny_sets_are_tested_exactly_and_told_to_be_small() -> None:
     assert found.notes[0] == "5 segments are too few: the smallest p they can give is 0.0625"
     same = next(pair for pair in found.pairs if (pair.first, pair.second) == ("good", "same"))
     assert (same.difference, same.p, same.better) == (0.0, 1.0, None)
-    assert "cannot be told apart on 5 segments" in str(same)
+    assert "do not differ significantly on 5 segments" in str(same)
 
 
 def test_a_clear_difference_is_found_and_a_small_one_is_not() -> None:
@@ -71,11 +71,12 @@ def test_a_clear_difference_is_found_and_a_small_one_is_not() -> None:
         assert pairs["a", "b"].better is None
         assert pairs["a", "b"].detectable is not None
         assert re.match(
-            rf"{one.metric}: a is better than c by .* on 60 segments \(p [=<] 0.00\d\)", str(pairs["a", "c"])
+            rf"{one.metric}: a is significantly better than c by .* on 60 segments \(p [=<] 0.00\d\)",
+            str(pairs["a", "c"]),
         )
         assert re.match(
-            rf"{one.metric}: a and b cannot be told apart on 60 segments \(difference .*, p = .*; differences from "
-            r"about .* on would show", str(pairs["a", "b"]),
+            rf"{one.metric}: a and b do not differ significantly on 60 segments \(difference .*, p = .*; "
+            r"differences of about .* or more are detectable", str(pairs["a", "b"]),
         )  # fmt: skip
 
 
@@ -225,7 +226,7 @@ def test_results_can_be_shown() -> None:
     assert table.columns == ("system", "chrf", "chrf rank", "token_f1", "token_f1 rank")
     html = found._repr_html_()
     assert "<td>good</td>" in html
-    assert "cannot be told apart" in html
+    assert "do not differ significantly" in html
     assert len(found.rows()) == len(found.pairs) == 6
     assert len(str(found).splitlines()) == 6
     assert ws.compare is compare

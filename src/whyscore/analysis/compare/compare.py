@@ -19,7 +19,7 @@ import numpy as np
 
 from whyscore.analysis.common import MetricLike, as_metric, requested_name
 from whyscore.analysis.compare.power import PairPower, check_sizes, pair_draws, pair_power
-from whyscore.analysis.compare.result import Comparison, Difference, MetricComparison
+from whyscore.analysis.compare.result import Comparison, MetricComparison
 from whyscore.analysis.score import nrefs
 from whyscore.data.naming import few
 from whyscore.errors import DataError, SpecError
@@ -45,7 +45,7 @@ from whyscore.stats.systems import (
     mean_totals,
     resampled,
 )
-from whyscore.types import Dataset, Estimate, FloatMatrix, FloatVector, Signature
+from whyscore.types import Dataset, Estimate, FloatMatrix, FloatVector, PairTest, Signature
 
 
 def smallness(n: int, blocks: int | None, test: str, alpha: float) -> list[str]:
@@ -230,7 +230,9 @@ def _compared(measure: _Measure, common: _Common, settings: _Settings) -> Metric
         size = totals[first].value - totals[second].value
         extent = (len(kept), len(set(documents)) if documents else None)
         tested.append(_difference((measure.name, first, second), size, deltas, found, extent))
-    adjusted = corrected(settings.correction, [one.p for one in tested], settings.alpha).adjusted
+    adjusted = corrected(
+        settings.correction, [math.nan if one.p is None else one.p for one in tested], settings.alpha
+    ).adjusted
     pairs = tuple(_decided(one, value, measure, settings.alpha) for one, value in zip(tested, adjusted, strict=True))
     ordered = _clusters(measure, totals, pairs, settings.alpha)
     matrix = np.array([measure.values[[places[k] for k in kept]] for places in common.places.values()])
@@ -294,7 +296,7 @@ def _tested(measure: _Measure, units: Units, deltas: FloatVector, settings: _Set
 
 def _difference(
     names: tuple[str, str, str], size: float, deltas: FloatVector, found: PValues, extent: tuple[int, int | None]
-) -> Difference:
+) -> PairTest:
     """Return what is known of two systems; `extent` is the number of segments and, if they count, of documents."""
     n, blocks = extent
     error = float(deltas.std(ddof=1)) if len(deltas) > 1 else math.nan
@@ -303,21 +305,27 @@ def _difference(
     detectable = reach_of() * error if known else None
     needed = math.ceil(n * (detectable / size) ** 2) if detectable and size else None
     low, high = np.quantile(deltas, [0.025, 0.975]).tolist() if known else (None, None)
-    reason = "constant" if math.isnan(found.two_sided) else None
-    return Difference(
-        *(*names, size, low, high, found.two_sided, found.two_sided, None, found.method),
-        *(found.exact, n, blocks, detectable, needed, reason),
+    p = None if math.isnan(found.two_sided) else found.two_sided
+    return PairTest(
+        *(*names, size, low, high, p),
+        method=found.method,
+        exact=found.exact,
+        n=n,
+        blocks=blocks,
+        detectable=detectable,
+        needed=needed,
+        reason="constant" if p is None else None,
     )
 
 
-def _decided(one: Difference, adjusted: float, measure: _Measure, alpha: float) -> Difference:
+def _decided(one: PairTest, adjusted: float, measure: _Measure, alpha: float) -> PairTest:
     better = None
     if adjusted <= alpha and one.difference:
         better = one.first if (one.difference > 0) == measure.higher_is_better else one.second
-    return replace(one, adjusted=adjusted, better=better)
+    return replace(one, adjusted=None if math.isnan(adjusted) else adjusted, better=better)
 
 
-def _clusters(measure: _Measure, totals: dict[str, Estimate], pairs: Sequence[Difference], alpha: float) -> Clusters:
+def _clusters(measure: _Measure, totals: dict[str, Estimate], pairs: Sequence[PairTest], alpha: float) -> Clusters:
     names = list(totals)
     better = {frozenset((one.first, one.second)): one for one in pairs}
 
@@ -325,7 +333,8 @@ def _clusters(measure: _Measure, totals: dict[str, Estimate], pairs: Sequence[Di
         one = better[frozenset((names[i], names[j]))]
         # A two-sided test speaks for the system that is ahead.
         ahead = totals[names[i]].value - totals[names[j]].value
-        return one.adjusted if (ahead > 0) == measure.higher_is_better else 1.0
+        p = math.nan if one.decisive is None else one.decisive
+        return p if (ahead > 0) == measure.higher_is_better else 1.0
 
     return clusters(
         names, [totals[name].value for name in names], p, alpha=alpha, higher_is_better=measure.higher_is_better

@@ -18,65 +18,12 @@ from markupsafe import Markup
 from whyscore.analysis.compare.power import PairPower
 from whyscore.errors import GateNotPassed
 from whyscore.stats.correction import Clusters
-from whyscore.types import Estimate, Signature
+from whyscore.types import Estimate, PairTest, Signature
 from whyscore.types.table import Cell, Table
 
 _DIGITS = 2
 _SHARE_DIGITS = 3
 _SHOWN = 50
-_SMALLEST = 0.001
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Two systems under one metric: `difference` is the first minus the second, in the metric's own numbers."""
-
-    metric: str
-    first: str
-    second: str
-    difference: float
-    low: float | None
-    high: float | None
-    p: float
-    """Two-sided."""
-    adjusted: float
-    """Corrected for the number of pairs, where that was asked for."""
-    better: str | None
-    """The better system, where the test can tell."""
-    method: str
-    exact: bool
-    n: int
-    blocks: int | None
-    detectable: float | None
-    """The smallest difference that this many segments show with a power of .8."""
-    needed: int | None
-    """Segments that the observed difference would take."""
-    reason: str | None = None
-
-    def __str__(self) -> str:
-        """Return the result in plain words."""
-        where = f"on {self.n} segments" + (f" in {self.blocks} documents" if self.blocks else "")
-        if self.better is not None:
-            other = self.second if self.better == self.first else self.first
-            gain = f"better than {other} by {_size(abs(self.difference))}"
-            return f"{self.metric}: {self.better} is {gain} {where} ({_p(self.adjusted)})"
-        if self.reason:
-            return f"{self.metric}: {self.first} and {self.second} cannot be compared {where} ({self.reason})"
-        limit = ""
-        if self.detectable is not None and self.detectable > 0:
-            limit = f"; differences from about {_size(self.detectable)} on would show"
-        if self.needed is not None and self.needed > self.n:
-            limit += f", this one on about {self.needed:,} segments"
-        size = f"difference {_size(self.difference)}, {_p(self.adjusted)}{limit}"
-        return f"{self.metric}: {self.first} and {self.second} cannot be told apart {where} ({size})"
-
-
-def _size(value: float) -> str:
-    return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3f}"
-
-
-def _p(value: float) -> str:
-    return f"p < {_SMALLEST}" if value < _SMALLEST else f"p = {value:.3f}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +32,7 @@ class MetricComparison:
 
     metric: str
     totals: Mapping[str, Estimate]
-    pairs: tuple[Difference, ...]
+    pairs: tuple[PairTest, ...]
     clusters: Clusters
     strengths: Mapping[str, float]
     """Bradley-Terry strengths by won segments; unlike scores, they do not move with the size of a difference."""
@@ -130,7 +77,7 @@ class Comparison:
         return iter(self.metrics)
 
     @property
-    def pairs(self) -> tuple[Difference, ...]:
+    def pairs(self) -> tuple[PairTest, ...]:
         """The tested differences of all metrics."""
         return tuple(pair for one in self.metrics for pair in one.pairs)
 
@@ -255,7 +202,7 @@ def comparison_failures(found: Comparison, under: Mapping[str, float], worse: st
                     told.append(f"{one.metric} of {system} is {total.value:.2f}, {side} {limit:g}")
         told += [
             f"{pair.second if pair.better == pair.first else pair.first} is worse than {worse} by {pair.metric} "
-            f"({abs(pair.difference):.2f}, p = {pair.adjusted:.3g})"
+            f"({abs(pair.difference):.2f}, p = {pair.decisive:.3g})"
             for pair in one.pairs
             if worse is not None and pair.better == worse
         ]

@@ -38,29 +38,27 @@ from whyscore.cli.options import (
 )
 from whyscore.cli.output import document, emit, format_of, tell, tell_signatures
 from whyscore.cli.setup import tell_time
-from whyscore.data.records import Explained, Heat, explanation_lines
+from whyscore.data.records import explanation_lines
 from whyscore.errors import UserError
 from whyscore.explainers.engine import failure_message
 from whyscore.present import render
 from whyscore.registry import spec_of
 from whyscore.scoring.stack import Resources
-from whyscore.types import Dataset, Entry, Explanation, Inputs
+from whyscore.types import Dataset, Entry, Explanation, ExplanationRecord, Inputs, SimilarityMatrix
 from whyscore.types.table import Cell, Table
 
 COLUMNS = ("id", "system", "metric", "explainer", "side", "reference", "word", "start", "end", "importance")
 
 
-def word_table(explained: Iterable[Explained], notes: Sequence[str] = ()) -> Table:
+def word_table(explained: Iterable[ExplanationRecord], notes: Sequence[str] = ()) -> Table:
     """Return the words of all explanations with their places and importances; notes stand below."""
     return Table(COLUMNS, tuple(row for one in explained for row in _rows(one)), notes=tuple(notes))
 
 
-def _rows(given: Explained) -> Iterable[tuple[Cell, ...]]:
-    one = given.explanation
-    place = str(one.place.side), one.place.reference
-    named = given.entry.id, given.entry.system, given.metric, given.explainer, *place
-    for (start, end), importance in zip(one.words.spans, one.importance.tolist(), strict=True):
-        yield (*named, one.words.text[start:end], start, end, importance)
+def _rows(one: ExplanationRecord) -> Iterable[tuple[Cell, ...]]:
+    named = one.id, one.system, one.metric, one.explainer, str(one.place.side), one.place.reference
+    for word, (start, end), importance in zip(one.words, one.spans.tolist(), one.importance.tolist(), strict=True):
+        yield (*named, word, start, end, importance)
 
 
 _NAMED = 3
@@ -342,19 +340,18 @@ def _write(arguments: argparse.Namespace, data: Dataset, found: Sequence[Found])
         tell(arguments, "note: nothing was explained")
 
 
-def _records(arguments: argparse.Namespace, data: Dataset, found: Found) -> Iterator[Explained]:
+def _records(arguments: argparse.Namespace, data: Dataset, found: Found) -> Iterator[ExplanationRecord]:
     metric, explainer, pairs, _ = found
     explanations = [one for _, one in pairs]
-    heats: Sequence[Heat | None] = [None] * len(pairs)
+    heats: Sequence[SimilarityMatrix | None] = [None] * len(pairs)
     if arguments.matrix:
         heats = word_matrices(data, metric, explanations, explainer, unit=arguments.unit)
     behind: Sequence[Behind | None] = [None] * len(pairs)
     if is_mee(metric):
         behind = mee_behind(data, metric, explanations)
     for (entry, one), heat, known in zip(pairs, heats, behind, strict=True):
-        named = Explained(entry, requested_name(metric), requested_name(explainer), one, heat=heat)
-        matches = known and [[match._asdict() for match in word] for word in known.matches]
-        yield named._replace(parts=known and known.parts, matches=matches)
+        others = {"matrix": heat} | ({} if known is None else {"parts": known.parts, "matches": known.matches})
+        yield ExplanationRecord.of(entry, requested_name(metric), requested_name(explainer), one, **others)
 
 
 def _show(arguments: argparse.Namespace, data: Dataset, found: Sequence[Found]) -> None:

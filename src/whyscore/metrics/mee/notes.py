@@ -1,34 +1,16 @@
 """What the alignment of MEE says of each word: importance, and which word matched it how."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from whyscore.metrics.lexical.ngrams import NOT_READ
-from whyscore.metrics.mee.words import CREDITS, MARKS, Alignment, Kind, Link, Side, credit_of, losses
+from whyscore.metrics.mee.words import CREDITS, MARKS, Alignment, Link, Side, credit_of, losses
 from whyscore.metrics.spans import touching
-from whyscore.types import FloatVector, Words, WordScores
+from whyscore.types import FloatVector, WordMatch, Words, WordScores
 
 _CREDITS = {"exact": "1", "root": "2/3", "synonym": "1/3"}
-
-
-class WordMatch(NamedTuple):
-    """How one word was matched: by which kind, with which stretch of the other text."""
-
-    text: str
-    label: Kind | Literal["none"]
-    mark: str
-    credit: float
-    partner: int | None
-    """The number of the partner among the words that MEE reads, from zero."""
-    partner_text: str | None
-    start: int | None
-    end: int | None
-    """Where the partner stands in the other text."""
-    similarity: float | None
-    alignment: int
-    """Which of several references, in the order they are explained."""
 
 
 def word_matches(
@@ -46,7 +28,8 @@ def word_matches(
             for place in touched:
                 text = own.forms[place]
                 if not links[place]:
-                    found[k].append(WordMatch(text, "none", MARKS["none"], 0.0, None, None, None, None, None, number))
+                    unknown = text in alignment.no_vector
+                    found[k].append(WordMatch(text, "none", MARKS["none"], 0.0, alignment=number, unknown=unknown))
                 found[k] += [_with_partner(text, link, other, number, on_hypothesis) for link in links[place]]
     return tuple(map(tuple, found))
 
@@ -100,7 +83,8 @@ def explained(
         for number, numbers in enumerate(touched):
             importance[number] += sum(values[k] / owners[k] for k in numbers) / len(alignments)
             notes[number].append(_joined([side.forms[k] for k in numbers], [told[k] for k in numbers]))
-    return WordScores(importance, tuple(" | ".join(note) for note in notes))
+    matches = word_matches(words, alignments, on_hypothesis=on_hypothesis)
+    return WordScores(importance, tuple(" | ".join(note) for note in notes), matches)
 
 
 def _values(alignment: Alignment, *, on_hypothesis: bool, view: str) -> FloatVector:

@@ -1,0 +1,252 @@
+"""The facts that travel: from an analysis to the run folder, the report, the page and JSON, in one type each.
+
+Field names are the keys of records, in their order, so that a record is the fact and nothing is renamed on the way.
+`whyscore.data.codec` reads and writes all of them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.types.arrays import FloatMatrix, FloatVector, read_only
+from whyscore.types.data import Entry
+from whyscore.types.results import Explanation
+from whyscore.types.segments import Place
+from whyscore.types.words import WordMatch, Words
+
+_SMALLEST = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """The corpus score of a system under a metric, with its interval; NaN where it is undefined."""
+
+    system: str
+    metric: str
+    score: float
+    low: float | None = None
+    high: float | None = None
+    level: float = 0.95
+    n: int = 0
+    higher_is_better: bool = True
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PairTest:
+    """Two systems under one metric: `difference` is the first minus the second, in the metric's own numbers."""
+
+    metric: str
+    first: str
+    second: str
+    difference: float
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    """Two-sided; None, with a reason, where it is undefined."""
+    better: str | None = None
+    """The better system, where the difference is statistically significant."""
+    adjusted: float | None = None
+    """p corrected for the number of pairs; None: there was no correction."""
+    method: str = ""
+    exact: bool = False
+    n: int = 0
+    """Segments that both systems have."""
+    blocks: int | None = None
+    """Documents, where whole documents were resampled."""
+    detectable: float | None = None
+    """The smallest difference that this many segments detect with a power of .8."""
+    needed: int | None = None
+    """Segments that the observed difference would take."""
+    reason: str | None = None
+
+    @property
+    def worse(self) -> str:
+        """The system that is not the better one."""
+        return self.second if self.better == self.first else self.first
+
+    @property
+    def decisive(self) -> float | None:
+        """The p-value that decided: the corrected one where there was a correction."""
+        return self.p if self.adjusted is None else self.adjusted
+
+    def __str__(self) -> str:
+        """Return the result as a sentence."""
+        where = f"on {self.n} segments" + (f" in {self.blocks} documents" if self.blocks else "")
+        p = self.decisive
+        if self.better is not None:
+            gain = f"significantly better than {self.worse} by {_size(abs(self.difference))}"
+            return f"{self.metric}: {self.better} is {gain} {where} ({_p(p)})"
+        if self.reason:
+            return f"{self.metric}: {self.first} and {self.second} cannot be compared {where} ({self.reason})"
+        limit = ""
+        if self.detectable is not None and self.detectable > 0:
+            limit = f"; differences of about {_size(self.detectable)} or more are detectable"
+        if self.needed is not None and self.needed > self.n:
+            limit += f", this one on about {self.needed:,} segments"
+        size = f"difference {_size(self.difference)}, {_p(p)}{limit}"
+        return f"{self.metric}: {self.first} and {self.second} do not differ significantly {where} ({size})"
+
+
+def _size(value: float) -> str:
+    return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3f}"
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "p undefined"
+    return f"p < {_SMALLEST}" if value < _SMALLEST else f"p = {value:.3f}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRank:
+    """The significance cluster of a system under a metric; 1 is the top cluster."""
+
+    metric: str
+    system: str
+    cluster: int
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureShare:
+    """How much of what a system could earn under a metric is lost on one linguistic feature.
+
+    `share` = (oracle - sigma) / (oracle - anti), from 0 (nothing) to 1 (all); None, with a reason, where undefined.
+    """
+
+    system: str
+    metric: str
+    feature: str
+    n: int = 0
+    informative: int = 0
+    sigma: float | None = None
+    sigma_all: float | None = None
+    oracle: float | None = None
+    anti: float | None = None
+    share: float | None = None
+    low: float | None = None
+    high: float | None = None
+    guarded: float | None = None
+    gain: float | None = None
+    discrepancy: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Over `all` or `informative` segments: the shares of those with fewer (`under`) or more (`over`) of it."""
+    frequency: Mapping[str, float | None] = field(default_factory=dict)
+    uniqueness: Mapping[str, float | None] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+    reason: str | None = None
+    range: float | None = None
+    outside: int = 0
+    dropped: int = 0
+    word_f: Mapping[str, float | None] = field(default_factory=dict)
+    additive: float | None = None
+    examples: tuple[str, ...] = ()
+    """Ids of the segments in which most is lost on it."""
+    because: str | None = None
+    """The reason in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFeatures:
+    """The features of which a hypothesis has fewer than every reference, or more."""
+
+    system: str
+    id: str
+    under: tuple[str, ...] = ()
+    over: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunMetric:
+    """A metric of a run: its name in records, its direction, and who explained how much of it."""
+
+    name: str
+    signature: str
+    higher_is_better: bool = True
+    explainer: str | None = None
+    explained: str | None = None
+    """The signature of the explanations."""
+    budget: int | None = None
+    """How many segments are explained; None: all."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimilarityMatrix:
+    """How similar each word of an explained text is to each word of the text it is matched with."""
+
+    place: Place | None
+    """Of the other text; None where there is nothing to match with."""
+    words: Words | None
+    """Of the other text."""
+    cosines: FloatMatrix
+    """Words x words of the other text; NaN where a word was not read."""
+    reason: str | None = None
+    """Why numbers are missing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExplanationRecord:
+    """The importance of the words of one text, with the names it goes by; one number, note ... per word."""
+
+    id: str
+    system: str
+    metric: str
+    explainer: str
+    place: Place
+    words: tuple[str, ...]
+    spans: NDArray[np.int64]
+    """Words x 2: where each begins and ends in its text."""
+    importance: FloatVector
+    """NaN where it is undefined."""
+    score: float = float("nan")
+    probes: int = 0
+    fit: float | None = None
+    notes: tuple[str, ...] | None = None
+    matches: tuple[tuple[WordMatch, ...], ...] | None = None
+    """Per word, which words of the other text it was matched with."""
+    spread: FloatVector | None = None
+    filled: tuple[int, ...] | None = None
+    """Words whose importance was filled in, because the metric gives them none."""
+    method: str | None = None
+    flags: tuple[str, ...] = ()
+    stability: float | None = None
+    matrix: SimilarityMatrix | None = None
+    """The similarities behind it, where they were requested."""
+    parts: Mapping[str, float] | None = None
+    """The parts of the score, where the metric has some."""
+    entry: int = -1
+    """Which entry of the data set it is of; not in files."""
+    line: int | None = None
+    """Where it was read; not in files."""
+
+    def __post_init__(self) -> None:
+        """Keep the importance from being changed."""
+        object.__setattr__(self, "importance", read_only(self.importance))
+
+    @classmethod
+    def of(cls, entry: Entry, metric: str, explainer: str, explanation: Explanation, **others: object) -> Self:
+        """Return the record of an explanation; `others` are the fields that an explanation does not know."""
+        known: dict[str, object] = {
+            "notes": explanation.notes,
+            "matches": explanation.matches,
+            "spread": explanation.spread,
+            "method": explanation.method,
+            "flags": explanation.flags,
+            "stability": explanation.stability,
+        }
+        return cls(
+            entry.id,
+            entry.system,
+            metric,
+            explainer,
+            explanation.place,
+            tuple(explanation.words),
+            np.array(explanation.words.spans, dtype=np.int64).reshape(-1, 2),
+            explanation.importance,
+            explanation.score,
+            explanation.probes,
+            explanation.fit,
+            **(known | others),  # type: ignore[arg-type]
+        )
