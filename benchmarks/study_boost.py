@@ -29,8 +29,8 @@ from whyscore.aggregate.means import Quantile
 from whyscore.aggregate.power import PowerMean
 from whyscore.analysis.calibrate.judgement import Question, Source, in_domain
 from whyscore.analysis.calibrate.material import Columns, Material, Numbers, Setting, columns_of
-from whyscore.analysis.calibrate.rules import RULES, WEIGHTS, Rule
-from whyscore.analysis.calibrate.settings import Options, options_of
+from whyscore.analysis.calibrate.rules import RULES, Rule
+from whyscore.analysis.calibrate.settings import ChoosingSettings, Search
 from whyscore.data.reading import read
 from whyscore.experiments.bmx.study import RunFolder, explained_in
 from whyscore.experiments.bmx.summeval import ASPECTS, SPLIT, read_summeval
@@ -206,11 +206,8 @@ def _standard(values: FloatVector) -> FloatVector:
     return centred / (values.std() or 1.0)
 
 
-def _options(rule: Rule, aggregator: str) -> Options:
-    epsilon = 0.0 if rule == "median" else None
-    return options_of(
-        "default", rule=rule, epsilon=epsilon, grid=None, weights=WEIGHTS, scale="raw", aggregator=aggregator
-    )
+def _options(rule: Rule, aggregator: str) -> Search:
+    return ChoosingSettings(rule=rule, epsilon=0.0 if rule == "median" else None, aggregator=aggregator).search
 
 
 def _rows(settings: tuple[Setting, ...]) -> Numbers:

@@ -16,8 +16,9 @@ import dataclasses
 import difflib
 import functools
 import inspect
+import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from whyscore.errors import SpecError
 from whyscore.options import converted, described, fits
@@ -194,7 +195,9 @@ def _simple(hint: object) -> bool:
     """Return whether a type is one that `fits` can judge: numbers, texts, choices, and tuples of them."""
     if get_origin(hint) is Literal or hint in (int, float, str, bool, type(None), None):
         return True
-    return bool(get_args(hint)) and all(one is Ellipsis or _simple(one) for one in get_args(hint))
+    if get_origin(hint) not in (tuple, Union, types.UnionType):
+        return False
+    return all(one is Ellipsis or _simple(one) for one in get_args(hint))
 
 
 def _fits(value: object, hint: object) -> bool:

@@ -12,7 +12,8 @@ import whyscore as ws
 from whyscore.cli.commands.experiment import known as experiments
 from whyscore.cli.main import VERBS, main
 from whyscore.errors import SpecError, UnknownName, UserError
-from whyscore.experiments.bmx.tables import bmx_grid, bmx_stability
+from whyscore.experiments.bmx.grid import GridRun, bmx_grid
+from whyscore.experiments.bmx.stability import bmx_stability
 from whyscore.registry import known
 
 
@@ -168,14 +169,14 @@ def test_the_grid_experiment_gives_a_calibration_for_every_explainer(judged: ws.
     found = ws.experiment("bmx-grid", judged, "token_f1", ["erasure", "random"], human="da", output=tmp_path / "run")
     again = bmx_grid(judged, "token_f1", ["erasure", "random"], human="da", output=tmp_path / "again")
     assert [one.explainer for one in again.calibrations] == ["erasure", "random"]
-    assert isinstance(found, tuple)
-    assert [one.digest for one in found[1]] == [one.digest for one in again.calibrations]
+    assert isinstance(found, GridRun)
+    assert [one.digest for one in found.calibrations] == [one.digest for one in again.calibrations]
     for table in ("grid", "outcomes", "scores"):
         assert (tmp_path / f"run/{table}.jsonl").read_text() == (tmp_path / f"again/{table}.jsonl").read_text()
 
 
 def test_the_stability_experiment_needs_two_runs(judged: ws.Dataset, tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=re.escape("runs is 1 and every 1: expected at least 2 runs, and 1")):
+    with pytest.raises(SpecError, match=re.escape("runs is 1, expected 2 or more")):
         bmx_stability(judged, "token_f1", output=tmp_path, runs=1)
     found = bmx_stability(judged, "token_f1", output=tmp_path / "run", samples=[10], runs=2, every=4, group="LP")
     assert {row["group"] for row in found.rows} == {"g0", "g1", "all"}

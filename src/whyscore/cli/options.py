@@ -287,7 +287,7 @@ def add_settings(parser: Parser, kind: type, formats: Sequence[str] = ()) -> Non
             action = _add(_group(parser, _title(kind, setting.name)), setting, formats)
             if not setting.option.basic:
                 parser.advanced.add(action)
-    parser._action_groups.sort(key=lambda group: _ORDER.index(group.title) if group.title in _ORDER else len(_ORDER))  # noqa: SLF001
+    parser._action_groups.sort(key=lambda group: _ORDER.index(group.title if group.title in _ORDER else "options"))  # noqa: SLF001
 
 
 def read_settings(kind: type[S], arguments: argparse.Namespace) -> S:

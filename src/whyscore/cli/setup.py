@@ -49,6 +49,18 @@ def requested_metrics(metrics: MetricSettings) -> list[str]:
     return [changed or spec for changed, spec in zip(placed, specs, strict=True)]
 
 
+def only_metric(metrics: MetricSettings) -> str:
+    """Return the one metric that was asked for."""
+    specs = requested_metrics(metrics)
+    if len(specs) != 1:
+        raise UserError(
+            f"one metric at a time, got {' '.join(specs)}"
+            if specs
+            else "no metric: name one with -m, for example -m chrf"
+        )
+    return specs[0]
+
+
 def _with_options(metric: str, wanted: Mapping[str, str]) -> str | None:
     """Return the spec with the options that it does not set itself; None where the metric has none of them."""
     made: object = as_metric(metric)

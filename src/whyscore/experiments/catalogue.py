@@ -18,9 +18,6 @@ _UNCONVERTED = {
     "specificity": "whyscore.experiments.muler.random:specificity",
     "frequency": "whyscore.experiments.muler.shares:frequency",
     "tagnoise": "whyscore.experiments.muler.random:tagnoise",
-    "bmx-grid": "whyscore.experiments.bmx.tables:bmx_grid",
-    "bmx-summeval": "whyscore.experiments.bmx.tables:bmx_summeval",
-    "bmx-stability": "whyscore.experiments.bmx.tables:bmx_stability",
     "baseline": "whyscore.experiments.matching.studies:baseline",
     "layers": "whyscore.experiments.matching.studies:layers",
 }

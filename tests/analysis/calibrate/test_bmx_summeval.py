@@ -12,17 +12,14 @@ import pytest
 
 from whyscore.aggregate.power import PowerMean
 from whyscore.analysis.calibrate.material import Explained, columns_of
-from whyscore.analysis.calibrate.rules import WEIGHTS, Rule
-from whyscore.analysis.calibrate.settings import options_of
+from whyscore.analysis.calibrate.rules import Rule
 from whyscore.errors import DataError
-from whyscore.experiments.bmx.summeval import ASPECTS, SPLIT, Split, read_summeval, splits, summaries
+from whyscore.experiments.bmx.summeval import ASPECTS, SPLIT, Split, SummevalSettings, read_summeval, splits, summaries
 from whyscore.stats.correlation import correlate
 from whyscore.types import Dataset
 
-COMPAT = options_of(
-    "compat", rule=None, epsilon=0.0, grid="compat", weights=WEIGHTS, scale="raw", aggregator="power_mean"
-)
 RULES: tuple[Rule, ...] = ("median", "argmax", "plateau", "cv_shrinkage")
+COMPAT = SummevalSettings(mode="compat", epsilon=0.0, grid="compat", rules=RULES, resamples=0)
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +41,12 @@ def by_lime(
 
 @pytest.fixture(scope="module")
 def erasure_rows(by_erasure: Explained) -> list[Split]:
-    return list(splits(by_erasure, COMPAT, rules=RULES, controls=["length"]))
+    return list(splits(by_erasure, COMPAT, controls=["length"]))
 
 
 @pytest.fixture(scope="module")
 def lime_rows(by_lime: Explained) -> list[Split]:
-    return list(splits(by_lime, COMPAT, rules=RULES, controls=[]))
+    return list(splits(by_lime, COMPAT, controls=[]))
 
 
 def means(rows: list[Split], source: str, rule: str) -> tuple[float, float]:

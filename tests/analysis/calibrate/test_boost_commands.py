@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from whyscore.cli.commands.calibrate import grid_of
+from whyscore.analysis.calibrate.settings import grid_of
 from whyscore.cli.main import main
 from whyscore.data.sample import sample
 from whyscore.errors import DataError, UserError
@@ -133,7 +133,7 @@ def test_a_reader_is_warned_where_the_mean_counts_words(run: Run) -> None:
         (
             ("experiment", "bmx-stability", "data.jsonl", "-m", "chrf", "-o", "r", "--runs", "1"),
             2,
-            "expected at least 2 runs",
+            "runs is 1, expected 2 or more",
         ),
     ],
 )
@@ -153,7 +153,7 @@ def test_calibrating_and_boosting_work_together(run: Run) -> None:
     assert done.code == 0
     assert re.search(r"calibration [0-9a-f]{16} saved to c.json", done.err)
     assert {"oracle", "in-domain", "cross-domain"} <= {line.split()[0] for line in done.out.splitlines() if line}
-    assert "length, brevity, random: controls that know nothing" in done.out
+    assert "length, brevity, random: uninformative controls" in done.out
     boosted = run("boost", *FILES, "--calibration", "c.json", "--segments", "-f", "tsv")
     assert boosted.code == 0
     assert len(boosted.out.splitlines()) == 3
@@ -168,7 +168,7 @@ def test_a_calibration_can_be_printed_in_every_format(run: Run) -> None:
     found = json.loads(run(*base, "-f", "json").out)
     assert found["kind"] == "calibration"
     assert found["parameters"] == [-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0]
-    for form, start in (("tsv", "protocol\t"), ("csv", "protocol,"), ("markdown", "| protocol"), ("latex", "\\begin")):
+    for form, start in (("tsv", "protocol\t"), ("csv", "protocol,"), ("markdown", "| setting"), ("latex", "\\begin")):
         assert run(*base, "-f", form, "-q").out.startswith(start)
 
 

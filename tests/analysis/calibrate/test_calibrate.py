@@ -224,7 +224,7 @@ def test_a_calibration_is_read_back_as_it_was_saved(found: Calibration, tmp_path
     found.save(file)
     again = Calibration.load(file)
     assert again.digest == found.digest
-    assert again.record() == found.record()
+    assert again.document() == found.document()
     assert again.outcomes[0] == found.outcomes[0]
     assert json.loads(file.read_text())["schema_version"] == 1
 
@@ -377,8 +377,8 @@ def test_a_metric_that_disagrees_with_people_is_not_boosted() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rule": "best"}, "no rule named 'best': use median"),
-        ({"mode": "old"}, "mode is 'old', expected 'default', 'paper' or 'compat'"),
+        ({"rule": "best"}, "rule is 'best', expected 'median' or"),
+        ({"mode": "old"}, "mode is 'old', expected 'default' or 'paper' or 'compat'"),
         ({"weights": [1.0]}, "weights are [1.0], expected numbers from 0 to below 1"),
         ({"epsilon": -1.0}, "epsilon is -1.0, expected a gain of 0 or more"),
         ({"scale": "log"}, "scale is 'log', expected 'raw' or 'z'"),

@@ -155,7 +155,7 @@ def test_an_undefined_correlation_is_said_to_be_so() -> None:
 
 def test_results_can_be_written() -> None:
     found = ws.fit_weights(dataset(), METRIC, human="da")
-    rows = list(found.rows())
+    rows = list(found.records())
     assert [row["fold"] for row in rows] == ["1", "2", "3", "4", "5", "all"]
     assert sum(int(row["n"]) for row in rows[:-1]) == rows[-1]["n"] == 60
 

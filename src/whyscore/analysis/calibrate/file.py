@@ -1,4 +1,4 @@
-"""The settings of a boosted metric with everything that stands behind them, as one small JSON file.
+"""What a calibration found: how to boost a metric, with everything that stands behind it, as one small JSON file.
 
 A calibration names the metric and the explainer it was made with and refuses any other. Its digest is part of the
 signature of every boosted metric that is made from it.
@@ -6,22 +6,26 @@ signature of every boosted metric that is made from it.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal, Self, cast, get_type_hints
+from typing import ClassVar, Literal, Self, cast, get_args, get_type_hints
 
 from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, SpecError
 from whyscore.options import converted, described, fits
 from whyscore.text.strict import finite, whole
 from whyscore.types import Segment, Signature
+from whyscore.types.result import Record, Result
+from whyscore.types.table import Cell, Table
 
 KIND = "calibration"
 SCHEMA = "whyscore/1"
 VERSION = 1
+_SAME = 1e-9
+_DECIMALS = 4
 
 Protocol = Literal["oracle", "in-domain", "cross-domain"]
 """Fitted and judged on the same data (optimistic); on other documents; on other groups or data sets."""
@@ -78,9 +82,11 @@ class SettingReport:
     best_gain: float
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, repr=False)
+class Calibration(Result):
     """How a metric is to be boosted, and how well that went."""
+
+    kind: ClassVar[str] = KIND
 
     metric: str
     """Spec of the metric."""
@@ -110,11 +116,11 @@ class Calibration:
     notes: tuple[str, ...] = ()
     """Settings that were left out and why, and warnings."""
     correction: str = "holm"
-    inputs: tuple[str, ...] = field(default=(), repr=False)
+    inputs: tuple[str, ...] = field(default=())
     """Digests of the inputs it was fitted on."""
     seed: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
-    gains: Mapping[str, Sequence[Sequence[float]]] | None = field(default=None, repr=False)
+    gains: Mapping[str, Sequence[Sequence[float]]] | None = None
     """Per setting: parameters x weights, rounded."""
 
     @property
@@ -125,19 +131,77 @@ class Calibration:
     @cached_property
     def digest(self) -> str:
         """Sixteen characters that name this calibration."""
-        text = json.dumps(self.record(), sort_keys=True, allow_nan=False)
+        text = json.dumps(self.document(), sort_keys=True, allow_nan=False)
         return blake2b(text.encode(), digest_size=8).hexdigest()
 
-    def record(self) -> dict[str, object]:
+    def document(self) -> dict[str, object]:
         """Return the object that the file holds."""
         own = cast("dict[str, object]", finite(asdict(self)))
         if self.gains is None:
             del own["gains"]
         return {"schema": SCHEMA, "schema_version": VERSION, "kind": KIND, **own}
 
+    def records(self) -> Iterator[Record]:
+        """Yield the outcome of every source under every protocol in every setting."""
+        for one in self.outcomes:
+            yield asdict(one)
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return the settings and the outcomes; with `long` the outcomes alone."""
+        return [self.outcome_table()] if long else [self._setting_table(), self.outcome_table(*self.summary())]
+
+    def _setting_table(self) -> Table:
+        """Return one row per setting: how much of the grid gains there, and what it would choose alone."""
+        rows: list[tuple[Cell, ...]] = [
+            (
+                one.name, one.n, one.before, one.after, f"{one.improving}/{one.configurations}", one.improving_more,
+                f"{one.best_gain:+.4f} (p {one.best_p:g}, w {one.best_w:g})",
+                f"p {one.own_p:g}, w {one.own_w:.3g}" if math.isfinite(one.own_p) and one.own_w < 1 else "not boosted",
+                one.degenerate,
+            )
+            for one in self.settings
+        ]  # fmt: skip
+        more = f"> {self.epsilon:g}"
+        head = ("setting", "n", "original", "fitted", "gain > 0", more, "best", "own choice", "degenerate")
+        return Table(head, tuple(rows), decimals=_DECIMALS)
+
+    def outcome_table(self, *notes: str) -> Table:
+        """Return one row per protocol, source and setting: correlation before and after, the gain, its uncertainty."""
+        head = ("protocol", "setting", "source", "original", "boosted", "gain", "low", "high", "p", self.correction)
+        ordered = sorted(self.outcomes, key=lambda one: (get_args(Protocol).index(one.protocol), one.setting))
+        rows: list[tuple[Cell, ...]] = [
+            (
+                one.protocol, one.setting, one.source, one.before, one.after, one.gain,
+                one.low, one.high, one.p_value, one.adjusted,
+            )
+            for one in ordered
+        ]  # fmt: skip
+        fixed = (
+            "oracle: fitted and judged on the same data, always too optimistic",
+            "length, brevity, random: uninformative controls",
+        )
+        return Table(head, tuple(rows), notes=(*fixed, *(("", *notes) if notes else ())), decimals=_DECIMALS)
+
+    def summary(self) -> Iterator[str]:
+        """Yield the result in plain sentences."""
+        if self.boosted:
+            near = f" (nearest on the grid: {self.nearest:g})" if abs(self.nearest - self.p) > _SAME else ""
+            shrunk = "" if self.shrinkage is None else f" ({self.shrinkage:.2f} of the distance from w = 1 kept)"
+            mixture = f"{self.aggregator}{near}, w = {self.w:.4g}{shrunk}"
+            yield f'Rule "{self.rule}": {mixture}; degenerate share {self.degenerate:.2f}'
+        else:
+            yield f'Rule "{self.rule}": no boosting (w = 1)'
+        for note in self.notes:
+            yield f"note: {note}"
+        yield self.verdict
+
+    def __repr__(self) -> str:
+        """Return what was calibrated and what came of it."""
+        return f"<Calibration of {self.metric} with {self.explainer}: {self.verdict}>"
+
     def save(self, path: str | Path) -> None:
         """Write the calibration to a file, whole or not at all."""
-        write_lines(path, [json.dumps(self.record(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"])
+        write_lines(path, [json.dumps(self.document(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"])
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -4,8 +4,7 @@
 2. `Columns` are the aggregated importances of every entry for every parameter that is tried (parameters x entries).
 3. A `Setting` is one set of entries with one human score, coefficient and level. `gains` gives what every mixture
    w s0 + (1 - w) M gains there over s0 alone, for the whole grid at once.
-
-From explained and judged entries to material and settings; what cannot be judged is named with the reason.
+4. Groups that cannot be judged are left out and named with the reason.
 """
 
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from whyscore.aggregate.bags import Bags, Family
 from whyscore.aggregate.power import PowerMean
 from whyscore.aggregate.sides import PerSide
-from whyscore.errors import DataError
+from whyscore.errors import DataError, UserError
 from whyscore.explainers.masks.random import Random
 from whyscore.metrics.boosted import Parts, gathered
 from whyscore.protocols import Explainer, HidesWords, Metric
@@ -57,9 +56,7 @@ class Material:
 
     def replaced(self, bags: Bags) -> "Material":
         """Return the same entries with other importances."""
-        return Material(
-            self.scores, bags, self.lengths, self.systems, self.segments, self.documents, self.has_documents
-        )
+        return replace(self, bags=bags)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +124,7 @@ class Setting:
 
     def on(self, rows: Numbers) -> "Setting":
         """Return the same question about other entries."""
-        return Setting(self.name, self.group, self.human_name, self.coefficient, self.level, rows, self.human)
+        return replace(self, rows=rows)
 
     def at(self, material: Material) -> "Judged":
         """Return the setting with its human scores made ready."""
@@ -263,9 +260,11 @@ def explained_of(
     )
 
 
-def human_of(data: Dataset, names: str | Sequence[str]) -> dict[str, FloatVector]:
+def human_of(data: Dataset, names: Sequence[str] | None) -> dict[str, FloatVector]:
     """Return the human scores of those names, one number per entry."""
-    return {name: data.human(name) for name in ((names,) if isinstance(names, str) else names)}
+    if not names:
+        raise UserError("no human score: name its column with --human, for example --human da")
+    return {name: data.human(name) for name in names}
 
 
 def settings_of(

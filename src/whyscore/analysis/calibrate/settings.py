@@ -1,16 +1,21 @@
-"""What is tried and how it is chosen: rule, smallest gain, grid of parameters, weights, scale and aggregator."""
+"""The settings of a calibration: what is tried, how p and w are chosen, how the choice is judged."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Literal, NamedTuple, cast
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 
 from whyscore.aggregate.bags import Family
 from whyscore.aggregate.power import PowerMean
-from whyscore.analysis.calibrate.rules import EPSILON, RULES, Rule
-from whyscore.errors import SpecError
+from whyscore.analysis.calibrate.rules import EPSILON, FOLDS, WEIGHTS, Rule
+from whyscore.errors import SpecError, UserError
+from whyscore.metrics.boosted import Parts
+from whyscore.protocols import Masker, Splitter
 from whyscore.registry import build, spec_of
+from whyscore.settings import Seeded, option
+from whyscore.stats.matrices import Permute
 from whyscore.types import FloatVector
 
 DEFAULT_RULE: Rule = "cautious"
@@ -21,8 +26,8 @@ Mode = Literal["default", "paper", "compat"]
 """Our choices, the BMX paper's, or those of its public code."""
 
 
-class Options(NamedTuple):
-    """The choices behind a calibration."""
+class Search(NamedTuple):
+    """What is tried and how it is chosen, with every default filled in."""
 
     rule: Rule
     epsilon: float
@@ -33,40 +38,127 @@ class Options(NamedTuple):
     keep_reversed: bool
 
 
-def options_of(
-    mode: Mode,
-    *,
-    rule: Rule | None,
-    epsilon: float | None,
-    grid: str | Sequence[float] | None,
-    weights: Sequence[float],
-    scale: str,
-    aggregator: str | Family,
-) -> Options:
-    """Return the options, checked; a mode fills in what was not given."""
-    if mode not in ("default", "paper", "compat"):
-        raise SpecError(f"mode is {mode!r}, expected 'default', 'paper' or 'compat'")
-    if rule is not None and rule not in RULES:
-        raise SpecError(f"no rule named {rule!r}: use {', '.join(RULES)}")
-    if scale not in ("raw", "z"):
-        raise SpecError(f"scale is {scale!r}, expected 'raw' or 'z'")
-    tried = np.array(sorted(set(weights)), dtype=np.float64)
-    if not len(tried) or tried.min() < 0 or tried.max() >= 1:
-        raise SpecError(f"weights are {list(weights)}, expected numbers from 0 to below 1; 1 is always a candidate")
-    least = epsilon if epsilon is not None else (EPSILON if mode == "default" else 0.0)
-    if not 0 <= least < 1:
-        raise SpecError(f"epsilon is {least!r}, expected a gain of 0 or more")
-    family = cast("Family", build(aggregator, "aggregator") if isinstance(aggregator, str) else aggregator)
-    asked = grid if grid is not None else ("compat" if mode == "compat" else "default")
-    return Options(
-        rule or (DEFAULT_RULE if mode == "default" else "median"),
-        least,
-        parameters_of(asked, family),
-        tried,
-        scale,
-        family,
-        mode == "paper",
+def grid_of(text: str) -> str | list[float]:
+    """Return the name of a grid, or its values from START:STOP:STEP, both ends included.
+
+    >>> grid_of("-1:1:0.5")
+    [-1.0, -0.5, 0.0, 0.5, 1.0]
+    """
+    if ":" not in text:
+        return text
+    try:
+        start, stop, step = map(float, text.split(":"))
+    except ValueError:
+        raise UserError(f"cannot read the grid {text!r}: write START:STOP:STEP, for example -30:30:0.5") from None
+    if not step > 0 or stop < start:
+        raise UserError(f"the grid {text!r} is empty: STEP must be above 0 and STOP not below START")
+    count = int((stop - start) / step + 1e-9) + 1
+    return [round(start + k * step, 10) for k in range(count)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoosingSettings:
+    """What is tried, and the rule that chooses p and w."""
+
+    TITLE: ClassVar[str] = "choosing"
+
+    rule: Rule | None = option(None, "how p and w are chosen (default: cautious)", basic=True)
+    mode: Mode = option("default", "follow the BMX paper (paper) or its public code (compat) in every choice")
+    epsilon: float | None = option(None, "gains up to this size count as none (default: 0.001)", metavar="G")
+    aggregator: str | Family = option(
+        "power_mean", "the mean whose parameter is varied", flags=("-a", "--aggregator"), metavar="SPEC"
     )
+    grid: str | Sequence[float] | None = option(
+        None,
+        "values of p to try: default (601), compat (600), coarse (121), or =START:STOP:STEP",
+        parse=grid_of,
+        metavar="NAME",
+        basic=True,
+    )
+    weights: tuple[float, ...] = option(WEIGHTS, "weights of the original score to try besides 1", line=False)
+    scale: Literal["raw", "z"] = option("raw", "z: bring the aggregate to mean and deviation of the scores first")
+
+    @cached_property
+    def search(self) -> Search:
+        """What is tried, checked; the mode fills in what was not given."""
+        tried = np.array(sorted(set(self.weights)), dtype=np.float64)
+        if not len(tried) or tried.min() < 0 or tried.max() >= 1:
+            raise SpecError(
+                f"weights are {list(self.weights)}, expected numbers from 0 to below 1; 1 is always a candidate"
+            )
+        least = self.epsilon if self.epsilon is not None else (EPSILON if self.mode == "default" else 0.0)
+        if not 0 <= least < 1:
+            raise SpecError(f"epsilon is {least!r}, expected a gain of 0 or more")
+        family = cast(
+            "Family", build(self.aggregator, "aggregator") if isinstance(self.aggregator, str) else self.aggregator
+        )
+        grid = self.grid if self.grid is not None else ("compat" if self.mode == "compat" else "default")
+        return Search(
+            self.rule or (DEFAULT_RULE if self.mode == "default" else "median"),
+            least,
+            parameters_of(grid, family),
+            tried,
+            self.scale,
+            family,
+            self.mode == "paper",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreementSettings:
+    """Which human scores count, and how agreement with them is measured."""
+
+    TITLE: ClassVar[str] = "agreement with human scores"
+
+    human: tuple[str, ...] | None = option(None, "columns with human scores", metavar="COLUMN", basic=True)
+    group: str | None = option(
+        None, "column whose values divide the data, such as the language pair", metavar="COLUMN", basic=True
+    )
+    level: str = option("global", "global, segment, system or within_system", metavar="NAME", basic=True)
+    coefficient: tuple[str, ...] = option(
+        ("pearson",),
+        "pearson (default), spearman, kendall",
+        flags=("--coefficient", "--coefficients"),
+        metavar="NAME",
+        basic=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgingSettings(AgreementSettings, ChoosingSettings, Seeded):
+    """How a calibration of explained segments is made and judged."""
+
+    TITLE: ClassVar[str] = "tests on held-out data"
+
+    folds: int = option(FOLDS, "folds for the gains on held-out documents", metavar="N", least=2)
+    resamples: int = option(9999, "permutations behind each p-value; 0: no tests or intervals", metavar="N", least=0)
+    correction: Literal["holm", "bonferroni", "none"] = option("holm", "of p-values over the settings")
+    permute: Permute | None = option(
+        None, "what a permutation swaps (default: cell; row_xor_column with --mode compat, as the paper did)"
+    )
+    keep_gains: bool = option(False, "keep the whole grid of gains in the calibration")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrateSettings(JudgingSettings):
+    """What `calibrate` takes."""
+
+    TITLE: ClassVar[str] = "explanations"
+
+    parts: Parts = option("all", "texts whose words are aggregated")
+    unit: str | Splitter = option("word", "what is masked at a time", metavar="SPEC")
+    masker: str | Masker | None = option(
+        None, "what a masked word becomes (default: the explainer's choice)", metavar="SPEC"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightSettings(AgreementSettings, Seeded):
+    """What `fit_weights` takes."""
+
+    TITLE: ClassVar[str] = "tests on held-out data"
+
+    folds: int = option(5, "parts the data are cut into", metavar="N")
 
 
 def parameters_of(grid: str | Sequence[float], family: Family) -> FloatVector:

@@ -14,21 +14,26 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whyscore.analysis.calibrate.material import positions
+from whyscore.analysis.calibrate.settings import WeightSettings
 from whyscore.analysis.common import MetricLike
 from whyscore.analysis.mee import MeeParts, mee_parts
-from whyscore.errors import DataError, SpecError
+from whyscore.errors import DataError, SpecError, UserError
 from whyscore.metrics.mee.metric import Mee2, Weights
 from whyscore.registry import spec_of
 from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.settings import takes
 from whyscore.stats.coefficients import coefficient_of
 from whyscore.stats.grid import grid_correlations
 from whyscore.stats.matrices import level_of
 from whyscore.text.randomness import generator
 from whyscore.types import Dataset, FloatMatrix, FloatVector, Signature
+from whyscore.types.result import Result
 
 _STEPS = 20
 _LEAST_FOLDS = 2
@@ -46,9 +51,11 @@ class Fold:
     published: float
 
 
-@dataclass(frozen=True, eq=False)
-class FittedWeights:
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedWeights(Result):
     """Weights fitted to human scores, with what they reach on data they were not fitted to."""
+
+    kind: ClassVar[str] = "weights"
 
     weights: Weights
     published: Weights
@@ -112,11 +119,27 @@ class FittedWeights:
         why = "the gain is within what folds differ by" if gained else "fitting does not help"
         return f"{told}: {why}; keep the published weights"
 
-    def rows(self) -> Iterator[dict[str, str | int | float]]:
-        """Yield table rows: each fold, then all data with the means over the folds."""
-        for number, fold in enumerate(self.folds, start=1):
-            yield _row(str(number), fold.n, fold.weights, fold.fitted, fold.published)
-        yield _row("all", self.n, self.weights, self.held_out, self.held_out_published)
+    def records(self) -> Iterator[dict[str, str | int | float]]:
+        """Yield each fold, then all data with the means over the folds."""
+        everything = Fold(self.n, self.weights, self.held_out, self.held_out_published)
+        for name, fold in zip(
+            [*map(str, range(1, len(self.folds) + 1)), "all"], [*self.folds, everything], strict=True
+        ):
+            yield {
+                "fold": name,
+                "n": fold.n,
+                **fold.weights._asdict(),
+                "fitted": fold.fitted,
+                "published": fold.published,
+            }
+
+    def document(self) -> object:
+        """Return the rows; `to_json` has everything."""
+        return list(self.records())
+
+    def __repr__(self) -> str:
+        """Return the metric with its fitted weights, and what came of it."""
+        return f"<FittedWeights {self.spec}: {self.sentence}>"
 
     def to_json(self) -> dict[str, object]:
         """Return everything as plain values; NaN as None."""
@@ -147,38 +170,29 @@ class FittedWeights:
         }
 
 
+@takes(WeightSettings)
 def fit_weights(
-    dataset: Dataset,
-    metric: MetricLike = "mee4",
-    *,
-    human: str,
-    coefficient: str = "pearson",
-    level: str = "global",
-    group: str | None = None,
-    folds: int = 5,
-    seed: int = 0,
-    resources: Resources = LOCAL,
+    dataset: Dataset, metric: MetricLike = "mee4", *, settings: WeightSettings, resources: Resources = LOCAL
 ) -> FittedWeights:
     """Return the weights of MEE2 or MEE4 that agree best with human scores, judged by cross-validation.
 
     Args:
         dataset: Entries with human scores, higher where better.
         metric: `mee2` or `mee4` with their options; its weights are the published ones that fitting is compared with.
-        human: The name of the human score.
-        coefficient: pearson, spearman, kendall ...
-        level: `global`, `segment`, `system` or `within_system`.
-        group: A column of the data (a language pair): correlations are computed in each group and averaged.
-        folds: How many parts the data are cut into.
-        seed: Shuffles the documents.
+        settings: The human score, coefficient, level and folds. With a group (a column such as the language pair),
+            correlations are computed in each group and averaged.
         resources: Store, executor and progress, for the parts.
     """
-    named, at = coefficient_of(coefficient), level_of(level)
+    if len(settings.human or ()) != 1 or len(settings.coefficient) != 1:
+        raise UserError("weights are fitted to one human score by one coefficient: name one of each")
+    human, folds = (settings.human or ("",))[0], settings.folds
+    named, at = coefficient_of(settings.coefficient[0]), level_of(settings.level)
     judged = dataset.human(human)
     entries = tuple(entry for entry, value in zip(dataset.entries, judged, strict=True) if not np.isnan(value))
     data = replace(dataset, entries=entries)
-    fold_of, split = _folds(data, folds, seed)
+    fold_of, split = _folds(data, folds, settings.seed)
     found = mee_parts(data, metric, resources=resources)
-    material = _Material(found, judged[~np.isnan(judged)], data, group=group, coefficient=named, level=at)
+    material = _Material(found, judged[~np.isnan(judged)], data, group=settings.group, coefficient=named, level=at)
     everything = material.correlations(np.ones(len(data), dtype=np.bool_))
     return FittedWeights(
         weights=material.weights(_best(everything)),
@@ -188,10 +202,10 @@ def fit_weights(
         human=human,
         coefficient=named,
         level=at,
-        group=group,
+        group=settings.group,
         split=split,
         n=len(data),
-        seed=seed,
+        seed=settings.seed,
         signature=found.signature,
     )
 
@@ -207,9 +221,9 @@ class _Material:
         self._scores: FloatMatrix = self._shares @ np.stack([parts.lms, parts.syn, parts.cxt])
         self._human, self._coefficient, self._level = human, coefficient, level
         groups = ["" if group is None else _group(entry.extra, group) for entry in data.entries]
-        self._groups = _numbered(groups)
-        self._systems = _numbered([entry.system for entry in data.entries])
-        self._segments = _numbered([entry.id for entry in data.entries])
+        self._groups = positions(groups)
+        self._systems = positions([entry.system for entry in data.entries])
+        self._segments = positions([entry.id for entry in data.entries])
 
     def weights(self, candidate: int) -> Weights:
         """Return the four weights of a candidate."""
@@ -283,11 +297,6 @@ def _group(extra: Mapping[str, object], name: str) -> str:
     return str(value)
 
 
-def _numbered(names: Sequence[object]) -> Numbers:
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    return np.array([numbers[name] for name in names], dtype=np.int64)
-
-
 def _mean(values: Sequence[float]) -> float:
     known = [value for value in values if not np.isnan(value)]
     return float(np.mean(known)) if known else float("nan")
@@ -295,7 +304,3 @@ def _mean(values: Sequence[float]) -> float:
 
 def _known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
-
-
-def _row(fold: str, n: int, weights: Weights, fitted: float, published: float) -> dict[str, str | int | float]:
-    return {"fold": fold, "n": n, **weights._asdict(), "fitted": fitted, "published": published}

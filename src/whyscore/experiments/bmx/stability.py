@@ -8,15 +8,101 @@
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
+from pathlib import Path
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from whyscore.aggregate.bags import Bags, Family
-from whyscore.analysis.calibrate.material import Material, Numbers, columns_of
+from whyscore.analysis.calibrate.material import Material, Numbers, columns_of, groups_of
+from whyscore.analysis.calibrate.settings import ChoosingSettings
+from whyscore.analysis.common import MetricLike
+from whyscore.experiments.bmx.study import Figure, Row, Run, RunFolder, explained_in
+from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.settings import Seeded, option, takes
 from whyscore.stats.coefficients import pearson
-from whyscore.types import FloatMatrix, FloatVector
+from whyscore.types import Dataset, FloatMatrix, FloatVector
+from whyscore.types.table import Cell, Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class StabilitySettings(ChoosingSettings, Seeded):
+    """What `bmx_stability` takes."""
+
+    TITLE: ClassVar[str] = "repeated runs"
+
+    group: str | None = option(
+        None, "column whose values divide the data, such as the language pair", metavar="COLUMN", basic=True
+    )
+    samples: tuple[int, ...] = option((100, 1000), "samples of LIME, as in the paper", metavar="N", least=1, basic=True)
+    runs: int = option(3, "runs with different seeds", metavar="N", least=2, basic=True)
+    every: int = option(1, "use only every N-th segment of a group", metavar="N", least=1, basic=True)
+
+
+@dataclass(frozen=True, repr=False)
+class StabilityRun(Run):
+    """The tables of a run folder, and the agreement of runs by samples, group and weight."""
+
+    folder: RunFolder
+    rows: list[Row]
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return the agreement over all groups."""
+        del long
+        rows = [
+            (row["samples"], "overall" if row["w"] is None else f"{row['w']:g}", row["correlation"], row["importances"])
+            for row in self.rows
+            if row["group"] == "all"
+        ]
+        head = ("samples", "w", "correlation of runs", "importances")
+        return [Table(head, cast("tuple[tuple[Cell, ...], ...]", tuple(rows)), decimals=4)]
+
+    def figures(self) -> Iterator[Figure]:
+        """Yield the agreement by weight."""
+        from whyscore.report.figures import boost as figure  # noqa: PLC0415 - an extra
+
+        rows = self.folder.read("stability")
+        yield "stability", figure.stability(rows), "Agreement of boosted scores between repeated runs"
+
+
+@takes(StabilitySettings)
+def bmx_stability(
+    data: Dataset,
+    metric: MetricLike,
+    *,
+    output: str | Path,
+    settings: StabilitySettings,
+    resources: Resources = LOCAL,
+) -> StabilityRun:
+    """Return how well repeated runs of LIME agree, by the weight of the original score, written to a folder."""
+    part, search = thin(data, settings.group, settings.every), settings.search
+    folder, groups = RunFolder.make(output, "bmx-stability"), groups_of(part, settings.group)
+    rows: list[Row] = []
+    for count in settings.samples:
+        found = [
+            explained_in(
+                folder, part, metric, f"lime(samples={count})", seed=settings.seed + run, resources=resources
+            ).material
+            for run in range(settings.runs)
+        ]
+        raw = importance_stability([one.bags for one in found])
+        agreed = stability(found, groups, search.family, search.parameters, search.weights)
+        rows += [{"samples": count, **row._asdict(), "importances": raw} for row in agreed]
+    folder.write("stability", rows, runs=settings.runs, every=settings.every)
+    return StabilityRun(folder, rows)
+
+
+def thin(data: Dataset, group: str | None, every: int) -> Dataset:
+    """Return every N-th entry of each group."""
+    seen: dict[str, int] = {}
+    kept = []
+    for entry, name in zip(data.entries, groups_of(data, group), strict=True):
+        number = seen[name] = seen.get(name, -1) + 1
+        if number % every == 0:
+            kept.append(entry)
+    return Dataset(data.name, tuple(kept), data.languages)
 
 
 class Stability(NamedTuple):

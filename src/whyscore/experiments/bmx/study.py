@@ -1,4 +1,4 @@
-"""What the BMX experiments share: a run folder whose explanations survive a stop, and the whole grid of gains.
+"""What the BMX experiments share: a run folder whose explanations survive a stop, and results that draw figures.
 
 1. Entries are explained in pieces. Each piece is appended to a file of JSON lines when it is done, so that a run that
    was stopped goes on where it was; the last line, if torn, is cut off.
@@ -6,21 +6,19 @@
 """
 
 import json
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
 from whyscore.aggregate.bags import Bags
-from whyscore.analysis.calibrate.calibrate import Judging, calibrate_explained
-from whyscore.analysis.calibrate.file import Calibration
-from whyscore.analysis.calibrate.material import Explained, columns_of, groups_of, human_of, material_from, settings_of
-from whyscore.analysis.calibrate.settings import Options
+from whyscore.analysis.calibrate.material import Explained, material_from
 from whyscore.analysis.common import MetricLike, as_metric
-from whyscore.analysis.explain import explain
+from whyscore.analysis.explain import cost, explain
 from whyscore.data.writing import cut_torn_line, write_lines
 from whyscore.errors import DataError, UserError
 from whyscore.explainers.masks.random import Random
@@ -33,13 +31,19 @@ from whyscore.scoring.store import digest
 from whyscore.text.files import json_of, text_of
 from whyscore.text.splitters import WhiteSpace
 from whyscore.text.strict import finite, line
-from whyscore.types import Dataset, Evidence, FloatVector
+from whyscore.types import Dataset, Evidence
+from whyscore.types.result import Result
+
+if TYPE_CHECKING:
+    from whyscore.report.figures.charts import Chart
 
 SCHEMA = "whyscore/1"
 PIECE = 64
 """Entries that are explained at a time: what a stop can lose."""
 
 Row = dict[str, object]
+Figure = tuple[str, "Chart", str]
+"""Name, chart and caption."""
 
 
 @dataclass(frozen=True)
@@ -76,17 +80,29 @@ class RunFolder:
 
     def _rows(self, name: str) -> list[Row]:
         path = self.path / f"{name}.jsonl"
-        found = [json_of(text, path, number) for number, text in enumerate(_lines(path), start=1)]
+        found = [json_of(text, path, number) for number, text in enumerate(lines_of(path), start=1)]
         if not found or not all(isinstance(row, dict) for row in found):
             raise DataError("expected a header and one object a line: make the table again", file=str(path))
         return cast("list[Row]", found)
 
 
-class Gathered(NamedTuple):
-    """One score and all importances per entry."""
+class Run(Result):
+    """What an experiment found, with the folder that holds its tables; figures are drawn from these."""
 
-    scores: FloatVector
-    bags: Bags
+    kind: ClassVar[str] = "experiment"
+    folder: RunFolder
+
+    def figures(self) -> Iterator[Figure]:
+        """Yield every figure with its name and caption."""
+        raise NotImplementedError
+
+    def summary(self) -> Iterator[str]:
+        """Yield what is to be said beside the tables."""
+        yield from ()
+
+    def document(self) -> object:
+        """Return the rows."""
+        return list(self.records())
 
 
 def explained_in(
@@ -133,6 +149,23 @@ def explained_in(
     return Explained(data, chosen, spec_of(explaining), material, noise, parts=parts, seed=seed)
 
 
+def explained_by_each(
+    folder: RunFolder,
+    data: Dataset,
+    metric: MetricLike,
+    explainers: Sequence[str],
+    *,
+    seed: int,
+    resources: Resources,
+) -> Iterator[tuple[Explained, Row]]:
+    """Yield the data explained by each explainer, with what that cost."""
+    for explainer in explainers:
+        planned, start = cost(data, metric, explainer), time.perf_counter()
+        found = explained_in(folder, data, metric, explainer, seed=seed, resources=resources)
+        seconds = round(time.perf_counter() - start, 3)
+        yield found, {"explainer": found.explainer, "texts": planned.distinct, "seconds": seconds}
+
+
 def random_bags(data: Dataset, metric: Metric, parts: Parts, seed: int) -> Bags:
     """Return random importances for the words that an explainer would explain."""
     splitter, found = WhiteSpace(), []
@@ -146,64 +179,6 @@ def random_bags(data: Dataset, metric: Metric, parts: Parts, seed: int) -> Bags:
         words = [splitter.split(segment.text(place)) for place in kept]
         found.append(np.concatenate([Random().fit(Evidence.whole(one, 0.0, seed)).importance for one in words]))
     return Bags.of(found)
-
-
-def grid_rows(found: Explained, options: Options, *, human: str | Sequence[str], group: str | None, level: str,
-              coefficients: Sequence[str]) -> Iterator[Row]:  # fmt: skip
-    """Yield the whole grid: what every p and w gains in every setting, and where the aggregate is degenerate."""
-    groups = groups_of(found.data, group)
-    settings, _ = settings_of(found.material, human_of(found.data, human), groups, level, coefficients)
-    columns = columns_of(found.material, options.family, options.parameters)
-    for setting in settings:
-        judged = setting.at(found.material)
-        gains = judged.gains(columns, options.weights)
-        shares = columns.degenerate_share(setting.rows)
-        for i, p in enumerate(columns.parameters.tolist()):
-            for j, w in enumerate(options.weights.tolist()):
-                yield {
-                    "explainer": found.explainer,
-                    "setting": setting.name,
-                    "group": setting.group,
-                    "p": p,
-                    "w": w,
-                    "original": judged.before,
-                    "correlation": judged.before + float(gains[i, j]),
-                    "gain": float(gains[i, j]),
-                    "degenerate": float(shares[i]),
-                }
-
-
-def score_rows(found: Explained, calibration: Calibration, *, human: str, group: str | None) -> Iterator[Row]:
-    """Yield human, original and aggregated score of every judged entry, each with mean 0 and deviation 1 in its group.
-
-    Ordered by the human score, they show what the aggregate adds.
-    """
-    parameter = calibration.p if calibration.boosted else 1.0
-    family = build(calibration.aggregator, "aggregator")
-    values = columns_of(found.material, family, np.array([parameter])).values[0]
-    groups = np.array(groups_of(found.data, group))
-    judged = found.data.human(human)
-    for name in dict.fromkeys(groups.tolist()):
-        rows = np.flatnonzero((groups == name) & ~np.isnan(judged) & ~np.isnan(values))
-        order = rows[np.argsort(judged[rows], kind="stable")]
-        parts = {"human": judged, "original": found.material.scores, "aggregate": values}
-        for score, numbers in parts.items():
-            for place, number in enumerate(_standard(numbers[order]).tolist()):
-                yield {"explainer": found.explainer, "group": name, "place": place, "score": score, "z": number}
-
-
-def calibration_of(found: Explained, options: Options, *, human: str | Sequence[str], group: str | None, level: str,
-                   coefficients: Sequence[str], judging: Judging) -> Calibration:  # fmt: skip
-    """Return the calibration of explained entries."""
-    return calibrate_explained(
-        found, options, human=human, group=group, level=level, coefficient=coefficients, judging=judging
-    )
-
-
-def _standard(values: FloatVector) -> FloatVector:
-    spread = float(values.std()) if len(values) else 0.0
-    centred: FloatVector = values - values.mean()
-    return centred / spread if spread > 0 else centred
 
 
 def _digest(data: Dataset) -> str:
@@ -222,7 +197,7 @@ def _known(path: Path, head: Mapping[str, object]) -> list[tuple[float, list[flo
     if not path.exists():
         return []
     cut_torn_line(path)
-    first, *lines = _lines(path) or [""]
+    first, *lines = lines_of(path) or [""]
     if not first:
         return []
     if json_of(first, path, 1) != json.loads(line(head)):
@@ -243,7 +218,7 @@ def _known(path: Path, head: Mapping[str, object]) -> list[tuple[float, list[flo
     return found
 
 
-def _lines(path: Path) -> list[str]:
-    """Return the lines of a file that whyscore wrote; texts inside may hold other ends of lines than newlines."""
+def lines_of(path: str | Path) -> list[str]:
+    """Return the lines of a file; only a newline ends one, as texts may hold other separators."""
     lines = text_of(path).split("\n")
     return lines[:-1] if lines[-1] == "" else lines

@@ -13,26 +13,36 @@ import csv
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 
 from whyscore.analysis.calibrate.judgement import BREVITY, CONTROLS, LENGTH, RANDOM, Question, Source, as_matrix
 from whyscore.analysis.calibrate.material import Explained, Numbers, Setting
 from whyscore.analysis.calibrate.rules import RULES, Choice, Rule
-from whyscore.analysis.calibrate.settings import Options
+from whyscore.analysis.calibrate.settings import ChoosingSettings
+from whyscore.analysis.common import MetricLike
 from whyscore.errors import DataError
+from whyscore.experiments.bmx.study import Figure, Row, Run, RunFolder, explained_by_each, lines_of
+from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.settings import Seeded, option, takes
 from whyscore.stats.correction import partial_conjunction
 from whyscore.stats.significance import permutation_test
-from whyscore.text.files import text_of, whole
+from whyscore.text.files import whole
 from whyscore.types import Dataset, Entry, FloatVector, Segment
+from whyscore.types.table import Table
 
 ASPECTS = ("coherence", "consistency", "fluency", "relevance")
 SPLIT = "bmx_split"
 _DIGITS = 9
 COEFFICIENTS = ("kendall_b", "spearman")
 _ALPHA = 0.05
+_HEAD = (
+    "source", "rule", "kendall", "spearman", "kendall gain", "spearman gain", "mean p", "mean w", "splits boosted",
+    "p <= .05", "corrected",
+)  # fmt: skip
 
 Criterion = Literal["kendall", "both"]
 
@@ -60,7 +70,7 @@ class Split(NamedTuple):
 def read_summeval(scores: str | Path, texts: str | Path) -> Dataset:
     """Return SummEval from its two files: ratings with splits (CSV), and texts with references (JSON lines)."""
     known: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
-    for number, text in enumerate(_lines(texts), start=1):
+    for number, text in enumerate(lines_of(texts), start=1):
         try:
             name, references, systems = _instance(json.loads(text, parse_int=whole))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -85,7 +95,7 @@ def _instance(record: Mapping[str, object]) -> tuple[str, tuple[str, ...], dict[
 def _entries(
     scores: str | Path, known: dict[str, tuple[tuple[str, ...], dict[str, str]]], texts: str
 ) -> Iterator[Entry]:
-    reader = csv.DictReader(_lines(scores), restval="")
+    reader = csv.DictReader(lines_of(scores), restval="")
     wanted = ["instance_id", "system", SPLIT, *(f"expert_{aspect}_raw" for aspect in ASPECTS)]
     missing = [name for name in wanted if name not in (reader.fieldnames or ())]
     if missing:
@@ -120,43 +130,116 @@ def _mean(ratings: str, file: str, number: int) -> float:
     return math.fsum(values) / len(values)
 
 
-def _lines(path: str | Path) -> list[str]:
-    # Only a newline ends a line: other separators may stand inside texts.
-    lines = text_of(path).split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
+@dataclass(frozen=True, kw_only=True)
+class SummevalSettings(ChoosingSettings, Seeded):
+    """What `bmx_summeval` takes."""
+
+    TITLE: ClassVar[str] = "splits"
+
+    rules: tuple[Rule, ...] = option(RULES, "rules to compare (default: all, or that of --rule)")
+    criterion: Criterion = option("both", "coefficients that p and w are chosen by: kendall, or spearman too")
+    resamples: int = option(999, "permutations behind each p-value; 0: none", metavar="N", least=0)
 
 
-def splits(
-    found: Explained,
-    options: Options,
+@dataclass(frozen=True, repr=False)
+class SummevalRun(Run):
+    """The tables of a run folder, and the means over splits and aspects."""
+
+    folder: RunFolder
+    means: list["Summary"]
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return the means of every source and rule."""
+        del long
+        return [Table(_HEAD, tuple(tuple(row) for row in self.means), decimals=4)]
+
+    def summary(self) -> Iterator[str]:
+        """Yield a sentence for every explainer and rule that is no better than the original or the controls."""
+        yield "means over four aspects and over the splits, each judged on the documents it was not fitted on"
+        for row in self.means[1:]:
+            if row.source in CONTROLS:
+                continue
+            controls = [one.kendall_gain for one in self.means if one.rule == row.rule and one.source in CONTROLS]
+            if not row.kendall_gain > 0:
+                yield f"{row.source}, {row.rule}: boosting does not help here (Kendall {row.kendall_gain:+.4f})"
+            elif row.kendall_gain <= max(controls):
+                yield f"{row.source}, {row.rule}: {row.kendall_gain:+.4f} is not distinguishable from length/noise"
+
+    def figures(self) -> Iterator[Figure]:
+        """Yield choices, counts and costs."""
+        from whyscore.report.figures import boost as figure  # noqa: PLC0415 - an extra
+
+        rows = self.folder.read("splits")
+        names = ("source", "rule", "split", "p", "w")
+        chosen = dict.fromkeys(tuple(row[name] for name in names) for row in rows)
+        outcomes = [
+            {
+                **row,
+                "protocol": row["rule"],
+                "setting": row["aspect"],
+                "gain": _number(row, "after") - _number(row, "before"),
+            }
+            for row in rows
+            if row["coefficient"] == COEFFICIENTS[0]
+        ]
+        choices = figure.choices([dict(zip(names, values, strict=True)) for values in chosen])
+        yield "choices", choices, "p and w as chosen on every split"
+        yield "counts", figure.counts(outcomes), "Splits and aspects that got better or worse (Kendall), by rule"
+        yield "costs", figure.costs(self.folder.read("costs")), "Texts scored and seconds by explainer"
+
+
+def _number(row: Mapping[str, object], name: str) -> float:
+    return float(cast("float", row[name]))
+
+
+@takes(SummevalSettings)
+def bmx_summeval(
+    data: Dataset,
+    metric: MetricLike,
+    explainers: Sequence[str] = ("erasure",),
     *,
-    rules: Sequence[Rule] = RULES,
-    criterion: Criterion = "both",
-    resamples: int = 0,
-    seed: int = 0,
-    controls: Sequence[str] = CONTROLS,
-) -> Iterator[Split]:
+    output: str | Path,
+    settings: SummevalSettings,
+    resources: Resources = LOCAL,
+) -> SummevalRun:
+    """Return what every explainer and rule did on every split of `read_summeval`, written to a folder."""
+    folder = RunFolder.make(output, "bmx-summeval")
+    rows: list[Split] = []
+    costs: list[Row] = []
+    for found, cost_row in explained_by_each(folder, data, metric, explainers, seed=settings.seed, resources=resources):
+        costs.append(cost_row)
+        rows += splits(found, settings)
+    unique = list(dict.fromkeys(rows))  # the length control is the same for every explainer
+    means = summaries(unique)
+    folder.write("splits", [row._asdict() for row in unique], criterion=settings.criterion)
+    folder.write("summary", [row._asdict() for row in means])
+    folder.write("costs", costs)
+    return SummevalRun(folder, means)
+
+
+def splits(found: Explained, how: SummevalSettings, controls: Sequence[str] = CONTROLS) -> Iterator[Split]:
     """Yield what every source and rule did on every split, then what the controls did."""
-    main = Source(found.explainer, found.material, options.family, options.parameters, options.scale)
-    lengths = [Source(name, found.material, options.family, options.parameters) for name in (LENGTH, BREVITY)]
-    noise = Source(RANDOM, found.noise, options.family, options.parameters, options.scale)
+    search = how.search
+    main = Source(found.explainer, found.material, search.family, search.parameters, search.scale)
+    lengths = [Source(name, found.material, search.family, search.parameters) for name in (LENGTH, BREVITY)]
+    noise = Source(RANDOM, found.noise, search.family, search.parameters, search.scale)
     number = np.array([entry.extra[SPLIT] for entry in found.data.entries])
     for source in (main, *(one for one in (*lengths, noise) if one.name in controls)):
-        for rule in rules:
+        for rule in (how.rule,) if how.rule else how.rules:
             for split in np.unique(number).tolist():
                 fitted, judged = np.flatnonzero(number == split), np.flatnonzero(number != split)
                 question = Question(
-                    tuple(_settings(found.data, fitted, COEFFICIENTS if criterion == "both" else ("kendall_b",))),
-                    options.weights,
-                    options.epsilon,
+                    tuple(_settings(found.data, fitted, COEFFICIENTS if how.criterion == "both" else ("kendall_b",))),
+                    search.weights,
+                    search.epsilon,
                     rule,
-                    options.keep_reversed,
+                    search.keep_reversed,
                 )
                 choice = question.choose(source, question.settings)
                 votes = sum(question.counts(source.material, one) for one in question.settings)
                 values = source.mixed(choice, fitted)
                 for setting in _settings(found.data, judged, COEFFICIENTS):
-                    p_value = _p_value(source, setting, values, choice, resamples, seed)
+                    p_value = _p_value(source, setting, values, choice, how)
                     yield _row(source, setting, rule, split, len(fitted), votes, choice, values, p_value)
 
 
@@ -178,15 +261,15 @@ def _row(  # noqa: PLR0917 - the columns of one row
     )  # fmt: skip
 
 
-def _p_value(  # noqa: PLR0917 - one test
-    source: Source, setting: Setting, values: FloatVector, choice: Choice, resamples: int, seed: int
+def _p_value(
+    source: Source, setting: Setting, values: FloatVector, choice: Choice, how: SummevalSettings
 ) -> float | None:
-    if not choice.boosted or resamples < 1 or setting.coefficient != COEFFICIENTS[0]:
+    if not choice.boosted or how.resamples < 1 or setting.coefficient != COEFFICIENTS[0]:
         return None
     x, y, z = (as_matrix(one, source.material, setting) for one in (values, source.material.scores, setting.human))
     return permutation_test(
         x, y, z, level="system", coefficient=setting.coefficient, permute="cell", alternative="greater",
-        n=resamples, seed=seed,
+        n=how.resamples, seed=how.seed,
     ).p  # fmt: skip
 
 
