@@ -1,9 +1,9 @@
 """Boosted scores: explain, aggregate, mix. The twin of `whyscore boost`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 from markupsafe import Markup
@@ -13,42 +13,109 @@ from whyscore.aggregate.power import PowerMean
 from whyscore.aggregate.sides import PerSide
 from whyscore.analysis.calibrate.file import Calibration
 from whyscore.analysis.calibrate.material import DEGENERATE
-from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments
+from whyscore.analysis.common import MetricLike, Segments, as_dataset, as_metric, as_segments
+from whyscore.analysis.explain import MaskingSettings
 from whyscore.analysis.explain import cost as explain_cost
+from whyscore.data.records import Kind, header_of, score_records
 from whyscore.errors import DataError, SpecError
 from whyscore.metrics.boosted import Boosted, OnEmpty, Parts
-from whyscore.protocols import Aggregator, Explainer, Masker, Splitter
+from whyscore.protocols import Aggregator, Explainer
 from whyscore.registry import build, spec_of
 from whyscore.scoring.stack import LOCAL, Cost, Resources
-from whyscore.types import SHOWN, Explanation, FloatVector, Scores, Segment
+from whyscore.settings import option, takes
+from whyscore.types import SHOWN, Dataset, Explanation, FloatVector, Scores, Segment
+from whyscore.types.result import Record, Result
+from whyscore.types.table import Cell, Table
 
 
-@dataclass(frozen=True, eq=False)
-class BoostResult:
+@dataclass(frozen=True, kw_only=True)
+class BoostedSettings(MaskingSettings):
+    """How a metric is boosted: by given p and w, or by a calibration."""
+
+    p: float | None = option(
+        None,
+        "power of the power mean, -300 to 300 (default: 1)",
+        flags=("-p", "--power"),
+        metavar="P",
+        basic=True,
+    )
+    w: float | None = option(
+        None, "weight of the original score, 0 to 1 (default: 0.5)", flags=("-w", "--weight"), metavar="W", basic=True
+    )
+    aggregator: str | Aggregator | None = option(
+        None, "another mean: 'exp_mean(t=2)', 'quantile(q=0.2)'", flags=("-a", "--aggregator"), metavar="SPEC"
+    )
+    parts: Parts = option("all", "texts whose words are aggregated")
+    calibration: str | Path | Calibration | None = option(
+        None, "p and w as `whyscore calibrate` found them", metavar="FILE", basic=True
+    )
+    on_empty: OnEmpty = option("fail", "segments without any word: no boosted score (fail), or the original (score)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoostSettings(BoostedSettings):
+    """How segments are boosted."""
+
+    allow_overlap: bool = option(False, "also score data that the calibration was fitted on")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BoostResult(Result):
     """Boosted scores with what they are made of, one number per segment."""
 
     metric: Boosted
+    dataset: Dataset
     scores: Scores
     """NaN where a segment has no word."""
     original: FloatVector
     aggregate: FloatVector
     explanations: tuple[Explanation, ...]
     degenerate: float
-    """Share of segments whose power mean hangs on the floor alone: it counts words and sees nothing else."""
+    """Share of segments whose power mean is determined by the floor alone: it counts words and sees nothing else."""
     empty: int
     """Segments without any word."""
+    kind: ClassVar[Kind] = "scores"
+
+    def header(self) -> Record:
+        """Return the data and the signature."""
+        return _header(self.kind, self)
+
+    def records(self) -> Iterator[Record]:
+        """Yield the score of every segment with its two parts."""
+        reasons = dict.fromkeys(np.flatnonzero(np.isnan(self.scores.values)).tolist(), "empty")
+        name = self.scores.signature.spec
+        return score_records(self.dataset, {name: self.scores}, parts=True, reasons={name: reasons})
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return one row per segment: the original score, the aggregate, the boosted score."""
+        del long
+        rows: list[tuple[Cell, ...]] = [
+            (entry.id, entry.system, *map(float, numbers))
+            for entry, *numbers in zip(self.dataset.entries, *self._columns(), strict=True)
+        ]
+        return [Table(("id", "system", "original", "aggregate", "boosted"), tuple(rows))]
+
+    def systems(self) -> "BoostedSystems":
+        """Return the means of each system."""
+        rows: list[tuple[Cell, ...]] = []
+        for system in self.dataset.systems:
+            own = [k for k, entry in enumerate(self.dataset.entries) if entry.system == system]
+            rows.append((system, *(_mean(values[own]) for values in self._columns()), len(own)))
+        return BoostedSystems(self, tuple(rows))
+
+    def _columns(self) -> tuple[FloatVector, FloatVector, FloatVector]:
+        return self.original, self.aggregate, self.scores.values
 
     def _repr_html_(self) -> str:
         """Return every segment with its words coloured, and how its score came about."""
         head = Markup(
             "<p><b>{boosted:.4g}</b> = {w:g} &middot; {original:.4g} + {rest:g} &middot; {aggregate:.4g}</p>{words}"
         )
-        pages = []
-        for k, (value, original, aggregate) in enumerate(
-            zip(self.scores.values[:SHOWN], self.original, self.aggregate, strict=False)
-        ):
+        pages, w = [], self.metric.w
+        for k, (original, aggregate, value) in enumerate(zip(*self._columns(), strict=True)):
+            if k == SHOWN:
+                break
             words = Markup("").join(Markup(one._repr_html_()) for one in self.explanations if one.index == k)  # noqa: S704
-            w = self.metric.w
             pages.append(
                 head.format(boosted=value, w=w, original=original, rest=1 - w, aggregate=aggregate, words=words)
             )
@@ -56,19 +123,38 @@ class BoostResult:
         return str(Markup("").join(pages)) + (f"<p>and {more} more</p>" if more else "")
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class BoostedSystems(Result):
+    """The mean scores of each system."""
+
+    segments: BoostResult
+    rows: tuple[tuple[Cell, ...], ...]
+    kind: ClassVar[Kind] = "totals"
+
+    def header(self) -> Record:
+        """Return the data and the signature."""
+        return _header(self.kind, self.segments)
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return one row per system."""
+        del long
+        directions = {"original": True, "boosted": True} if len(self.rows) > 1 else {}
+        return [Table(("system", "original", "aggregate", "boosted", "segments"), self.rows, directions)]
+
+
+def _header(kind: Kind, result: BoostResult) -> Record:
+    signature = result.scores.signature
+    return header_of(kind, result.dataset, {signature.spec: str(signature)}).object()
+
+
+def _mean(values: FloatVector) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+@takes(BoostedSettings)
 def boosted(
-    metric: MetricLike | None = None,
-    explainer: str | Explainer | None = None,
-    *,
-    p: float | None = None,
-    w: float | None = None,
-    aggregator: str | Aggregator | None = None,
-    parts: Parts = "all",
-    unit: str | Splitter = "word",
-    masker: str | Masker | None = None,
-    seed: int = 0,
-    calibration: Calibration | str | Path | None = None,
-    on_empty: OnEmpty = "fail",
+    metric: MetricLike | None = None, explainer: str | Explainer | None = None, *, settings: BoostedSettings
 ) -> Boosted:
     """Return a metric boosted by its own explanations, by given p and w or by a calibration.
 
@@ -77,54 +163,58 @@ def boosted(
     >>> boosted("token_f1", "erasure", p=1.5, w=0.6).signature().spec
     'boosted(metric=token_f1, p=1.5, w=0.6)'
     """
-    if calibration is not None:
-        if p is not None or w is not None or aggregator is not None:
+    if settings.calibration is not None:
+        if settings.p is not None or settings.w is not None or settings.aggregator is not None:
             raise SpecError("a calibration says p, w and aggregator: give it or them, not both")
-        return replace(_calibrated(metric, explainer, calibration), on_empty=on_empty)
+        return replace(_calibrated(metric, explainer, settings.calibration), on_empty=settings.on_empty)
     if metric is None:
         raise SpecError("no metric to boost: name one, for example chrf, or give a calibration")
+    aggregator, unit, masker = settings.aggregator, settings.unit, settings.masker
     return Boosted(
         metric=as_metric(metric),
         explainer=_explainer("erasure" if explainer is None else explainer),
-        p=p,
-        w=0.5 if w is None else w,
+        p=settings.p,
+        w=0.5 if settings.w is None else settings.w,
         aggregator=build(aggregator, "aggregator") if isinstance(aggregator, str) else aggregator,
-        parts=parts,
+        parts=settings.parts,
         unit=build(unit, "splitter") if isinstance(unit, str) else unit,
         masker=build(masker, "masker") if isinstance(masker, str) else masker,
-        seed=seed,
-        on_empty=on_empty,
+        seed=settings.seed,
+        on_empty=settings.on_empty,
     )
 
 
+@takes(BoostSettings)
 def boost(
     segments: Segments,
     metric: MetricLike | None = None,
     explainer: str | Explainer | None = None,
     *,
-    p: float | None = None,
-    w: float | None = None,
-    calibration: Calibration | str | Path | None = None,
-    allow_overlap: bool = False,
-    seed: int = 0,
+    settings: BoostSettings,
     resources: Resources = LOCAL,
-    **options: object,
 ) -> BoostResult:
-    """Return boosted scores; `options` are those of `boosted`.
+    """Return boosted scores; a boosted metric that comes without explainer, p and w is taken as it is.
 
     Segments that the calibration was fitted on are refused unless `allow_overlap`: their scores have seen the people's.
     """
-    made = _metric(metric, explainer, p=p, w=w, calibration=calibration, seed=seed, **options)
-    asked = as_segments(segments)
-    if calibration is not None and not allow_overlap:
-        _refuse_overlap(asked, _loaded(calibration))
-    found = made.components(asked, resources)
-    values = made.mix(found.original, found.aggregate)
-    rows = np.stack([found.original, found.aggregate], axis=1)
-    scores = Scores(values, made.signature(), rows=rows, columns=("original", "aggregate"))
-    empty = int(np.isnan(found.aggregate).sum())
-    degenerate = degenerate_share(made, found.bags)
-    return BoostResult(made, scores, found.original, found.aggregate, tuple(found.explanations), degenerate, empty)
+    ready = isinstance(metric, Boosted) and explainer is None and settings.p is None and settings.w is None
+    made = cast("Boosted", metric) if ready else boosted(metric, explainer, settings=settings)
+    return boost_segments(segments, made, settings, resources)
+
+
+def boost_segments(
+    segments: Segments, metric: Boosted, settings: BoostSettings, resources: Resources = LOCAL
+) -> BoostResult:
+    """Return the scores of a boosted metric with what they are made of."""
+    dataset = as_dataset(segments)
+    if settings.calibration is not None and not settings.allow_overlap:
+        _refuse_overlap(dataset.segments, _loaded(settings.calibration))
+    original, aggregate, explanations, bags = metric.components(dataset.segments, resources)
+    rows = np.stack([original, aggregate], axis=1)
+    scores = Scores(metric.mix(original, aggregate), metric.signature(), rows=rows, columns=("original", "aggregate"))
+    empty = int(np.isnan(aggregate).sum())
+    degenerate = degenerate_share(metric, bags)
+    return BoostResult(metric, dataset, scores, original, aggregate, tuple(explanations), degenerate, empty)
 
 
 def cost(segments: Segments, metric: Boosted, *, resources: Resources = LOCAL) -> Cost:
@@ -146,18 +236,12 @@ def cost(segments: Segments, metric: Boosted, *, resources: Resources = LOCAL) -
 
 
 def degenerate_share(metric: Boosted, bags: Bags) -> float:
-    """Return the share of segments whose power mean hangs on the floor alone; 0 for other means."""
+    """Return the share of segments whose power mean is determined by the floor alone; 0 for other means."""
     mean = metric.mean
     if not isinstance(mean, PowerMean | PerSide) or not len(bags):
         return 0.0
     floored = mean.powers(bags, np.array([mean.p])).floored[0]
     return float((floored >= DEGENERATE).mean())
-
-
-def _metric(metric: MetricLike | None, explainer: str | Explainer | None, **options: object) -> Boosted:
-    if isinstance(metric, Boosted) and explainer is None and options.get("p") is None and options.get("w") is None:
-        return metric
-    return boosted(metric, explainer, **options)  # type: ignore[arg-type]
 
 
 def _calibrated(

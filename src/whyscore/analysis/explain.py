@@ -1,6 +1,7 @@
 """Explanations: which words made the score, for every text of every segment; and the matrices behind a match."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from whyscore.errors import ContractError, SpecError
 from whyscore.explainers.engine import (
     WINDOW,
     Outcome,
+    Plan,
     ask,
     explain_segments,
     failure_message,
@@ -31,6 +33,7 @@ from whyscore.metrics.matching.words import Faces, Facing, word_cosines
 from whyscore.protocols import Explainer, Masker, Metric, Splitter
 from whyscore.scoring.stack import LOCAL, Cost, Resources
 from whyscore.scoring.stack import cost as score_cost
+from whyscore.settings import Seeded, option, takes
 from whyscore.text.strict import Reason
 from whyscore.types import (
     HYPOTHESIS,
@@ -45,18 +48,41 @@ from whyscore.types import (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class MaskingSettings(Seeded):
+    """How words are masked."""
+
+    unit: str | Splitter = option(
+        "word", "what is masked at a time: word, char, auto, sentence, 'chunk(3)', unicode", metavar="SPEC"
+    )
+    masker: str | Masker | None = option(
+        None, "what a masked word becomes (default: the explainer's choice)", metavar="SPEC"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainSettings(MaskingSettings):
+    """What is explained, and how."""
+
+    sides: tuple[str, ...] | None = option(
+        None,
+        "texts to explain (default: all that the metric reads)",
+        flags=("--side", "--sides"),
+        choices=tuple(Side),
+        basic=True,
+    )
+    repeat: int = option(1, "explain with this many seeds, and say how well they agree", least=1, metavar="N")
+    window: int = option(WINDOW, "probes that are held at a time", least=1, line=False)
+
+
+@takes(ExplainSettings)
 def explain(
     segments: Segments,
     metric: MetricLike,
     explainer: str | Explainer = "erasure",
     *,
-    sides: Sequence[str | Side] | None = None,
-    unit: str | Splitter = "word",
-    masker: str | Masker | None = None,
-    seed: int = 0,
-    repeat: int = 1,
+    settings: ExplainSettings,
     resources: Resources = LOCAL,
-    window: int = WINDOW,
 ) -> Explanations:
     """Return one explanation per segment and place: hypothesis, source and references, as far as the metric reads them.
 
@@ -64,71 +90,64 @@ def explain(
         segments: What to explain.
         metric: A spec, a metric, or any function of segments.
         explainer: A spec or an explainer.
-        sides: Only these sides; all that the metric reads if None.
-        unit: What is hidden at a time: word, char, auto, sentence, chunk(k), unicode.
-        masker: What a hidden word becomes; the explainer's own choice if None.
-        seed: Fixes every random number.
-        repeat: Explain with this many seeds, and keep how well the repeats agree as `stability`.
+        settings: Sides, unit, masker, seed, repeat and window, which may also be given by name.
         resources: Store, executor and progress.
-        window: How many probes are held at a time.
 
     >>> print(explain([Segment("a cat", references=("a dog",))], "token_f1", sides=["hypothesis"])[0])
     [a +0.50] [cat -0.17]
     """
-    found = attempt(
-        segments,
-        metric,
-        explainer,
-        sides=sides,
-        unit=unit,
-        masker=masker,
-        seed=seed,
-        repeat=repeat,
-        resources=resources,
-        window=window,
-    )
+    found = attempt(segments, metric, explainer, settings=settings, resources=resources)
     if found.failures:
         raise Unexplained(failure_message(found.failures, len(as_segments(segments))))
     return found.explanations
 
 
+@takes(ExplainSettings)
 def attempt(
     segments: Segments,
     metric: MetricLike,
     explainer: str | Explainer = "erasure",
     *,
-    sides: Sequence[str | Side] | None = None,
+    settings: ExplainSettings,
     resources: Resources = LOCAL,
-    **options: object,
 ) -> Outcome:
-    """Return the explanations of all segments that can be explained, and why the others cannot.
-
-    The options are those of `explain`.
-    """
-    plan = make_plan(with_languages(as_metric(metric), languages_of(segments)), explainer, **options)  # type: ignore[arg-type]
-    return explain_segments(plan, as_segments(segments), sides_of(sides), resources)
+    """Return the explanations of all segments that can be explained, and why the others cannot."""
+    plan = _plan(with_languages(as_metric(metric), languages_of(segments)), explainer, settings)
+    return explain_segments(plan, as_segments(segments), sides_of(settings.sides), resources)
 
 
+def _plan(metric: Metric, explainer: str | Explainer, settings: ExplainSettings) -> Plan:
+    return make_plan(
+        metric,
+        explainer,
+        unit=settings.unit,
+        masker=settings.masker,
+        seed=settings.seed,
+        repeat=settings.repeat,
+        window=settings.window,
+    )
+
+
+@takes(ExplainSettings)
 def cost(
     segments: Segments,
     metric: MetricLike,
     explainer: str | Explainer = "erasure",
     *,
-    sides: Sequence[str | Side] | None = None,
+    settings: ExplainSettings,
     resources: Resources = LOCAL,
-    **options: object,
 ) -> Cost:
     """Return how many texts an explanation would score, how many differ, and how many the store already holds.
 
     Exact for explainers with one round; for the others the later rounds are counted at their largest.
     """
-    plan = make_plan(as_metric(metric), explainer, **options)  # type: ignore[arg-type]
+    plan = _plan(as_metric(metric), explainer, settings)
     asked = [segment.only(plan.metric.inputs) for segment in as_segments(segments)]
     base = with_languages(plan.metric.metric, languages_of(segments))
     if not isinstance(plan.explainer, Explainer):
         return score_cost(base, asked, resources.store)
     total, distinct, stored = score_cost(base, asked, resources.store)
-    for window in windows(plan, tasks_of(plan, asked, sides_of(sides))):
+    for window in windows(plan, tasks_of(plan, asked, sides_of(settings.sides))):
         known = [Evidence.whole(task.words, np.nan, task.seed) for task in window]
         masks, probes = ask(plan, window, known, 0)
         first = score_cost(base, list(probed(asked, window, probes)), resources.store)

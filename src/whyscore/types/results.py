@@ -1,17 +1,21 @@
 """What comes back: signatures, scores, estimates and explanations."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from markupsafe import Markup
 
 from whyscore import marking
 from whyscore.types.arrays import FloatMatrix, FloatVector, read_only
+from whyscore.types.result import Record, Result
 from whyscore.types.segments import Place, Segment
 from whyscore.types.words import WordMatch, Words
 
 SHOWN = 50
 """Explanations that a notebook shows at a time."""
+_FIRST = 5
 
 
 _ESCAPE = re.compile(r"%(?=(?:25)*(?:7C|3A))")
@@ -126,8 +130,8 @@ class Estimate:
     reason: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
+@dataclass(frozen=True, eq=False, repr=False)
+class Scores(Result):
     """A metric's numbers, aligned with the segments they were asked for."""
 
     values: FloatVector
@@ -135,6 +139,7 @@ class Scores:
     higher_is_better: bool = True
     rows: FloatMatrix | None = None
     columns: tuple[str, ...] = ()
+    kind: ClassVar[str] = "scores"
 
     def __post_init__(self) -> None:
         """Keep the values from being changed."""
@@ -143,3 +148,17 @@ class Scores:
     def __len__(self) -> int:
         """Return the number of segments."""
         return len(self.values)
+
+    def header(self) -> Record:
+        """Return the signature."""
+        return {"signature": str(self.signature), "higher_is_better": self.higher_is_better}
+
+    def records(self) -> Iterator[Record]:
+        """Yield the score of each segment, which is named by its number."""
+        return ({"id": str(number), "score": value} for number, value in enumerate(self.values.tolist()))
+
+    def __repr__(self) -> str:
+        """Return the metric, how many scores there are, and the first of them."""
+        first = ", ".join(f"{value:.4g}" for value in self.values[:_FIRST].tolist())
+        more = ", ..." if len(self) > _FIRST else ""
+        return f"<Scores of {self.signature.spec}: {len(self)} segments [{first}{more}]; .values, .records()>"

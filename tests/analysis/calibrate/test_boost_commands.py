@@ -103,7 +103,7 @@ def test_a_dry_run_says_how_many_texts_there_would_be(run: Run) -> None:
 
 def test_a_reader_is_warned_where_the_mean_counts_words(run: Run) -> None:
     done = run("boost", *FILES, "-m", "token_f1", "-p", "-3")
-    assert "warning: in 100% of the segments the power mean hangs on the floor alone" in done.err
+    assert "warning: in 100% of the segments the power mean is determined by its floor alone" in done.err
     assert "note: w = 1, not boosted" in run("boost", *FILES, "-m", "token_f1", "-w", "1").err
     blank = ("boost", "--text", "-t", " ", "-m", "length", "--segments", "-f", "tsv")
     nothing, kept = run(*blank), run(*blank, "--on-empty", "score")

@@ -272,7 +272,7 @@ def _explained(
     arguments: argparse.Namespace, data: Dataset, metric: str, explainer: str, held: Resources
 ) -> tuple[list[tuple[Entry, Explanation]], Unexplained | None]:
     """Return the explanations with their entries, and the failure that left some out."""
-    outcome = attempt(data, metric, explainer, **_options(arguments), resources=held)  # type: ignore[arg-type]
+    outcome = attempt(data, metric, explainer, **_options(arguments), resources=held)
     failed = Unexplained(failure_message(outcome.failures, len(data))) if outcome.failures else None
     return list(_with_entries(data, outcome.explanations)), failed
 
@@ -307,7 +307,7 @@ def _dry_run(arguments: argparse.Namespace, data: Dataset, explainers: Sequence[
 def _planned(arguments: argparse.Namespace, data: Dataset, explainers: Sequence[str]) -> Iterator[str]:
     for metric in dict.fromkeys(arguments.metrics):
         for explainer in dict.fromkeys(explainers):
-            asked = cost(data, metric, explainer, resources=resources(arguments), **_options(arguments))  # type: ignore[arg-type]
+            asked = cost(data, metric, explainer, resources=resources(arguments), **_options(arguments))
             told = f"{asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored"
             yield f"{metric} {explainer}: {told}\n"
             used = with_languages(as_metric(metric), data.languages)
