@@ -1,10 +1,14 @@
 """What all tests share."""
 
+import gzip
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from support.cli import Run, run_command
 
 # No deadline: the machine may be busy. Repeatable, like everything else here; FUZZ=1 looks at other examples each time.
 settings.register_profile("whyscore", deadline=None, derandomize="FUZZ" not in os.environ)
@@ -13,13 +17,51 @@ settings.load_profile("whyscore")
 # A fault must fail a test, not pass for a message of whyscore.
 os.environ["WHYSCORE_DEBUG"] = "1"
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+SHARED = Path(os.environ.get("WHYSCORE_SHARED") or Path(__file__).resolve().parents[2] / "shared") / "data"
+NOT_SHARED = "needs the shared data folder, whose licences do not allow it to ship (WHYSCORE_SHARED)"
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder with real data, beside the project; it does not ship, because its licences do not allow it."""
-    data = SHARED / "data"
-    if not data.is_dir():
-        pytest.skip("the shared data folder is not beside the project")
-    return data
+    """The folder with whole data sets, beside the project or in WHYSCORE_SHARED ("none": there is none)."""
+    if not SHARED.is_dir():
+        pytest.skip(NOT_SHARED)
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data sets that ship with the tests (tests/data/README.md), unpacked and laid out like the shared ones."""
+    folder = tmp_path_factory.mktemp("shipped")
+    data = Path(__file__).parent / "data"
+    for path in data.rglob("*"):
+        target = folder / path.relative_to(data)
+        if path.suffix == ".gz":
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.with_suffix("").write_bytes(gzip.decompress(path.read_bytes()))
+        elif path.is_file() and path.suffix not in (".py", ".pyc"):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    return folder
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command line, in a folder and with a cache of its own, 110 columns wide, without the user's variables."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "110")
+    for name in list(os.environ):
+        if name.startswith("WHYSCORE_") and name != "WHYSCORE_DEBUG":
+            monkeypatch.delenv(name)
+    return run_command
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests were skipped for want of data, and what to do about it."""
+    skipped = [report for report in terminalreporter.stats.get("skipped", []) if NOT_SHARED in str(report.longrepr)]
+    if skipped:
+        terminalreporter.write_line(
+            f"{len(skipped)} tests skipped: they check published values on whole data sets that may not ship. "
+            "Set WHYSCORE_SHARED to a folder with data/ to run them."
+        )

@@ -41,9 +41,9 @@ def stored(data: Dataset, tmp_path: Path) -> Path:
 
 
 @cache
-def span_numbers(shared: Path, pair: str) -> object:
-    gold = read_gold(shared / "eval4nlp2021" / "dev" / pair)
-    scores = logprob(shared / "mlqe_pe_wordprobas" / "dev" / pair, gold, "sum").sides["target"].scores.rows()
+def span_numbers(shipped: Path, pair: str) -> object:
+    gold = read_gold(shipped / "eval4nlp2021" / "dev" / pair)
+    scores = logprob(shipped / "mlqe_pe_wordprobas" / "dev" / pair, gold, "sum").sides["target"].scores.rows()
     texts = []
     for words, tags, own in zip(gold.target.words or (), gold.target.tags.rows(), scores, strict=True):
         marked = to_spans(words, tags, Thresholds(major=0.5))
@@ -73,7 +73,7 @@ def span_numbers(shared: Path, pair: str) -> object:
     ],
 )
 def test_spans_out_of_log_probabilities(
-    shared: Path,
+    shipped: Path,
     pair: str,
     counts: tuple[int, int],
     characters: tuple[float, ...],
@@ -81,7 +81,7 @@ def test_spans_out_of_log_probabilities(
     matches: tuple[float, float],
     credit: tuple[float, ...],
 ) -> None:
-    found = span_numbers(shared, pair)
+    found = span_numbers(shipped, pair)
     assert (found.predicted, found.gold) == counts  # type: ignore[attr-defined]
     own = found.characters  # type: ignore[attr-defined]
     assert (own.precision_credit, own.predicted, own.gold) == characters

@@ -1,14 +1,12 @@
 """`--fail-if-truncated`: texts that a model cannot read whole close the gate, whatever the store knows."""
 
-import contextlib
-import io
 from pathlib import Path
 
 import pytest
 
 from support import tiny_models
+from support.cli import Run
 from whyscore.analysis.score import fail_if_truncated, truncation_messages
-from whyscore.cli.main import main
 from whyscore.errors import GateNotPassed
 from whyscore.metrics.matching.bertscore import BertScore
 from whyscore.models.pairs import Cuts, TruncatedTextWarning, watched_cuts
@@ -41,13 +39,6 @@ def pieces(number: int) -> str:
 def data(*hypotheses: str) -> Dataset:
     entries = (Entry(str(k), "A", Segment(text, "t", ("t",))) for k, text in enumerate(hypotheses))
     return Dataset("some", tuple(entries))
-
-
-def run(*arguments: str) -> tuple[int, str, str]:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(arguments)
-    return code, out.getvalue(), err.getvalue()
 
 
 def test_the_first_text_that_is_cut_is_named(folder: str) -> None:
@@ -88,7 +79,7 @@ def test_a_metric_that_cannot_be_asked_is_watched(bart: str, spec: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["score", "explain", "evaluate"])
-def test_the_gate_is_judged_after_the_results_are_out(verb: str, folder: str, tmp_path: Path) -> None:
+def test_the_gate_is_judged_after_the_results_are_out(run: Run, verb: str, folder: str, tmp_path: Path) -> None:
     texts, whole = tmp_path / "t.txt", tmp_path / "w.txt"
     texts.write_text(f"t\n{pieces(7)}\n", "utf-8")
     whole.write_text(f"t\n{pieces(6)}\n", "utf-8")
@@ -107,7 +98,7 @@ def test_the_gate_is_judged_after_the_results_are_out(verb: str, folder: str, tm
 
 
 @pytest.mark.parametrize("verb", ["score", "explain"])
-def test_metrics_without_a_network_always_pass(verb: str) -> None:
+def test_metrics_without_a_network_always_pass(run: Run, verb: str) -> None:
     text = pieces(5000)
     given = ["--text", "-t", text, "-r", text, "-m", "token_f1", "--store", "none", "--fail-if-truncated"]
     given += ["-e", "random"] if verb == "explain" else []

@@ -1,15 +1,13 @@
 """Texts that a model cannot read whole are told in the records of their scores."""
 
-import contextlib
-import io
 import json
 from pathlib import Path
 
 import pytest
 
 from support import tiny_models
+from support.cli import Run
 from whyscore.analysis.score import cut_texts
-from whyscore.cli.main import main
 from whyscore.metrics.matching.bertscore import BertScore
 from whyscore.types import Segment
 
@@ -29,13 +27,6 @@ def pieces(number: int) -> str:
     return " ".join(["t"] * number)
 
 
-def run(*arguments: str) -> tuple[int, str, str]:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(arguments)
-    return code, out.getvalue(), err.getvalue()
-
-
 def test_one_piece_beyond_the_limit_is_cut_and_one_within_is_not(folder: str) -> None:
     # Six pieces fit between the two special ones.
     segments = [Segment(pieces(6), references=(pieces(6),)), Segment(pieces(7), references=("t", pieces(9)))]
@@ -49,7 +40,7 @@ def test_what_reads_everything_cuts_nothing(metric: str) -> None:
     assert cut_texts(metric, [Segment("a " * 2000, "b", ("c",))]) == {}
 
 
-def test_record_and_stderr_tell_of_it(folder: str, tmp_path: Path) -> None:
+def test_record_and_stderr_tell_of_it(run: Run, folder: str, tmp_path: Path) -> None:
     texts = tmp_path / "t.txt"
     texts.write_text(f"t\n{pieces(7)}\n", "utf-8")
     spec = f"bertscore(model={folder!r}, layer=2, device='cpu')"

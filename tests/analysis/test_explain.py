@@ -346,13 +346,13 @@ def test_the_signature_names_every_choice() -> None:
     assert facts == {"metric": "chrf", "unit": "char", "masker": "replace", "seed": "3", "version": ws.__version__}
 
 
-def token_f1_rows(shared: Path) -> list[dict[str, object]]:
-    lines = (shared / "boosting" / "explanations_tokenF1_wmt17_csen.jsonl").read_text("utf-8").splitlines()
+def token_f1_rows(shipped: Path) -> list[dict[str, object]]:
+    lines = (shipped / "boosting" / "explanations_tokenF1_wmt17_csen.jsonl").read_text("utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
-def test_erasure_equals_the_golden_explanations(shared: Path) -> None:
-    rows = token_f1_rows(shared)
+def test_erasure_equals_the_golden_explanations(shipped: Path) -> None:
+    rows = token_f1_rows(shipped)
     segments = [Segment(str(row["hypothesis"]), references=(str(row["reference"]),)) for row in rows]
     found = ws.explain(segments, "token_f1", "erasure")
     for row, hypothesis, reference in zip(rows, found[::2], found[1::2], strict=True):
@@ -361,8 +361,8 @@ def test_erasure_equals_the_golden_explanations(shared: Path) -> None:
         assert reference.importance.tolist() == pytest.approx(row["erasure_ref"], abs=1e-12)
 
 
-def test_lime_in_compat_equals_the_golden_explanations(shared: Path) -> None:
-    rows = token_f1_rows(shared)
+def test_lime_in_compat_equals_the_golden_explanations(shipped: Path) -> None:
+    rows = token_f1_rows(shipped)
     for row in rows:
         segment = Segment(str(row["hypothesis"]), references=(str(row["reference"]),))
         spec = f"lime(samples={row['lime_num_samples']}, mode=compat, seed={row['lime_seed']})"
@@ -371,8 +371,8 @@ def test_lime_in_compat_equals_the_golden_explanations(shared: Path) -> None:
         assert reference.importance.tolist() == pytest.approx(row["lime_ref"], abs=1e-12)
 
 
-def test_shap_equals_brute_force_shapley_values(shared: Path) -> None:
-    lines = (shared / "boosting" / "shapley_exact_tokenF1_wmt17_csen.jsonl").read_text("utf-8").splitlines()
+def test_shap_equals_brute_force_shapley_values(shipped: Path) -> None:
+    lines = (shipped / "boosting" / "shapley_exact_tokenF1_wmt17_csen.jsonl").read_text("utf-8").splitlines()
     for row in map(json.loads, lines):
         segment = Segment(row["hypothesis"], references=(row["reference"],))
         for spec, tolerance in [
@@ -404,9 +404,9 @@ def auc(scores: FloatVector, gold: FloatVector) -> float:
     ],
 )
 def test_explanations_find_the_errors_people_found(
-    shared: Path, pair: str, n: int, explainer: str, expected: float, tolerance: float
+    shipped: Path, pair: str, n: int, explainer: str, expected: float, tolerance: float
 ) -> None:
-    folder = shared / "eval4nlp2021" / "dev" / pair
+    folder = shipped / "eval4nlp2021" / "dev" / pair
     hypotheses, references, tags = (
         (folder / f"dev.{name}").read_text("utf-8").removesuffix("\n").split("\n") for name in ("mt", "pe", "tgt-tags")
     )

@@ -1,7 +1,5 @@
 """The parts of MEE: bars of systems, pairs of words, and what stands behind each word."""
 
-import contextlib
-import io
 import json
 import re
 
@@ -9,23 +7,16 @@ import numpy as np
 import pytest
 
 import whyscore as ws
+from support.cli import Run
 from whyscore.analysis.explain import explain
 from whyscore.analysis.mee import mee_behind
 from whyscore.cli.commands.score import bar
-from whyscore.cli.main import main
 from whyscore.data.formats.text import from_texts
 from whyscore.errors import SpecError
 from whyscore.metrics.mee.metric import Mee, Mee4
 from whyscore.types import Dataset, Segment
 
 VECTORS = {"big": [1.0, 0.0], "large": [0.9, 0.1], "cat": [0.0, 1.0], "dog": [0.6, 0.8], "pet": [0.4, 0.9]}
-
-
-def run(*arguments: str) -> tuple[int, str, str]:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(arguments)
-    return code, out.getvalue(), err.getvalue()
 
 
 @pytest.fixture
@@ -121,7 +112,7 @@ def test_bars_have_ten_steps(value: float, filled: int) -> None:
 ONE = ("--text", "-t", "the cats sat", "-r", "the cat sat", "-l", "de-en", "--store", "none")
 
 
-def test_parts_and_pairs_come_from_the_command_line() -> None:
+def test_parts_and_pairs_come_from_the_command_line(run: Run) -> None:
     code, out, err = run("score", *ONE, "-m", "mee2(words=None)", "chrf", "--parts", "-f", "jsonl")
     assert code == 0, err
     _, first, second = map(json.loads, out.splitlines())
@@ -144,7 +135,7 @@ def test_parts_and_pairs_come_from_the_command_line() -> None:
     assert "--parts shows the parts of mee, mee2 and mee4; asked for: chrf" in err
 
 
-def test_explained_words_stand_below_the_bars_and_carry_their_matches() -> None:
+def test_explained_words_stand_below_the_bars_and_carry_their_matches(run: Run) -> None:
     code, out, err = run("explain", *ONE, "-m", "mee4(words=None)", "-e", "intrinsic", "--side", "hypothesis")
     assert code == 0, err
     assert re.search(r"\nLMS █{9}░ 0\.89  Syn [█░]{10} \d\.\d\d  Cxt [█░]{10} \d\.\d\d\n", out)
@@ -158,7 +149,7 @@ def test_explained_words_stand_below_the_bars_and_carry_their_matches() -> None:
     assert "parts" not in json.loads(out.splitlines()[1])
 
 
-def test_records_of_segments_hold_the_numbers_behind_a_score() -> None:
+def test_records_of_segments_hold_the_numbers_behind_a_score(run: Run) -> None:
     code, out, err = run(
         "score", *ONE, "-m", "bertscore(model='embedded')", "rouge", "bleu", "--segments", "-f", "jsonl"
     )

@@ -1,6 +1,5 @@
 """The command line as its users meet it: whole outputs, exit codes, one-line errors."""
 
-import contextlib
 import gzip
 import io
 import json
@@ -10,46 +9,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
 
-from whyscore.cli.main import VERBS, main
+from support.cli import Run
+from whyscore.cli.main import VERBS
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command line in a folder with small files."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("COLUMNS", "110")
-    for name in list(os.environ):
-        if name.startswith("WHYSCORE_") and name != "WHYSCORE_DEBUG":
-            monkeypatch.delenv(name)
-    Path("ref.txt").write_text("the cat sat on the mat\nI have a dog\n", "utf-8")
-    Path("sysA.txt").write_text("the cat sat on a mat\nI have a cat\n", "utf-8")
-    Path("sysB.txt").write_text("a cat is sitting there\nI have a dog\n", "utf-8")
-    Path("src.txt").write_text("die Katze saß auf der Matte\nIch habe einen Hund\n", "utf-8")
-
-    def go(*arguments: str) -> Done:
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main(arguments)
-        return Done(code, out.getvalue(), err.getvalue())
-
-    return go
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    """Small files in the working folder."""
+    (tmp_path / "ref.txt").write_text("the cat sat on the mat\nI have a dog\n", "utf-8")
+    (tmp_path / "sysA.txt").write_text("the cat sat on a mat\nI have a cat\n", "utf-8")
+    (tmp_path / "sysB.txt").write_text("a cat is sitting there\nI have a dog\n", "utf-8")
+    (tmp_path / "src.txt").write_text("die Katze saß auf der Matte\nIch habe einen Hund\n", "utf-8")
 
 
 FILES = ("-r", "ref.txt", "-t", "sysA.txt", "sysB.txt")

@@ -1,26 +1,14 @@
 """`whyscore compare` and `whyscore metaeval scores` from the command line, offline."""
 
-import contextlib
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
+from support.cli import Run
 from whyscore.cli.commands import metaeval
-from whyscore.cli.main import main
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
 
 REFERENCES = ["the cat sat on the mat", "a dog ran away", "it rains today", "I like green tea", "he went home early"]
 GOOD = ["the cat sat on a mat", "a dog ran off", "it rains today", "I like tea", "he went home"]
@@ -30,21 +18,12 @@ SCORES = "system,doc,da,good,bad\n" + "".join(
 )
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "110")
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    """Small files in the working folder."""
     for name, texts in (("ref", REFERENCES), ("good", GOOD), ("bad", BAD)):
-        Path(f"{name}.txt").write_text("".join(f"{text}\n" for text in texts), "utf-8")
-    Path("scores.csv").write_text(SCORES, "utf-8")
-
-    def go(*arguments: str) -> Done:
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main((*arguments, "--store", "none"))
-        return Done(code, out.getvalue(), err.getvalue())
-
-    return go
+        (tmp_path / f"{name}.txt").write_text("".join(f"{text}\n" for text in texts), "utf-8")
+    (tmp_path / "scores.csv").write_text(SCORES, "utf-8")
 
 
 COMPARE = ("compare", "-r", "ref.txt", "-t", "good.txt", "bad.txt", "-m", "token_f1")

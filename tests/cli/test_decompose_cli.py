@@ -1,15 +1,14 @@
 """`whyscore decompose` and the experiments about shares, as commands."""
 
-import argparse
 import json
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from support.cli import Run
 from whyscore.cli.main import main
 from whyscore.data.records import schema
-from whyscore.experiments.muler.command import EXPERIMENTS
 
 REFERENCE = "the old man saw 3 cats in the garden today\nnobody had 12 dogs in the old house\nwe were all here\n"
 GOOD = "the old man saw 3 cats in a garden today\nnobody had 12 dogs in an old house\nwe were all there\n"
@@ -152,27 +151,16 @@ def test_charts_are_drawn_where_asked(files: list[str], tmp_path: Path, capsys: 
     assert f"figure: {folder / 'shares.svg'}" in capsys.readouterr().err
 
 
-def run(name: str, *options: str) -> int:
-    parser = argparse.ArgumentParser()
-    EXPERIMENTS[name].add_arguments(parser)
-    return EXPERIMENTS[name].run(parser.parse_args(list(options)))
-
-
 @pytest.mark.parametrize("name", ["muler-hybrid", "muler-specificity", "muler-frequency", "muler-tagnoise"])
-def test_every_experiment_runs_under_both_names(
-    name: str, files: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_experiment_runs_under_both_names(name: str, files: list[str], run: Run) -> None:
     options = [*files, "-m", "bleu", "--features", "number", "-f", "jsonl"]
-    assert run(name, *options) == 0
-    long = capsys.readouterr().out.splitlines()[1:]
-    assert run(name.removeprefix("muler-"), *options) == 0
-    assert capsys.readouterr().out.splitlines()[1:] == long
+    long = run("experiment", name, *options).out.splitlines()[1:]
+    assert run("experiment", name.removeprefix("muler-"), *options).out.splitlines()[1:] == long
     assert {json.loads(line)["system"] for line in long} == {"good", "bad"}
 
 
-def test_an_experiment_is_a_table_for_people(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("hybrid", *files, "-m", "bleu", "--features", "number", "--alpha", "0.5") == 0
-    out = capsys.readouterr().out.splitlines()
+def test_an_experiment_is_a_table_for_people(files: list[str], run: Run) -> None:
+    out = run("experiment", "hybrid", *files, "-m", "bleu", "--features", "number", "--alpha", "0.5").out.splitlines()
     assert out[0].split() == [
         "system", "metric", "feature", "alpha", "letter", "n", "sigma", "hybrid", "oracle", "anti", "way",
     ]  # fmt: skip

@@ -1,47 +1,30 @@
 """`whyscore explain --matrix`: the similarities of words behind a match."""
 
-import contextlib
-import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 import jsonschema
 import numpy as np
 import pytest
 
 from support import tiny_models
-from whyscore.cli.main import main
+from support.cli import Done, Run
 from whyscore.metrics.matching import bertscore as matching_reader
 from whyscore.metrics.matching.bertscore import BertScore
 from whyscore.types import Segment
 
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
 Matrix = dict[str, object]
 
 HYPOTHESIS, SOURCE = "The dog sat on the mat.", "Die Katze saß auf der Matte."
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    monkeypatch.chdir(tmp_path)
-
-    def go(*arguments: str) -> Done:
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main(("explain", "--text", *arguments, "-e", "matching", "--store", "none"))
-        return Done(code, out.getvalue(), err.getvalue())
-
-    yield go
+def explain(run: Run) -> Iterator[Run]:
+    """Explain texts by matching."""
+    yield lambda *arguments: run("explain", "--text", *arguments, "-e", "matching", "--store", "none")
     matching_reader.reader_of.cache_clear()
 
 
@@ -71,8 +54,8 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_words_in_phrases_have_cosines_of_their_own(run: Run) -> None:
-    done = run("-s", SOURCE, "-t", HYPOTHESIS, "-m", "xbertscore", "--matrix", "-f", "jsonl")
+def test_words_in_phrases_have_cosines_of_their_own(explain: Run) -> None:
+    done = explain("-s", SOURCE, "-t", HYPOTHESIS, "-m", "xbertscore", "--matrix", "-f", "jsonl")
     first, second = matrices(done)
     assert (first["side"], second["side"]) == ("source", "hypothesis")
     assert (texts(first["words"]), texts(second["words"])) == (SOURCE.split(), HYPOTHESIS.split())
@@ -84,10 +67,10 @@ def test_words_in_phrases_have_cosines_of_their_own(run: Run) -> None:
     assert here[2].argmax() == SOURCE.split().index("saß")
 
 
-def test_a_cell_is_the_mean_over_pairs_of_pieces(run: Run, tiny: Path) -> None:
+def test_a_cell_is_the_mean_over_pairs_of_pieces(explain: Run, tiny: Path) -> None:
     metric = f"bertscore(model={str(tiny)!r}, layer=1)"
     [matrix] = matrices(
-        run("-r", "A dog", HYPOTHESIS, "-t", "The cat slept", "-m", metric, "--matrix", "-f", "jsonl", "--side",
+        explain("-r", "A dog", HYPOTHESIS, "-t", "The cat slept", "-m", metric, "--matrix", "-f", "jsonl", "--side",
             "hypothesis")
     )  # fmt: skip
     references = ("A dog", HYPOTHESIS)
@@ -117,32 +100,32 @@ def test_a_cell_is_the_mean_over_pairs_of_pieces(run: Run, tiny: Path) -> None:
     assert len(pieces.spans) > len(others) + 2
 
 
-def test_words_behind_the_end_of_what_was_read_have_no_numbers(run: Run, tiny: Path) -> None:
+def test_words_behind_the_end_of_what_was_read_have_no_numbers(explain: Run, tiny: Path) -> None:
     metric = f"xbertscore(model={str(tiny)!r}, layer=1, fill='null')"
     long = " ".join(["Matte"] * 40)
-    matrix = matrices(run("-s", long, "-t", HYPOTHESIS, "-m", metric, "--matrix", "-f", "jsonl"))[0]
+    matrix = matrices(explain("-s", long, "-t", HYPOTHESIS, "-m", metric, "--matrix", "-f", "jsonl"))[0]
     assert matrix["reason"] == "truncated"
     rows = cast("list[list[float | None]]", matrix["cosines"])
     assert all(row[0] is not None and row[-1] is None for row in rows)
 
 
-def test_a_blank_text_has_no_matrix_and_says_why(run: Run) -> None:
-    matrix = matrices(run("-s", " ", "-t", "The cat", "-m", "xbertscore", "--matrix", "-f", "jsonl"))[0]
+def test_a_blank_text_has_no_matrix_and_says_why(explain: Run) -> None:
+    matrix = matrices(explain("-s", " ", "-t", "The cat", "-m", "xbertscore", "--matrix", "-f", "jsonl"))[0]
     assert matrix == {"side": None, "reference": None, "words": [], "cosines": [[], []], "reason": "empty"}
 
 
-def test_without_the_option_records_stay_as_they_were(run: Run) -> None:
-    done = run("-s", SOURCE, "-t", HYPOTHESIS, "-m", "xbertscore", "-f", "jsonl")
+def test_without_the_option_records_stay_as_they_were(explain: Run) -> None:
+    done = explain("-s", SOURCE, "-t", HYPOTHESIS, "-m", "xbertscore", "-f", "jsonl")
     assert all("matrix" not in record for record in records(done))
 
 
-def test_a_metric_without_a_matrix_is_refused_before_any_work(run: Run) -> None:
-    done = run("-r", "a cat", "-t", "a dog", "-m", "ter", "--matrix", "-f", "jsonl")
+def test_a_metric_without_a_matrix_is_refused_before_any_work(explain: Run) -> None:
+    done = explain("-r", "a cat", "-t", "a dog", "-m", "ter", "--matrix", "-f", "jsonl")
     assert (done.code, done.out) == (2, "")
     assert "ter has no matrix of similarities: bertscore and xbertscore have one" in done.err
 
 
-def test_a_table_of_words_has_no_room_for_a_matrix(run: Run) -> None:
-    done = run("-s", SOURCE, "-t", HYPOTHESIS, "-m", "xbertscore", "--matrix")
+def test_a_table_of_words_has_no_room_for_a_matrix(explain: Run) -> None:
+    done = explain("-s", SOURCE, "-t", HYPOTHESIS, "-m", "xbertscore", "--matrix")
     assert (done.code, done.out) == (2, "")
     assert "--matrix goes into records: add -f jsonl, or -o FILE.jsonl" in done.err

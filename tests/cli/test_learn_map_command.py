@@ -1,11 +1,7 @@
 """`whyscore learn-map`: a map from the command line, used by xmoverscore; and all that can go wrong."""
 
-import contextlib
-import io
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,7 +9,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 import whyscore as ws
-from whyscore.cli.main import main
+from support.cli import Done, Run
 from whyscore.metrics.matching.moverscore import XMoverScore
 from whyscore.models.encoders.static import Static
 from whyscore.models.maps import read_links, read_map
@@ -25,39 +21,32 @@ pytest.importorskip("ot", reason="the extra 'mover' is not installed")
 LEARNED, JUDGED = 150, 60
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    """Small files in the working folder."""
+    (tmp_path / "src.txt").write_text("die Katze saß\nIch habe einen Hund\n", "utf-8")
+    (tmp_path / "tgt.txt").write_text("the cat sat\nI have a dog\n", "utf-8")
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run learn-map in a folder with small files."""
-    monkeypatch.chdir(tmp_path)
-    Path("src.txt").write_text("die Katze saß\nIch habe einen Hund\n", "utf-8")
-    Path("tgt.txt").write_text("the cat sat\nI have a dog\n", "utf-8")
+def learn(run: Run) -> Run:
+    """Learn a map with one thread, so that sums are added in one order."""
 
-    def go(*arguments: str) -> Done:
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), threadpool_limits(1):
-            code = main(("learn-map", *arguments))
-        return Done(code, out.getvalue(), err.getvalue())
+    def learn_map(*arguments: object) -> Done:
+        with threadpool_limits(1):
+            return run("learn-map", *arguments)
 
-    return go
+    return learn_map
 
 
 TEXTS = ("-s", "src.txt", "-t", "tgt.txt")
 
 
 @pytest.fixture
-def estonian(shared: Path, run: Run) -> Path:
+def estonian(shipped: Path, learn: Run) -> Path:
     """Real texts in the working folder: the first to learn from, the next to judge by."""
-    assert run is not None
-    folder = shared / "eval4nlp2021" / "dev" / "et-en"
+    assert learn is not None
+    folder = shipped / "eval4nlp2021" / "dev" / "et-en"
     for name, file in (("src", "dev.src"), ("mt", "dev.mt"), ("links", "dev.src-mt.alignments")):
         lines = (folder / file).read_text("utf-8").splitlines()
         Path(f"{name}.et").write_text("".join(f"{line}\n" for line in lines[:LEARNED]), "utf-8")
@@ -69,8 +58,8 @@ def lines(name: str) -> list[str]:
     return Path(name).read_text("utf-8").splitlines()
 
 
-def test_a_map_from_given_links_brings_linked_words_nearer(run: Run, estonian: Path) -> None:
-    done = run(
+def test_a_map_from_given_links_brings_linked_words_nearer(learn: Run, estonian: Path) -> None:
+    done = learn(
         "-s", "src.et", "-t", "mt.et", "--model", "static", "--alignments", "links.et", "-l", "et-en", "-o", "m.npz"
     )  # fmt: skip
     assert (done.code, done.out) == (0, "")
@@ -100,8 +89,8 @@ def word_rows(name: str) -> list[list[NDArray[np.float64]]]:
     return found
 
 
-def test_the_map_is_used_for_other_texts(run: Run, estonian: Path) -> None:
-    run("-s", "src.et", "-t", "mt.et", "--model", "static", "--alignments", "links.et", "-o", str(estonian / "m.npz"))
+def test_the_map_is_used_for_other_texts(learn: Run, estonian: Path) -> None:
+    learn("-s", "src.et", "-t", "mt.et", "--model", "static", "--alignments", "links.et", "-o", str(estonian / "m.npz"))
     segments = [ws.Segment(text, source) for text, source in zip(lines("mt.judged"), lines("src.judged"), strict=True)]
     plain, *mapped = (
         ws.score(segments, f"xmoverscore(model='static'{more})")
@@ -113,8 +102,10 @@ def test_the_map_is_used_for_other_texts(run: Run, estonian: Path) -> None:
         assert f"|map:{kind}-{digest}|" in str(scores.signature)
 
 
-def test_the_command_and_its_twin_learn_the_same(run: Run, estonian: Path) -> None:
-    done = run("-s", "src.et", "-t", "mt.et", "--model", "static", "--aligner", "ibm1", "--pairs", "40", "-o", "m.npz")
+def test_the_command_and_its_twin_learn_the_same(learn: Run, estonian: Path) -> None:
+    done = learn(
+        "-s", "src.et", "-t", "mt.et", "--model", "static", "--aligner", "ibm1", "--pairs", "40", "-o", "m.npz"
+    )
     assert done.code == 0
     twin = ws.learn_map(lines("src.et"), lines("mt.et"), model="static", aligner="ibm1", limit=40)
     found = read_map(estonian / "m.npz")
@@ -124,8 +115,8 @@ def test_the_command_and_its_twin_learn_the_same(run: Run, estonian: Path) -> No
     assert read_map("twin.npz").digest == twin.digest
 
 
-def test_the_embedded_encoder_and_its_nearest_neighbours_are_the_default(run: Run) -> None:
-    done = run(*TEXTS, "-o", "map.npz", "-q")
+def test_the_embedded_encoder_and_its_nearest_neighbours_are_the_default(learn: Run) -> None:
+    done = learn(*TEXTS, "-o", "map.npz", "-q")
     assert done == (0, "", "")
     facts = read_map("map.npz").facts
     assert (facts["model"], facts["layer"], facts["aligner"]) == ("embedded", "2-projected", "argmax")
@@ -145,18 +136,20 @@ def test_the_embedded_encoder_and_its_nearest_neighbours_are_the_default(run: Ru
         ((*TEXTS, "--model", "static", "--layer", "3", "-o", "map.npz"), 2, "static has layer 0 alone, got layer=3"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_learned_from_is_one_line(run: Run, arguments: tuple[str, ...], code: int, message: str) -> None:
+def test_what_cannot_be_learned_from_is_one_line(
+    learn: Run, arguments: tuple[str, ...], code: int, message: str
+) -> None:
     Path("one.txt").write_text("the cat sat\n", "utf-8")
     Path("bad.txt").write_text("0:0\n0-0\n", "utf-8")
     Path("far.txt").write_text("0-0\n0-9\n", "utf-8")
-    done = run(*arguments)
+    done = learn(*arguments)
     assert done.code == code
     assert done.err.count("\n") == 1
     assert message in done.err
     assert not Path("map.npz").exists()
 
 
-def test_a_forgotten_option_is_a_usage_error(run: Run) -> None:
-    done = run("-s", "src.txt", "-t", "tgt.txt")
+def test_a_forgotten_option_is_a_usage_error(learn: Run) -> None:
+    done = learn("-s", "src.txt", "-t", "tgt.txt")
     assert done.code == 2
     assert re.search(r"the following arguments are required: -o/--output", done.err)

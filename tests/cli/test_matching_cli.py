@@ -1,46 +1,25 @@
 """Token matching from the command line: scores and explanations without references, offline."""
 
-import contextlib
-import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from whyscore.cli.main import main
+from support.cli import Done, Run
 from whyscore.metrics.matching import bertscore as matching_reader
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
 
 SOURCES = ["Die Katze saß auf der Matte.", "Ich habe einen Hund."]
 HYPOTHESES = ["The cat sat on the mat.", "I have a cat."]
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """Run a command line in a folder with two translations."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "110")
-    Path("src.txt").write_text("".join(f"{text}\n" for text in SOURCES), "utf-8")
-    Path("sys.txt").write_text("".join(f"{text}\n" for text in HYPOTHESES), "utf-8")
-
-    def go(*arguments: str) -> Done:
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main((*arguments, "--store", "none"))
-        return Done(code, out.getvalue(), err.getvalue())
-
-    yield go
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> Iterator[None]:
+    """Two translations in the working folder."""
+    (tmp_path / "src.txt").write_text("".join(f"{text}\n" for text in SOURCES), "utf-8")
+    (tmp_path / "sys.txt").write_text("".join(f"{text}\n" for text in HYPOTHESES), "utf-8")
+    yield
     matching_reader.reader_of.cache_clear()
 
 
@@ -102,8 +81,8 @@ def test_bertscore_without_its_model_names_the_way_without(run: Run, monkeypatch
 
 
 @pytest.mark.parametrize("pair", ["et-en", "ro-en"])
-def test_a_language_the_encoder_does_not_know_is_told_and_scored(run: Run, shared: Path, pair: str) -> None:
-    folder = shared / "eval4nlp2021" / "dev" / pair
+def test_a_language_the_encoder_does_not_know_is_told_and_scored(run: Run, shipped: Path, pair: str) -> None:
+    folder = shipped / "eval4nlp2021" / "dev" / pair
     for name in ("src", "mt"):
         lines = (folder / f"dev.{name}").read_text("utf-8").split("\n")[:20]
         Path(name).write_text("\n".join(lines) + "\n", "utf-8")

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from whyscore.cli.main import main
+from support.cli import Run
 from whyscore.data.records import schema
 
 GOLD = {"x.mt": "a b c\nd e\nf g\n", "x.src": "A B\nD E\nF G\n", "x.tgt-tags": "0 1 0\n1 0\n0 0\n", "x.da": "3\n1\n9\n"}
@@ -26,16 +26,10 @@ def team(folder: Path, name: str, target: str, **files: str) -> str:
     return str(folder / name)
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = main([str(argument) for argument in arguments])
-    told = capsys.readouterr()
-    return code, told.out, told.err
-
-
-def test_the_published_row_as_json(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_published_row_as_json(shared: Path, run: Run) -> None:
     base = shared / "eval4nlp2021" / "dev" / "et-en"
     handed_in = shared / "leiter2021_dev_predictions" / "xbertscore_mbart_et-en"
-    code, out, _ = run(capsys, "metaeval", "words", "--gold", base, "--submission", handed_in, "-f", "json")
+    code, out, _ = run("metaeval", "words", "--gold", base, "--submission", handed_in, "-f", "json")
     found = json.loads(out)
     assert code == 0
     assert (found["schema_version"], found["kind"], found["gold"], found["system"]) == (
@@ -61,14 +55,12 @@ def test_the_published_row_as_json(shared: Path, capsys: pytest.CaptureFixture[s
     assert found["warnings"] == []
 
 
-def test_a_whole_table_with_ranks(gold: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_whole_table_with_ranks(gold: Path, tmp_path: Path, run: Run) -> None:
     good, bad = (
         team(tmp_path, "good", "1 3 2\n5 4\n0 0\n", sentence="3\n2\n9\n"),
         team(tmp_path, "bad", "3 1 2\n4 5\n0 0\n"),
     )
-    code, out, err = run(
-        capsys, "metaeval", "words", "--gold", gold, "--submission", good, bad, "--ranking", "--draws", "0"
-    )
+    code, out, err = run("metaeval", "words", "--gold", gold, "--submission", good, bad, "--ranking", "--draws", "0")
     assert (code, err.splitlines()[-1].split("|")[0]) == (0, "signature: words")
     assert out == (
         "system  side    n  n_eval  AUC ↑   AP ↑  R@K ↑  pearson  spearman\n"
@@ -87,11 +79,11 @@ def test_a_whole_table_with_ranks(gold: Path, tmp_path: Path, capsys: pytest.Cap
     )
 
 
-def test_sentences_as_records(gold: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sentences_as_records(gold: Path, tmp_path: Path, run: Run) -> None:
     import jsonschema
 
     handed_in = team(tmp_path, "good", "1 3 2\n5 4\n0 0\n")
-    _, out, _ = run(capsys, "metaeval", "words", "--gold", gold, "--submission", handed_in, "--segments", "-f", "jsonl")
+    _, out, _ = run("metaeval", "words", "--gold", gold, "--submission", handed_in, "--segments", "-f", "jsonl")
     header, *records = map(json.loads, out.splitlines())
     jsonschema.validate(header, schema("header"))
     for record in records:
@@ -123,7 +115,7 @@ def test_sentences_as_records(gold: Path, tmp_path: Path, capsys: pytest.Capture
 def test_what_goes_wrong_is_one_line(
     gold: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    run: Run,
     *,
     target: str,
     options: list[str],
@@ -131,78 +123,74 @@ def test_what_goes_wrong_is_one_line(
     message: str,
 ) -> None:
     handed_in = team(tmp_path, "team", target)
-    found, _, err = run(capsys, "metaeval", "words", "--gold", gold, "--submission", handed_in, *options)
+    found, _, err = run("metaeval", "words", "--gold", gold, "--submission", handed_in, *options)
     assert found == code
     assert message in err
 
 
-def test_no_gold_is_answered_with_the_ways_to_give_it(capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = run(capsys, "metaeval", "words", "--submission", "x")
+def test_no_gold_is_answered_with_the_ways_to_give_it(run: Run) -> None:
+    code, _, err = run("metaeval", "words", "--submission", "x")
     assert (code, err) == (
         2,
         "whyscore: error: no gold: give --gold GOLD, a data file with spans or tags, or --annotators\n",
     )
 
 
-def test_decisions_and_tie_intervals(gold: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_decisions_and_tie_intervals(gold: Path, tmp_path: Path, run: Run) -> None:
     handed_in = team(tmp_path, "team", "1 3 3\n5 4\n0 0\n")
     options = ["--oracle-threshold", "--tie-interval", "-f", "json"]
-    _, out, _ = run(capsys, "metaeval", "words", "--gold", gold, "--submission", handed_in, *options)
+    _, out, _ = run("metaeval", "words", "--gold", gold, "--submission", handed_in, *options)
     found = json.loads(out)
     assert found["decisions"]["target"]["oracle"] is True
     assert found["sides"]["target"]["tie_interval"] == [0.5, 1.0]
     assert found["sides"]["target"]["recall_at_k"] == 0.75
 
 
-def test_explainers_are_judged_with_faithfulness_and_stability(
-    gold: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_explainers_are_judged_with_faithfulness_and_stability(gold: Path, tmp_path: Path, run: Run) -> None:
     (tmp_path / "ref.txt").write_text("a x c\ny e\nf g\n", "utf-8")
     options = ["-r", tmp_path / "ref.txt", "-m", "token_f1", "-e", "erasure", "--faithfulness", "--seeds", "2"]
     options += ["--store", "none", "--draws", "20"]
-    code, out, _ = run(capsys, "metaeval", "words", "--gold", gold, *options, "-f", "json")
+    code, out, _ = run("metaeval", "words", "--gold", gold, *options, "-f", "json")
     found = json.loads(out)
     assert code == 0
     assert found["sides"]["target"]["auc"] == 1.0
     assert found["faithfulness"]["measures"]["deletion"]["gain"]["value"] > 0
     assert found["stability"]["spearman"] == 1.0
     assert found["stability"]["sd"] == {"auc": 0.0, "ap": 0.0, "recall_at_k": 0.0}
-    _, out, _ = run(capsys, "metaeval", "words", "--gold", gold, *options)
+    _, out, _ = run("metaeval", "words", "--gold", gold, *options)
     assert "gains over random order" in out
 
 
-def test_data_with_spans_is_gold_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_data_with_spans_is_gold_too(tmp_path: Path, run: Run) -> None:
     rows = [{"mt": "a bad cat", "ref": "a good cat", "tags": [0, 1, 0]}, {"mt": "two", "ref": "two", "tags": "0"}]
     path = tmp_path / "data.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    _, out, _ = run(capsys, "metaeval", "words", path, "-m", "token_f1", "--store", "none", "-f", "json")
+    _, out, _ = run("metaeval", "words", path, "-m", "token_f1", "--store", "none", "-f", "json")
     assert json.loads(out)["sides"]["target"]["auc"] == 1.0
     rows[0]["tags"] = [0, 1]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    code, _, err = run(capsys, "metaeval", "words", path, "-m", "token_f1", "--store", "none")
+    code, _, err = run("metaeval", "words", path, "-m", "token_f1", "--store", "none")
     assert code == 3
     assert f"{path}:1: 2 tags for 3 words" in err
 
 
-def test_annotators_stand_above_the_systems(gold: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_annotators_stand_above_the_systems(gold: Path, tmp_path: Path, run: Run) -> None:
     files = []
     for name, tags in {"a": "0 1 0\n1 0\n0 0\n", "b": "0 1 0\n1 0\n0 1\n", "c": "1 1 0\n1 0\n0 0\n"}.items():
         files.append(tmp_path / f"{name}.tags")
         files[-1].write_text(tags, "utf-8")
     handed_in = team(tmp_path, "team", "1 3 2\n5 4\n0 0\n")
     options = ["--submission", handed_in, "--annotators", *files]
-    _, out, _ = run(capsys, "metaeval", "words", "--gold", gold, *options)
+    _, out, _ = run("metaeval", "words", "--gold", gold, *options)
     systems = [line.split("  ")[0] for line in out.splitlines()[2:6]]
     assert systems == ["annotator a", "annotator b", "annotator c", "team"]
-    _, out, _ = run(capsys, "metaeval", "words", "--gold", gold, *options, "-f", "json")
+    _, out, _ = run("metaeval", "words", "--gold", gold, *options, "-f", "json")
     found = json.loads(out)
     assert found["continuous"]["target"]["n"] == 3
     assert found["annotators"]["annotators"] == ["a", "b", "c"]
 
 
-def test_a_submission_is_made_checked_and_judged(
-    gold: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_submission_is_made_checked_and_judged(gold: Path, tmp_path: Path, run: Run) -> None:
     (tmp_path / "ref.txt").write_text("a x c\ny e\nf g\n", "utf-8")
     out = tmp_path / "submission"
     texts = ["-s", gold / "x.src", "-t", gold / "x.mt", "-r", tmp_path / "ref.txt"]
@@ -220,16 +208,16 @@ def test_a_submission_is_made_checked_and_judged(
         "--store",
         "none",
     ]
-    code, told, _ = run(capsys, "submit", "eval4nlp", *texts, *options)
+    code, told, _ = run("submit", "eval4nlp", *texts, *options)
     assert code == 0
     assert told.splitlines() == [
         str(out / name) for name in ("target.submission", "sentence.submission", "metadata.txt")
     ]
-    assert run(capsys, "validate", out, "--gold", gold, "--task", "eval4nlp2021")[:2] == (
+    assert run("validate", out, "--gold", gold, "--task", "eval4nlp2021")[:2] == (
         0,
         "submission: 3 segments, target; 0 fault(s)\n",
     )
-    code, judged, _ = run(capsys, "metaeval", "words", "--gold", gold, "--submission", out, "-f", "tsv")
+    code, judged, _ = run("metaeval", "words", "--gold", gold, "--submission", out, "-f", "tsv")
     assert (code, judged.splitlines()[1].split("\t")[:5]) == (0, ["submission", "target", "3", "2", "1.0"])
 
 
@@ -248,17 +236,17 @@ def test_a_submission_needs_all_its_parts(
     message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run: Run,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, _, err = run(capsys, "submit", "eval4nlp", *options)
+    code, _, err = run("submit", "eval4nlp", *options)
     assert code == 2
     assert message in err
 
 
-def test_every_fault_of_a_submission_is_listed(gold: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_fault_of_a_submission_is_listed(gold: Path, tmp_path: Path, run: Run) -> None:
     handed_in = team(tmp_path, "team", "1 2\nnan 4\n0 0\n", metadata="me\nopen\nwords\n")
-    code, out, err = run(capsys, "validate", handed_in, "--gold", gold)
+    code, out, err = run("validate", handed_in, "--gold", gold)
     assert code == 3
     assert out.splitlines() == [
         f"error: {handed_in}/target.submission:2: 'nan' is no finite number: expected a number such as 0.25",
@@ -269,42 +257,40 @@ def test_every_fault_of_a_submission_is_listed(gold: Path, tmp_path: Path, capsy
     assert err == f"whyscore: error: {handed_in} cannot be submitted: 3 fault(s)\n"
 
 
-def test_ratings_become_records_and_spans_of_any_dialect(
-    shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ratings_become_records_and_spans_of_any_dialect(shipped: Path, tmp_path: Path, run: Run) -> None:
     rated = tmp_path / "rated.jsonl"
-    ratings = shared / "mqm" / "ted_zhen_ratings.jsonl"
-    code, _, err = run(capsys, "convert", ratings, "--to", "whyscore", "-o", rated)
+    ratings = shipped / "mqm" / "ted_zhen_ratings.jsonl"
+    code, _, err = run("convert", ratings, "--to", "whyscore", "-o", rated)
     assert code == 0
     assert "note: " in err
-    code, _, err = run(capsys, "convert", rated, "--to", "wmtqe", "-o", tmp_path / "x.tsv")
+    code, _, err = run("convert", rated, "--to", "wmtqe", "-o", tmp_path / "x.tsv")
     assert code == 0
     assert err.splitlines() == [
         "note: wmtqe cannot say: category (5269)",
         "note: wmtqe cannot say: span of a source (349)",
     ]
-    code, out, _ = run(capsys, "metaeval", "spans", rated, "--gold", rated, "-f", "json")
+    code, out, _ = run("metaeval", "spans", rated, "--gold", rated, "-f", "json")
     found = json.loads(out)["sides"]
     assert code == 0
     assert {side: own["credit"]["f1"] for side, own in found.items()} == {"hypothesis": 1.0, "source": 1.0}
 
 
-def test_explanations_become_spans(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explanations_become_spans(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "e.jsonl"
     texts = ["--text", "-t", "a dog sat", "-r", "a cat sat"]
-    run(capsys, "explain", *texts, "-m", "token_f1", "--side", "hypothesis", "-o", path, "--store", "none")
-    code, out, err = run(capsys, "convert", path, "--to", "spans", "--threshold", "auto")
+    run("explain", *texts, "-m", "token_f1", "--side", "hypothesis", "-o", path, "--store", "none")
+    code, out, err = run("convert", path, "--to", "spans", "--threshold", "auto")
     assert code == 0
     assert json.loads(out.splitlines()[1])["spans"][0]["text"] == "dog"
     assert err.startswith("note: error scores above: minor 0")
-    code, _, err = run(capsys, "convert", path, "--to", "spans", "--threshold", "much")
+    code, _, err = run("convert", path, "--to", "spans", "--threshold", "much")
     assert (code, err) == (2, "whyscore: error: --threshold is 'much', expected auto or numbers\n")
-    code, _, err = run(capsys, "convert", path, "--to", "spans")
+    code, _, err = run("convert", path, "--to", "spans")
     assert code == 2
     assert "spans need thresholds" in err
 
 
-def test_faithfulness_of_explainers(capsys: pytest.CaptureFixture[str]) -> None:
+def test_faithfulness_of_explainers(run: Run) -> None:
     options = [
         "--sample",
         "--limit",
@@ -319,11 +305,11 @@ def test_faithfulness_of_explainers(capsys: pytest.CaptureFixture[str]) -> None:
         "--draws",
         "20",
     ]
-    code, out, err = run(capsys, "metaeval", "faithfulness", *options, "--seeds", "2", "--orders", "3")
+    code, out, err = run("metaeval", "faithfulness", *options, "--seeds", "2", "--orders", "3")
     assert code == 0
     assert out.splitlines()[2].split()[:2] == ["erasure", "10"]
     assert "masker:delete" in err
-    _, out, _ = run(capsys, "metaeval", "faithfulness", *options, "--orders", "3", "-f", "json")
+    _, out, _ = run("metaeval", "faithfulness", *options, "--orders", "3", "-f", "json")
     assert [row["explainer"] for row in json.loads(out)["records"]] == ["erasure", "random"]
 
 
@@ -334,9 +320,7 @@ def test_faithfulness_of_explainers(capsys: pytest.CaptureFixture[str]) -> None:
         (["-m", "chrf", "bleu", "-e", "random"], "one metric: name it"),
     ],
 )
-def test_faithfulness_needs_one_metric_and_explainers(
-    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, _, err = run(capsys, "metaeval", "faithfulness", "--sample", *options)
+def test_faithfulness_needs_one_metric_and_explainers(options: list[str], message: str, run: Run) -> None:
+    code, _, err = run("metaeval", "faithfulness", "--sample", *options)
     assert code == 2
     assert message in err

@@ -1,7 +1,5 @@
 """`--device` and `--precision` reach the networks of the metrics that were asked for."""
 
-import contextlib
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -9,18 +7,11 @@ from typing import Any
 import pytest
 
 from support import tiny_models
-from whyscore.cli.main import main
+from support.cli import Run
 from whyscore.cli.options import MetricSettings
 from whyscore.cli.setup import requested_metrics
 
 ONE = ("--text", "-t", "the cat sat", "-r", "the cat sat on", "--store", "none")
-
-
-def run(*arguments: str) -> tuple[int, str, str]:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(arguments)
-    return code, out.getvalue(), err.getvalue()
 
 
 def placed(*metrics: str, **options: Any) -> list[str]:
@@ -37,7 +28,7 @@ def test_options_go_to_metrics_with_a_network_that_do_not_say_otherwise() -> Non
     assert placed("chrf") == ["chrf"]
 
 
-def test_options_that_would_do_nothing_are_refused() -> None:
+def test_options_that_would_do_nothing_are_refused(run: Run) -> None:
     code, _, err = run("score", *ONE, "-m", "chrf", "--device", "cpu")
     assert code == 2
     assert "--device cpu is for metrics with a network; none of these has one: chrf" in err
@@ -47,7 +38,7 @@ def test_options_that_would_do_nothing_are_refused() -> None:
 
 
 @pytest.mark.parametrize("verb", [("score", "--segments"), ("explain", "-e", "matching", "--side", "hypothesis")])
-def test_the_signature_says_in_which_numbers_the_network_ran(verb: tuple[str, ...], tmp_path: Path) -> None:
+def test_the_signature_says_in_which_numbers_the_network_ran(run: Run, verb: tuple[str, ...], tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="the extra 'neural' is not installed")
     tiny_models.save(tmp_path / "model", "bert", "BertModel", texts=["the cat sat on"])
     spec = f"bertscore(model={str(tmp_path / 'model')!r}, layer=2)"

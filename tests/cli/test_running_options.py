@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from whyscore.cli.main import main
+from support.cli import Run
 from whyscore.cli.options import Parser, RunningSettings, add_settings, read_settings
 from whyscore.cli.setup import make_executor
 from whyscore.errors import SpecError, UnknownName, UserError
@@ -66,16 +66,14 @@ def test_what_does_not_go_together_is_told(options: tuple[str, ...], kind: type[
 
 
 @pytest.mark.parametrize("verb", [("score",), ("explain", "-e", "erasure"), ("decompose",)])
-def test_a_dry_run_leaves_the_file_of_an_earlier_run_alone(
-    verb: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_leaves_the_file_of_an_earlier_run_alone(verb: tuple[str, ...], tmp_path: Path, run: Run) -> None:
     for name in ("h.txt", "r.txt"):
         (tmp_path / name).write_text("a cat\nthe dog sat\n", "utf-8")
     results = tmp_path / "results.json"
     results.write_text("hours of work", "utf-8")
     texts = ["-t", str(tmp_path / "h.txt"), "-r", str(tmp_path / "r.txt"), "-m", "token_f1", "--store", "none"]
-    assert main([*verb, *texts, "--dry-run", "-o", str(results)]) == 0
-    assert "0 already stored" in capsys.readouterr().out
+    done = run(*verb, *texts, "--dry-run", "-o", results)
+    assert (done.code, "0 already stored" in done.out) == (0, True)
     assert results.read_text("utf-8") == "hours of work"
 
 
@@ -88,9 +86,7 @@ def score(segments):
 
 
 @pytest.mark.parametrize("explainer", [None, "erasure", "lime(samples=20)", "shap"])
-def test_a_dry_run_counts_what_is_then_scored(
-    explainer: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_counts_what_is_then_scored(explainer: str | None, tmp_path: Path, run: Run) -> None:
     log, metric = tmp_path / "log", tmp_path / "metric.py"
     metric.write_text(COUNTING.format(log=str(log)), "utf-8")
     for name in ("h.txt", "r.txt"):
@@ -98,16 +94,13 @@ def test_a_dry_run_counts_what_is_then_scored(
     asked = ["explain", "-e", explainer] if explainer else ["score"]
     asked += ["-t", str(tmp_path / "h.txt"), "-r", str(tmp_path / "r.txt"), "-m", f"{metric}:score", "-q"]
     asked += ["--store", str(tmp_path / "store.sqlite")]
-    assert main([*asked, "--dry-run"]) == 0
-    distinct, stored = map(int, re.findall(r"(\d+) distinct, (\d+) already", capsys.readouterr().out)[0])
-    assert main(asked) == 0
+    distinct, stored = map(int, re.findall(r"(\d+) distinct, (\d+) already", run(*asked, "--dry-run").out)[0])
+    assert run(*asked).code == 0
     assert (len(log.read_text("utf-8")), stored) == (distinct, 0)
-    capsys.readouterr()
-    assert main([*asked, "--dry-run"]) == 0
-    assert f"{distinct} distinct, {distinct} already stored" in capsys.readouterr().out
+    assert f"{distinct} distinct, {distinct} already stored" in run(*asked, "--dry-run").out
 
 
-def test_a_larger_budget_goes_on_from_a_smaller_one(tmp_path: Path) -> None:
+def test_a_larger_budget_goes_on_from_a_smaller_one(run: Run, tmp_path: Path) -> None:
     log, metric = tmp_path / "log", tmp_path / "metric.py"
     metric.write_text(COUNTING.format(log=str(log)), "utf-8")
     (tmp_path / "h.txt").write_text("".join(f"line number {k} {'x' * k}\n" for k in range(8)), "utf-8")
@@ -117,6 +110,6 @@ def test_a_larger_budget_goes_on_from_a_smaller_one(tmp_path: Path) -> None:
     for store in ("one", "two"):
         for budget in ("3", "8") if store == "one" else ("8",):
             place = ["--store", str(tmp_path / f"{store}.sqlite"), "-o", str(tmp_path / store)]
-            assert main([*asked, budget, *place]) == 0
+            assert run(*asked, budget, *place).code == 0
         counts.append(len(log.read_text("utf-8")))
     assert counts[1] == 2 * counts[0]

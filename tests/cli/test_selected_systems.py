@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import whyscore as ws
+from support.cli import Run
 from whyscore.analysis.common import of_systems
-from whyscore.cli.main import main
 from whyscore.data.located import Located
 from whyscore.errors import UnknownName
 
@@ -20,21 +20,19 @@ def systems(out: str) -> list[str]:
     return [row["system"] for row in csv.DictReader(io.StringIO(out), delimiter="\t")]
 
 
-def test_the_sample_is_cut_down_to_the_systems_that_are_named_in_that_order(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["score", *SAMPLE]) == 0
-    everything = capsys.readouterr().out
-    assert main(["score", *SAMPLE, "--systems", "Online-W", "MiSS"]) == 0
-    chosen = capsys.readouterr().out
+def test_the_sample_is_cut_down_to_the_systems_that_are_named_in_that_order(run: Run) -> None:
+    everything = run("score", *SAMPLE).out
+    chosen = run("score", *SAMPLE, "--systems", "Online-W", "MiSS").out
     assert systems(chosen) == ["Online-W", "MiSS"]
     assert set(chosen.splitlines()) < set(everything.splitlines())
 
 
 @pytest.mark.parametrize("verb", ["score", "validate"])
-def test_an_unknown_system_is_answered_with_those_there_are(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_system_is_answered_with_those_there_are(verb: str, run: Run) -> None:
     metric = ["-m", "chrf"] if verb == "score" else []
-    assert main([verb, "--sample", "--systems", "MiSs", *metric]) == 2
-    told = capsys.readouterr().err
-    assert "named 'MiSs'. Did you mean 'MiSS'? Known: Borderline, DIDI-NLP, Facebook-AI, MiSS, Online-W" in told
+    done = run(verb, "--sample", "--systems", "MiSs", *metric)
+    assert done.code == 2
+    assert "named 'MiSs'. Did you mean 'MiSS'? Known: Borderline, DIDI-NLP, Facebook-AI, MiSS, Online-W" in done.err
 
 
 @pytest.fixture
@@ -45,10 +43,9 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_data_file_is_cut_down_too(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_data_file_is_cut_down_too(table: Path, run: Run) -> None:
     options = ["-m", "token_f1", "--segments", "--store", "none", "-q", "-f", "tsv"]
-    assert main(["score", str(table), *options, "--systems", "B"]) == 0
-    assert systems(capsys.readouterr().out) == ["B", "B"]
+    assert systems(run("score", table, *options, "--systems", "B").out) == ["B", "B"]
 
 
 def test_findings_keep_their_lines_in_another_order(table: Path) -> None:

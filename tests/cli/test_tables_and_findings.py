@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import whyscore as ws
+from support.cli import Run
 from whyscore.analysis.decompose.settings import Settings
-from whyscore.cli.main import main
 from whyscore.data.reading import DIALECTS, dialect_of, read_foreign
 from whyscore.errors import SpecError
 from whyscore.text.randomness import generator
@@ -20,11 +20,11 @@ EXPLAIN = ("explain", "--text", "-t", "a <v> cat", "-r", "a dog", "-m", "token_f
 COLUMNS = ["id", "system", "metric", "explainer", "side", "reference", "word", "start", "end", "importance"]
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> tuple[str, str]:
+def said(run: Run, *arguments: str, code: int = 0) -> tuple[str, str]:
     """What a command writes to stdout and stderr."""
-    assert main(arguments) == code
-    told = capsys.readouterr()
-    return told.out, told.err
+    done = run(*arguments)
+    assert done.code == code
+    return done.out, done.err
 
 
 def importances() -> list[tuple[str, float]]:
@@ -38,8 +38,8 @@ def importances() -> list[tuple[str, float]]:
 
 
 @pytest.mark.parametrize(("form", "delimiter"), [("tsv", "\t"), ("csv", ",")])
-def test_words_are_rows_for_programs(form: str, delimiter: str, capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = said(capsys, *EXPLAIN, "-f", form)
+def test_words_are_rows_for_programs(form: str, delimiter: str, run: Run) -> None:
+    out, err = said(run, *EXPLAIN, "-f", form)
     rows = list(csv.DictReader(io.StringIO(out), delimiter=delimiter))
     assert list(rows[0]) == COLUMNS
     assert [(row["word"], float(row["importance"])) for row in rows] == importances()
@@ -49,24 +49,24 @@ def test_words_are_rows_for_programs(form: str, delimiter: str, capsys: pytest.C
     assert "error" not in err
 
 
-def test_words_are_rows_for_papers(capsys: pytest.CaptureFixture[str]) -> None:
-    out, _ = said(capsys, *EXPLAIN, "-f", "markdown", "--side", "hypothesis", "-w", "1")
+def test_words_are_rows_for_papers(run: Run) -> None:
+    out, _ = said(run, *EXPLAIN, "-f", "markdown", "--side", "hypothesis", "-w", "1")
     head, _, _, second, *_ = out.splitlines()
     assert head == f"| {' | '.join(COLUMNS)} |"
     assert second.startswith("| 0 | system 1 | token\\_f1 | erasure | hypothesis | - | \\<v\\> | 2 | 5 | ")
     assert out.splitlines()[-1].startswith("erasure\\|metric:token\\_f1")
-    latex, _ = said(capsys, *EXPLAIN, "-f", "latex")
+    latex, _ = said(run, *EXPLAIN, "-f", "latex")
     assert latex.startswith("\\begin{tabular}")
     assert "token\\_f1" in latex
 
 
-def test_the_suffix_of_the_file_decides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said(capsys, *EXPLAIN, "-o", str(tmp_path / "words.csv"))
+def test_the_suffix_of_the_file_decides(tmp_path: Path, run: Run) -> None:
+    said(run, *EXPLAIN, "-o", str(tmp_path / "words.csv"))
     assert (tmp_path / "words.csv").read_text("utf-8").startswith(",".join(COLUMNS))
 
 
-def test_similarities_go_into_records_only(capsys: pytest.CaptureFixture[str]) -> None:
-    _, err = said(capsys, *EXPLAIN, "--matrix", "-f", "tsv", code=2)
+def test_similarities_go_into_records_only(run: Run) -> None:
+    _, err = said(run, *EXPLAIN, "--matrix", "-f", "tsv", code=2)
     assert "--matrix goes into records: add -f jsonl, or -o FILE.jsonl" in err
 
 
@@ -78,31 +78,31 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def test_findings_are_data_where_a_format_is_asked_for(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = said(capsys, "validate", str(table), "-f", "json")
+def test_findings_are_data_where_a_format_is_asked_for(table: Path, run: Run) -> None:
+    out, err = said(run, "validate", str(table), "-f", "json")
     found = json.loads(out)
     assert (found["name"], found["segments"], len(found["systems"])) == ("data.tsv", 2, 1)
     assert {"kind", "file", "line", "message"} == set(found["findings"][0])
     assert (str(table), 3) in [(one["file"], one["line"]) for one in found["findings"]]
     assert {one["kind"] for one in found["findings"]} == {"note"}
     assert err == ""
-    rows, _ = said(capsys, "validate", str(table), "-f", "tsv")
+    rows, _ = said(run, "validate", str(table), "-f", "tsv")
     assert len(list(csv.DictReader(io.StringIO(rows), delimiter="\t"))) == len(found["findings"])
 
 
-def test_findings_are_written_before_they_are_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings_are_written_before_they_are_refused(table: Path, run: Run) -> None:
     place = table.parent / "findings.json"
-    out, err = said(capsys, "validate", str(table), "--strict", "-o", str(place), code=3)
+    out, err = said(run, "validate", str(table), "--strict", "-o", str(place), code=3)
     assert out == ""
     assert f"{table}:3" in err
     assert json.loads(place.read_text("utf-8"))["findings"]
 
 
-def test_a_quiet_validation_says_only_what_was_read(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = said(capsys, "validate", str(table))
+def test_a_quiet_validation_says_only_what_was_read(table: Path, run: Run) -> None:
+    out, err = said(run, "validate", str(table))
     assert f"{table}:3" in err
-    assert said(capsys, "validate", str(table), "-q") == (out, "")
-    said(capsys, "validate", str(table), "-q", "-o", str(table.parent / "read.txt"))
+    assert said(run, "validate", str(table), "-q") == (out, "")
+    said(run, "validate", str(table), "-q", "-o", str(table.parent / "read.txt"))
     assert (table.parent / "read.txt").read_text("utf-8") == out
 
 
@@ -119,10 +119,10 @@ def test_a_quiet_validation_says_only_what_was_read(table: Path, capsys: pytest.
     ],
 )
 def test_wrong_names_are_told_before_files_are_read(
-    options: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: tuple[str, ...], message: str, tmp_path: Path, run: Run
 ) -> None:
     first = 2 if options[0] == "metaeval" else 1
-    _, err = said(capsys, *options[:first], str(tmp_path / "no.tsv"), *options[first:], code=2)
+    _, err = said(run, *options[:first], str(tmp_path / "no.tsv"), *options[first:], code=2)
     assert message in err
 
 
@@ -153,10 +153,10 @@ def test_every_job_refuses_a_negative_seed_in_the_same_words(asked: Callable[[ws
         asked(ws.sample())
 
 
-def test_a_file_that_does_not_say_what_it_is_must_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_does_not_say_what_it_is_must_be_named(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "ref.txt"
     path.write_text("the cat sat on the mat\n", "utf-8")
-    _, err = said(capsys, "convert", str(path), "--to", "spans", code=2)
+    _, err = said(run, "convert", str(path), "--to", "spans", code=2)
     told = f"{path}: its first line does not say what it holds: name it with --from, one of {', '.join(DIALECTS)}"
     assert err == f"whyscore: error: {told}\n"
 

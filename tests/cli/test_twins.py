@@ -9,18 +9,20 @@ from pathlib import Path
 import pytest
 
 import whyscore as ws
+from support.cli import Run
 from whyscore.cli.commands.experiment import known as experiments
-from whyscore.cli.main import VERBS, main
+from whyscore.cli.main import VERBS
 from whyscore.errors import SpecError, UnknownName, UserError
 from whyscore.experiments.bmx.grid import GridRun, bmx_grid
 from whyscore.experiments.bmx.stability import bmx_stability
 from whyscore.registry import known
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> object:
+def said(run: Run, *arguments: str) -> object:
     """What a command prints as JSON."""
-    assert main([*arguments, "-f", "json"]) == 0
-    return json.loads(capsys.readouterr().out)
+    done = run(*arguments, "-f", "json")
+    assert done.code == 0
+    return json.loads(done.out)
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -43,8 +45,8 @@ def test_metaeval_is_metaevaluate() -> None:
 
 
 @pytest.mark.parametrize("what", ["metrics", "taggers", "datasets"])
-def test_lists_are_those_of_the_command(what: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert said(capsys, "list", what) == {what: ws.list(what)}
+def test_lists_are_those_of_the_command(what: str, run: Run) -> None:
+    assert said(run, "list", what) == {what: ws.list(what)}
 
 
 def test_a_list_names_everything_there_is() -> None:
@@ -60,35 +62,32 @@ def test_a_star_import_leaves_the_list_of_python_alone() -> None:
     assert "list" not in ws.__all__
 
 
-def test_the_doctor_says_what_the_command_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_doctor_says_what_the_command_says(tmp_path: Path, run: Run) -> None:
     place = tmp_path / "scores.sqlite"
     kept = ws.store(place)
     assert ws.score([ws.Segment("a", references=("b",))], "chrf", resources=ws.Resources(kept)).values.tolist() == [0.0]
     found = ws.doctor(kept)
-    assert found == said(capsys, "doctor", "--store", str(place))
+    assert found == said(run, "doctor", "--store", str(place))
     state = found["store"]
     assert isinstance(state, dict)
     assert (state["path"], state["segments"]) == (str(place), 1)
     assert ws.doctor()["store"] == {"path": None}
 
 
-def test_the_store_without_a_path_is_the_one_of_the_command_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    found = said(capsys, "store", "size")
+def test_the_store_without_a_path_is_the_one_of_the_command_line(tmp_path: Path, run: Run) -> None:
+    found = said(run, "store", "size")
     assert isinstance(found, dict)
     assert found["path"] == str(ws.store().path)
     assert ws.store(tmp_path / "x.sqlite").path == tmp_path / "x.sqlite"
 
 
-def test_a_report_is_built_by_calling_its_package(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_is_built_by_calling_its_package(tmp_path: Path, run: Run) -> None:
     data = ws.from_texts({"A": ["a cat", "a dog"]}, references=["a cat", "the dog"])
     ws.evaluate(data, ["token_f1"], output=tmp_path / "run")
     assert ws.report(tmp_path / "run") == ws.build_report(tmp_path / "run")
     assert ws.report(tmp_path / "run", title="Ours").title == "Ours"
-    assert main(["report", str(tmp_path / "run"), "--title", "Ours", "-f", "json"]) == 0
-    assert "Ours" in capsys.readouterr().out
+    done = run("report", tmp_path / "run", "--title", "Ours", "-f", "json")
+    assert (done.code, "Ours" in done.out) == (0, True)
 
 
 @pytest.mark.parametrize(

@@ -1,56 +1,29 @@
 """What a newcomer types wrong: every answer is one line with the cure, and nothing is left out in silence."""
 
-import contextlib
-import io
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from whyscore.cli.main import VERBS, main
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
+from support.cli import Done, Run
+from whyscore.cli.main import VERBS
 
 FILES = ("-r", "ref.txt", "-t", "sysA.txt", "sysB.txt")
 SCORE = ("score", *FILES, "-m", "token_f1", "--store", "none")
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command line in a folder with small files."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("COLUMNS", "110")
-    for name in list(os.environ):
-        if name.startswith("WHYSCORE_") and name != "WHYSCORE_DEBUG":
-            monkeypatch.delenv(name)
-    Path("ref.txt").write_text("the cat sat on the mat\nI have a dog\n", "utf-8")
-    Path("sysA.txt").write_text("the cat sat on a mat\nI have a cat\n", "utf-8")
-    Path("sysB.txt").write_text("a cat is sitting there\nI have a dog\n", "utf-8")
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    """Small files in the working folder."""
+    (tmp_path / "ref.txt").write_text("the cat sat on the mat\nI have a dog\n", "utf-8")
+    (tmp_path / "sysA.txt").write_text("the cat sat on a mat\nI have a cat\n", "utf-8")
+    (tmp_path / "sysB.txt").write_text("a cat is sitting there\nI have a dog\n", "utf-8")
     rows = "system\tmt\tref\tda\nA\tI have a cat\tI have a dog\t1\nB\tI have a dog\tI have a dog\t2\n"
-    Path("data.tsv").write_text(rows, "utf-8")
-
-    def go(*arguments: str) -> Done:
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main(arguments)
-        return Done(code, out.getvalue(), err.getvalue())
-
-    return go
+    (tmp_path / "data.tsv").write_text(rows, "utf-8")
 
 
 def complaint(done: Done) -> str:

@@ -97,21 +97,21 @@ def test_its_lines_fit_their_schema() -> None:
     assert len(records) == header["counts"]["entries"] == 500
 
 
-def test_scores_equal_the_published_ones(dataset: Dataset, shared: Path) -> None:
-    with (shared / "mqm" / "ted_zhen_mqm_expected.csv").open(encoding="utf-8") as file:
+def test_scores_equal_the_published_ones(dataset: Dataset, shipped: Path) -> None:
+    with (shipped / "mqm" / "ted_zhen_mqm_expected.csv").open(encoding="utf-8") as file:
         expected = {(row["system"], row["seg_id"]): float(row["mqm"]) for row in csv.DictReader(file)}
     for entry in dataset.entries:
         # Sums of 0.1 depend on their order in the last digit.
         assert entry.human["mqm"] == pytest.approx(expected[entry.system, entry.id], abs=1e-9)
 
 
-def test_it_is_made_again_byte_for_byte(script: ModuleType, shared: Path, tmp_path: Path) -> None:
-    script.main([str(shared / "mqm" / "ted_zhen_ratings.jsonl"), str(tmp_path / FILE)])
+def test_it_is_made_again_byte_for_byte(script: ModuleType, shipped: Path, tmp_path: Path) -> None:
+    script.main([str(shipped / "mqm" / "ted_zhen_ratings.jsonl"), str(tmp_path / FILE)])
     assert (tmp_path / FILE).read_bytes() == (resources.files("whyscore") / "data" / FILE).read_bytes()
 
 
-def test_its_way_of_reading_marks_holds_for_all_ratings(script: ModuleType, shared: Path) -> None:
-    ratings = script.read_ratings(shared / "mqm" / "ted_zhen_ratings.jsonl")
+def test_its_way_of_reading_marks_holds_for_all_ratings(script: ModuleType, shipped: Path) -> None:
+    ratings = script.read_ratings(shipped / "mqm" / "ted_zhen_ratings.jsonl")
     assert len(ratings) == 7935
     sides = Counter(span.side for rows in ratings.values() for span in script.spans(rows))
     assert sides == {Side.HYPOTHESIS: 5269, Side.SOURCE: 349}

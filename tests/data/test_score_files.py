@@ -8,10 +8,10 @@ from whyscore.data.formats.word_lines import numbers
 from whyscore.stats.coefficients import kernel
 
 
-def test_score_files_of_eval4nlp_2023(shared: Path) -> None:
+def test_score_files_of_eval4nlp_2023(shipped: Path) -> None:
     columns = []
     for name in ("dev_gold", "example_submission_guanaco"):
-        path = shared / "eval4nlp2023_summarization" / f"{name}.seg.scores"
+        path = shipped / "eval4nlp2023_summarization" / f"{name}.seg.scores"
         values, findings = numbers(read_lines(path), str(path))
         assert not any(finding.error for finding in findings)
         columns.append(values)

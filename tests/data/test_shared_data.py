@@ -2,30 +2,36 @@
 
 from pathlib import Path
 
-import pytest
-
 from whyscore.data.checks import findings
 from whyscore.data.files import read_lines
 from whyscore.data.formats.text import read_texts
 from whyscore.data.reading import read
 
 
-@pytest.mark.parametrize(
-    ("pattern", "count", "note"),
-    [
-        ("eval4nlp2021/baselines/random-dev/et-en/*.submission", 1000, "1000 of 1000 lines end in CR LF"),
-        ("wmt22_task2/en-de/hw-tsc/*", 511, "the last line does not end in a newline"),
-        ("eval4nlp2023_summarization/*.seg.scores", 1280, "1280 of 1280 lines end in CR LF"),
-    ],
-)
-def test_line_ends_of_all_kinds_are_read_with_a_note(shared: Path, pattern: str, count: int, note: str) -> None:
-    paths = sorted(shared.glob(pattern))
-    assert len(paths) >= 2
+def check_line_ends(paths: list[Path], count: int, note: str) -> None:
     for path in paths:
         lines = read_lines(path)
         assert len(lines.texts) == count
         assert not any("\r" in text for text in lines.texts)
         assert [finding.message.startswith(note) for finding in lines.findings] == [True]
+
+
+def test_line_ends_of_all_kinds_are_read_with_a_note(shipped: Path, tmp_path: Path) -> None:
+    handed_in = sorted((shipped / "eval4nlp2023_summarization").glob("*.seg.scores"))
+    assert len(handed_in) == 2
+    check_line_ends(handed_in, 1280, "1280 of 1280 lines end in CR LF")
+    path = tmp_path / "open_end"
+    path.write_text((shipped / "eval4nlp2021" / "dev" / "et-en" / "dev.mt").read_text("utf-8").rstrip("\n"), "utf-8")
+    check_line_ends([path], 1000, "the last line does not end in a newline")
+
+
+def test_line_ends_of_submissions_are_read_with_a_note(shared: Path) -> None:
+    random = sorted((shared / "eval4nlp2021/baselines/random-dev/et-en").glob("*.submission"))
+    assert len(random) >= 2
+    check_line_ends(random, 1000, "1000 of 1000 lines end in CR LF")
+    check_line_ends(
+        sorted((shared / "wmt22_task2/en-de/hw-tsc").iterdir()), 511, "the last line does not end in a newline"
+    )
 
 
 def test_quoting_of_a_real_tsv_file_is_found(shared: Path) -> None:
@@ -56,8 +62,8 @@ def test_soft_hyphens_are_reported_with_their_lines(shared: Path) -> None:
     assert with_hyphen == [252, 487]
 
 
-def test_json_lines_of_several_pairs_keep_the_pair_for_grouping(shared: Path) -> None:
-    dataset = read(shared / "wmt17" / "wmt17_to_en.jsonl", human="HUMAN_score")
+def test_json_lines_of_several_pairs_keep_the_pair_for_grouping(shipped: Path) -> None:
+    dataset = read(shipped / "wmt17" / "wmt17_to_en.jsonl", human="HUMAN_score")
     assert len(dataset) == 1680
     assert dataset.languages is None
     assert {entry.extra["LP"] for entry in dataset.entries} == {"cs-en", "de-en", "tr-en"}

@@ -1,7 +1,5 @@
 """What unrelated texts score, and which layer of a model agrees with people."""
 
-import contextlib
-import io
 import json
 import re
 from collections.abc import Iterator
@@ -12,7 +10,7 @@ import pytest
 from scipy import stats
 
 from support import tiny_models
-from whyscore.cli.main import main
+from support.cli import Run
 from whyscore.data.formats.eval4nlp import read_gold
 from whyscore.errors import DataError, SpecError
 from whyscore.experiments.matching import layers as experiment_layers
@@ -65,13 +63,6 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("layers") / "model"
     tiny_models.save(folder, "bert", "BertModel", texts=[*SOURCES, *HYPOTHESES], blocks=3, std=0.2)
     return str(folder)
-
-
-def run(*arguments: str) -> tuple[int, str, str]:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(["experiment", *arguments])
-    return code, out.getvalue(), err.getvalue()
 
 
 def auc(tags: list[int], errors: np.ndarray) -> float:
@@ -156,12 +147,12 @@ def test_a_text_that_was_cut_has_no_auc_and_is_counted(tmp_path: Path) -> None:
     assert all(row.sentences < 3 for row in found.rows)
 
 
-def test_a_gold_folder_has_texts_tags_and_scores(shared: Path, tmp_path: Path) -> None:
-    folder = shared / "eval4nlp2021" / "dev" / "ro-en"
+def test_a_gold_folder_has_texts_tags_and_scores(run: Run, shipped: Path, tmp_path: Path) -> None:
+    folder = shipped / "eval4nlp2021" / "dev" / "ro-en"
     for name in ("src", "mt", "src-tags", "tgt-tags", "da"):
         lines = (folder / f"dev.{name}").read_text("utf-8").split("\n")[:30]
         (tmp_path / f"dev.{name}").write_text("\n".join(lines) + "\n", "utf-8")
-    code, out, err = run("layers", "--gold", str(tmp_path), "-f", "jsonl")
+    code, out, err = run("experiment", "layers", "--gold", str(tmp_path), "-f", "jsonl")
     assert code == 0, err
     header, *records = map(json.loads, out.splitlines())
     assert header["kind"] == "metaeval"
@@ -175,18 +166,18 @@ def test_a_gold_folder_has_texts_tags_and_scores(shared: Path, tmp_path: Path) -
     assert all(0.4 < record["auc"] < 1 and 0.4 < record["source_auc"] < 1 for record in records)
 
 
-def test_layers_from_the_command_line(tmp_path: Path) -> None:
+def test_layers_from_the_command_line(run: Run, tmp_path: Path) -> None:
     data = tmp_path / "data.jsonl"
     lines = [
         json.dumps({"src": one.source or "-", "mt": one.hypothesis, "da": HUMAN[k]}) for k, one in enumerate(SEGMENTS)
     ]
     data.write_text("\n".join(lines) + "\n", "utf-8")
-    code, out, err = run("layers", str(data), "--human", "da", "-m", "xbertscore", "-f", "tsv")
+    code, out, err = run("experiment", "layers", str(data), "--human", "da", "-m", "xbertscore", "-f", "tsv")
     assert code == 0, err
     assert out.splitlines()[0] == "layer\tpearson\tspearman\tkendall\tn"
     assert "note: one pass per layer, not one for all" in err
     assert "signature: xbertscore(" in err
-    code, out, err = run("layers", str(data), "--human", "da", "-m", "chrf")
+    code, out, err = run("experiment", "layers", str(data), "--human", "da", "-m", "chrf")
     assert (code, out) == (2, "")
     assert "chrf matches no vectors of one layer: name bertscore or xbertscore" in err
 
@@ -197,11 +188,13 @@ def test_layers_need_something_to_be_compared_with() -> None:
         layers(bare, "xbertscore")
 
 
-def test_a_baseline_is_the_mean_of_random_pairs_and_is_read_again(tmp_path: Path) -> None:
+def test_a_baseline_is_the_mean_of_random_pairs_and_is_read_again(run: Run, tmp_path: Path) -> None:
     texts = tmp_path / "mono.txt"
     texts.write_text("\n".join([*HYPOTHESES, "", HYPOTHESES[0]]) + "\n", "utf-8")
     table = tmp_path / "b.tsv"
-    code, out, err = run("baseline", str(texts), "-m", "bertscore(model='embedded')", "--pairs", "40", "-o", str(table))
+    code, out, err = run(
+        "experiment", "baseline", str(texts), "-m", "bertscore(model='embedded')", "--pairs", "40", "-o", str(table)
+    )
     assert (code, out) == (0, ""), err
     assert "note: 2 lines are blank or come again; they were left out" in err
     assert "40 random pairs of 5 texts, layer 2" in err

@@ -43,8 +43,8 @@ def test_an_unknown_mode_is_refused() -> None:
         Erasure(mode="paper")  # type: ignore[arg-type]
 
 
-def test_stored_explanations_of_wmt17_are_reproduced(shared: Path, token_f1: TokenF1) -> None:
-    lines = (shared / "boosting" / "explanations_tokenF1_wmt17_csen.jsonl").read_text().splitlines()
+def test_stored_explanations_of_wmt17_are_reproduced(shipped: Path, token_f1: TokenF1) -> None:
+    lines = (shipped / "boosting" / "explanations_tokenF1_wmt17_csen.jsonl").read_text().splitlines()
     assert len(lines) == 10
     for row in map(json.loads, lines):
         for side, other in (("reference", "hypothesis"), ("hypothesis", "reference")):
@@ -58,9 +58,9 @@ def test_stored_explanations_of_wmt17_are_reproduced(shared: Path, token_f1: Tok
     ("ro-en", 654, (0.9421, 0.9089), 0.956),
 ])  # fmt: skip
 def test_words_that_cost_points_are_the_words_that_people_mark(
-    shared: Path, pair: str, sentences: int, erasure: tuple[float, float], lime: float
+    shipped: Path, pair: str, sentences: int, erasure: tuple[float, float], lime: float
 ) -> None:
-    folder = shared / "eval4nlp2021" / "dev" / pair
+    folder = shipped / "eval4nlp2021" / "dev" / pair
     found = [_measured(folder, explainer) for explainer in (Erasure(), Lime(), Random())]
     assert [number for number, _, _ in found] == [sentences] * 3
     assert found[0][1:] == pytest.approx(erasure, abs=5e-5)

@@ -93,8 +93,8 @@ def _library(
     return {"coefficients": coefficients, "intercept": found.intercept[0], "r2": found.score}, asked
 
 
-def test_stored_explanations_of_wmt17_are_reproduced(shared: Path, token_f1: TokenF1) -> None:
-    lines = (shared / "boosting" / "explanations_tokenF1_wmt17_csen.jsonl").read_text().splitlines()
+def test_stored_explanations_of_wmt17_are_reproduced(shipped: Path, token_f1: TokenF1) -> None:
+    lines = (shipped / "boosting" / "explanations_tokenF1_wmt17_csen.jsonl").read_text().splitlines()
     assert len(lines) == 10
     for row in map(json.loads, lines):
         explainer = Lime(samples=row["lime_num_samples"], mode="compat", seed=row["lime_seed"])
@@ -110,8 +110,8 @@ def test_stored_explanations_of_wmt17_are_reproduced(shared: Path, token_f1: Tok
         assert ridge.intercept == pytest.approx(row["lime_hyp_intercept"], abs=1e-12)
 
 
-def test_the_stored_row_without_a_match_has_no_importance_at_all(shared: Path, token_f1: TokenF1) -> None:
-    row = json.loads((shared / "boosting" / "explanations_tokenF1_wmt17_csen.jsonl").read_text().splitlines()[5])
+def test_the_stored_row_without_a_match_has_no_importance_at_all(shipped: Path, token_f1: TokenF1) -> None:
+    row = json.loads((shipped / "boosting" / "explanations_tokenF1_wmt17_csen.jsonl").read_text().splitlines()[5])
     fit = explain_text(Lime(), white_space(row["hypothesis"]), lambda text: token_f1(text, row["reference"]))
     assert row["score"] == 0
     assert not fit.importance.any()

@@ -54,9 +54,9 @@ def test_a_text_without_words_needs_no_line(table: Path) -> None:
 
 
 @pytest.mark.parametrize("pair", ["et-en", "ro-en"])
-def test_all_published_translations_are_found_and_aligned(shared: Path, pair: str) -> None:
-    texts = (shared / "eval4nlp2021" / "dev" / pair / "dev.mt").read_text(encoding="utf-8").split("\n")[:-1]
-    folder = shared / "mlqe_pe_wordprobas" / "dev" / pair
+def test_all_published_translations_are_found_and_aligned(shipped: Path, pair: str) -> None:
+    texts = (shipped / "eval4nlp2021" / "dev" / pair / "dev.mt").read_text(encoding="utf-8").split("\n")[:-1]
+    folder = shipped / "mlqe_pe_wordprobas" / "dev" / pair
     found = {pool: _found(folder, pool, texts) for pool in ("min", "sum", "mean", "first")}
     pieces = (folder / "mt.bpe").read_text(encoding="utf-8").split("\n")
     numbers = (folder / "word_probas").read_text(encoding="utf-8").split("\n")
@@ -82,9 +82,9 @@ def _found(folder: Path, pool: str, texts: list[str]) -> list[WordScores]:
     return explainer.word_scores([Segment(text) for text in texts], HYPOTHESIS, words)
 
 
-def test_the_first_published_sentence_by_hand(shared: Path) -> None:
+def test_the_first_published_sentence_by_hand(shipped: Path) -> None:
     text = "Two soldiers were injured and brought to Tskinvali 's hospital for treatment ."
-    (found,) = _scores(LogProb(str(shared / "mlqe_pe_wordprobas" / "dev" / "et-en"), pool="sum"), text)
+    (found,) = _scores(LogProb(str(shipped / "mlqe_pe_wordprobas" / "dev" / "et-en"), pool="sum"), text)
     assert found.importance[7] == pytest.approx(-0.1798 - 0.4658 - 0.8249 - 0.2150 - 0.0062, abs=1e-12)
     assert found.importance[8] == -0.8025
 

@@ -63,8 +63,8 @@ def test_two_words_that_count_only_together_share_the_credit() -> None:
     Shap(method="kernel", budget=2**7 - 2),
     Shap(method="permutation", passes=1),
 ], ids=lambda explainer: f"{explainer.method}")  # fmt: skip
-def test_stored_exact_values_of_wmt17_are_reproduced(shared: Path, token_f1: TokenF1, explainer: Shap) -> None:
-    lines = (shared / "boosting" / "shapley_exact_tokenF1_wmt17_csen.jsonl").read_text().splitlines()
+def test_stored_exact_values_of_wmt17_are_reproduced(shipped: Path, token_f1: TokenF1, explainer: Shap) -> None:
+    lines = (shipped / "boosting" / "shapley_exact_tokenF1_wmt17_csen.jsonl").read_text().splitlines()
     assert len(lines) == 5
     for row in map(json.loads, lines):
         words = white_space(row["hypothesis"])

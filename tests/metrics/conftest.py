@@ -1,5 +1,6 @@
 """Real translations for the tests of lexical metrics."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,23 +11,32 @@ from whyscore.types import Segment
 Translated = Callable[..., list[Segment]]
 
 
-def _lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").split("\n")[:-1]
-
-
 @pytest.fixture(scope="session")
-def deen(shared: Path) -> Translated:
-    """A function of the number of references and of lines: a system's German-English newstest2019, 2,000 lines.
+def translated(shipped: Path) -> Translated:
+    """A function of the number of references and of lines: TED talks from Chinese, then Wikipedia from Romanian.
 
-    The first reference is human; the second is another system, and the third that system's next line.
+    The first reference is human; the second is another system or sentence, and the third the next line of the second.
     """
-    folder = shared / "muler" / "wmt19_deen"
-    hypotheses = _lines(folder / "newstest2019.online-A.0.de-en")
-    other = _lines(folder / "newstest2019.Facebook_FAIR.6750.de-en")
-    texts = (_lines(folder / "newstest2019-deen-ref.en"), other, other[1:] + other[:1])
+    columns = [
+        *zip(*(one + other for one, other in zip(_talks(shipped), _wikipedia(shipped), strict=True)), strict=True)
+    ]
 
     def segments(references: int = 1, number: int | None = None) -> list[Segment]:
-        pairs = zip(hypotheses[:number], *(lines[:number] for lines in texts[:references]), strict=True)
-        return [Segment(hypothesis, None, tuple(rest)) for hypothesis, *rest in pairs]
+        return [Segment(hypothesis, None, rest[:references]) for hypothesis, *rest in map(list, columns[:number])]
 
     return segments
+
+
+def _talks(shipped: Path) -> list[list[str]]:
+    texts: dict[str, dict[int, str]] = {}
+    for line in (shipped / "mqm" / "ted_zhen_ratings.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        texts.setdefault(row["system"], {})[row["seg_id"]] = row["target"].replace("<v>", "").replace("</v>", "")
+    hypotheses, references, other = ([*texts[name].values()] for name in ("Online-W", "ref-B", "MiSS"))
+    return [hypotheses, references, other, other[1:] + other[:1]]
+
+
+def _wikipedia(shipped: Path) -> list[list[str]]:
+    folder = shipped / "eval4nlp2021" / "dev" / "ro-en"
+    hypotheses, edited = ((folder / f"dev.{name}").read_text("utf-8").split("\n")[:-1] for name in ("mt", "pe"))
+    return [hypotheses, edited, edited[1:] + edited[:1], edited[2:] + edited[:2]]

@@ -161,9 +161,9 @@ def area(importance: FloatVector, errors: FloatVector) -> float:
     ],
 )
 def test_word_scores_find_the_words_that_people_changed(
-    spec: str, pair: str, auc: float, f1: float, shared: Path
+    spec: str, pair: str, auc: float, f1: float, shipped: Path
 ) -> None:
-    folder = shared / "eval4nlp2021" / "dev" / pair
+    folder = shipped / "eval4nlp2021" / "dev" / pair
     lines = [(folder / f"dev.{name}").read_text(encoding="utf-8").split("\n") for name in ("mt", "pe", "tgt-tags")]
     splitter = WhiteSpace("space")
     items = []
@@ -181,8 +181,8 @@ def test_word_scores_find_the_words_that_people_changed(
     assert 2 * (flagged & wrong).sum() / (flagged.sum() + wrong.sum()) > f1
 
 
-def test_scoring_many_segments_is_scoring_each(deen: Callable[..., list[Segment]]) -> None:
-    segments = deen(2, 20)
+def test_scoring_many_segments_is_scoring_each(translated: Callable[..., list[Segment]]) -> None:
+    segments = translated(2, 20)
     words = [white_space(segment.hypothesis) for segment in segments]
     for spec in SPECS:
         metric = build(spec)

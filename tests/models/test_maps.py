@@ -151,9 +151,9 @@ def test_words_are_linked_by_how_often_they_meet() -> None:
     assert mutual_nearest(np.zeros((0, 3))) == ()
 
 
-def test_published_links_are_read(shared: Path) -> None:
+def test_published_links_are_read(shipped: Path) -> None:
     for pair, count in (("et-en", 13_541), ("ro-en", 16_659)):
-        path = shared / "eval4nlp2021" / "dev" / pair / "dev.src-mt.alignments"
+        path = shipped / "eval4nlp2021" / "dev" / pair / "dev.src-mt.alignments"
         links = read_links(path.read_text("utf-8").splitlines(), file=str(path))
         assert len(links) == 1000
         assert sum(map(len, links)) == count

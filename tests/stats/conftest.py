@@ -15,9 +15,9 @@ Matrices = Callable[[str], NDArray[np.float64]]
 
 
 @pytest.fixture(scope="session")
-def summeval(shared: Path) -> Matrices:
+def summeval(shipped: Path) -> Matrices:
     """SummEval by column: 16 systems x 100 documents; experts are the mean of their raw ratings."""
-    with (shared / "summeval" / "scores.csv").open(encoding="utf-8") as file:
+    with (shipped / "summeval" / "scores.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     systems, documents = [row["system"] for row in rows], [row["instance_id"] for row in rows]
 
@@ -29,10 +29,10 @@ def summeval(shared: Path) -> Matrices:
 
 
 @pytest.fixture(scope="session")
-def expected(shared: Path) -> dict[str, dict[str, dict[str, dict[str, float]]]]:
+def expected(shipped: Path) -> dict[str, dict[str, dict[str, dict[str, float]]]]:
     """The golden numbers."""
     found: dict[str, dict[str, dict[str, dict[str, float]]]] = json.loads(
-        (shared / "statistics" / "expected.json").read_text("utf-8")
+        (shipped / "statistics" / "expected.json").read_text("utf-8")
     )
     return found
 

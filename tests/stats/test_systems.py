@@ -39,8 +39,8 @@ Matrices = Callable[[str], NDArray[np.float64]]
 
 
 @pytest.fixture(scope="module")
-def relevance(summeval: Matrices, shared: Path) -> dict[str, NDArray[np.float64]]:
-    with (shared / "summeval" / "scores.csv").open(encoding="utf-8") as file:
+def relevance(summeval: Matrices, shipped: Path) -> dict[str, NDArray[np.float64]]:
+    with (shipped / "summeval" / "scores.csv").open(encoding="utf-8") as file:
         names = list(dict.fromkeys(row["system"] for row in csv.DictReader(file)))
     return dict(zip(names, summeval("expert_relevance"), strict=True))
 
@@ -388,8 +388,8 @@ def test_length_is_a_poor_metric_of_wmt22(shared: Path) -> None:
         assert partial_correlation(ist, z, lengths, "spearman") == pytest.approx(without, abs=5e-5)
 
 
-def test_wmt17_sentence_bleu_in_any_order(shared: Path) -> None:
-    rows = [json.loads(line) for line in (shared / "wmt17" / "wmt17_to_en.jsonl").read_text("utf-8").splitlines()]
+def test_wmt17_sentence_bleu_in_any_order(shipped: Path) -> None:
+    rows = [json.loads(line) for line in (shipped / "wmt17" / "wmt17_to_en.jsonl").read_text("utf-8").splitlines()]
     order = np.random.default_rng(0).permutation(len(rows))
     for pair, value in {"cs-en": 0.4350, "de-en": 0.4325, "tr-en": 0.5384}.items():
         own = [rows[k] for k in order if rows[k]["LP"] == pair]
@@ -397,8 +397,8 @@ def test_wmt17_sentence_bleu_in_any_order(shared: Path) -> None:
         assert correlate(x, z, "global", "pearson").value == pytest.approx(value, abs=5e-5)
 
 
-def test_test_splits_of_summeval(summeval: Matrices, shared: Path) -> None:
-    with (shared / "summeval" / "scores.csv").open(encoding="utf-8") as file:
+def test_test_splits_of_summeval(summeval: Matrices, shipped: Path) -> None:
+    with (shipped / "summeval" / "scores.csv").open(encoding="utf-8") as file:
         splits = {row["instance_id"]: row["bmx_split"] for row in csv.DictReader(file)}
     columns = np.array(list(splits.values()))
     table = {
@@ -415,9 +415,9 @@ def test_test_splits_of_summeval(summeval: Matrices, shared: Path) -> None:
             assert np.mean(found) == pytest.approx(value, abs=5e-5)
 
 
-def test_length_as_a_sentinel_of_summeval(summeval: Matrices, shared: Path) -> None:
-    texts = [json.loads(line) for line in (shared / "summeval" / "texts.jsonl").read_text("utf-8").splitlines()]
-    with (shared / "summeval" / "scores.csv").open(encoding="utf-8") as file:
+def test_length_as_a_sentinel_of_summeval(summeval: Matrices, shipped: Path) -> None:
+    texts = [json.loads(line) for line in (shipped / "summeval" / "texts.jsonl").read_text("utf-8").splitlines()]
+    with (shipped / "summeval" / "scores.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     systems = list(dict.fromkeys(row["system"] for row in rows))
     length = np.array([[len(text["systems"][system].split()) for text in texts] for system in systems], dtype=float)
@@ -428,14 +428,14 @@ def test_length_as_a_sentinel_of_summeval(summeval: Matrices, shared: Path) -> N
     assert correlate(length, summeval("bertscore_recall")).value == pytest.approx(0.25, abs=5e-5)
 
 
-def test_mqm_scores_from_raw_ratings(shared: Path) -> None:
-    lines = (shared / "mqm" / "ted_zhen_ratings.jsonl").read_text("utf-8").splitlines()
+def test_mqm_scores_from_raw_ratings(shipped: Path) -> None:
+    lines = (shipped / "mqm" / "ted_zhen_ratings.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     found = mqm_scores(
         [(row["system"], str(row["seg_id"])) for row in rows],
         *([row[name] for row in rows] for name in ("rater", "severity", "category")),
     )
-    with (shared / "mqm" / "ted_zhen_mqm_expected.csv").open(encoding="utf-8") as file:
+    with (shipped / "mqm" / "ted_zhen_mqm_expected.csv").open(encoding="utf-8") as file:
         golden = {(row["system"], row["seg_id"]): float(row["mqm"]) for row in csv.DictReader(file)}
     assert found.keys() == golden.keys()
     assert len(golden) == 7935

@@ -16,9 +16,6 @@ FOLDERS = {
     "xmover-shap(stored pkl)": "eval4nlp2021/baselines/xmover-shap-dev/{}",
     "xbertscore_mbart_et-en": "leiter2021_dev_predictions/xbertscore_mbart_{}",
 }
-EXPECTED = Path(__file__).resolve().parents[3] / "shared" / "data" / "word_level_expected.tsv"
-TEXT = EXPECTED.read_text("utf-8") if EXPECTED.is_file() else ""
-ROWS = list(csv.DictReader(TEXT.splitlines(), delimiter="\t"))
 
 sentences = st.lists(
     st.lists(st.tuples(st.integers(0, 1), st.sampled_from([0.0, 0.25, 0.5, 1.0, -3.0])), min_size=1, max_size=9),
@@ -63,8 +60,15 @@ def test_a_tie_that_does_not_cross_the_border_is_no_border_tie() -> None:
     assert one([1, 0, 0], [3, 3, 1])["ties"]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['dataset']}-{row['system']}-{row['side']}")
-def test_every_published_row_under_the_legacy_tie_rule(row: dict[str, str], shared: Path) -> None:
+def test_every_published_row_under_the_legacy_tie_rule(shared: Path) -> None:
+    lines = (shared / "word_level_expected.tsv").read_text("utf-8").splitlines()
+    rows = list(csv.DictReader(lines, delimiter="\t"))
+    assert len(rows) == 23
+    for row in rows:
+        _check_row(row, shared)
+
+
+def _check_row(row: dict[str, str], shared: Path) -> None:
     pair = row["dataset"][-5:]
     if row["dataset"].startswith("eval4nlp"):
         base = shared / "eval4nlp2021" / "dev" / pair

@@ -123,9 +123,9 @@ def as_explained() -> Callable[[Dataset, Counted, str], Explained]:
 
 
 @pytest.fixture(scope="session")
-def wmt17(shared: Path) -> Dataset:
+def wmt17(shipped: Path) -> Dataset:
     """560 judged translations into English from each of Czech, German and Turkish."""
-    return read(shared / "wmt17" / "wmt17_to_en.jsonl", human="HUMAN_score")
+    return read(shipped / "wmt17" / "wmt17_to_en.jsonl", human="HUMAN_score")
 
 
 @pytest.fixture(scope="session")

@@ -23,8 +23,8 @@ COMPAT = SummevalSettings(mode="compat", epsilon=0.0, grid="compat", rules=RULES
 
 
 @pytest.fixture(scope="module")
-def summeval(shared: Path) -> Dataset:
-    return read_summeval(shared / "summeval" / "scores.csv", shared / "summeval" / "texts.jsonl")
+def summeval(shipped: Path) -> Dataset:
+    return read_summeval(shipped / "summeval" / "scores.csv", shipped / "summeval" / "texts.jsonl")
 
 
 @pytest.fixture(scope="module")

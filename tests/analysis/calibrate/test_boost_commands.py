@@ -1,17 +1,13 @@
 """`whyscore boost`, `calibrate` and the BMX experiments as their users meet them."""
 
-import contextlib
-import io
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
+from support.cli import Run
 from whyscore.analysis.calibrate.settings import grid_of
-from whyscore.cli.main import main
 from whyscore.data.sample import sample
 from whyscore.errors import DataError, UserError
 from whyscore.experiments.bmx.study import RunFolder, explained_in
@@ -22,20 +18,10 @@ from whyscore.testing.fakes import Counting
 from whyscore.types import Dataset
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command line in a folder with small files and without a store."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("WHYSCORE_STORE", "none")
+@pytest.fixture(autouse=True)
+def files(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small files in the working folder."""
+    assert run  # it enters the folder
     monkeypatch.setenv("COLUMNS", "200")
     Path("ref.txt").write_text("the cat sat on the mat\nI have a dog\n", "utf-8")
     Path("sys.txt").write_text("the cat sat on a mat\nI have a cat\n", "utf-8")
@@ -49,14 +35,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         for k in range(60)
     ]
     Path("data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-
-    def go(*arguments: str) -> Done:
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main(arguments)
-        return Done(code, out.getvalue(), err.getvalue())
-
-    return go
 
 
 def records(text: str) -> list[dict[str, object]]:

@@ -165,9 +165,9 @@ def test_equal_metrics_are_not_better_than_each_other_by_the_bootstrap() -> None
 
 
 @pytest.fixture(scope="session")
-def summeval_table(shared: Path) -> ScoreTable:
+def summeval_table(shipped: Path) -> ScoreTable:
     """SummEval with the experts' raw ratings."""
-    columns = read_columns(shared / "summeval" / "scores.csv")
+    columns = read_columns(shipped / "summeval" / "scores.csv")
     names = ["expert_relevance", "expert_fluency", "bertscore_recall", "rouge-1_f1", "bertscore_f1"]
     return score_table(columns, names, Roles(system="system", segment="instance_id"))
 
@@ -414,12 +414,12 @@ def test_records_are_joined_by_system_and_segment(tmp_path: Path) -> None:
         with_records(replace(stranger, systems=None), path)
 
 
-def test_mqm_ratings_are_joined(shared: Path) -> None:
-    with (shared / "mqm" / "ted_zhen_mqm_expected.csv").open(encoding="utf-8") as file:
+def test_mqm_ratings_are_joined(shipped: Path) -> None:
+    with (shipped / "mqm" / "ted_zhen_mqm_expected.csv").open(encoding="utf-8") as file:
         golden = list(csv.DictReader(file))
     keys = [(row["system"], row["seg_id"]) for row in golden]
     rows = ScoreTable("t", tuple(k for k, _ in keys), tuple(k for _, k in keys), {}, tuple(range(len(keys))))
-    found = with_ratings(rows, shared / "mqm" / "ted_zhen_ratings.jsonl").scores["mqm"]
+    found = with_ratings(rows, shipped / "mqm" / "ted_zhen_ratings.jsonl").scores["mqm"]
     assert found.tolist() == pytest.approx([float(row["mqm"]) for row in golden], abs=1e-12)
 
 

@@ -1,7 +1,5 @@
 """Metrics with few distinct scores."""
 
-import contextlib
-import io
 import json
 from pathlib import Path
 
@@ -9,8 +7,8 @@ import numpy as np
 import pytest
 
 import whyscore as ws
+from support.cli import Run
 from whyscore.analysis.metaeval.scores import Ties, ties_of
-from whyscore.cli.main import main
 from whyscore.data.files import read_lines
 from whyscore.types import Dataset, Entry, Segment
 
@@ -38,8 +36,8 @@ def test_a_metric_without_heavy_ties_gets_no_note() -> None:
     assert [note for note in judged(np.arange(100.0) % 4) if "mine has heavy ties: 4 distinct values among 100" in note]
 
 
-def test_the_twelve_values_of_a_submission_are_reported(shared: Path, tmp_path: Path) -> None:
-    folder = shared / "eval4nlp2023_summarization"
+def test_the_twelve_values_of_a_submission_are_reported(shipped: Path, run: Run, tmp_path: Path) -> None:
+    folder = shipped / "eval4nlp2023_summarization"
     gold, guanaco = (
         read_lines(folder / f"{name}.seg.scores").texts for name in ("dev_gold", "example_submission_guanaco")
     )
@@ -50,16 +48,15 @@ def test_the_twelve_values_of_a_submission_are_reported(shared: Path, tmp_path: 
     command += ["--level", "global", "--draws", "0", "-f", "json", "--store", "none"]
     found = {}
     for coefficient in ("kendall", "pearson", "spearman"):
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            assert main([*command, "--coefficient", coefficient]) == 0
-        result = json.loads(out.getvalue())
+        done = run(*command, "--coefficient", coefficient)
+        assert done.code == 0
+        result = json.loads(done.out)
         [row] = [row for row in result["metrics"] if row["metric"] == "guanaco"]
         found[coefficient] = row["value"]
         assert (row["n"], row["distinct"]) == (1280, 12)
         [note] = [note for note in result["notes"] if "ties" in note]
         assert note.startswith("guanaco has heavy ties: 12 distinct values among 1,280 scores, so ")
-        assert f"note: {note}\n" in err.getvalue()
+        assert f"note: {note}\n" in done.err
     assert found == {
         "kendall": pytest.approx(0.270749, abs=1e-6),
         "pearson": pytest.approx(0.307070, abs=1e-6),

@@ -47,21 +47,21 @@ def made(tags: list[list[float]], scores: list[list[float]], name: str = "team")
     return gold, Submission(name, {"target": Scored(Ragged.of(scores), "target.submission")})
 
 
-@pytest.mark.parametrize(
-    ("policy", "count", "wanted"),
-    [("truncate", 719, [0.670575, 0.357879, 0.232626]), ("skip", 717, [0.670694, 0.358185, 0.232810])],
-)
-def test_sentences_with_a_wrong_number_of_scores(shared: Path, policy: str, count: int, wanted: list[float]) -> None:
+def test_sentences_with_a_wrong_number_of_scores(shared: Path) -> None:
     gold = read_gold(shared / "wmt22_task2" / "en-yo")
     handed_in = read_submission(shared / "wmt22_task2" / "en-yo" / "ist-unbabel")
-    found = judge(gold, handed_in, Judging(on_mismatch=policy, draws=0))  # type: ignore[arg-type]
-    side = found.sides["target"]
-    assert side is not None
-    assert (side.n_eval, side.mismatch) == (count, 6)
-    assert means(found) == pytest.approx(wanted, abs=1e-6)
-    assert side.dropped["mismatch"] == (0 if policy == "truncate" else 6)
-    if policy == "skip":
-        assert side.n_eval + sum(side.dropped.values()) == 1010
+    for policy, count, wanted in (
+        ("truncate", 719, [0.670575, 0.357879, 0.232626]),
+        ("skip", 717, [0.670694, 0.358185, 0.232810]),
+    ):
+        found = judge(gold, handed_in, Judging(on_mismatch=policy, draws=0))  # type: ignore[arg-type]
+        side = found.sides["target"]
+        assert side is not None
+        assert (side.n_eval, side.mismatch) == (count, 6)
+        assert means(found) == pytest.approx(wanted, abs=1e-6)
+        assert side.dropped["mismatch"] == (0 if policy == "truncate" else 6)
+        if policy == "skip":
+            assert side.n_eval + sum(side.dropped.values()) == 1010
 
 
 def test_a_wrong_number_of_scores_is_an_error_that_names_the_lines(shared: Path) -> None:
@@ -75,20 +75,17 @@ def test_a_wrong_number_of_scores_is_an_error_that_names_the_lines(shared: Path)
     assert (caught.value.exit_code, caught.value.line) == (3, 106)
 
 
-@pytest.mark.parametrize(
-    ("pair", "count", "wanted"),
-    [
+def test_the_end_mark_can_be_left_out(shared: Path) -> None:
+    for pair, count, wanted in (
         ("en-cs", 614, [0.733179, 0.674999, 0.578571]),
         ("en-de", 190, [0.776617, 0.491607, 0.364217]),
         ("km-en", 940, [0.640363, 0.759047, 0.677874]),
-    ],
-)
-def test_the_end_mark_can_be_left_out(shared: Path, pair: str, count: int, wanted: list[float]) -> None:
-    folder = shared / "wmt22_task2" / pair
-    found = judge(read_gold(folder), read_submission(folder / "ist-unbabel"), Judging(drop_eos=True, draws=0))
-    assert found.sides["target"] is not None
-    assert found.sides["target"].n_eval == count
-    assert means(found) == pytest.approx(wanted, abs=1e-6)
+    ):
+        folder = shared / "wmt22_task2" / pair
+        found = judge(read_gold(folder), read_submission(folder / "ist-unbabel"), Judging(drop_eos=True, draws=0))
+        assert found.sides["target"] is not None
+        assert found.sides["target"].n_eval == count
+        assert means(found) == pytest.approx(wanted, abs=1e-6)
 
 
 def test_the_guard_fires_for_turned_scores_and_for_nothing_else(shared: Path) -> None:
@@ -131,7 +128,7 @@ def test_ties_at_the_border_are_counted_and_shared_out(shared: Path) -> None:
 
 
 @pytest.mark.parametrize("pair", ["et-en", "ro-en"])
-def test_baselines_have_their_exact_values(shared: Path, pair: str) -> None:
+def test_baselines_have_their_exact_values(shipped: Path, pair: str) -> None:
     wanted = {
         ("et-en", "chance"): ([0.5, 0.386977, 0.284987], [0.5, 0.387351, 0.256638]),
         ("et-en", "length"): ([0.629706, 0.442621, 0.356659], [0.682424, 0.497337, 0.388019]),
@@ -140,7 +137,7 @@ def test_baselines_have_their_exact_values(shared: Path, pair: str) -> None:
         ("ro-en", "length"): ([0.675100, 0.450801, 0.348919], [0.691786, 0.473843, 0.367051]),
         ("ro-en", "constant"): ([0.5, 0.251118, 0.251118], [0.5, 0.255634, 0.255634]),
     }
-    gold = read_gold(shared / "eval4nlp2021" / "dev" / pair)
+    gold = read_gold(shipped / "eval4nlp2021" / "dev" / pair)
     for name in ("chance", "length", "constant"):
         found = chance_result(gold, PLAIN) if name == "chance" else judge(gold, baseline(name, gold), PLAIN)
         for side, numbers in zip(("target", "source"), wanted[pair, name], strict=True):
@@ -160,9 +157,9 @@ def test_baselines_have_their_exact_values(shared: Path, pair: str) -> None:
         ("ro-en", "first", [0.699257, 0.582715, 0.465279]),
     ],
 )
-def test_log_probabilities_of_the_translation_system(shared: Path, pair: str, pool: str, wanted: list[float]) -> None:
-    gold = read_gold(shared / "eval4nlp2021" / "dev" / pair)
-    found = judge(gold, logprob(shared / "mlqe_pe_wordprobas" / "dev" / pair, gold, pool), PLAIN)  # type: ignore[arg-type]
+def test_log_probabilities_of_the_translation_system(shipped: Path, pair: str, pool: str, wanted: list[float]) -> None:
+    gold = read_gold(shipped / "eval4nlp2021" / "dev" / pair)
+    found = judge(gold, logprob(shipped / "mlqe_pe_wordprobas" / "dev" / pair, gold, pool), PLAIN)  # type: ignore[arg-type]
     assert means(found) == pytest.approx(wanted, abs=1e-6)
     assert found.sentence is not None
     assert found.sentence.pearson == pytest.approx({"et-en": 0.495902, "ro-en": 0.636421}[pair], abs=1e-6)
@@ -175,9 +172,9 @@ def test_log_probabilities_of_the_translation_system(shared: Path, pair: str, po
         ("ro-en", [0.492195, 0.907824, 0.446826, 0.412250], None),
     ],
 )
-def test_decisions_by_log_probability(shared: Path, pair: str, wanted: list[float], counts: tuple[int, ...]) -> None:
-    gold = read_gold(shared / "eval4nlp2021" / "dev" / pair)
-    found = judge(gold, logprob(shared / "mlqe_pe_wordprobas" / "dev" / pair, gold, "sum"), PLAIN)
+def test_decisions_by_log_probability(shipped: Path, pair: str, wanted: list[float], counts: tuple[int, ...]) -> None:
+    gold = read_gold(shipped / "eval4nlp2021" / "dev" / pair)
+    found = judge(gold, logprob(shipped / "mlqe_pe_wordprobas" / "dev" / pair, gold, "sum"), PLAIN)
     decision = decide(found, 1.0)["target"]
     own = decision.counts
     assert [own.f1_bad, own.f1_ok, own.f1_product, own.mcc] == pytest.approx(wanted, abs=1e-6)
@@ -424,10 +421,10 @@ def test_lower_is_better_metrics_are_turned_for_sentences() -> None:
     assert sentence[0] < sentence[1] == 0.0
 
 
-def test_the_texts_of_the_gold_are_segments(shared: Path) -> None:
-    gold = read_gold(shared / "wmt22_task2" / "en-de")
+def test_the_texts_of_the_gold_are_segments(shipped: Path) -> None:
+    gold = read_gold(shipped / "eval4nlp2021" / "dev" / "ro-en")
     segments = segments_of(gold)
-    assert len(segments) == 511
+    assert len(segments) == 1000
     assert segments[0].source is not None
 
 

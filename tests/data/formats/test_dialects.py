@@ -35,8 +35,8 @@ def marked(draw: st.DrawFn) -> tuple[str, tuple[ErrorSpan, ...]]:
 
 
 @cache
-def ted(shared: Path) -> Dataset:
-    return read_mqm(shared / "mqm" / "ted_zhen_ratings.jsonl")
+def ted(shipped: Path) -> Dataset:
+    return read_mqm(shipped / "mqm" / "ted_zhen_ratings.jsonl")
 
 
 def of_hypothesis(entry: Entry) -> tuple[ErrorSpan, ...]:
@@ -70,14 +70,14 @@ def test_generated_spans_survive_every_dialect(case: tuple[str, tuple[ErrorSpan,
     round_trips(*case)
 
 
-def test_ted_spans_survive_every_dialect(shared: Path) -> None:
-    for entry in ted(shared).entries:
+def test_ted_spans_survive_every_dialect(shipped: Path) -> None:
+    for entry in ted(shipped).entries:
         round_trips(entry.segment.hypothesis, of_hypothesis(entry))
 
 
-def test_ted_ratings_survive_mtme_with_their_sources(shared: Path) -> None:
+def test_ted_ratings_survive_mtme_with_their_sources(shipped: Path) -> None:
     lost = Counter[str]()
-    for entry in ted(shared).entries:
+    for entry in ted(shipped).entries:
         rating = dialects.mtme_rating(entry.spans, lost)
         assert dialects.mtme_spans(rating, entry.segment, lost) == entry.spans
     assert not lost
@@ -168,10 +168,10 @@ def test_spans_that_cannot_be_read_say_why(call: object, message: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["xcomet", "pearmut", "wmtqe", "mqm", "marot"])
-def test_files_come_back_the_same(shared: Path, tmp_path: Path, dialect: str) -> None:
+def test_files_come_back_the_same(shipped: Path, tmp_path: Path, dialect: str) -> None:
     from whyscore.analysis.convert import convert
 
-    data = ted(shared)
+    data = ted(shipped)
     path = tmp_path / ("x.jsonl" if dialect in ("xcomet", "pearmut") else "x.tsv")
     first = convert(data, dialect).lines
     path.write_text("".join(first), "utf-8")
@@ -179,11 +179,11 @@ def test_files_come_back_the_same(shared: Path, tmp_path: Path, dialect: str) ->
     assert convert(read_foreign(path), dialect).lines == first
 
 
-def test_ratings_and_tags_need_their_texts(shared: Path, tmp_path: Path) -> None:
+def test_ratings_and_tags_need_their_texts(shipped: Path, tmp_path: Path) -> None:
     from whyscore.analysis.convert import convert
     from whyscore.errors import UserError
 
-    data = ted(shared)
+    data = ted(shipped)
     for dialect, name in (("mtme", "zh-en.mqm.seg.rating"), ("tags", "x.tgt-tags")):
         path = tmp_path / name
         first = convert(data, dialect).lines
@@ -263,6 +263,6 @@ def test_tags_must_fit_their_texts(tmp_path: Path) -> None:
         read_foreign(tmp_path / "x.tags", texts=texts)
 
 
-def test_a_gold_folder_is_runs_of_marked_words(shared: Path) -> None:
-    data = read_foreign(shared / "eval4nlp2021" / "dev" / "ro-en")
+def test_a_gold_folder_is_runs_of_marked_words(shipped: Path) -> None:
+    data = read_foreign(shipped / "eval4nlp2021" / "dev" / "ro-en")
     assert (len(data), sum(len(entry.spans or ()) for entry in data.entries)) == (1000, 1399)

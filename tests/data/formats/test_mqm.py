@@ -69,8 +69,8 @@ def test_spans_are_carried_over_to_a_slightly_different_text() -> None:
     assert moved("the bad cat", (4, 7), "the bad, cat") == (4, 7)
 
 
-def test_ted_ratings_have_the_published_marks(shared: Path) -> None:
-    path = shared / "mqm" / "ted_zhen_ratings.jsonl"
+def test_ted_ratings_have_the_published_marks(shipped: Path) -> None:
+    path = shipped / "mqm" / "ted_zhen_ratings.jsonl"
     rows, data = list(read_ratings(path)), ted(path)
     assert (len(rows), len(data), len(data.systems), len(data.ids)) == (9915, 7935, 15, 529)
     assert sum(one.nothing for one in rows) == sum(not entry.spans for entry in data.entries) == 4297
@@ -91,19 +91,19 @@ def test_ted_ratings_have_the_published_marks(shared: Path) -> None:
     ]
 
 
-def test_ted_words_touched_by_a_span(shared: Path) -> None:
+def test_ted_words_touched_by_a_span(shipped: Path) -> None:
     total = touched = 0
-    for entry in ted(shared / "mqm" / "ted_zhen_ratings.jsonl").entries:
+    for entry in ted(shipped / "mqm" / "ted_zhen_ratings.jsonl").entries:
         words = white_space(entry.segment.hypothesis)
         own = [span for span in entry.spans or () if span.side is Side.HYPOTHESIS]
         total, touched = total + len(words), touched + int((to_levels(words, own) > 0).sum())
     assert (total, touched) == (130282, 15162)
 
 
-def test_ted_scores_from_raw_ratings(shared: Path) -> None:
-    with (shared / "mqm" / "ted_zhen_mqm_expected.csv").open(encoding="utf-8") as file:
+def test_ted_scores_from_raw_ratings(shipped: Path) -> None:
+    with (shipped / "mqm" / "ted_zhen_mqm_expected.csv").open(encoding="utf-8") as file:
         wanted = {(row["system"], row["seg_id"]): float(row["mqm"]) for row in csv.DictReader(file)}
-    data = ted(shared / "mqm" / "ted_zhen_ratings.jsonl")
+    data = ted(shipped / "mqm" / "ted_zhen_ratings.jsonl")
     found = {(entry.system, entry.id): entry.human["mqm"] for entry in data.entries}
     assert found.keys() == wanted.keys()
     assert max(abs(found[key] - wanted[key]) for key in wanted) <= 1e-12
@@ -144,8 +144,8 @@ def test_quotation_marks_are_characters(tmp_path: Path) -> None:
     assert data.entries[0].segment.hypothesis == '"a bad "cat'
 
 
-def test_rows_come_out_as_they_went_in(shared: Path, tmp_path: Path) -> None:
-    path = shared / "mqm" / "ted_zhen_ratings.jsonl"
+def test_rows_come_out_as_they_went_in(shipped: Path, tmp_path: Path) -> None:
+    path = shipped / "mqm" / "ted_zhen_ratings.jsonl"
     lost: Counter[str] = Counter()
     rows = ["\t".join(cells) for cells in mqm_rows(ted(path), lost)]
     assert not lost

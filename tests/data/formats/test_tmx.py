@@ -1,14 +1,12 @@
 """Translation memories as data of every verb."""
 
-import contextlib
-import io
 import json
 import re
 from pathlib import Path
 
 import pytest
 
-from whyscore.cli.main import main
+from support.cli import Run
 from whyscore.data.formats.tmx import read_tmx
 from whyscore.data.reading import read
 from whyscore.errors import DataError, SpecError
@@ -33,13 +31,6 @@ def written(folder: Path, text: str | bytes, name: str = "memory.tmx") -> Path:
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
-
-
-def run(*arguments: str) -> tuple[int, str, str]:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(arguments)
-    return code, out.getvalue(), err.getvalue()
 
 
 def test_the_variants_of_a_pair_are_segments_and_further_ones_are_references(tmp_path: Path) -> None:
@@ -118,7 +109,7 @@ def test_the_standard_input_and_unknown_inline_codes_are_refused(tmp_path: Path)
         read(written(tmp_path, TMX), inline="keep")  # type: ignore[arg-type]
 
 
-def test_a_memory_is_scored_from_the_command_line(tmp_path: Path) -> None:
+def test_a_memory_is_scored_from_the_command_line(run: Run, tmp_path: Path) -> None:
     path = str(written(tmp_path, TMX))
     code, out, err = run(
         "score", path, "-l", "en-de", "-m", "length", "--segments", "-f", "jsonl", "--store", "none", "--inline", "drop"

@@ -1,15 +1,13 @@
 """WMT folders, gold folders and raw ratings as data of every verb."""
 
-import contextlib
-import io
 import json
 import re
 from pathlib import Path
 
 import pytest
 
+from support.cli import Run
 from whyscore.analysis.metaeval import tables as metaevaluate_joined
-from whyscore.cli.main import main
 from whyscore.data.reading import read
 from whyscore.errors import DataError
 from whyscore.types import ErrorSpan, Segment, Side
@@ -41,13 +39,6 @@ def folder(tmp_path: Path) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
     return tmp_path / "wmt"
-
-
-def run(*arguments: str) -> tuple[int, str, str]:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(arguments)
-    return code, out.getvalue(), err.getvalue()
 
 
 def test_texts_documents_scores_and_spans_come_together(folder: Path) -> None:
@@ -140,7 +131,7 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-def test_a_folder_is_scored_from_the_command_line(folder: Path) -> None:
+def test_a_folder_is_scored_from_the_command_line(run: Run, folder: Path) -> None:
     (folder / "references" / "en-de.refB.txt").unlink()
     code, out, err = run("score", str(folder), "-m", "token_f1", "--segments", "-f", "jsonl", "--store", "none")
     assert code == 0, err
@@ -149,8 +140,8 @@ def test_a_folder_is_scored_from_the_command_line(folder: Path) -> None:
     assert "as a system it was left out" in err
 
 
-def test_a_gold_folder_brings_texts_scores_and_spans(shared: Path) -> None:
-    folder = shared / "eval4nlp2021" / "dev" / "et-en"
+def test_a_gold_folder_brings_texts_scores_and_spans(shipped: Path) -> None:
+    folder = shipped / "eval4nlp2021" / "dev" / "et-en"
     data = read(folder, languages=("et", "en"))
     assert (len(data), data.languages) == (1000, ("et", "en"))
     entry = data.entries[0]
@@ -163,8 +154,8 @@ def test_a_gold_folder_brings_texts_scores_and_spans(shared: Path) -> None:
         read(folder, columns={"references": "xx"})
 
 
-def test_raw_ratings_are_known_by_their_columns(shared: Path) -> None:
-    data = read(shared / "mqm" / "ted_zhen_ratings.jsonl", languages=("zh", "en"))
+def test_raw_ratings_are_known_by_their_columns(shipped: Path) -> None:
+    data = read(shipped / "mqm" / "ted_zhen_ratings.jsonl", languages=("zh", "en"))
     assert (len(data), len(data.systems), data.languages) == (7935, 15, ("zh", "en"))
     assert sum(len(entry.spans or ()) for entry in data.entries) == 5269 + 349
     assert not any("<v>" in entry.segment.hypothesis for entry in data.entries)

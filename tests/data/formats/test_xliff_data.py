@@ -1,6 +1,5 @@
 """XLIFF files as data of every verb."""
 
-import contextlib
 import gzip
 import io
 import json
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from whyscore.cli.main import main
+from support.cli import Run
 from whyscore.data.formats.xliff import read_xliff, with_spans
 from whyscore.data.reading import read
 from whyscore.errors import DataError
@@ -35,13 +34,6 @@ def written(folder: Path, text: str, name: str = "job.xlf") -> Path:
     path = folder / name
     path.write_text(text, "utf-8")
     return path
-
-
-def run(*arguments: str) -> tuple[int, str, str]:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(arguments)
-    return code, out.getvalue(), err.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +87,7 @@ def test_ids_that_come_again_are_numbered_past_those_that_are_taken(tmp_path: Pa
     assert [text for text in re.findall("<target>(.*?)</target>", marked) if "<mrk" not in text] == ["t0", "t2", "t3"]
 
 
-def test_findings_point_at_the_lines_of_units(tmp_path: Path) -> None:
+def test_findings_point_at_the_lines_of_units(run: Run, tmp_path: Path) -> None:
     path = written(tmp_path, V12.replace("Die Katze", "Die  Katze"))
     code, _, err = run("validate", str(path))
     assert code == 0
@@ -127,7 +119,7 @@ def test_findings_point_at_the_lines_of_units(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_scored_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_what_cannot_be_scored_is_refused(run: Run, tmp_path: Path, text: str, message: str) -> None:
     path = written(tmp_path, text)
     with pytest.raises(DataError, match=re.escape(message)):
         read(path)
@@ -148,7 +140,7 @@ def test_other_encodings_and_the_standard_input_are_refused(tmp_path: Path, monk
 
 
 @pytest.mark.parametrize("text", [V12, V20])
-def test_a_file_is_scored_and_explained_without_references(tmp_path: Path, text: str) -> None:
+def test_a_file_is_scored_and_explained_without_references(run: Run, tmp_path: Path, text: str) -> None:
     path = str(written(tmp_path, text))
     code, out, err = run(
         "score", path, "-l", "en-de", "-m", "xbertscore", "--segments", "-f", "jsonl", "--store", "none"
@@ -168,7 +160,7 @@ def test_a_file_is_scored_and_explained_without_references(tmp_path: Path, text:
     assert "reference" in err
 
 
-def test_alternatives_are_references_where_they_are_asked_for(tmp_path: Path) -> None:
+def test_alternatives_are_references_where_they_are_asked_for(run: Run, tmp_path: Path) -> None:
     offered = (
         '<alt-trans match-quality="80"><source>I had a dog.</source><target>Ich hatte einen <g id="1">Hund</g>.'
         "</target></alt-trans><alt-trans><target> </target></alt-trans></trans-unit>"
@@ -183,7 +175,7 @@ def test_alternatives_are_references_where_they_are_asked_for(tmp_path: Path) ->
     assert "hatte" in out
 
 
-def test_codes_leave_a_character_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_codes_leave_a_character_where_it_is_asked_for(run: Run, tmp_path: Path) -> None:
     path = written(tmp_path, V12)
     assert read(path, inline="placeholder").segments[1].hypothesis == "Die Katze \ue000schläft."
     code, out, err = run("score", str(path), "--inline", "placeholder", "-m", "length", "--segments", "-f", "tsv")

@@ -44,8 +44,8 @@ def test_any_ascii_texts_score_as_in_the_package(kind: str, items: list[tuple[st
 
 @pytest.mark.parametrize("stem", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_translations_score_as_in_the_package(kind: str, stem: bool, deen: Callable[..., list[Segment]]) -> None:  # noqa: FBT001
-    texts = deen(3, 100)
+def test_translations_score_as_in_the_package(kind: str, stem: bool, translated: Callable[..., list[Segment]]) -> None:  # noqa: FBT001
+    texts = translated(3, 100)
     joined = [
         Segment(
             f"{one.hypothesis}\n{two.hypothesis}",
@@ -117,8 +117,8 @@ def test_the_package_gives_nothing_to_other_scripts() -> None:
     assert Rouge(mode="compat").score([segment])[0] == 0
 
 
-def test_ascii_texts_score_alike_in_both_modes(deen: Callable[..., list[Segment]]) -> None:
-    ascii_only = [s for s in deen(1, 200) if s.hypothesis.isascii() and s.references[0].isascii()]
+def test_ascii_texts_score_alike_in_both_modes(translated: Callable[..., list[Segment]]) -> None:
+    ascii_only = [s for s in translated(1, 200) if s.hypothesis.isascii() and s.references[0].isascii()]
     assert len(ascii_only) > 100
     for kind in KINDS:
         default, compat = (build(f"rouge(kind='{kind}', mode={mode})") for mode in ("default", "compat"))

@@ -68,9 +68,9 @@ def corpus_score(peer: BLEU | CHRF | TER, segments: list[Segment]) -> float:
 @pytest.mark.parametrize("references", [1, 2, 3])
 @pytest.mark.parametrize(("spec", "peer"), FAST)
 def test_scores_of_segments_and_of_them_all_are_those_of_sacrebleu(
-    spec: str, peer: Peer, references: int, deen: Translated
+    spec: str, peer: Peer, references: int, translated: Translated
 ) -> None:
-    segments = deen(references, 300 if references == 1 else 100)
+    segments = translated(references, 300 if references == 1 else 100)
     metric = build(spec)
     rows = metric.statistics(segments)
     np.testing.assert_allclose(metric.scores(rows), sentence_scores(by_segment(peer), segments), atol=1e-9)
@@ -80,9 +80,9 @@ def test_scores_of_segments_and_of_them_all_are_those_of_sacrebleu(
 @pytest.mark.parametrize("references", [1, 2, 3])
 @pytest.mark.parametrize(("spec", "peer"), [FAST[0], FAST[2], FAST[10], FAST[11]])
 def test_scores_of_the_whole_corpus_are_those_of_sacrebleu(
-    spec: str, peer: Peer, references: int, deen: Translated
+    spec: str, peer: Peer, references: int, translated: Translated
 ) -> None:
-    segments = deen(references)
+    segments = translated(references)
     metric = build(spec)
     assert metric.total(metric.statistics(segments).sum(axis=0)) == pytest.approx(
         corpus_score(peer(), segments), abs=1e-9
@@ -90,17 +90,19 @@ def test_scores_of_the_whole_corpus_are_those_of_sacrebleu(
 
 
 @pytest.mark.parametrize(("spec", "peer"), SLOW)
-def test_edit_rates_of_segments_and_of_them_all_are_those_of_sacrebleu(spec: str, peer: Peer, deen: Translated) -> None:
+def test_edit_rates_of_segments_and_of_them_all_are_those_of_sacrebleu(
+    spec: str, peer: Peer, translated: Translated
+) -> None:
     for references, number in ((1, 300 if spec == "ter" else 60), (2, 30), (3, 30)):
-        segments = deen(references, number)
+        segments = translated(references, number)
         metric = build(spec)
         rows = metric.statistics(segments)
         np.testing.assert_allclose(metric.scores(rows), sentence_scores(peer(), segments), atol=1e-9)
         assert metric.total(rows.sum(axis=0)) == pytest.approx(corpus_score(peer(), segments), abs=1e-9)
 
 
-def test_the_edit_rate_of_the_whole_corpus_is_that_of_sacrebleu(deen: Translated) -> None:
-    segments = deen(1)
+def test_the_edit_rate_of_the_whole_corpus_is_that_of_sacrebleu(translated: Translated) -> None:
+    segments = translated(1)
     metric = build("ter")
     assert metric.total(metric.statistics(segments).sum(axis=0)) == pytest.approx(
         corpus_score(TER(), segments), abs=1e-9
@@ -108,8 +110,8 @@ def test_the_edit_rate_of_the_whole_corpus_is_that_of_sacrebleu(deen: Translated
 
 
 @pytest.mark.parametrize(("spec", "peer"), [*FAST, *SLOW])
-def test_the_number_of_references_may_vary(spec: str, peer: Peer, deen: Translated) -> None:
-    three = deen(3, 21)
+def test_the_number_of_references_may_vary(spec: str, peer: Peer, translated: Translated) -> None:
+    three = translated(3, 21)
     segments = [Segment(s.hypothesis, None, s.references[: 1 + k % 3]) for k, s in enumerate(three)]
     metric = build(spec)
     rows = metric.statistics(segments)
@@ -144,9 +146,9 @@ def test_any_texts_score_as_in_sacrebleu(items: list[tuple[str, list[str]]]) -> 
         )
 
 
-def test_explaining_a_reference_gives_the_same_numbers_as_explaining_the_hypothesis(deen: Translated) -> None:
-    texts = [segment.hypothesis for segment in deen(1, 50)]
-    fixed = deen(1, 1)[0].references[0]
+def test_explaining_a_reference_gives_the_same_numbers_as_explaining_the_hypothesis(translated: Translated) -> None:
+    texts = [segment.hypothesis for segment in translated(1, 50)]
+    fixed = translated(1, 1)[0].references[0]
     for spec, peer in (FAST[0], FAST[10], FAST[11]):
         turned = [Segment(fixed, None, text) for text in texts]
         np.testing.assert_allclose(
@@ -290,10 +292,10 @@ def test_smoothing_none_needs_no_quotes() -> None:
 
 
 @pytest.mark.parametrize("metric", [Bleu(), Bleu(tokenize="intl", lowercase=True), Ter(normalized=True)])
-def test_texts_score_like_their_joined_tokens(metric: Bleu | Ter, deen: Translated) -> None:
+def test_texts_score_like_their_joined_tokens(metric: Bleu | Ter, translated: Translated) -> None:
     def joined(text: str) -> str:
         return " ".join(token.text for token in metric.tokens(text))
 
-    segments = deen(2, 100)
+    segments = translated(2, 100)
     cut = [Segment(joined(s.hypothesis), None, tuple(map(joined, s.references))) for s in segments]
     assert metric.on_tokens().statistics(cut).tolist() == metric.statistics(segments).tolist()

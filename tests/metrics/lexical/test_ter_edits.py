@@ -130,8 +130,8 @@ def test_an_empty_reference_costs_a_hundred_points_in_all() -> None:
     assert scores.importance.sum() == -100 == -Ter().score([segment])[0]
 
 
-def test_word_scores_and_missing_words_add_up_to_the_edit_rate(deen: Callable[..., list[Segment]]) -> None:
-    segments = deen(1, 60)
+def test_word_scores_and_missing_words_add_up_to_the_edit_rate(translated: Callable[..., list[Segment]]) -> None:
+    segments = translated(1, 60)
     metric = Ter()
     words = [white_space(segment.hypothesis) for segment in segments]
     there = [white_space(segment.references[0]) for segment in segments]

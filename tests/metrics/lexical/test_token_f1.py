@@ -20,8 +20,8 @@ def f1(hypothesis: str, *references: str) -> float:
     return float(TokenF1().score([Segment(hypothesis, None, references)])[0])
 
 
-def test_stored_scores_are_met(shared: Path) -> None:
-    path = shared / "boosting" / "explanations_tokenF1_wmt17_csen.jsonl"
+def test_stored_scores_are_met(shipped: Path) -> None:
+    path = shipped / "boosting" / "explanations_tokenF1_wmt17_csen.jsonl"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
     segments = [Segment(row["hypothesis"], None, (row["reference"],)) for row in rows]
     np.testing.assert_allclose(TokenF1().score(segments), [row["score"] for row in rows], atol=1e-12)

@@ -51,9 +51,9 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def pairs(shared: Path) -> list[Segment]:
+def pairs(shipped: Path) -> list[Segment]:
     """60 translations from Estonian, with their corrections as references and their sources."""
-    folder = shared / "eval4nlp2021" / "dev" / "et-en"
+    folder = shipped / "eval4nlp2021" / "dev" / "et-en"
     mt, pe, src = ((folder / f"dev.{name}").read_text("utf-8").split("\n")[:60] for name in ("mt", "pe", "src"))
     return [Segment(a, c, (b,)) for a, b, c in zip(mt, pe, src, strict=True)]
 

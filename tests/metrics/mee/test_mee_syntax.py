@@ -142,8 +142,10 @@ def test_syntax_over_white_space_words_does_not_fit_the_published_files(shared: 
     assert values.mean() == pytest.approx(0.22556656175927173, abs=1e-12)
 
 
-def test_it_is_at_least_fifteen_times_as_fast_as_nltk(shared: Path) -> None:
-    pairs = list(zip(lines(shared, SYSTEM), lines(shared, REFERENCE), strict=True))[::40]
+def test_it_is_at_least_fifteen_times_as_fast_as_nltk(shipped: Path) -> None:
+    folder = shipped / "eval4nlp2021" / "dev" / "et-en"
+    texts = ((folder / f"dev.{name}").read_text("utf-8").splitlines()[::20] for name in ("mt", "pe"))
+    pairs = list(zip(*texts, strict=True))
     nltk_bleu("a", "a")
     start = time.perf_counter()
     theirs = [nltk_bleu(own, other) for own, other in pairs]

@@ -1,0 +1,31 @@
+"""The command line in tests: `run(*arguments)` gives the exit code and what was printed.
+
+The fixture `run` (tests/conftest.py) calls it in a folder of its own, with a cache of its own and without the variables
+of the user. Tests of signals and pipes start a process instead.
+"""
+
+import contextlib
+import io
+from collections.abc import Callable
+from typing import NamedTuple
+
+from whyscore.cli.main import main
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+
+def run_command(*arguments: object) -> Done:
+    """Run a command in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(argument) for argument in arguments])
+    return Done(code, out.getvalue(), err.getvalue())
