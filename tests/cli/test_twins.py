@@ -123,9 +123,10 @@ def test_a_server_gets_its_runs_by_name_and_begins_when_all_is_right(
 
 
 @pytest.mark.parametrize("name", experiments())
-def test_every_experiment_tells_its_options(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert [main(["experiment", name, option]) for option in ("-h", "--help-all")] == [0, 0]
-    assert f"whyscore experiment {name}" in capsys.readouterr().out
+def test_every_experiment_tells_its_options(name: str, run: Run) -> None:
+    short, long = (run("experiment", name, option) for option in ("-h", "--help-all"))
+    assert (short.code, long.code) == (0, 0)
+    assert f"whyscore experiment {name}" in short.out + long.out
 
 
 def test_an_experiment_is_found_by_its_name() -> None:

@@ -135,15 +135,8 @@ def test_a_rarer_feature_moves_the_gain_more_than_the_share(data: Dataset, tagge
         assert row == pytest.approx(wanted, abs=5e-5)
 
 
-@pytest.fixture(scope="module")
-def edited(shipped: Path) -> Dataset:
-    """Translations as systems of their corrections, with given tokens too."""
-    folder = shipped / "eval4nlp2021" / "dev" / "et-en"
-    return read_texts([folder / "dev.mt"], [folder / "dev.pe"], systems=["mt"])
-
-
-def test_random_groups_of_words_have_shares_that_follow_their_size(edited: Dataset) -> None:
-    small = Dataset(edited.name, edited.entries[:600])
+def test_random_groups_of_words_have_shares_that_follow_their_size(data: Dataset) -> None:
+    small = Dataset(data.name, data.entries[:600])
     tokens = "bleu(tokenize='none')"
     rows = specificity(small, tokens, features=["number"], groups=(2, 4, 6), draws=4, settings=Settings(seed=0))
     means = [row.mean for row in rows if row.groups]
@@ -156,6 +149,13 @@ def test_random_positions_make_the_share_absurd(data: Dataset, tagger: str) -> N
     rows = tagnoise(data, "bleu", tagger=tagger, features=FEATURES[:1], noise="random", rates=(0.0, 1.0))
     assert rows[0].share == pytest.approx(0.264339, abs=1e-6)
     assert rows[1].share == pytest.approx(-6.5, abs=1.0)
+
+
+@pytest.fixture(scope="module")
+def edited(shipped: Path) -> Dataset:
+    """Translations as systems of their corrections, with given tokens too."""
+    folder = shipped / "eval4nlp2021" / "dev" / "et-en"
+    return read_texts([folder / "dev.mt"], [folder / "dev.pe"], systems=["mt"])
 
 
 def test_dropped_and_moved_tags_take_the_share_away_from_the_truth(edited: Dataset) -> None:
