@@ -13,11 +13,13 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from whyscore.cli.options import Parser, add_command, is_command, run_command
 from whyscore.errors import UnknownName, WhyscoreError
 from whyscore.version import __version__
+
+if TYPE_CHECKING:
+    from whyscore.cli.options import Parser
 
 VARIABLE = "WHYSCORE_DEBUG"
 """Set, it lets a fault through as Python shows it."""
@@ -89,7 +91,7 @@ class Verb(Protocol):
 
     EXAMPLES: str
 
-    def add_arguments(self, parser: Parser) -> None:
+    def add_arguments(self, parser: "Parser") -> None:
         """Add the verb's options."""
 
     def run(self, arguments: argparse.Namespace) -> int:
@@ -105,8 +107,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _guarded(lambda: _dispatch(given), given)
 
 
-def parser_of(verb: str) -> Parser:
+def parser_of(verb: str) -> "Parser":
     """Return the parser of one verb."""
+    # Imported here, as below: `whyscore --help` needs none of it.
+    from whyscore.cli.options import Parser, add_command, is_command  # noqa: PLC0415
+
     module = _module(verb)
     parser = Parser(
         prog=f"whyscore {verb}",
@@ -131,7 +136,7 @@ def _dispatch(given: list[str]) -> int:
     if given[0] not in VERBS:
         raise UnknownName.among("command", given[0], VERBS)
     arguments = parser_of(given[0]).parse_args(given[1:])
-    # Imported after --help, which needs none of it.
+    from whyscore.cli.options import is_command, run_command  # noqa: PLC0415
     from whyscore.cli.output import check_output  # noqa: PLC0415
 
     check_output(arguments)
@@ -143,10 +148,10 @@ def _dispatch(given: list[str]) -> int:
         return INTERRUPTED
 
 
-def _top() -> Parser:
+def _top() -> argparse.ArgumentParser:
     width = max(map(len, VERBS)) + 2
     verbs = "\n".join(f"  {verb:<{width}}{about}" for verb, about in VERBS.items())
-    top = Parser(
+    top = argparse.ArgumentParser(
         prog="whyscore",
         usage="whyscore COMMAND [options]",
         description="Scores generated text and says which words made the score.",
