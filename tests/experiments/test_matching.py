@@ -14,7 +14,8 @@ from support.cli import Run
 from whyscore.data.formats.eval4nlp import read_gold
 from whyscore.errors import DataError, SpecError
 from whyscore.experiments.matching import layers as experiment_layers
-from whyscore.experiments.matching.studies import baseline, layers
+from whyscore.experiments.matching.command import baseline
+from whyscore.experiments.matching.layers import layers
 from whyscore.metrics.matching import bertscore as matching_reader
 from whyscore.metrics.matching.baseline import read_baseline
 from whyscore.metrics.matching.bertscore import BertScore, XBertScore

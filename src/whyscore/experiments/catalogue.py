@@ -18,8 +18,6 @@ _UNCONVERTED = {
     "specificity": "whyscore.experiments.muler.random:specificity",
     "frequency": "whyscore.experiments.muler.shares:frequency",
     "tagnoise": "whyscore.experiments.muler.random:tagnoise",
-    "baseline": "whyscore.experiments.matching.studies:baseline",
-    "layers": "whyscore.experiments.matching.studies:layers",
 }
 
 

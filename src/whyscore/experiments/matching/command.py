@@ -1,22 +1,29 @@
-"""The experiments about matching: what unrelated texts score, and which layer of a model agrees with people."""
+"""The experiments about matching as commands: what unrelated texts score, and which layer agrees with people.
 
-import argparse
-from collections.abc import Iterator
+Baseline, for rescaling BERTScore (Zhang et al. 2020):
 
+1. Take the distinct lines of a text in one language, blank ones left out.
+2. Score random pairs of them; b is the mean of precision, recall and F.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from whyscore.analysis.common import MetricLike
 from whyscore.analysis.metaeval.gold import segments_of
-from whyscore.cli.commands.experiment import Experiment
-from whyscore.cli.legacy import dataset
-from whyscore.cli.options import Parser, add_inputs, add_metrics, add_output, natural
-from whyscore.cli.output import document, emit, format_of, tell, tell_signatures
+from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, QuietSettings
+from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures
+from whyscore.cli.setup import load_dataset, requested_metrics
 from whyscore.data.files import read_lines
 from whyscore.data.formats.eval4nlp import Gold, read_gold
-from whyscore.data.records import row_lines
 from whyscore.errors import UserError
-from whyscore.experiments.matching.studies import COEFFICIENTS, PAIRS, LayerSweep, baseline, layers
-from whyscore.metrics.matching.baseline import baseline_lines
-from whyscore.present import render
-from whyscore.types import Dataset, Entry
-from whyscore.types.table import Cell, Table
+from whyscore.experiments.catalogue import Experiment
+from whyscore.experiments.matching.layers import layers, matching_metric
+from whyscore.metrics.matching.baseline import Baseline, baseline_lines, estimate_baseline
+from whyscore.settings import REQUIRED, Seeded, option, takes
+from whyscore.types import Dataset, Entry, Signature
+from whyscore.types.result import Record, Result
 
 _BASELINE = """\
 examples:
@@ -31,90 +38,118 @@ examples:
 _DIGITS = 4
 
 
-def _add_baseline(parser: Parser) -> None:
-    add_metrics(parser)
-    parser.add_argument("texts", metavar="FILE", help="texts in one language, one a line")
-    parser.add_argument("--pairs", type=int, default=PAIRS, metavar="N", help=f"random pairs (default: {PAIRS:,})")
-    parser.add_argument("--seed", type=natural, default=0, help="fixes which pairs (default: 0)")
-    parser.add_argument("--encoding", default="utf-8", metavar="NAME", help="of the file (default: utf-8)")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the table to this file instead of stdout")
-    parser.add_argument("-q", "--quiet", action="store_true", help="nothing on stderr")
+@dataclass(frozen=True, kw_only=True)
+class BaselineSettings(Seeded):
+    """How the score of unrelated texts is estimated."""
+
+    pairs: int = option(20_000, "random pairs", least=1, metavar="N", basic=True)
 
 
-def _run_baseline(arguments: argparse.Namespace) -> int:
+@dataclass(frozen=True, repr=False)
+class BaselineEstimate(Result):
+    """A baseline, the layer it is for, and what it was made from."""
+
+    baseline: Baseline
+    layer: int
+    texts: int
+    pairs: int
+    signature: Signature
+    kind: ClassVar[str] = "baseline"
+
+    def records(self) -> Iterator[Record]:
+        """Yield the one record."""
+        yield {"layer": self.layer, **self.baseline._asdict(), "texts": self.texts, "pairs": self.pairs}
+
+
+@takes(BaselineSettings)
+def baseline(texts: Sequence[str], metric: MetricLike = "bertscore", *, settings: BaselineSettings) -> BaselineEstimate:
+    """Return what random pairs of texts score, for `bertscore(baseline=FILE)`.
+
+    Args:
+        texts: In one language; equal ones count once, blank ones not at all.
+        metric: `bertscore` or `xbertscore` with its model and layer.
+        settings: How many pairs are drawn.
+    """
+    raw = replace(matching_metric(metric), baseline=None)
+    distinct = list(dict.fromkeys(text for text in texts if text.strip()))
+    estimated = estimate_baseline(distinct, raw, pairs=settings.pairs, seed=settings.seed)
+    signature = raw.signature()
+    layer = int(dict(signature.facts).get("layer", "0").partition("/")[0].partition("-")[0])
+    signature = signature.with_facts(pairs=settings.pairs, seed=settings.seed)
+    return BaselineEstimate(estimated, layer, len(distinct), settings.pairs, signature)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaselineCommand(QuietSettings, BaselineSettings, MetricSettings):
+    """What `whyscore experiment baseline` takes."""
+
+    texts: str = option(REQUIRED, "texts in one language, one a line", positional=True, metavar="FILE", basic=True)
+    encoding: str = option("utf-8", "of the file", metavar="NAME")
+    output: str | None = option(
+        None, "write the table to this file instead of stdout", flags=("-o", "--output"), metavar="FILE", basic=True
+    )
+
+
+def run_baseline(settings: BaselineCommand) -> int:
     """Write the table that `bertscore(baseline=FILE)` reads."""
-    lines = read_lines(arguments.texts, encoding=arguments.encoding)
-    found = baseline(lines.texts, _metric(arguments, "bertscore"), pairs=arguments.pairs, seed=arguments.seed)
-    emit(arguments, baseline_lines(found.baseline, found.layer))
+    lines = read_lines(settings.texts, encoding=settings.encoding)
+    found = baseline(lines.texts, _one_metric(settings, "bertscore"), settings=settings)
+    emit(settings, baseline_lines(found.baseline, found.layer))
     left = len(lines.texts) - found.texts
     if left:
-        tell(arguments, f"note: {left} lines are blank or come again; they were left out")
-    tell(arguments, f"{found.pairs:,} random pairs of {found.texts:,} texts, layer {found.layer}")
-    tell_signatures(arguments, [found.signature])
+        tell(settings, f"note: {left} blank or repeated lines were left out")
+    tell(settings, f"{found.pairs:,} random pairs of {found.texts:,} texts, layer {found.layer}")
+    tell_signatures(settings, [found.signature])
     return 0
 
 
-def _add_layers(parser: Parser) -> None:
-    add_metrics(parser)
-    parser.add_argument("--gold", metavar="PATH", help="word tags: a gold folder or zip of Eval4NLP 2021 or WMT22")
-    add_inputs(parser)
-    add_output(parser)
+@dataclass(frozen=True, kw_only=True)
+class LayersCommand(OutputSettings, InputSettings, MetricSettings):
+    """What `whyscore experiment layers` takes."""
+
+    gold: str | None = option(
+        None, "word tags: a gold folder or zip of Eval4NLP 2021 or WMT22", metavar="PATH", basic=True
+    )
 
 
-def _run_layers(arguments: argparse.Namespace) -> int:
-    """Write what every layer of the model agrees with."""
-    if arguments.human and len(arguments.human) > 1:
-        raise UserError(f"--human {' '.join(arguments.human)}: layers are compared with one human score at a time")
-    data, gold = _data(arguments)
-    human = arguments.human[0] if arguments.human else None
-    found = layers(data, _metric(arguments, "xbertscore"), human=human, gold=gold)
-    emit(arguments, _lines(arguments, data, found))
+def run_layers(settings: LayersCommand) -> int:
+    """Write how well each layer of the model agrees with human judgements."""
+    if settings.human and len(settings.human) > 1:
+        raise UserError(f"--human {' '.join(settings.human)}: layers are compared with one human score at a time")
+    metric = _one_metric(settings, "xbertscore")
+    data, gold = _data(settings)
+    found = layers(data, metric, human=settings.human[0] if settings.human else None, gold=gold)
+    emit_result(found, settings, _DIGITS)
     for note in found.notes:
-        tell(arguments, f"note: {note}")
-    if format_of(arguments) not in ("json", "jsonl"):
-        tell_signatures(arguments, [found.signature])
+        tell(settings, f"note: {note}")
+    if format_of(settings) not in ("json", "jsonl"):
+        tell_signatures(settings, [found.signature])
     return 0
 
 
-def _metric(arguments: argparse.Namespace, usual: str) -> str:
-    asked = arguments.metrics or [usual]
-    if len(asked) > 1:
-        raise UserError(f"-m {' '.join(asked)}: this experiment takes one metric at a time")
-    return str(asked[0])
+def _one_metric(settings: MetricSettings, usual: str) -> str:
+    wanted = requested_metrics(settings) or [usual]
+    if len(wanted) > 1:
+        raise UserError(f"-m {' '.join(wanted)}: this experiment takes one metric at a time")
+    return wanted[0]
 
 
-def _data(arguments: argparse.Namespace) -> tuple[Dataset, Gold | None]:
+def _data(settings: LayersCommand) -> tuple[Dataset, Gold | None]:
     """Return the texts and the word tags; a gold folder has both."""
-    gold = read_gold(arguments.gold) if arguments.gold else None
-    if gold is None or arguments.data or arguments.hypotheses:
-        return dataset(arguments), gold
+    gold = read_gold(settings.gold) if settings.gold else None
+    if gold is None or settings.data or settings.hypotheses:
+        return load_dataset(settings), gold
     for finding in gold.findings:
-        tell(arguments, f"note: {finding}")
+        tell(settings, f"note: {finding}")
     pairs = zip(gold.names(), segments_of(gold), strict=True)
     return Dataset(gold.name, tuple(Entry(name, gold.name, segment) for name, segment in pairs)), gold
 
 
-def _lines(arguments: argparse.Namespace, data: Dataset, found: LayerSweep) -> Iterator[str]:
-    chosen = format_of(arguments)
-    records = [row.record() for row in found.rows]
-    if chosen in ("json", "jsonl"):
-        lines = row_lines("metaeval", data, records, {"layers": str(found.signature)})
-        yield from document(lines) if chosen == "json" else lines
-        return
-    columns = tuple(records[0])
-    directed = {name: True for name in (*COEFFICIENTS, "auc", "source_auc") if name in columns}
-    rows = tuple(tuple(_cell(value) for value in record.values()) for record in records)
-    digits = _DIGITS if arguments.width is None else arguments.width
-    yield render(Table(columns, rows, directed), chosen, decimals=digits, safe=arguments.safe_csv)
-
-
-def _cell(value: object) -> Cell:
-    return value if isinstance(value, int | float) else None
-
-
-EXPERIMENTS: dict[str, Experiment] = {
+EXPERIMENTS = {
     "baseline": Experiment(
-        "what unrelated texts score, for rescaling BERTScore", _add_baseline, _run_baseline, _BASELINE
+        "what unrelated texts score, for rescaling BERTScore", _BASELINE, BaselineCommand, run_baseline, baseline
     ),
-    "layers": Experiment("which layer of a model agrees best with people", _add_layers, _run_layers, _LAYERS),
+    "layers": Experiment(
+        "which layer of a model agrees best with human judgements", _LAYERS, LayersCommand, run_layers, layers
+    ),
 }

@@ -1,25 +1,52 @@
-"""What a metric says in every layer of its model, from one pass through the network where the encoder allows it.
+"""Which layer of a model agrees best with human judgements, after Leiter (2021).
 
-1. Segments are taken together by the text they are compared with, in windows that bound the memory.
-2. The texts of a window go through the network once; vectors of all layers are held until no later window needs them.
-3. In each layer the metric itself is asked. It reads vectors that are there already.
+1. Segments are grouped by the text they are compared with, in windows that bound the memory. The texts of a window go
+   through the network once; the vectors of all layers are held until no later window needs them. Encoders that give
+   one layer at a time are asked once per layer, and a note says so.
+2. In each layer the metric itself scores all segments; the scores are correlated with the human ones.
+3. Where words are marked as errors, the error score of a word is minus its similarity: AUC per sentence, then the mean.
+
+Units are subwords in every layer unless phrases are asked for, so that layers differ in nothing else.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.data.formats.eval4nlp import Judged
+from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
+from whyscore.analysis.metaeval.gold import SPLITTER, gold_of
+from whyscore.data.formats.eval4nlp import Gold, Judged
+from whyscore.data.records import Kind, header_of
+from whyscore.errors import DataError, SpecError
 from whyscore.metrics.matching.bertscore import BertScore
 from whyscore.models.encoders.embedded import LAYERS, Embedded
 from whyscore.models.encoders.transformer import Inseparable, Transformer
 from whyscore.protocols import Encoded, Encoder
-from whyscore.types import HYPOTHESIS, SOURCE, FloatVector, Inputs, Place, Segment, Signature, Words
+from whyscore.registry import spec_of
+from whyscore.stats.coefficients import Coefficient, kernel
+from whyscore.stats.words import Ragged, agree
+from whyscore.types import (
+    HYPOTHESIS,
+    SOURCE,
+    Dataset,
+    FloatVector,
+    Inputs,
+    Place,
+    Segment,
+    Signature,
+    Words,
+)
+from whyscore.types.result import Record, Result
+from whyscore.types.table import Table
 
+COEFFICIENTS: dict[str, Coefficient] = {"pearson": "pearson", "spearman": "spearman", "kendall": "kendall_b"}
+_DIRECTED = (*COEFFICIENTS, "auc", "source_auc")
+_MARKS = ("tags", "tgt_tags", "src_tags", "annotations")
 # Bytes of vectors in a window, if a piece has three letters and a vector 1,024 numbers.
 _MEMORY = 256 * 1024**2
 _LETTER = 1024 * 4 / 3
@@ -40,6 +67,179 @@ class Found(NamedTuple):
 
     layers: list[Answers]
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRow:
+    """What one layer agrees with; NaN where a number is not defined, None where it was not asked for."""
+
+    layer: int
+    pearson: float | None
+    spearman: float | None
+    kendall: float | None
+    n: int
+    """Segments with a human score."""
+    auc: float | None
+    source_auc: float | None
+    sentences: int
+    """Sentences with an AUC of the hypothesis."""
+
+    def record(self) -> dict[str, object]:
+        """Return the numbers that were asked for."""
+        parts: dict[str, object] = {"layer": self.layer}
+        if self.pearson is not None:
+            parts |= {name: getattr(self, name) for name in COEFFICIENTS} | {"n": self.n}
+        if self.auc is not None:
+            parts |= {"auc": self.auc, "sentences": self.sentences}
+        return parts if self.source_auc is None else parts | {"source_auc": self.source_auc}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LayerSweep(Result):
+    """All layers of a model compared with human judgements."""
+
+    dataset: Dataset
+    rows: tuple[LayerRow, ...]
+    signature: Signature
+    notes: tuple[str, ...]
+    kind: ClassVar[Kind] = "metaeval"
+
+    def header(self) -> Record:
+        """Return the data and the signature."""
+        return header_of(self.kind, self.dataset, {"layers": str(self.signature)}).object()
+
+    def records(self) -> Iterator[Record]:
+        """Yield one object per layer."""
+        return (row.record() for row in self.rows)
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return one row per layer."""
+        del long
+        plain = Table.of(self.records())
+        return [replace(plain, higher_is_better={name: True for name in plain.columns if name in _DIRECTED})]
+
+
+def layers(
+    dataset: Dataset, metric: MetricLike = "xbertscore", *, human: str | None = None, gold: Gold | None = None
+) -> LayerSweep:
+    """Return how well each layer of a model agrees with people.
+
+    Args:
+        dataset: texts, with human scores, error spans or tags.
+        metric: bertscore or xbertscore with its model; its layer is not looked at.
+        human: the name of the human score; None for the gold's sentence scores, if any.
+        gold: word tags of the same segments in the same order; None for those of the data set, if any.
+    """
+    asked = _prepared(metric, dataset)
+    marked = _marks(dataset, gold)
+    people = dataset.human(human) if human is not None else None if marked is None else marked.sentence
+    if people is None and marked is None:
+        raise DataError(f"{dataset.name} says nothing to compare layers with: name a human score, or give word tags")
+    sides = {} if marked is None else _sides(marked, dataset, asked)
+    found = answers_of(asked, dataset.segments, {side: one.words for side, one in sides.items()})
+    rows = tuple(_row(layer, own, people, sides) for layer, own in enumerate(found.layers))
+    signature = asked.signature().with_facts(layer=f"0-{len(rows) - 1}")
+    notes = (*found.notes, *_left_out(found.layers, sides))
+    return LayerSweep(dataset, rows, replace(signature, spec=spec_of(replace(asked, layer=None))), notes)
+
+
+class _Side(NamedTuple):
+    tags: Ragged
+    words: tuple[Words, ...]
+    fits: tuple[bool, ...]
+
+
+def matching_metric(metric: MetricLike) -> BertScore:
+    """Return a metric that matches the vectors of one layer; any other is refused."""
+    found = as_metric(metric)
+    if not isinstance(found, BertScore):
+        raise SpecError(f"{requested_name(metric)} matches no vectors of one layer: name bertscore or xbertscore")
+    return found
+
+
+def _prepared(metric: MetricLike, dataset: Dataset) -> BertScore:
+    """Return the metric as it is asked in every layer: by pieces, words that were not read without a number."""
+    given = matching_metric(metric)
+    fill = "null" if given.fill == "error" else given.fill
+    own = replace(given, layer=0, phrases=given.phrases or 0, fill=fill)
+    return cast("BertScore", with_languages(own, dataset.languages))
+
+
+def _marks(dataset: Dataset, gold: Gold | None) -> Gold | None:
+    """Return the word tags: those that were given, or those of the data set."""
+    if gold is not None:
+        if len(gold) != len(dataset):
+            raise DataError(f"{gold.name} has {len(gold)} segments, {dataset.name} has {len(dataset)}: one for each")
+        return gold
+    named = any(name.lower() in _MARKS for entry in dataset.entries for name in entry.extra)
+    return gold_of(dataset) if named or any(entry.spans is not None for entry in dataset.entries) else None
+
+
+def _sides(gold: Gold, dataset: Dataset, metric: BertScore) -> dict[Judged, _Side]:
+    """Return the marked sides that the metric reads, with the words that tags are given for."""
+    found: dict[Judged, _Side] = {}
+    sides: tuple[Judged, ...] = ("target", "source") if Inputs.SOURCE in metric.inputs else ("target",)
+    for side in sides:
+        own = gold.side(side)
+        if own is None:
+            continue
+        texts = [one.hypothesis if side == "target" else one.source or "" for one in dataset.segments]
+        words = tuple(map(SPLITTER.split, texts))
+        fits = tuple(len(one) == count for one, count in zip(words, own.tags.lengths.tolist(), strict=True))
+        found[side] = _Side(own.tags, words, fits)
+    return found
+
+
+def _row(layer: int, own: Answers, people: FloatVector | None, sides: dict[Judged, _Side]) -> LayerRow:
+    numbers = {} if people is None else _correlations(own.scores, people)
+    aucs = {side: _auc(own, side, one) for side, one in sides.items()}
+    auc = aucs.get("target")
+    return LayerRow(
+        layer=layer,
+        pearson=numbers.get("pearson"),
+        spearman=numbers.get("spearman"),
+        kendall=numbers.get("kendall"),
+        n=0 if people is None else int((~np.isnan(people)).sum()),
+        auc=None if auc is None else _mean(auc),
+        source_auc=_mean(aucs["source"]) if "source" in aucs else None,
+        sentences=0 if auc is None else len(auc),
+    )
+
+
+def _correlations(scores: FloatVector, people: FloatVector) -> dict[str, float]:
+    known = ~np.isnan(people)
+    return {
+        name: float(kernel(coefficient)(scores[known], people[known])) for name, coefficient in COEFFICIENTS.items()
+    }
+
+
+def _auc(own: Answers, side: Judged, marked: _Side) -> FloatVector:
+    """Return the AUC of each sentence with marked and unmarked words, where all of its words have a number."""
+    kept = _usable(own, side, marked)
+    rows = [row for row, good in zip(own.words[side], kept, strict=True) if good]
+    tags = marked.tags.chosen(np.array(kept, dtype=np.bool_))
+    return agree(tags, Ragged.of(rows).turned()).of("auc")
+
+
+def _usable(own: Answers, side: Judged, marked: _Side) -> list[bool]:
+    return [fit and bool(np.isfinite(row).all()) for fit, row in zip(marked.fits, own.words[side], strict=True)]
+
+
+def _mean(values: FloatVector) -> float:
+    return float(values.mean()) if len(values) else math.nan
+
+
+def _left_out(found: Sequence[Answers], sides: dict[Judged, _Side]) -> list[str]:
+    """Return how many sentences have no AUC because of their words."""
+    told = []
+    for side, marked in sides.items():
+        unfit = marked.fits.count(False)
+        unread = len(marked.fits) - unfit - sum(_usable(found[0], side, marked))
+        if unfit:
+            told.append(f"{unfit} sentences of the {side} have another number of words than of tags; they have no AUC")
+        if unread:
+            told.append(f"{unread} sentences of the {side} have words that the model did not read; they have no AUC")
+    return told
 
 
 def answers_of(metric: BertScore, segments: Sequence[Segment], words: WordsOf) -> Found:
