@@ -16,181 +16,143 @@ from typing import TYPE_CHECKING
 from whyscore.version import __version__
 
 if TYPE_CHECKING:
-    from whyscore.analysis.boost import BoostResult, boost, boosted
-    from whyscore.analysis.calibrate.calibrate import calibrate
-    from whyscore.analysis.calibrate.file import Calibration
-    from whyscore.analysis.calibrate.weights import FittedWeights, fit_weights
-    from whyscore.analysis.catalogue import doctor, list_components
-    from whyscore.analysis.common import store
-    from whyscore.analysis.compare.compare import compare
-    from whyscore.analysis.convert import convert
-    from whyscore.analysis.decompose.decompose import decompose
-    from whyscore.analysis.decompose.result import Decomposition
-    from whyscore.analysis.explain import explain
-    from whyscore.analysis.learn_map import learn_map
-    from whyscore.analysis.mee import MeeParts, MeeView, mee_parts, mee_view
-    from whyscore.analysis.metaeval.faithfulness import faithfulness
-    from whyscore.analysis.metaeval.scores import metaevaluate
-    from whyscore.analysis.metaeval.scores import metaevaluate as metaeval
-    from whyscore.analysis.metaeval.stability import stability
-    from whyscore.analysis.metaeval.words import metaevaluate_words
-    from whyscore.analysis.score import score, score_systems
-    from whyscore.analysis.submit import submit
-    from whyscore.data.checks import validate
-    from whyscore.data.formats.eval4nlp import read_gold, read_submission
-    from whyscore.data.formats.text import from_texts
-    from whyscore.data.reading import read
-    from whyscore.data.sample import sample
-    from whyscore.experiments.catalogue import experiment
-    from whyscore.models.maps import write_map
-    from whyscore.registry import build, register, register_metric, spec_of
-    from whyscore.report import build_report
+    from whyscore.analysis.boost import boost as boost
+    from whyscore.analysis.boost import boosted as boosted
+    from whyscore.analysis.calibrate.calibrate import calibrate as calibrate
+    from whyscore.analysis.calibrate.file import Calibration as Calibration
+    from whyscore.analysis.calibrate.weights import fit_weights as fit_weights
+    from whyscore.analysis.catalogue import doctor as doctor
+    from whyscore.analysis.catalogue import list_components
+    from whyscore.analysis.common import store as store
+    from whyscore.analysis.compare.compare import compare as compare
+    from whyscore.analysis.convert import convert as convert
+    from whyscore.analysis.decompose.decompose import decompose as decompose
+    from whyscore.analysis.decompose.result import Decomposition as Decomposition
+    from whyscore.analysis.explain import explain as explain
+    from whyscore.analysis.learn_map import learn_map as learn_map
+    from whyscore.analysis.mee import mee_parts as mee_parts
+    from whyscore.analysis.mee import mee_view as mee_view
+    from whyscore.analysis.metaeval.faithfulness import faithfulness as faithfulness
+    from whyscore.analysis.metaeval.scores import metaevaluate as metaevaluate
+    from whyscore.analysis.metaeval.stability import stability as stability
+    from whyscore.analysis.metaeval.words import metaevaluate_words as metaevaluate_words
+    from whyscore.analysis.score import score as score
+    from whyscore.analysis.score import score_systems as score_systems
+    from whyscore.analysis.submit import submit as submit
+    from whyscore.data.checks import validate as validate
+    from whyscore.data.formats.eval4nlp import read_gold as read_gold
+    from whyscore.data.formats.eval4nlp import read_submission as read_submission
+    from whyscore.data.formats.text import from_texts as from_texts
+    from whyscore.data.reading import read as read
+    from whyscore.data.sample import sample as sample
+    from whyscore.experiments.catalogue import experiment as experiment
+    from whyscore.models.maps import write_map as write_map
+    from whyscore.registry import build as build
+    from whyscore.registry import register as register
+    from whyscore.registry import register_metric as register_metric
+    from whyscore.registry import spec_of as spec_of
+    from whyscore.report import build_report as build_report
     from whyscore.report import build_report as report
-    from whyscore.runs.evaluate import evaluate
-    from whyscore.runs.reading import Run, read_run
-    from whyscore.runs.shards import merge
-    from whyscore.scoring.stack import Resources
-    from whyscore.scoring.store import Store
-    from whyscore.types import Dataset, Entry, ErrorSpan, Explanation, Scores, Segment, Signature, Words
-    from whyscore.web.app import serve
+    from whyscore.runs.evaluate import evaluate as evaluate
+    from whyscore.runs.reading import Run as Run
+    from whyscore.runs.reading import read_run as read_run
+    from whyscore.runs.shards import merge as merge
+    from whyscore.scoring.stack import Resources as Resources
+    from whyscore.scoring.store import Store as Store
+    from whyscore.types import Dataset as Dataset
+    from whyscore.types import Entry as Entry
+    from whyscore.types import ErrorSpan as ErrorSpan
+    from whyscore.types import Explanation as Explanation
+    from whyscore.types import Scores as Scores
+    from whyscore.types import Segment as Segment
+    from whyscore.types import Signature as Signature
+    from whyscore.types import Words as Words
+    from whyscore.web.app import serve as serve
 
+    metaeval = metaevaluate
     list = list_components  # noqa: A001 - the name of the command
 
-__all__ = [
-    "BoostResult",
-    "Calibration",
-    "Dataset",
-    "Decomposition",
-    "Entry",
-    "ErrorSpan",
-    "Explanation",
-    "FittedWeights",
-    "MeeParts",
-    "MeeView",
-    "Resources",
-    "Run",
-    "Scores",
-    "Segment",
-    "Signature",
-    "Store",
-    "Words",
-    "__version__",
-    "boost",
-    "boosted",
-    "build",
-    "build_report",
-    "calibrate",
-    "compare",
-    "convert",
-    "decompose",
-    "doctor",
-    "evaluate",
-    "experiment",
-    "explain",
-    "faithfulness",
-    "fit_weights",
-    "from_texts",
-    "learn_map",
-    "mee_parts",
-    "mee_view",
-    "merge",
-    "metaeval",
-    "metaevaluate",
-    "metaevaluate_words",
-    "read",
-    "read_gold",
-    "read_run",
-    "read_submission",
-    "register",
-    "register_metric",
-    "report",
-    "sample",
-    "score",
-    "score_systems",
-    "serve",
-    "spec_of",
-    "stability",
-    "store",
-    "submit",
-    "validate",
-    "write_map",
-]
-
 _HOMES = {
-    "BoostResult": "whyscore.analysis.boost",
-    "Calibration": "whyscore.analysis.calibrate.file",
-    "Dataset": "whyscore.types",
-    "Decomposition": "whyscore.analysis.decompose.result",
-    "Entry": "whyscore.types",
-    "ErrorSpan": "whyscore.types",
-    "Explanation": "whyscore.types",
-    "FittedWeights": "whyscore.analysis.calibrate.weights",
-    "MeeParts": "whyscore.analysis.mee",
-    "MeeView": "whyscore.analysis.mee",
-    "Resources": "whyscore.scoring.stack",
-    "Run": "whyscore.runs.reading",
-    "Scores": "whyscore.types",
-    "Segment": "whyscore.types",
-    "Signature": "whyscore.types",
-    "Store": "whyscore.scoring.store",
-    "Words": "whyscore.types",
-    "boost": "whyscore.analysis.boost",
-    "boosted": "whyscore.analysis.boost",
-    "build": "whyscore.registry",
-    "build_report": "whyscore.report",
-    "calibrate": "whyscore.analysis.calibrate.calibrate",
-    "compare": "whyscore.analysis.compare.compare",
-    "convert": "whyscore.analysis.convert",
-    "decompose": "whyscore.analysis.decompose.decompose",
-    "doctor": "whyscore.analysis.catalogue",
-    "evaluate": "whyscore.runs.evaluate",
-    "experiment": "whyscore.experiments.catalogue",
-    "explain": "whyscore.analysis.explain",
-    "faithfulness": "whyscore.analysis.metaeval.faithfulness",
-    "fit_weights": "whyscore.analysis.calibrate.weights",
-    "from_texts": "whyscore.data.formats.text",
-    "learn_map": "whyscore.analysis.learn_map",
-    "mee_parts": "whyscore.analysis.mee",
-    "mee_view": "whyscore.analysis.mee",
-    "merge": "whyscore.runs.shards",
-    "metaevaluate": "whyscore.analysis.metaeval.scores",
-    "metaevaluate_words": "whyscore.analysis.metaeval.words",
-    "read": "whyscore.data.reading",
-    "read_gold": "whyscore.data.formats.eval4nlp",
-    "read_run": "whyscore.runs.reading",
-    "read_submission": "whyscore.data.formats.eval4nlp",
-    "register": "whyscore.registry",
-    "register_metric": "whyscore.registry",
-    "sample": "whyscore.data.sample",
-    "score": "whyscore.analysis.score",
-    "score_systems": "whyscore.analysis.score",
-    "serve": "whyscore.web.app",
-    "spec_of": "whyscore.registry",
-    "stability": "whyscore.analysis.metaeval.stability",
-    "store": "whyscore.analysis.common",
-    "submit": "whyscore.analysis.submit",
-    "validate": "whyscore.data.checks",
-    "write_map": "whyscore.models.maps",
+    "whyscore.analysis.boost": (
+        "boost",
+        "boosted",
+    ),
+    "whyscore.analysis.calibrate.calibrate": ("calibrate",),
+    "whyscore.analysis.calibrate.file": ("Calibration",),
+    "whyscore.analysis.catalogue": ("doctor",),
+    "whyscore.analysis.common": ("store",),
+    "whyscore.analysis.compare.compare": ("compare",),
+    "whyscore.analysis.convert": ("convert",),
+    "whyscore.analysis.decompose.decompose": ("decompose",),
+    "whyscore.analysis.decompose.result": ("Decomposition",),
+    "whyscore.analysis.explain": ("explain",),
+    "whyscore.analysis.learn_map": ("learn_map",),
+    "whyscore.analysis.metaeval.faithfulness": ("faithfulness",),
+    "whyscore.analysis.metaeval.scores": ("metaevaluate",),
+    "whyscore.analysis.metaeval.stability": ("stability",),
+    "whyscore.analysis.metaeval.words": ("metaevaluate_words",),
+    "whyscore.analysis.score": (
+        "score",
+        "score_systems",
+    ),
+    "whyscore.analysis.submit": ("submit",),
+    "whyscore.data.checks": ("validate",),
+    "whyscore.data.formats.text": ("from_texts",),
+    "whyscore.data.reading": ("read",),
+    "whyscore.data.sample": ("sample",),
+    "whyscore.experiments.catalogue": ("experiment",),
+    "whyscore.registry": (
+        "build",
+        "register",
+        "register_metric",
+        "spec_of",
+    ),
+    "whyscore.runs.evaluate": ("evaluate",),
+    "whyscore.runs.reading": ("Run",),
+    "whyscore.runs.shards": ("merge",),
+    "whyscore.scoring.stack": ("Resources",),
+    "whyscore.types": (
+        "Dataset",
+        "Entry",
+        "ErrorSpan",
+        "Explanation",
+        "Scores",
+        "Segment",
+        "Signature",
+    ),
+    "whyscore.web.app": ("serve",),
 }
-"""The module of each public name."""
+"""The public names by the module they live in."""
 
-_RENAMED = {
-    "list": ("whyscore.analysis.catalogue", "list_components"),
-    "metaeval": ("whyscore.analysis.metaeval.scores", "metaevaluate"),
+_ALSO = {
+    "Store": "whyscore.scoring.store:Store",
+    "Words": "whyscore.types:Words",
+    "build_report": "whyscore.report:build_report",
+    "fit_weights": "whyscore.analysis.calibrate.weights:fit_weights",
+    "list": "whyscore.analysis.catalogue:list_components",
+    "mee_parts": "whyscore.analysis.mee:mee_parts",
+    "mee_view": "whyscore.analysis.mee:mee_view",
+    "metaeval": "whyscore.analysis.metaeval.scores:metaevaluate",
+    "read_gold": "whyscore.data.formats.eval4nlp:read_gold",
+    "read_run": "whyscore.runs.reading:read_run",
+    "read_submission": "whyscore.data.formats.eval4nlp:read_submission",
+    "write_map": "whyscore.models.maps:write_map",
 }
-"""Twins of commands whose function has another name at home. `list` is not in `__all__`: a star import would hide the
-one of Python."""
+"""What can be imported too: twins of commands whose function has another name at home, and names that few need. `list`
+must not be in `__all__`: a star import would hide the one of Python."""
+
+_PLACES = {name: f"{home}:{name}" for home, names in _HOMES.items() for name in names} | _ALSO
+__all__ = ["__version__", "report", *(name for names in _HOMES.values() for name in names)]  # noqa: PLE0604
+__all__.sort()
 
 
 def __getattr__(name: str) -> object:
     if name == "report":  # a package that can be called
         return importlib.import_module("whyscore.report")
-    if name in _RENAMED:
-        home, original = _RENAMED[name]
-        return getattr(importlib.import_module(home), original)
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'whyscore' has no attribute {name!r}")
+    if name not in _PLACES:
+        raise AttributeError(f"module 'whyscore' has no attribute {name!r}")
+    home, _, attribute = _PLACES[name].partition(":")
+    return getattr(importlib.import_module(home), attribute)
 
 
 def __dir__() -> Iterable[str]:

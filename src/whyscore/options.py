@@ -82,4 +82,4 @@ def described(hint: object) -> str:
     if origin is tuple:
         return f"a list of {described(get_args(hint)[0])}"
     plain = {int: "a whole number", float: "a number", str: "a text", bool: "True or False", type(None): "None"}
-    return plain.get(hint, "a function") if isinstance(hint, type) else "a function"
+    return plain.get(hint, f"a {hint.__name__}") if isinstance(hint, type) else "a function"

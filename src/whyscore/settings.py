@@ -155,6 +155,7 @@ def takes(kind: type) -> Callable[[Callable[..., R]], Callable[..., R]]:
             return function(*args, settings=make(kind, options, settings), **direct)
 
         call.__signature__ = _signature(own, kind, names)  # type: ignore[attr-defined]
+        call.settings = kind  # type: ignore[attr-defined]
         return call
 
     return decorate

@@ -1,5 +1,6 @@
 """Every command has a twin in Python, and both say the same."""
 
+import ast
 import json
 import re
 import subprocess
@@ -38,6 +39,22 @@ def test_twins_are_loaded_when_they_are_asked_for() -> None:
     )
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
+
+
+def test_type_checkers_see_the_names_that_are_imported_on_demand() -> None:
+    """The block for type checkers says the same as the tables."""
+    tree = ast.parse(Path(ws.__file__).read_text("utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        (alias.asname or alias.name, f"{node.module}:{alias.name}")
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    same = {("report", "whyscore.report:build_report"), ("list_components", ws._PLACES["list"])}
+    own = {("list", ws._PLACES["list"]), ("metaeval", ws._PLACES["metaeval"])}
+    assert seen - same == set(ws._PLACES.items()) - own
+    assert len(ws.__all__) <= 45
 
 
 def test_metaeval_is_metaevaluate() -> None:

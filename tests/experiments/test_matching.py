@@ -197,7 +197,7 @@ def test_a_baseline_is_the_mean_of_random_pairs_and_is_read_again(run: Run, tmp_
         "experiment", "baseline", str(texts), "-m", "bertscore(model='embedded')", "--pairs", "40", "-o", str(table)
     )
     assert (code, out) == (0, ""), err
-    assert "note: 2 lines are blank or come again; they were left out" in err
+    assert "note: 2 blank or repeated lines were left out" in err
     assert "40 random pairs of 5 texts, layer 2" in err
     found = read_baseline(str(table), 2)
     assert found == baseline(HYPOTHESES, "bertscore(model='embedded')", pairs=40).baseline
