@@ -253,7 +253,7 @@ def test_equal_scores_have_no_automatic_threshold(tmp_path: Path) -> None:
         read_explanations(path)
     record["words"] = [word | {"importance": None}]
     path.write_text("\n".join([lines[0], json.dumps(record)]) + "\n", "utf-8")
-    with pytest.raises(DataError, match=re.escape("e.jsonl:2: the importance of 'a' is None, expected a number")):
+    with pytest.raises(DataError, match=re.escape("e.jsonl:2: the importance of 'a' is null, expected a number")):
         read_explanations(path)
 
 

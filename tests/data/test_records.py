@@ -365,9 +365,12 @@ DATASET_HEADER = HEADER.replace("scores", "dataset")
     [
         ('{"id": 1, "system": "A", "hypothesis": "h"}', "'id' is 1, expected a text"),
         ('{"id": "1", "hypothesis": "h"}', "'system' is None, expected a text"),
-        ('{"id": "1", "system": "A"}', "a hypothesis must be text, got None"),
+        ('{"id": "1", "system": "A"}', "'hypothesis' is None, expected a text"),
         ('{"id": "1", "system": "A", "hypothesis": "h", "references": "r"}', "'references' is 'r', expected a list"),
-        ('{"id": "1", "system": "A", "hypothesis": "h", "human": {"da": "x"}}', "'da' is 'x', expected a number"),
+        (
+            '{"id": "1", "system": "A", "hypothesis": "h", "human": {"da": "x"}}',
+            "'human' is {'da': 'x'}, expected a number",
+        ),
         ('{"id": "1", "system": "A", "hypothesis": "h", "human": 3}', "'human' is 3, expected an object"),
         ('{"id": "1", "system": "A", "hypothesis": "h", "extra": 3}', "'extra' is 3, expected an object"),
         ('{"id": "1", "system": "A", "hypothesis": "h", "spans": [{"start": 0, "end": 2}]}', "the span 0-2 is outside"),

@@ -71,8 +71,11 @@ def test_a_first_line_that_is_nested_too_deep_is_no_header(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ({"text": "bad", "start": 2, "importance": 1}, "the word 'bad' is from 2 to None, expected two offsets"),
-        ({"text": "bad", "start": 5, "end": 2, "importance": 1}, "the word 'bad' is from 5 to 2, expected two offsets"),
+        ({"text": "bad", "start": 2, "importance": 1}, "'words[0].end' is None, expected a value"),
+        (
+            {"text": "bad", "start": 5, "end": 2, "importance": 1},
+            "the word 'bad' is from 5 to 2, expected offsets",
+        ),
     ],
 )
 def test_words_without_a_place_are_named(tmp_path: Path, word: dict[str, object], message: str) -> None:
@@ -81,9 +84,11 @@ def test_words_without_a_place_are_named(tmp_path: Path, word: dict[str, object]
         read_explanations(written(tmp_path, "e.jsonl", HEAD | {"kind": "explanations"}, record))
 
 
-def test_explanations_of_an_unknown_side_are_left_out(tmp_path: Path) -> None:
-    path = written(tmp_path, "e.jsonl", HEAD | {"kind": "explanations"}, {"side": ["hypothesis"], "words": []})
-    assert not read_explanations(path).groups
+def test_explanations_of_an_unknown_side_are_refused(tmp_path: Path) -> None:
+    record = {"id": "0", "system": "a", "metric": "m", "explainer": "e", "side": "margin", "words": []}
+    path = written(tmp_path, "e.jsonl", HEAD | {"kind": "explanations"}, record)
+    with pytest.raises(DataError, match="'side' is 'margin', expected one of hypothesis, source, reference"):
+        read_explanations(path)
 
 
 def test_spans_that_are_no_objects_are_named(tmp_path: Path) -> None:

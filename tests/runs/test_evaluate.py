@@ -18,6 +18,7 @@ from jsonschema import Draft202012Validator
 
 from whyscore.data.records import schema
 from whyscore.errors import DataError, GateNotPassed, MissingInput, SpecError, UserError
+from whyscore.report import build_report
 from whyscore.runs import explaining as runs_explaining
 from whyscore.runs import folder as runs
 from whyscore.runs.choices import Settings, asked_for, chosen_segments, default_metrics
@@ -25,6 +26,7 @@ from whyscore.runs.evaluate import evaluate
 from whyscore.runs.folder import Blocks
 from whyscore.runs.gates import check_gates, check_names, failures, read_limits
 from whyscore.runs.reading import Run, read_run
+from whyscore.runs.tests import pairs_tested
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment
 
 Files = Callable[[Path], dict[str, str]]
@@ -362,3 +364,18 @@ def test_a_segment_that_cannot_be_explained_is_told_and_left_out(tmp_path: Path)
     assert {one.entry for one in found.explanations} == {1}
     (problem,) = found.facts["problems"]
     assert "1 of 2 segments could not be explained" in problem
+
+
+def test_a_run_folder_of_the_first_schema_still_opens() -> None:
+    """Written by the version before records were typed; matches were only notes then, problems only sentences."""
+    run = read_run(Path(__file__).parents[1] / "data" / "old_run")
+    assert [one.name for one in run.metrics] == ["chrf", "token_f1", "mee(words=None)"]
+    assert run.metric("token_f1").budget == 2
+    assert run.totals["chrf"]["sysA"].value == 79.80890335697656
+    assert len(run.explanations) == 36
+    mee = next(one for one in run.explanations if one.metric == "mee(words=None)")
+    assert mee.notes is not None
+    assert mee.matches is None
+    assert mee.words == tuple(run.dataset.entries[mee.entry].segment.text(mee.place)[a:b] for a, b in mee.spans)
+    assert len(pairs_tested(run)) == 4
+    assert build_report(run).comparisons[0].p is not None

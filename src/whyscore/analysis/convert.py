@@ -17,7 +17,7 @@ from typing import ClassVar, Literal, cast, get_args
 import numpy as np
 
 from whyscore.data.dataset import dataset_lines
-from whyscore.data.explanations import StoredExplanations, StoredWords
+from whyscore.data.explanations import StoredExplanations
 from whyscore.data.formats.dialects import (
     Offsets,
     Tally,
@@ -39,7 +39,7 @@ from whyscore.settings import option, takes
 from whyscore.stats.spans import Join, Thresholds, learnt, otsu, to_levels, to_spans
 from whyscore.stats.words import best_threshold
 from whyscore.text.splitters import WhiteSpace
-from whyscore.types import Dataset, Entry, ErrorSpan, Segment, Side, Words
+from whyscore.types import Dataset, Entry, ErrorSpan, ExplanationRecord, Segment, Side, Words
 from whyscore.types.result import Record, Result
 
 Target = Literal["whyscore", "spans", "eval4nlp", "mqm", "marot", "mtme", "pearmut", "wmtqe", "xcomet", "xliff", "tags"]
@@ -119,7 +119,7 @@ def spans_by(
     """Return stored explanations as error spans; texts that are not given are put together from the words."""
     name, sides = chosen_group(stored, group)
     known = {} if texts is None else {(entry.system, entry.id): entry for entry in texts.entries}
-    rows: dict[tuple[str, str], dict[Judged, StoredWords]] = {}
+    rows: dict[tuple[str, str], dict[Judged, ExplanationRecord]] = {}
     for side, own in sides.items():
         for one in own.values():
             rows.setdefault((one.system, one.id), {})[side] = one
@@ -176,7 +176,7 @@ def _split(stored: StoredExplanations, pick: str | None) -> tuple[float, float |
 
 def chosen_group(
     stored: StoredExplanations, group: str | None
-) -> tuple[str, Mapping[Judged, Mapping[str, StoredWords]]]:
+) -> tuple[str, Mapping[Judged, Mapping[str, ExplanationRecord]]]:
     """Return the explanations of one metric and explainer."""
     if group is None and len(stored.groups) == 1:
         return next(iter(stored.groups.items()))
@@ -279,24 +279,24 @@ def _learnt(stored: StoredExplanations, gold: Gold, settings: SpanSettings) -> f
     return found
 
 
-def _segment(own: Mapping[Judged, StoredWords]) -> Segment:
+def _segment(own: Mapping[Judged, ExplanationRecord]) -> Segment:
     target = own.get("target")
     source = own.get("source")
     return Segment("" if target is None else _text(target), None if source is None else _text(source))
 
 
-def _text(one: StoredWords) -> str:
+def _text(one: ExplanationRecord) -> str:
     """Return the words at their places, with blanks between."""
     parts, at = [], 0
-    for word, (start, end) in zip(one.words, one.spans, strict=True):
+    for word, (start, end) in zip(one.words, one.spans.tolist(), strict=True):
         parts += [" " * (start - at), word]
         at = end
     return "".join(parts)
 
 
-def _words(one: StoredWords, segment: Segment, side: Judged) -> Words:
+def _words(one: ExplanationRecord, segment: Segment, side: Judged) -> Words:
     text = segment.hypothesis if side == "target" else segment.source or ""
-    return Words(text, one.spans)
+    return Words(text, tuple(map(tuple, one.spans.tolist())))
 
 
 def _levels(dataset: Dataset, output: str | Path | None) -> Converted:

@@ -4,8 +4,10 @@ Keys that hold nothing are left out. `spans` tells a segment without errors (`[]
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
+
+import msgspec
 
 from whyscore.data.files import TextFile
 from whyscore.data.formats.spans import BadSpan, span_object, spans_of
@@ -36,15 +38,14 @@ def dataset_of(file: TextFile) -> Dataset:
         raise DataError(f"holds records of the kind {header.kind!r}, expected 'dataset'", file=file.name, line=1)
     entries, lines = [], []
     first: dict[tuple[str, str], int] = {}
-    for number, record in records.numbered():
+    for where, record in records.typed(_Entry):
         try:
             entry = _entry(record)
         except (BadSpan, DataError) as error:
-            raise DataError(str(error), file=file.name, line=number) from error
-        key = entry.system, entry.id
+            raise where.error(str(error)) from error
+        key, number = (entry.system, entry.id), where.line or 0
         if key in first:
-            message = f"system {entry.system!r} has the id {entry.id!r} twice, first on line {first[key]}"
-            raise DataError(message, file=file.name, line=number)
+            raise where.error(f"system {entry.system!r} has the id {entry.id!r} twice, first on line {first[key]}")
         first[key] = number
         entries.append(entry)
         lines.append(number)
@@ -72,41 +73,19 @@ def _object(entry: Entry) -> dict[str, object]:
     return found
 
 
-def _entry(record: Mapping[str, object]) -> Entry:
-    references = record.get("references", [])
-    if not isinstance(references, list):
-        raise DataError(f"'references' is {references!r}, expected a list of texts")
-    # A segment refuses what is not text.
-    segment = Segment(record.get("hypothesis"), record.get("source"), tuple(references))  # type: ignore[arg-type]
-    document = record.get("document")
-    return Entry(
-        _text(record, "id"),
-        _text(record, "system"),
-        segment,
-        _human(record.get("human", {})),
-        spans_of(record.get("spans"), segment),
-        None if document is None else str(document),
-        _extra(record.get("extra", {})),
-    )
+class _Entry(msgspec.Struct):
+    id: str
+    system: str
+    hypothesis: str
+    source: str | None = None
+    references: tuple[str, ...] = ()
+    human: dict[str, float] = {}
+    spans: object = None
+    document: str | None = None
+    extra: dict[str, object] = {}
 
 
-def _text(record: Mapping[str, object], key: str) -> str:
-    value = record.get(key)
-    if not isinstance(value, str):
-        raise DataError(f"{key!r} is {value!r}, expected a text")
-    return value
-
-
-def _human(value: object) -> dict[str, float]:
-    if not isinstance(value, dict):
-        raise DataError(f"'human' is {value!r}, expected an object")
-    for name, number in value.items():
-        if not isinstance(number, int | float) or isinstance(number, bool):
-            raise DataError(f"{name!r} is {number!r}, expected a number")
-    return {name: float(number) for name, number in value.items()}
-
-
-def _extra(value: object) -> dict[str, object]:
-    if not isinstance(value, dict):
-        raise DataError(f"'extra' is {value!r}, expected an object")
-    return value
+def _entry(record: _Entry) -> Entry:
+    segment = Segment(record.hypothesis, record.source, record.references)
+    spans = spans_of(record.spans, segment)
+    return Entry(record.id, record.system, segment, record.human, spans, record.document, record.extra)

@@ -5,9 +5,8 @@
 3. New optional keys leave `schema_version` as it is; renamed or removed ones raise it. Readers take all older numbers
    and refuse newer ones.
 
-The form of every kind is fixed by the JSON Schema files in `schemas/`.
-
-Results as records: plain functions from values to lines, ready for a file (`atomic.write_lines`) or a pipe.
+The form of every kind is fixed by the JSON Schema files in `schemas/`; `codec` reads and writes single records. Results
+become lines by plain functions, ready for a file (`writing.write_lines`) or a pipe:
 
 | function | kind |
 |---|---|
@@ -21,17 +20,20 @@ import hashlib
 import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
+import msgspec
+
+from whyscore.data.codec import Where, convert, decode, decode_explanation, explanation_record
 from whyscore.data.files import Limits, TextFile
 from whyscore.data.formats.jsonl import parsed
 from whyscore.data.formats.spans import span_object
 from whyscore.errors import ContractError, DataError
-from whyscore.text.strict import REASONS, checked_reason, defined, finite, line, number
+from whyscore.text.strict import checked_reason, defined, finite, line, number
 from whyscore.types import (
     HYPOTHESIS,
     Dataset,
@@ -41,10 +43,9 @@ from whyscore.types import (
     Finding,
     Place,
     Scores,
-    SimilarityMatrix,
-    WordMatch,
 )
 
+T = TypeVar("T")
 SCHEMA = "whyscore/1"
 SCHEMA_KEY = f'an object with "schema": "{SCHEMA}"'
 VERSION = 1
@@ -128,13 +129,28 @@ class Records:
 
     def numbered(self) -> Iterator[tuple[int, dict[str, object]]]:
         """Yield the objects with their lines."""
+        return ((at, parsed(text, self._file.name, at)) for at, text in self._texts())
+
+    def explanations(
+        self, entries: Mapping[tuple[str, str], int] | None = None, cure: str = ""
+    ) -> Iterator[ExplanationRecord]:
+        """Yield the objects as explanations of these entries; `cure` says what to do where one is damaged."""
+        return (decode_explanation(text, Where(self._file.name, at, cure), entries) for at, text in self._texts())
+
+    def typed(self, kind: type[T], cure: str = "") -> Iterator[tuple[Where, T]]:
+        """Yield the objects as a type, with their places."""
+        for at, text in self._texts():
+            where = Where(self._file.name, at, cure)
+            yield where, decode(kind, text, where)
+
+    def _texts(self) -> Iterator[tuple[int, str]]:
         for at, text in self._lines:
             if not self._file.ended:
                 if self._drop_torn:
                     self._torn = (Finding("torn-line", "the last line is torn and was left out", self._file.name, at),)
                     return
                 self._check_torn(text, at)
-            yield at, parsed(text, self._file.name, at)
+            yield at, text
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -186,8 +202,22 @@ def schema(kind: Kind | Literal["header"]) -> dict[str, object]:
     return loaded
 
 
+class _About(msgspec.Struct, frozen=True):
+    name: str | None = None
+    digest: str | None = None
+    languages: tuple[str, str] | None = None
+
+
+class _Header(msgspec.Struct):
+    kind: Kind
+    signatures: dict[str, str] = {}
+    created: str | None = None
+    dataset: _About = _About()
+    counts: dict[str, int] = {}
+
+
 def _header(value: dict[str, object], file: str) -> Header:
-    version, kind = value.get("schema_version"), value.get("kind")
+    version = value.get("schema_version")
     if not isinstance(version, int) or version < 1:
         raise DataError(f"'schema_version' is {version!r}, expected a whole number", file=file, line=1)
     if version > VERSION:
@@ -196,31 +226,10 @@ def _header(value: dict[str, object], file: str) -> Header:
             file=file,
             line=1,
         )
-    if kind not in KINDS:
-        raise DataError(f"'kind' is {kind!r}, expected one of {', '.join(KINDS)}", file=file, line=1)
-    about, signatures, counts = (_object(value, key, file) for key in ("dataset", "signatures", "counts"))
-    pair = about.get("languages")
-    return Header(
-        kind,
-        {str(key): str(text) for key, text in signatures.items()},
-        _text(value.get("created")),
-        _text(about.get("name")),
-        _text(about.get("digest")),
-        (str(pair[0]), str(pair[1])) if isinstance(pair, list) and len(pair) == 2 else None,  # noqa: PLR2004 - a pair
-        {key: number for key, number in counts.items() if isinstance(number, int)},
-        version,
-    )
-
-
-def _object(value: dict[str, object], key: str, file: str) -> dict[str, object]:
-    found = value.get(key, {})
-    if not isinstance(found, dict):
-        raise DataError(f"{key!r} is {found!r}, expected an object", file=file, line=1)
-    return found
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+    found = convert(_Header, value, Where(file, 1))
+    about = found.dataset
+    names = about.name, about.digest, about.languages
+    return Header(found.kind, found.signatures, found.created, *names, found.counts, version)
 
 
 _SPAN_KEYS = ("start", "end", "text", "severity", "category", "score", "confidence")
@@ -288,7 +297,7 @@ def explanation_lines(
     """Yield explanations as they come; `signatures` names what stands behind them."""
     yield header_of("explanations", dataset, signatures, created).line()
     for item in explained:
-        yield line(_explanation(item))
+        yield line(explanation_record(item))
 
 
 def span_lines(dataset: Dataset, origin: str, *, created: str | None = None) -> Iterator[str]:
@@ -325,67 +334,6 @@ def row_lines(
     yield header_of(kind, dataset, signatures, created).line()
     for row in rows:
         yield line(defined(row))
-
-
-def _explanation(item: ExplanationRecord) -> dict[str, object]:
-    record: dict[str, object] = {
-        "id": item.id,
-        "system": item.system,
-        "metric": item.metric,
-        "explainer": item.explainer,
-        "side": str(item.place.side),
-        "reference": item.place.reference,
-        "words": _words(item),
-        "score": number(item.score),
-        "probes": item.probes,
-        "fit": number(item.fit),
-    }
-    known: dict[str, object] = {
-        "filled": None if item.filled is None else list(item.filled),
-        "method": item.method,
-        "flags": list(item.flags) or None,
-        "stability": number(item.stability),
-        "matrix": None if item.matrix is None else _matrix(item.matrix),
-        "parts": None if item.parts is None else {name: number(value) for name, value in item.parts.items()},
-    }
-    record |= {key: value for key, value in known.items() if value is not None}
-    if not (math.isfinite(item.score) and all(map(math.isfinite, item.importance.tolist()))):
-        record["reason"] = next((flag for flag in item.flags if flag in REASONS), "undefined")
-    return record
-
-
-def _words(item: ExplanationRecord) -> list[dict[str, object]]:
-    words: list[dict[str, object]] = [
-        {"text": text, "start": start, "end": end, "importance": number(value)}
-        for text, (start, end), value in zip(item.words, item.spans.tolist(), item.importance.tolist(), strict=True)
-    ]
-    if item.notes is not None:
-        for word, note in zip(words, item.notes, strict=True):
-            word["note"] = note
-    if item.matches is not None:
-        for word, own in zip(words, item.matches, strict=True):
-            word["matches"] = [_match(match) for match in own]
-    if item.spread is not None:
-        for word, spread in zip(words, item.spread.tolist(), strict=True):
-            word["spread"] = number(spread)
-    return words
-
-
-def _match(match: WordMatch) -> object:
-    found = asdict(match)
-    return finite(found if match.unknown else {key: value for key, value in found.items() if key != "unknown"})
-
-
-def _matrix(heat: SimilarityMatrix) -> dict[str, object]:
-    spans = () if heat.words is None else heat.words.spans
-    text = "" if heat.words is None else heat.words.text
-    record: dict[str, object] = {
-        "side": None if heat.place is None else str(heat.place.side),
-        "reference": None if heat.place is None else heat.place.reference,
-        "words": [{"text": text[start:end], "start": start, "end": end} for start, end in spans],
-        "cosines": finite(heat.cosines),
-    }
-    return record if heat.reason is None else record | {"reason": checked_reason(heat.reason)}
 
 
 def _span(span: ErrorSpan, entry: Entry) -> dict[str, object]:

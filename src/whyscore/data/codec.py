@@ -1,0 +1,262 @@
+"""The codec of all records: JSON to typed facts and back, strict, with errors that name file, line and field.
+
+1. `decode` reads a line of JSON as a type, `convert` a value that was parsed before. Types are dataclasses or structs;
+   unknown keys are left out, so that files of later versions can be read. A null where a number is expected is NaN.
+2. What does not fit is told as `file:line: 'field' is value, expected ...`, with what to do where that is known.
+3. `record_of` returns a fact as a plain object, its keys in the order of the fields.
+4. Explanations are held by columns (spans, importances, notes) and written by words: they have functions of their own.
+"""
+
+import dataclasses
+import math
+import re
+import sys
+from collections.abc import Mapping
+from enum import Enum
+from functools import cache
+from typing import Any, Literal, NamedTuple, NoReturn, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+import numpy as np
+
+from whyscore.data.formats.jsonl import parsed
+from whyscore.errors import DataError
+from whyscore.text.strict import REASONS, checked_reason, finite, number
+from whyscore.types import ExplanationRecord, Place, Side, SimilarityMatrix, WordMatch
+
+T = TypeVar("T")
+_NAMES = {"int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false"}
+_NAMES |= {"object": "an object", "array": "a list", "null": "null"}
+_EXPECTED = re.compile(r"Expected `([^`]+)`")
+_MISSING = re.compile(r"missing required field `([^`]+)`")
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+
+
+class Where(NamedTuple):
+    """The place of a record, and what to do where it is damaged."""
+
+    file: str
+    line: int | None = None
+    cure: str = ""
+
+    def error(self, what: str) -> DataError:
+        """Return the error that says what is wrong here, and what to do."""
+        return DataError(f"{what}: {self.cure}" if self.cure else what, file=self.file, line=self.line)
+
+
+def decode(kind: type[T], text: str, where: Where) -> T:
+    """Return what a line of JSON holds, as a type."""
+    try:
+        found: T = _decoder(kind).decode(text)  # type: ignore[arg-type]
+    except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
+        # The slow way knows half surrogates, says where JSON is broken, and gives the value that does not fit.
+        return convert(kind, parsed(text, where.file, where.line or 1), where)
+    return found
+
+
+def convert(kind: type[T], value: object, where: Where) -> T:
+    """Return a parsed JSON value as a type."""
+    if isinstance(value, Mapping):
+        numbers = _numbers(kind)  # type: ignore[arg-type]
+        value = {key: math.nan if item is None and key in numbers else item for key, item in value.items()}
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        _refuse(kind, value, error, where)
+
+
+def record_of(fact: object) -> dict[str, object]:
+    """Return a fact as a plain object."""
+    return {field.name: getattr(fact, field.name) for field in dataclasses.fields(fact)}  # type: ignore[arg-type]
+
+
+@cache
+def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+    return msgspec.json.Decoder(kind)
+
+
+@cache
+def _numbers(kind: type) -> frozenset[str]:
+    """Return the fields in which null stands for NaN."""
+    return frozenset(name for name, hint in _hints(kind).items() if hint is float)
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _refuse(kind: type, value: object, error: msgspec.ValidationError, where: Where) -> NoReturn:
+    """Raise what a validation found, in our words."""
+    told, _, path = str(error).partition(" - at `$")
+    missing, expected = _MISSING.search(told), _EXPECTED.search(told)
+    names = path.rstrip("`").partition("[...]")[0] + (f".{missing[1]}" if missing else "")
+    for name, index in _STEP.findall(names):
+        if isinstance(value, Mapping):
+            value = value.get(name)
+        elif isinstance(value, list) and index:
+            value = value[int(index)]
+    if expected:
+        wanted = " or ".join(_NAMES.get(one.strip(), one) for one in expected[1].split("|"))
+    elif choices := _choices(_hints(kind).get(names.lstrip("."))):
+        wanted = f"one of {', '.join(choices)}"
+    else:
+        wanted = _kind_of(kind, names) if missing else told
+    if not names:
+        raise where.error(f"it is {value!r}, expected {wanted}") from error
+    raise where.error(f"{names.lstrip('.')!r} is {value!r}, expected {wanted}") from error
+
+
+def _kind_of(kind: type, names: str) -> str:
+    hint = _hints(kind).get(names.lstrip("."))
+    return _NAMES.get(getattr(get_origin(hint) or hint, "__name__", ""), "a value")
+
+
+def _choices(hint: object) -> tuple[str, ...]:
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return tuple(str(one.value) for one in hint)
+    return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+class _Word(msgspec.Struct, gc=False):
+    start: int
+    end: int
+    text: str = ""
+    importance: float | None = None
+    note: str | None = None
+    matches: tuple[WordMatch, ...] | None = None
+    spread: float | None = None
+
+
+class _Explanation(msgspec.Struct):
+    id: str
+    system: str
+    metric: str
+    side: Side
+    words: list[_Word]
+    explainer: str = ""
+    reference: int | None = None
+    score: float | None = None
+    probes: int = 0
+    fit: float | None = None
+    filled: tuple[int, ...] | None = None
+    method: str | None = None
+    flags: tuple[str, ...] = ()
+    stability: float | None = None
+    parts: dict[str, float | None] | None = None
+
+
+def decode_explanation(
+    text: str, where: Where, entries: Mapping[tuple[str, str], int] | None = None
+) -> ExplanationRecord:
+    """Return the explanation that a line of JSON holds; its words follow each other in the text.
+
+    `entries` are the numbers of all entries by system and id, where it must be of one of them.
+    """
+    found = decode(_Explanation, text, where)
+    if (found.side is Side.REFERENCE) != (found.reference is not None):
+        raise where.error(f"'reference' is {found.reference!r}, which does not go with the side '{found.side}'")
+    entry = -1 if entries is None else entries.get((found.system, found.id))
+    if entry is None:
+        raise where.error(f"no segment {found.id!r} of system {found.system!r}")
+    words = found.words
+    try:
+        spans = np.array([offset for word in words for offset in (word.start, word.end)], np.int64).reshape(-1, 2)
+    except OverflowError as error:
+        raise where.error("an offset of a word is beyond all texts") from error
+    flat = spans.ravel()
+    if len(flat) and (flat[0] < 0 or (flat[1:] < flat[:-1]).any()):
+        wrong = words[int(np.argmax(np.diff(flat, prepend=0) < 0)) // 2]
+        raise where.error(f"the word {wrong.text!r} is from {wrong.start} to {wrong.end}, expected offsets in order")
+    notes = [word.note for word in words]
+    matches = [word.matches for word in words]
+    spread = [word.spread for word in words]
+    missing = len(words)
+    return ExplanationRecord(
+        found.id,
+        found.system,
+        found.metric,
+        found.explainer,
+        Place(found.side, found.reference),
+        tuple([sys.intern(word.text) for word in words]),
+        spans,
+        np.array([word.importance for word in words], dtype=np.float64),  # None becomes NaN
+        math.nan if found.score is None else found.score,
+        found.probes,
+        found.fit,
+        notes=tuple(note or "" for note in notes) if any(notes) else None,
+        matches=None if matches.count(None) == missing else tuple(match or () for match in matches),
+        spread=None if spread.count(None) == missing else np.array(spread, dtype=np.float64),
+        filled=found.filled,
+        method=found.method,
+        flags=found.flags,
+        stability=found.stability,
+        parts=None if found.parts is None else {name: _float(value) for name, value in found.parts.items()},
+        entry=entry,
+        line=where.line,
+    )
+
+
+def explanation_record(one: ExplanationRecord) -> dict[str, object]:
+    """Return an explanation as a plain object; keys that hold nothing are left out."""
+    record: dict[str, object] = {
+        "id": one.id,
+        "system": one.system,
+        "metric": one.metric,
+        "explainer": one.explainer,
+        "side": str(one.place.side),
+        "reference": one.place.reference,
+        "words": _words(one),
+        "score": number(one.score),
+        "probes": one.probes,
+        "fit": number(one.fit),
+    }
+    optional: dict[str, object] = {
+        "filled": None if one.filled is None else list(one.filled),
+        "method": one.method,
+        "flags": list(one.flags) or None,
+        "stability": number(one.stability),
+        "matrix": None if one.matrix is None else _matrix(one.matrix),
+        "parts": finite(one.parts),
+    }
+    record |= {key: value for key, value in optional.items() if value is not None}
+    if not (math.isfinite(one.score) and np.isfinite(one.importance).all()):
+        record["reason"] = next((flag for flag in one.flags if flag in REASONS), "undefined")
+    return record
+
+
+def _words(one: ExplanationRecord) -> list[dict[str, object]]:
+    words: list[dict[str, object]] = [
+        {"text": text, "start": start, "end": end, "importance": number(value)}
+        for text, (start, end), value in zip(one.words, one.spans.tolist(), one.importance.tolist(), strict=True)
+    ]
+    columns: dict[str, Any] = {
+        "note": one.notes,
+        "matches": None if one.matches is None else [list(map(_match, own)) for own in one.matches],
+        "spread": None if one.spread is None else finite(one.spread),
+    }
+    for key, values in columns.items():
+        for word, value in zip(words, values, strict=True) if values is not None else ():
+            word[key] = value
+    return words
+
+
+def _match(match: WordMatch) -> dict[str, object]:
+    record = {key: finite(value) for key, value in record_of(match).items()}
+    return record if match.unknown else {key: value for key, value in record.items() if key != "unknown"}
+
+
+def _matrix(matrix: SimilarityMatrix) -> dict[str, object]:
+    spans = () if matrix.words is None else matrix.words.spans
+    text = "" if matrix.words is None else matrix.words.text
+    record: dict[str, object] = {
+        "side": None if matrix.place is None else str(matrix.place.side),
+        "reference": None if matrix.place is None else matrix.place.reference,
+        "words": [{"text": text[start:end], "start": start, "end": end} for start, end in spans],
+        "cosines": finite(matrix.cosines),
+    }
+    return record if matrix.reason is None else record | {"reason": checked_reason(matrix.reason)}
+
+
+def _float(value: float | None) -> float:
+    return math.nan if value is None else value
