@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyscore.data.gathering import collector_at_rest, made
+from whyscore.data.gathering import gc_paused, made
 from whyscore.types import Entry, Segment
 
 rows = st.lists(st.tuples(st.text(), st.none() | st.text(), st.lists(st.text()).map(tuple)))
@@ -32,15 +32,15 @@ def test_values_made_at_once_are_frozen() -> None:
 
 def test_the_collector_rests_only_inside_and_only_if_it_ran() -> None:
     assert gc.isenabled()
-    with collector_at_rest():
+    with gc_paused():
         assert not gc.isenabled()
     assert gc.isenabled()
-    with pytest.raises(ZeroDivisionError), collector_at_rest():
+    with pytest.raises(ZeroDivisionError), gc_paused():
         _ = 1 / 0
     assert gc.isenabled()
     gc.disable()
     try:
-        with collector_at_rest():
+        with gc_paused():
             pass
         assert not gc.isenabled()
     finally:

@@ -16,7 +16,7 @@ from support import tiny_models
 from whyscore.errors import DataError, ExecutionError, MissingExtra, SpecError
 from whyscore.models import checkpoints
 from whyscore.models.checkpoints import (
-    Home,
+    ModelLocation,
     coder_of,
     config_of,
     find,
@@ -64,7 +64,7 @@ def refusing(error: Exception) -> object:
 
 def test_a_local_folder_is_taken_before_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huggingface_hub, "snapshot_download", refusing(AssertionError("asked the hub")))
-    assert find(str(tmp_path), ["*"], "comet") == Home(str(tmp_path), tmp_path, hub=False)
+    assert find(str(tmp_path), ["*"], "comet") == ModelLocation(str(tmp_path), tmp_path, hub=False)
 
 
 def test_a_hub_name_with_a_revision_is_fetched_at_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def test_pickled_weights_are_fetched_only_where_there_are_no_others(
 
 
 def test_the_first_of_several_files_that_is_there_is_taken(tmp_path: Path) -> None:
-    home = Home("wmt22-comet-da", tmp_path, hub=False)
+    home = ModelLocation("wmt22-comet-da", tmp_path, hub=False)
     (tmp_path / "b").touch()
     assert need(home, ["a", "b"], "comet") == tmp_path / "b"
     with pytest.raises(MissingExtra, match=re.escape(f"comet: {tmp_path} has no c or d.")):
@@ -205,11 +205,11 @@ def test_a_damaged_file_is_an_error_of_ours(tmp_path: Path) -> None:
 def test_the_revision_is_the_hubs_commit_or_a_digest_of_the_content(tmp_path: Path) -> None:
     snapshot = tmp_path / "snapshots" / ("0123456789abcdef" * 3)[:40]
     snapshot.mkdir(parents=True)
-    assert revision(Home("x/y", snapshot, hub=True), []) == "0123456789ab"
+    assert revision(ModelLocation("x/y", snapshot, hub=True), []) == "0123456789ab"
     one, two = tmp_path / "one", tmp_path / "two"
     one.write_bytes(bytes(3_000_000))
     two.write_bytes(bytes(3_000_000))
-    home = Home("x", tmp_path, hub=False)
+    home = ModelLocation("x", tmp_path, hub=False)
     assert revision(home, [one]) == revision(home, [two])
     two.write_bytes(bytes(2_999_999) + b"1")
     assert revision(home, [one]) != revision(home, [two])
@@ -218,7 +218,7 @@ def test_the_revision_is_the_hubs_commit_or_a_digest_of_the_content(tmp_path: Pa
 def test_the_revision_of_an_index_is_that_of_its_shards(tmp_path: Path) -> None:
     index, shard = tmp_path / "model.safetensors.index.json", tmp_path / "model-00001-of-00001.safetensors"
     index.write_text(f'{{"weight_map": {{"a": "{shard.name}"}}}}')
-    home = Home("x", tmp_path, hub=False)
+    home = ModelLocation("x", tmp_path, hub=False)
     shard.write_bytes(b"1")
     before = revision(home, [index])
     shard.write_bytes(b"22")
@@ -227,7 +227,7 @@ def test_the_revision_of_an_index_is_that_of_its_shards(tmp_path: Path) -> None:
 
 def test_a_folder_without_a_tokenizer_is_not_given_an_empty_one(tmp_path: Path) -> None:
     tiny_models.save(tmp_path / "x", "xlm-roberta", "XLMRobertaModel", blocks=1)
-    home = Home("./x", tmp_path / "x", hub=False)
+    home = ModelLocation("./x", tmp_path / "x", hub=False)
     assert config_of(home, "comet").model_type == "xlm-roberta"
     assert coder_of(home, "comet").padding == 1
     for file in (tmp_path / "x").glob("tokenizer*"):

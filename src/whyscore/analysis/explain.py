@@ -29,7 +29,7 @@ from whyscore.explainers.engine import (
     tasks_of,
     windows,
 )
-from whyscore.metrics.matching.words import Faces, Facing, word_cosines
+from whyscore.metrics.matching.words import SupportsSimilarity, TextPair, word_cosines
 from whyscore.protocols import Explainer, Masker, Metric, Splitter
 from whyscore.scoring.stack import LOCAL, Cost, Resources
 from whyscore.scoring.stack import cost as score_cost
@@ -160,13 +160,13 @@ class Unexplained(ContractError):
     """Some segments could not be explained."""
 
 
-class _Matching(Faces, Metric, Protocol):
+class _Matching(SupportsSimilarity, Metric, Protocol):
     """A metric that matches texts."""
 
 
 def require_matrix(metric: MetricLike) -> None:
     """Refuse a metric that has no matrix, before any work."""
-    if not isinstance(as_metric(metric), Faces):
+    if not isinstance(as_metric(metric), SupportsSimilarity):
         raise SpecError(f"{requested_name(metric)} has no matrix of similarities: bertscore and xbertscore have one")
 
 
@@ -194,7 +194,7 @@ def word_matrices(
     for place in dict.fromkeys(one.place for one in explanations):
         rows = [k for k, one in enumerate(explanations) if one.place == place]
         segments = [explanations[k].segment.only(asked.inputs) for k in rows]
-        faced = asked.faced(segments, place)
+        faced = asked.text_pairs(segments, place)
         heats = _heats([explanations[k] for k in rows], segments, faced, plan.splitter)
         found |= zip(rows, heats, strict=True)
     return [found[k] for k in range(len(explanations))]
@@ -203,7 +203,7 @@ def word_matrices(
 def _heats(
     explanations: Sequence[Explanation],
     segments: Sequence[Segment],
-    faced: Iterator[Facing | None],
+    faced: Iterator[TextPair | None],
     splitter: Splitter,
 ) -> Iterator[SimilarityMatrix]:
     for one, segment, found in zip(explanations, segments, faced, strict=True):
@@ -219,7 +219,7 @@ def _heats(
         )
 
 
-def _facing(place: Place, found: Facing, segment: Segment) -> Place:
+def _facing(place: Place, found: TextPair, segment: Segment) -> Place:
     """Return the place of the text that a text is matched with."""
     if place.side is not Side.HYPOTHESIS:
         return HYPOTHESIS

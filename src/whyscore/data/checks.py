@@ -23,7 +23,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.data.gathering import collector_at_rest
+from whyscore.data.gathering import gc_paused
 from whyscore.data.located import Located, Origin
 from whyscore.data.naming import counted, few
 from whyscore.errors import DataError
@@ -287,7 +287,7 @@ class Findings(Result, list[Finding]):
 def findings(dataset: Dataset) -> Findings:
     """Return what was noticed while reading a data set, and what looks wrong in it."""
     found = [*dataset.findings]
-    with collector_at_rest():
+    with gc_paused():
         systems = _by_system(dataset)
         for system, rows in systems.items():
             segments = _chosen(dataset.segments, rows)

@@ -121,7 +121,7 @@ def made(kind: type[T], columns: Sequence[Sequence[object]]) -> list[T]:
 
 
 @contextmanager
-def collector_at_rest() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Keep the garbage collector from running inside the block."""
     was_running = gc.isenabled()
     gc.disable()

@@ -78,7 +78,7 @@ _HARMLESS: tuple[tuple[type, str], ...] = (
 )
 
 
-class Home(NamedTuple):
+class ModelLocation(NamedTuple):
     """Where the files of a model are, and the name it was asked for by."""
 
     name: str
@@ -95,15 +95,15 @@ def package(name: str, who: str) -> ModuleType:
         raise MissingExtra.of(who, "neural") from error
 
 
-def find(name: str, patterns: Sequence[str], who: str) -> Home:
+def find(name: str, patterns: Sequence[str], who: str) -> ModelLocation:
     """Return where a model is, fetching the files that fit the patterns from the hub if it is no local folder."""
     local = Path(name).expanduser()
     if local.is_dir():
-        return Home(name, local, hub=False)
+        return ModelLocation(name, local, hub=False)
     if not _HUB_NAME.fullmatch(name):
         raise MissingExtra(f"{who}: no folder {name}. {_fetch(name, '')}")
     try:
-        return Home(name, _fetched(name, tuple(patterns), who), hub=True)
+        return ModelLocation(name, _fetched(name, tuple(patterns), who), hub=True)
     except (OSError, ValueError) as error:
         raise _not_fetched(name, patterns, error, who) from error
 
@@ -116,7 +116,7 @@ def _fetched(name: str, patterns: tuple[str, ...], who: str) -> Path:
     return Path(hub.snapshot_download(repository, revision=revision or None, allow_patterns=list(patterns)))
 
 
-def need(home: Home, files: Sequence[str], who: str) -> Path:
+def need(home: ModelLocation, files: Sequence[str], who: str) -> Path:
     """Return the first of these files that is there; none is an error with the command that fetches the first."""
     for file in files:
         if (home.folder / file).is_file():
@@ -125,7 +125,7 @@ def need(home: Home, files: Sequence[str], who: str) -> Path:
     raise MissingExtra(f"{who}: {home.folder} has no {tried}. {_fetch(home.name, files[0])}")
 
 
-def weights_of(name: str, groups: Sequence[Sequence[str]], who: str) -> tuple[Home, Path]:
+def weights_of(name: str, groups: Sequence[Sequence[str]], who: str) -> tuple[ModelLocation, Path]:
     """Return the weights of a model: the file, or the index of the shards; worse formats are fetched only at need."""
     for group in groups:
         home = find(name, [*SMALL, *group, *(pattern for file in group for pattern in _shards(file))], who)
@@ -234,7 +234,7 @@ def device_of(name: str, who: str) -> str:
     return name
 
 
-def revision(home: Home, files: Sequence[Path]) -> str:
+def revision(home: ModelLocation, files: Sequence[Path]) -> str:
     """Return what tells these weights from others: the hub's commit, or a digest of the files."""
     if home.hub and _COMMIT.fullmatch(home.folder.name):
         return home.folder.name[:12]
@@ -314,7 +314,7 @@ def _listed(names: Sequence[str]) -> str:
 VOCABULARIES = ("tokenizer.json", "sentencepiece.bpe.model", "spiece.model", "vocab.json", "vocab.txt")
 
 
-def config_of(home: Home, who: str, kind: str = "AutoConfig") -> "PretrainedConfig":
+def config_of(home: ModelLocation, who: str, kind: str = "AutoConfig") -> "PretrainedConfig":
     """Return the configuration of a model; `kind` is the class of transformers that reads it."""
     need(home, ["config.json"], who)
     reader = getattr(package("transformers", who), kind)
@@ -326,7 +326,7 @@ def config_of(home: Home, who: str, kind: str = "AutoConfig") -> "PretrainedConf
     return config
 
 
-def coder_of(home: Home, who: str) -> Coder:
+def coder_of(home: ModelLocation, who: str) -> Coder:
     """Return the tokenizer of a model."""
     file = need(home, VOCABULARIES, who)
     reader = package("transformers", who).AutoTokenizer
@@ -375,14 +375,14 @@ def fill(  # noqa: D417 - `options` go to the network's class as they are
     return ready
 
 
-def _unreadable(file: str, home: Home, error: Exception, who: str) -> MissingExtra:
+def _unreadable(file: str, home: ModelLocation, error: Exception, who: str) -> MissingExtra:
     reason = str(error).strip().split("\n", maxsplit=1)[0]
     cure = "Fetch it again, or install the package it asks for; models that bring their own code are not run"
     return MissingExtra(f"{who}: {home.folder / file} cannot be read: {reason} {cure}")
 
 
-def signed(
-    metric: object, home: Home, files: Sequence[Path], *, precision: Precision, limit: int, **facts: str
+def model_signature(
+    metric: object, home: ModelLocation, files: Sequence[Path], *, precision: Precision, limit: int, **facts: str
 ) -> Signature:
     """Return the spec of a metric with the model's revision, precision, limit and licence.
 

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from whyscore.errors import MissingExtra, SpecError
 from whyscore.models.checkpoints import (
     NETWORKS,
-    Home,
+    ModelLocation,
     Precision,
     coder_of,
     config_of,
@@ -382,7 +382,7 @@ def load_text_model(name: str, device: str, precision: Precision) -> Causal:
 
 
 @lru_cache(maxsize=1)
-def _load(home: Home, weights: Path, _: int, device: str, precision: Precision) -> Causal:
+def _load(home: ModelLocation, weights: Path, _: int, device: str, precision: Precision) -> Causal:
     transformers, torch = package("transformers", WHO), package("torch", WHO)
     config = config_of(home, WHO)
     start = config.eos_token_id if config.bos_token_id is None else config.bos_token_id

@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.errors import ContractError, DataError, MissingExtra, SpecError
-from whyscore.models.checkpoints import Home, revision
+from whyscore.models.checkpoints import ModelLocation, revision
 from whyscore.models.encoders.loading import encoder
 from whyscore.types import FloatMatrix, Signature
 
@@ -63,7 +63,7 @@ class BinaryVectors:
     def signature(self) -> Signature:
         """Return the file's name and a digest of its content."""
         file = Path(self.path).expanduser()
-        return Signature(f"{file.name}@{revision(Home(self.path, file.parent, hub=False), [file])}")
+        return Signature(f"{file.name}@{revision(ModelLocation(self.path, file.parent, hub=False), [file])}")
 
     def vectors(self, words: Sequence[str]) -> tuple[FloatMatrix, NDArray[np.bool_]]:
         """Return one row of unit length per word; a word without a row or an n-gram is unknown."""
@@ -201,7 +201,7 @@ class TextVectors:
     def signature(self) -> Signature:
         """Return the file's name and a digest of its content."""
         file = Path(self.path).expanduser()
-        return Signature(f"{file.name}@{revision(Home(self.path, file.parent, hub=False), [file])}")
+        return Signature(f"{file.name}@{revision(ModelLocation(self.path, file.parent, hub=False), [file])}")
 
     def vectors(self, words: Sequence[str]) -> tuple[FloatMatrix, NDArray[np.bool_]]:
         """Return one row of unit length per word, and which words are in the file."""

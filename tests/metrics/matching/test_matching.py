@@ -12,7 +12,7 @@ from whyscore.errors import DataError, SpecError
 from whyscore.metrics.controls import Length
 from whyscore.metrics.matching.bertscore import BertScore, XBertScore
 from whyscore.metrics.matching.greedy import Sided, by_pieces, harmonic, lengths_of, match, numbers, spread
-from whyscore.metrics.matching.words import Wanted, facing, word_scores
+from whyscore.metrics.matching.words import Wanted, text_pair, word_scores
 from whyscore.protocols import Encoded
 from whyscore.registry import build, spec_of
 from whyscore.text.splitters import white_space
@@ -198,26 +198,26 @@ def test_contributions_add_up_to_precision_and_recall(spec: str, text: str) -> N
 def test_what_belongs_to_no_word_is_told() -> None:
     own = sided("ab", "weightless", ("en_XX", "</s>"), a=EAST, b=NORTH, en_XX=NORTH, **{"</s>": WEST})
     other = sided("a", a=EAST)
-    found = facing(match(other, own), other, own, "source", turned=False)
+    found = text_pair(match(other, own), other, own, "source", turned=False)
     (importance, notes) = word_scores(white_space("ab"), found, Wanted("mean", "error", "contribution", None))
     assert importance.tolist() == [pytest.approx(1 / 3)]
     assert notes == ("source: a [0:1] 1.0000",)
     other = sided("b", b=NORTH)
-    found = facing(match(other, own), other, own, "source", turned=False)
+    found = text_pair(match(other, own), other, own, "source", turned=False)
     (_, notes) = word_scores(white_space("ab"), found, Wanted("mean", "error", "contribution", None))
     assert notes == ("source: b [0:1] 1.0000; 0.333333 belongs to no word",)
 
 
 def test_words_are_the_mean_of_their_pieces_and_know_their_counterpart() -> None:
     own, other = sided("ab c", a=EAST, b=NORTH, c=NORTH), sided("x  y", x=EAST, y=[0.6, 0.8])
-    found = facing(match(other, own), other, own, "source", turned=False)
+    found = text_pair(match(other, own), other, own, "source", turned=False)
     answer = word_scores(white_space("ab c"), found, Wanted("mean", "error", "similarity", None))
     np.testing.assert_allclose(answer.importance, [0.9, 0.8], atol=1e-6)
     assert answer.notes == ("source: x [0:1] 1.0000", "source: y [3:4] 0.8000")
     for pool, expected in (("max", 1.0), ("min", 0.8), ("first", 1.0), ("sum", 1.8)):
         pooled = word_scores(white_space("ab c"), found, Wanted(pool, "error", "similarity", None))  # type: ignore[arg-type]
         assert pooled.importance[0] == pytest.approx(expected, abs=1e-6)
-    turned = facing(match(other, own), other, own, "hypothesis", turned=True)
+    turned = text_pair(match(other, own), other, own, "hypothesis", turned=True)
     back = word_scores(white_space("x  y"), turned, Wanted("mean", "error", "similarity", 0.5))
     np.testing.assert_allclose(back.importance, [1.0, 0.6], atol=1e-6)
     assert back.notes == ("hypothesis: ab [0:2] 1.0000", "hypothesis: ab [0:2] 0.8000")
@@ -226,7 +226,7 @@ def test_words_are_the_mean_of_their_pieces_and_know_their_counterpart() -> None
 def test_a_special_piece_as_counterpart_has_no_offsets() -> None:
     own = sided("a", a=EAST)
     other = sided("b", "weightless", ("[CLS]", "[SEP]"), b=NORTH, **{"[CLS]": EAST, "[SEP]": WEST})
-    found = facing(match(other, own), other, own, "reference 1", turned=False)
+    found = text_pair(match(other, own), other, own, "reference 1", turned=False)
     assert word_scores(white_space("a"), found, Wanted("mean", "error", "similarity", None)).notes == (
         "reference 1: [CLS] 1.0000",
     )
@@ -234,7 +234,7 @@ def test_a_special_piece_as_counterpart_has_no_offsets() -> None:
 
 def test_a_word_without_a_piece_is_refused_or_filled() -> None:
     own, other = sided("a", a=EAST), sided("b", b=EAST)
-    found = facing(match(other, own), other, own, "source", turned=False)
+    found = text_pair(match(other, own), other, own, "source", turned=False)
     words = Words("a \u200b", ((0, 1), (2, 3)))
     with pytest.raises(
         DataError, match=re.escape("1 word(s) of 'a \\u200b' have no piece, first '\\u200b'; choose fill=")

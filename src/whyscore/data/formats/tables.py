@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from whyscore.data.columns import Block
 from whyscore.data.files import TextFile
-from whyscore.data.gathering import Gathering, Options, Quoting, collector_at_rest
+from whyscore.data.gathering import Gathering, Options, Quoting, gc_paused
 from whyscore.data.naming import plain_name, system_names
 from whyscore.errors import DataError
 from whyscore.types import Dataset, Finding
@@ -50,7 +50,7 @@ def table_of(file: TextFile, path: str | Path, options: Options, delimiter: str)
     """Return the data set in a file of which nothing has been read yet."""
     gathering = Gathering(file.name, system_names([path])[0], options)
     notes: list[Finding] = []
-    with collector_at_rest():
+    with gc_paused():
         for block in read_blocks(file, delimiter, options, notes):
             gathering.add(block)
         return gathering.finish(Path(file.name).name, [*file.findings, *notes])

@@ -34,18 +34,18 @@ from whyscore.metrics.needs import need_references, need_source, present
 from whyscore.metrics.pieces import Fill, PieceScores, word_scores
 from whyscore.models.checkpoints import (
     NETWORKS,
-    Home,
+    ModelLocation,
     Precision,
     coder_of,
     config_of,
     device_of,
     fill,
+    model_signature,
     need,
     package,
     read,
     read_json,
     ready,
-    signed,
     weights_of,
 )
 from whyscore.models.heads import widened
@@ -195,7 +195,7 @@ class BartModel:
         return values
 
 
-def checkpoint_of(asked: Asked) -> tuple[Home, Path]:
+def checkpoint_of(asked: Asked) -> tuple[ModelLocation, Path]:
     """Return where the model is, and the weights that count: its own, or those that were trained further."""
     home, own = weights_of(asked.model, NETWORKS, WHO)
     if asked.weights is None:
@@ -206,7 +206,7 @@ def checkpoint_of(asked: Asked) -> tuple[Home, Path]:
     return home, path
 
 
-def limit_of(home: Home) -> int:
+def limit_of(home: ModelLocation) -> int:
     """Return how many pieces of a text are read."""
     return min(LIMIT, positions(read_json(need(home, ["config.json"], WHO)), LIMIT))
 
@@ -218,7 +218,7 @@ def load(asked: Asked) -> BartModel:
 
 
 @lru_cache(maxsize=2)
-def _load(asked: Asked, home: Home, path: Path, _: int) -> BartModel:
+def _load(asked: Asked, home: ModelLocation, path: Path, _: int) -> BartModel:
     transformers = package("transformers", WHO)
     config = config_of(home, WHO)
     if config.model_type != "bart":
@@ -296,7 +296,7 @@ class BartScore:
     def signature(self) -> Signature:
         """Return the spec and the model's facts."""
         home, weights = checkpoint_of(self._asked())
-        return signed(self, home, [weights], precision=self.precision, limit=limit_of(home), mode="compat")
+        return model_signature(self, home, [weights], precision=self.precision, limit=limit_of(home), mode="compat")
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         """Return one score per segment."""

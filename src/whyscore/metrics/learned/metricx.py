@@ -25,18 +25,18 @@ from whyscore.models.checkpoints import (
     NETWORKS,
     SMALL,
     VOCABULARIES,
-    Home,
+    ModelLocation,
     Precision,
     coder_of,
     config_of,
     device_of,
     fill,
     find,
+    model_signature,
     package,
     read,
     read_json,
     ready,
-    signed,
     weights_of,
 )
 from whyscore.models.licences import licence_of, warn_of
@@ -102,7 +102,7 @@ class MetricX:
         home, weights = weights_of(self.model, NETWORKS, WHO)
         against = "reference" if self._with_reference() else "source"
         limit = LIMITS[self.version]
-        return signed(self, home, [weights], precision=self.precision, limit=limit, against=against)
+        return model_signature(self, home, [weights], precision=self.precision, limit=limit, against=against)
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         """Return the predicted errors of each segment."""
@@ -193,7 +193,7 @@ def load(asked: Asked) -> MetricXModel:
 
 
 @lru_cache(maxsize=2)
-def _load(asked: Asked, home: Home, path: Path, _: int) -> MetricXModel:
+def _load(asked: Asked, home: ModelLocation, path: Path, _: int) -> MetricXModel:
     transformers = package("transformers", WHO)
     # The class that the file names is of the publisher's own making, so that of mT5 is taken by name.
     config = config_of(home, WHO, "MT5Config")

@@ -38,17 +38,17 @@ from whyscore.metrics.pieces import Fill, PieceScores, word_scores
 from whyscore.models.attribution.interface import Inside, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
 from whyscore.models.checkpoints import (
     NETWORKS,
-    Home,
+    ModelLocation,
     Precision,
     coder_of,
     config_of,
     device_of,
     fill,
+    model_signature,
     package,
     read,
     read_json,
     ready,
-    signed,
     weights_of,
 )
 from whyscore.models.heads import Pooling, pooled, widened
@@ -107,7 +107,7 @@ class Asked(NamedTuple):
 class Layout(NamedTuple):
     """Where the parts of a checkpoint are."""
 
-    home: Home
+    home: ModelLocation
     weights: Path
     limit: int
     pool: Pooling
@@ -368,7 +368,7 @@ class TransQuest:
         layout = layout_of(self.model, self.kind)
         facts = {"predicts": self._meaning()}
         files = [layout.weights]
-        return signed(self, layout.home, files, precision=self.precision, limit=layout.limit, **facts)
+        return model_signature(self, layout.home, files, precision=self.precision, limit=layout.limit, **facts)
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         """Return one score per segment; NaN where a micro model read nothing of the hypothesis."""

@@ -47,7 +47,7 @@ from whyscore.metrics.matching.greedy import (
     numbers,
 )
 from whyscore.metrics.matching.weights import read_idf
-from whyscore.metrics.matching.words import Facing, Scale, Wanted, facing, word_scores
+from whyscore.metrics.matching.words import Scale, TextPair, Wanted, text_pair, word_scores
 from whyscore.metrics.needs import need_references, need_source
 from whyscore.metrics.pieces import Fill
 from whyscore.models.checkpoints import Precision
@@ -225,17 +225,17 @@ class BertScore:
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         """Return the similarity of each word, or its contribution."""
-        faced = self.faced(segments, place)
+        faced = self.text_pairs(segments, place)
         base = self._baseline(self.encoder())
         side = None if base is None else base.precision if place.side is Side.HYPOTHESIS else base.recall
         wanted = Wanted(self.pool, self.fill, self.scale, side)
         return [word_scores(own, found, wanted) for own, found in zip(words, faced, strict=True)]
 
-    def faced(self, segments: Sequence[Segment], place: Place) -> Iterator[Facing | None]:
+    def text_pairs(self, segments: Sequence[Segment], place: Place) -> Iterator[TextPair | None]:
         """Return the text at a place with the one it is matched with, for each segment; None where one is blank."""
         self._check_place(place)
         turned = place.side is not Side.HYPOTHESIS
-        return (_faced(pairs, turned=turned) for pairs in self._texts(segments, self.encoder(), place))
+        return (_text_pair(pairs, turned=turned) for pairs in self._texts(segments, self.encoder(), place))
 
     def _texts(
         self, segments: Sequence[Segment], found: Encoder, place: Place | None = None
@@ -357,9 +357,9 @@ def _numbers(matrix: Similarities) -> Numbers:
     return numbers(pair, matrix.weights, matrix.hypothesis_weights)
 
 
-def _faced(pairs: Sequence[_Both], *, turned: bool) -> Facing | None:
+def _text_pair(pairs: Sequence[_Both], *, turned: bool) -> TextPair | None:
     """Return the pair with the best F, as seen from the explained text."""
     found = [(own, match(own.other, own.hypothesis)) for own in pairs]
     scored = [numbers(pair, own.other.weights, own.hypothesis.weights).f for own, pair in found]
     own, pair = found[int(np.argmax(scored))]
-    return facing(pair, own.other, own.hypothesis, "hypothesis" if turned else own.name, turned=turned)
+    return text_pair(pair, own.other, own.hypothesis, "hypothesis" if turned else own.name, turned=turned)

@@ -45,7 +45,7 @@ class Wanted(NamedTuple):
     """What unrelated texts score on this side; None where nothing is rescaled."""
 
 
-class Facing(NamedTuple):
+class TextPair(NamedTuple):
     """The explained text, what its units score, and the text it faces."""
 
     own: Sided
@@ -57,16 +57,16 @@ class Facing(NamedTuple):
     """What the other text is called: source, hypothesis, reference 2."""
 
 
-def facing(pair: Pair | None, other: Sided, hypothesis: Sided, name: str, *, turned: bool) -> Facing | None:
+def text_pair(pair: Pair | None, other: Sided, hypothesis: Sided, name: str, *, turned: bool) -> TextPair | None:
     """Return a pair as seen from the hypothesis, or, `turned`, from the other text; None where nothing matches."""
     if pair is None:
         return None
     if turned:
-        return Facing(other, hypothesis, pair.other, pair.cosines, name)
-    return Facing(hypothesis, other, pair.hypothesis, pair.cosines.T, name)
+        return TextPair(other, hypothesis, pair.other, pair.cosines, name)
+    return TextPair(hypothesis, other, pair.hypothesis, pair.cosines.T, name)
 
 
-def word_scores(words: Words, found: Facing | None, wanted: Wanted) -> WordScores:
+def word_scores(words: Words, found: TextPair | None, wanted: Wanted) -> WordScores:
     """Return one number per word, with its counterpart as a note; zeros where there is nothing to match with."""
     if found is None:
         return WordScores(np.zeros(len(words)), ("nothing to match with",) * len(words))
@@ -98,7 +98,7 @@ def _pooled(words: Words, pieces: Pieces, values: FloatVector, wanted: Wanted) -
     return pooled
 
 
-def _notes(words: Words, pooled: Pooled, found: Facing, kept: Indices) -> list[str]:
+def _notes(words: Words, pooled: Pooled, found: TextPair, kept: Indices) -> list[str]:
     """Return the counterpart of each word, or why it has none."""
     single = found.cosines[: found.own.runs[0]][kept]
     best, cosine = single.argmax(axis=1), single.max(axis=1)
@@ -131,14 +131,14 @@ def _counterpart(other: Sided, run: int, around: Sequence[Span]) -> str:
 
 
 @runtime_checkable
-class Faces(Protocol):
+class SupportsSimilarity(Protocol):
     """A metric that matches the texts of a segment with each other."""
 
-    def faced(self, segments: Sequence[Segment], place: Place) -> Iterator[Facing | None]:
+    def text_pairs(self, segments: Sequence[Segment], place: Place) -> Iterator[TextPair | None]:
         """Return the text at a place with the one it is matched with, for each segment; None where one is blank."""
 
 
-def word_cosines(found: Facing, words: Words, others: Words) -> FloatMatrix:
+def word_cosines(found: TextPair, words: Words, others: Words) -> FloatMatrix:
     """Return the mean cosine of each word of the explained text with each word of the text it faces."""
     single = found.cosines[: found.own.runs[0], : found.other.runs[0]]
     result: FloatMatrix = _means(found.own, words) @ single @ _means(found.other, others).T

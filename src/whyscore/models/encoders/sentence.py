@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.models.attribution.interface import Inside, Line, Reading, Shown, line, rows_of, warn_of_cuts
-from whyscore.models.checkpoints import SMALL, Home, Precision, device_of, find, need, package, read, read_json
+from whyscore.models.checkpoints import SMALL, ModelLocation, Precision, device_of, find, need, package, read, read_json
 from whyscore.models.encoders.stacks import (
     Encoding,
     Source,
@@ -190,7 +190,7 @@ class _Pipeline(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def _pipeline(home: Home, _: int, allow_pickle: bool) -> _Pipeline:  # noqa: FBT001 - lru_cache needs positions
+def _pipeline(home: ModelLocation, _: int, allow_pickle: bool) -> _Pipeline:  # noqa: FBT001 - lru_cache needs positions
     modules = _modules(home)
     kinds = [kind for kind, _ in modules]
     if kinds[:2] != ["Transformer", "Pooling"] or set(kinds[2:]) - {"Dense", "Normalize"}:
@@ -211,7 +211,7 @@ def _pipeline(home: Home, _: int, allow_pickle: bool) -> _Pipeline:  # noqa: FBT
     return _Pipeline(model, head, limit, coder, Cuts(WHO, limit or 0))
 
 
-def _modules(home: Home) -> list[tuple[str, Path]]:
+def _modules(home: ModelLocation) -> list[tuple[str, Path]]:
     """Return the kind and the folder of each module."""
     listed = home.folder / MODULES
     try:
@@ -221,7 +221,7 @@ def _modules(home: Home) -> list[tuple[str, Path]]:
         raise DataError("expected a list of modules with type and path", file=str(listed)) from error
 
 
-def _settings(home: Home, folder: Path) -> Mapping[str, object]:
+def _settings(home: ModelLocation, folder: Path) -> Mapping[str, object]:
     """Return how the encoder is used; a default prompt is refused, as its pieces would count for the text."""
     prompts = home.folder / "config_sentence_transformers.json"
     named = read_json(prompts).get("default_prompt_name") if prompts.is_file() else None

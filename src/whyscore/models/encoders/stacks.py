@@ -38,7 +38,7 @@ from whyscore.models.checkpoints import (
     LEFTOVERS,
     NETWORKS,
     SMALL,
-    Home,
+    ModelLocation,
     Precision,
     config_of,
     find,
@@ -154,7 +154,7 @@ _NO_LIMIT = 1_000_000
 class Source:
     """A model before its weights are loaded."""
 
-    home: Home
+    home: ModelLocation
     weights: Path
     config: "PretrainedConfig"
     tokenizer: Reader
@@ -224,7 +224,7 @@ def source(name: str, who: str, *, allow_pickle: bool = False) -> Source:
 
 
 @lru_cache(maxsize=8)
-def _source(home: Home, weights: Path, _: int, who: str) -> Source:
+def _source(home: ModelLocation, weights: Path, _: int, who: str) -> Source:
     config = config_of(home, who)
     try:
         with quiet():

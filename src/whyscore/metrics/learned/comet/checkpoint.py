@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
 from whyscore.errors import DataError, SpecError
-from whyscore.models.checkpoints import Home, find, need, package, weights_of
+from whyscore.models.checkpoints import ModelLocation, find, need, package, weights_of
 from whyscore.models.heads import LayerMix, Pooling, activation
 from whyscore.text.files import text_of
 from whyscore.types import Inputs
@@ -57,7 +57,7 @@ def settings_of(model: str) -> Settings:
     return _settings(str(path), path.stat().st_mtime_ns)
 
 
-def checkpoint_of(model: str) -> tuple[Home, Path]:
+def checkpoint_of(model: str) -> tuple[ModelLocation, Path]:
     """Return where a checkpoint is, and its weights."""
     need(find(model, [HPARAMS, "README.md"], "comet"), [HPARAMS], "comet")
     return weights_of(model, WEIGHTS, "comet")

@@ -27,7 +27,7 @@ from whyscore.metrics.learned.comet.spans import Mode, error_spans, mixed, quali
 from whyscore.metrics.needs import need_references, need_source, present
 from whyscore.metrics.pieces import Fill, PieceScores, word_scores
 from whyscore.models.attribution.interface import Inside
-from whyscore.models.checkpoints import Precision, device_of, signed
+from whyscore.models.checkpoints import Precision, device_of, model_signature
 from whyscore.models.heads import LayerMix
 from whyscore.options import check_fields
 from whyscore.text.alignment import Pool
@@ -126,7 +126,7 @@ class Comet:
         facts = {"mix": self.layer_mix or settings.mix} if settings.layer is None else {}
         files = [home.folder / HPARAMS, weights]
         limit = limit_of(home, settings)
-        return signed(self, home, files, precision=self.precision, limit=limit, mode=self.mode, **facts)
+        return model_signature(self, home, files, precision=self.precision, limit=limit, mode=self.mode, **facts)
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         """Return one score per segment."""

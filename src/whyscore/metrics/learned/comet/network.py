@@ -28,7 +28,7 @@ from whyscore.metrics.needs import present
 from whyscore.models.attribution.interface import Inside, Line, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
 from whyscore.models.checkpoints import (
     SMALL,
-    Home,
+    ModelLocation,
     Precision,
     coder_of,
     config_of,
@@ -213,7 +213,7 @@ def load(asked: Asked) -> CometModel:
 
 
 @lru_cache(maxsize=2)
-def _load(asked: Asked, home: Home, path: Path, _: int) -> CometModel:
+def _load(asked: Asked, home: ModelLocation, path: Path, _: int) -> CometModel:
     transformers = package("transformers", WHO)
     settings, device = settings_of(asked.model), asked.device
     base = base_of(home, settings)
@@ -242,12 +242,12 @@ def _load(asked: Asked, home: Home, path: Path, _: int) -> CometModel:
     )
 
 
-def base_of(home: Home, settings: Settings) -> Home:
+def base_of(home: ModelLocation, settings: Settings) -> ModelLocation:
     """Return where the encoder's configuration and tokenizer are: beside the checkpoint, else in the base model."""
     places = [home.folder / beside for beside in _BESIDE] + [home.folder / settings.encoder]
     for folder in places:
         if (folder / "config.json").is_file():
-            return Home(settings.encoder, folder, hub=False)
+            return ModelLocation(settings.encoder, folder, hub=False)
     try:
         base = find(settings.encoder, SMALL, WHO)
         need(base, ["config.json"], WHO)
@@ -256,13 +256,13 @@ def base_of(home: Home, settings: Settings) -> Home:
     return base
 
 
-def limit_of(home: Home, settings: Settings) -> int:
+def limit_of(home: ModelLocation, settings: Settings) -> int:
     """Return how many pieces are read: of each text, or of all texts together; no network is loaded for it."""
     table = positions(read_json(base_of(home, settings).folder / "config.json"))
     return table if settings.joined else table - _RESERVED
 
 
-def _warn(asked: Asked, home: Home, settings: Settings) -> None:
+def _warn(asked: Asked, home: ModelLocation, settings: Settings) -> None:
     """Tell, once per loaded model, what a user should know before trusting or selling its scores."""
     warn_of(asked.model, licence_of(asked.model, home.folder))
     if settings.joined and settings.layer is None and settings.mix == "sparsemax" and asked.layer_mix is None:
@@ -273,7 +273,7 @@ def _warn(asked: Asked, home: Home, settings: Settings) -> None:
         warnings.warn(told, UserWarning, stacklevel=2)
 
 
-def _check_layers(settings: Settings, states: int, home: Home) -> None:
+def _check_layers(settings: Settings, states: int, home: ModelLocation) -> None:
     for name, number in (("layer", settings.layer), ("word_layer", settings.words)):
         if number is not None and not -states <= number < states:
             told = f"{name} is {number}, but the encoder has {states} states"
