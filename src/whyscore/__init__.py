@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from whyscore.analysis.mee import mee_parts as mee_parts
     from whyscore.analysis.mee import mee_view as mee_view
     from whyscore.analysis.metaeval.faithfulness import faithfulness as faithfulness
+    from whyscore.analysis.metaeval.faithfulness import stability as stability
     from whyscore.analysis.metaeval.scores import metaevaluate as metaevaluate
-    from whyscore.analysis.metaeval.stability import stability as stability
     from whyscore.analysis.metaeval.words import metaevaluate_words as metaevaluate_words
     from whyscore.analysis.score import score as score
     from whyscore.analysis.score import score_systems as score_systems
@@ -87,9 +87,8 @@ _HOMES = {
     "whyscore.analysis.decompose.result": ("Decomposition",),
     "whyscore.analysis.explain": ("explain",),
     "whyscore.analysis.learn_map": ("learn_map",),
-    "whyscore.analysis.metaeval.faithfulness": ("faithfulness",),
+    "whyscore.analysis.metaeval.faithfulness": ("faithfulness", "stability"),
     "whyscore.analysis.metaeval.scores": ("metaevaluate",),
-    "whyscore.analysis.metaeval.stability": ("stability",),
     "whyscore.analysis.metaeval.words": ("metaevaluate_words",),
     "whyscore.analysis.score": (
         "score",

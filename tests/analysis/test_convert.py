@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from whyscore.analysis.metaeval.gold import stored_submissions
 
 from whyscore.analysis.convert import categorised, convert, spans_by, thresholds_of, to_submission
 from whyscore.analysis.explain import explain
-from whyscore.analysis.metaeval.gold import stored_submissions
 from whyscore.analysis.metaeval.words import Judging, judge, logprob
 from whyscore.analysis.submit import submit
 from whyscore.data.explanations import read_explanations

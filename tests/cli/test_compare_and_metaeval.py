@@ -220,7 +220,7 @@ def test_metaeval_scores_texts_and_turns_what_is_told(run: Run) -> None:
          "--lower x: no such column among da, good"),
         ((".", "--human", "da", "--metric", "good"), 2, "a WMT folder needs the language pair: -l en-de"),
         (("scores.csv", "--human", "da", "--metric", "good", "--segment", "doc", "--draws", "-1"), 2,
-         "--draws is -1, expected 0 or more"),
+         "argument --draws: expected a whole number, 0 or more, got '-1'"),
     ],
 )  # fmt: skip
 def test_metaeval_refuses_what_it_cannot_do(run: Run, arguments: tuple[str, ...], code: int, message: str) -> None:
@@ -237,8 +237,8 @@ def test_metaeval_says_what_it_would_score(run: Run) -> None:
 def test_metaeval_lists_what_exists(run: Run) -> None:
     done = run("metaeval", "-h")
     assert done.code == 0
-    assert "scores" in metaeval.known()
-    assert all(name in done.out for name in metaeval.known())
+    assert "scores" in metaeval.COMMANDS
+    assert all(name in done.out for name in metaeval.COMMANDS)
 
 
 def test_variables_stand_for_options(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -284,7 +284,8 @@ def test_explanations_become_spans(tmp_path: Path, run: Run) -> None:
     assert json.loads(out.splitlines()[1])["spans"][0]["text"] == "dog"
     assert err.startswith("note: error scores above: minor 0")
     code, _, err = run("convert", path, "--to", "spans", "--threshold", "much")
-    assert (code, err) == (2, "whyscore: error: --threshold is 'much', expected auto or numbers\n")
+    assert code == 2
+    assert "threshold is 'much', expected auto or numbers" in err
     code, _, err = run("convert", path, "--to", "spans")
     assert code == 2
     assert "spans need thresholds" in err

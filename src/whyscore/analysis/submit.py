@@ -1,18 +1,19 @@
 """A folder that can be handed in to a shared task: texts -> metric -> explainer -> files.
 
-1. Explain every segment, word by word as the task's files cut them.
+1. Explain every segment, word by word as the task's files split them.
 2. Write the error scores of both sides, the sentence scores and the metadata.
 3. Read the folder back and check it by the task's own rules, before anybody hands it in.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from whyscore.analysis.common import MetricLike, Segments, as_segments
-from whyscore.analysis.metaeval.gold import explained_submission
+from whyscore.analysis.metaeval.words import explained_submission
 from whyscore.data.formats.eval4nlp import (
     Submission,
-    Task,
     Track,
     metadata_faults,
     read_submission,
@@ -22,30 +23,43 @@ from whyscore.data.formats.eval4nlp import (
 from whyscore.errors import DataError
 from whyscore.protocols import Explainer
 from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.settings import Seeded, option, takes
+from whyscore.types.result import Record, Result
 
-TASKS: dict[str, Task] = {"eval4nlp": "eval4nlp2021", "eval4nlp2021": "eval4nlp2021", "wmt22": "wmt22"}
+
+@dataclass(frozen=True, kw_only=True)
+class SubmitSettings(Seeded):
+    """What a shared task wants to know of a submission."""
+
+    task: Literal["eval4nlp", "eval4nlp2021", "wmt22"] = option(
+        "eval4nlp", "whose files to write", positional=True, basic=True
+    )
+    team: str = option("", "who hands in", metavar="NAME", basic=True)
+    track: Track = option("constrained", "constrained: no word labels were used", basic=True)
+    description: str | None = option(None, "one line for the metadata (default: metric and explainer)", metavar="TEXT")
 
 
-@dataclass(frozen=True, eq=False)
-class Submitted:
+@dataclass(frozen=True, eq=False, repr=False)
+class Submitted(Result):
     """What was written."""
 
     folder: Path
     files: tuple[Path, ...]
     submission: Submission
 
+    def records(self) -> Iterator[Record]:
+        """Yield the files."""
+        return ({"file": str(file)} for file in self.files)
 
+
+@takes(SubmitSettings)
 def submit(
     segments: Segments,
     metric: MetricLike,
     explainer: str | Explainer,
     folder: str | Path,
     *,
-    team: str,
-    track: Track = "constrained",
-    description: str | None = None,
-    task: str = "eval4nlp",
-    seed: int = 0,
+    settings: SubmitSettings,
     resources: Resources = LOCAL,
 ) -> Submitted:
     """Return the files of a submission, written and read back.
@@ -55,27 +69,22 @@ def submit(
         metric: a spec, a metric, or any function of segments.
         explainer: a spec or an explainer.
         folder: where the files go.
-        team: who hands in.
-        track: constrained or unconstrained (trained on word labels).
-        description: one line for the metadata; what was run, if None.
-        task: eval4nlp or wmt22.
-        seed: fixes every random number.
+        settings: the task, the team, the track.
         resources: store, executor and progress.
     """
-    if task not in TASKS:
-        raise DataError(f"no task named {task!r}: use {', '.join(TASKS)}")
-    if not team.strip():
+    if not settings.team.strip():
         raise DataError("a submission needs the name of a team")
-    made = explained_submission(as_segments(segments), metric, explainer, seed=seed, resources=resources)
+    made = explained_submission(as_segments(segments), metric, explainer, seed=settings.seed, resources=resources)
+    task: Literal["eval4nlp2021", "wmt22"] = "wmt22" if settings.task == "wmt22" else "eval4nlp2021"
     files = write_submission(
         folder,
         {side: scored.scores.rows() for side, scored in made.sides.items()},
         made.sentence,
-        team=team,
-        track=track,
-        description=description or made.name,
-        task=TASKS[task],
+        team=settings.team,
+        track=settings.track,
+        description=settings.description or made.name,
+        task=task,
     )
-    back = read_submission(folder)
-    refuse(metadata_faults(back, TASKS[task], folder, required=True))
-    return Submitted(Path(folder), tuple(files), back)
+    submission = read_submission(folder)
+    refuse(metadata_faults(submission, task, folder, required=True))
+    return Submitted(Path(folder), tuple(files), submission)

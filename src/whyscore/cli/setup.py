@@ -9,11 +9,13 @@ from typing import TypeVar, cast
 
 from whyscore.analysis import common as stores
 from whyscore.analysis.common import as_metric, of_systems
+from whyscore.analysis.explain import cost
 from whyscore.cli.options import GateSettings, InputSettings, MetricSettings, QuietSettings, RunningSettings
 from whyscore.cli.output import tell
 from whyscore.cli.progress import progress_bar
 from whyscore.data.checks import FEW, Findings, findings, refuse_findings
 from whyscore.data.files import Limits
+from whyscore.data.formats.eval4nlp import SPLITTER
 from whyscore.data.formats.text import from_literals, read_texts
 from whyscore.data.reading import read
 from whyscore.data.sample import sample
@@ -259,6 +261,17 @@ def show_findings(found: Sequence[Finding], output: QuietSettings) -> None:
         tell(output, f"{'error' if finding.error else 'note'}: {finding}")
     if len(found) > len(shown):
         tell(output, f"note: {len(found) - len(shown)} more; -v shows all")
+
+
+def explaining_costs(
+    running: RunningSettings, segments: Sequence[Segment], metrics: Sequence[str], explainers: Sequence[str]
+) -> Iterator[str]:
+    """Yield how many texts each metric would score for each explainer, whose words stand between blanks."""
+    resources = make_resources(running)
+    for metric in metrics:
+        for explainer in explainers:
+            asked, distinct, stored = cost(segments, metric, explainer, resources=resources, unit=SPLITTER)[:3]
+            yield f"{metric} {explainer}: {asked} texts, {distinct} distinct, {stored} already stored"
 
 
 _UNITS = ((86_400, "days", 1), (3_600, "hours", 1), (60, "minutes", 0), (1, "seconds", 0))

@@ -7,8 +7,16 @@ import numpy as np
 import pytest
 
 from whyscore.analysis.explain import explain
-from whyscore.analysis.metaeval.faithfulness import MEASURES, _Curves, curve_masks, faithfulness, measured
-from whyscore.analysis.metaeval.stability import stability, summary, until_stable
+from whyscore.analysis.metaeval.faithfulness import (
+    MEASURES,
+    _Curves,
+    curve_masks,
+    faithfulness,
+    measured,
+    stability,
+    summary,
+    until_stable,
+)
 from whyscore.errors import SpecError
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 
@@ -42,7 +50,7 @@ def test_the_right_order_has_the_smallest_deletion_area_of_all_orders() -> None:
 
     def deletion(order: Sequence[int]) -> float:
         kept = curve_masks(np.array(order)).astype(float) @ worth
-        return float(measured(_Curves(*kept.reshape(2, -1)), (0.2,))[MEASURES.index("deletion")])
+        return float(measured(_Curves(*kept.reshape(2, -1)), (0.2,))[list(MEASURES).index("deletion")])
 
     best = min(deletion(order) for order in permutations(range(len(words))))
     [found] = faithfulness(segments(TEXTS[:1]), Sum(), ["erasure"])
@@ -125,7 +133,16 @@ def test_the_masker_stands_in_the_signature_and_results_repeat() -> None:
 )
 def test_options_out_of_range_are_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(SpecError, match=re.escape(message)):
-        faithfulness(segments(), Sum(), ["erasure"], **options)  # type: ignore[arg-type]
+        faithfulness(segments(), Sum(), ["erasure"], **options)
+
+
+def test_results_are_records_and_tables_with_stability_beside() -> None:
+    found = faithfulness(segments(), Sum(), ["erasure", "random"], draws=0, seeds=2)
+    [people], [programs] = found.tables(), found.tables(long=True)
+    assert [row[0] for row in people.rows] == [row[0] for row in programs.rows] == ["erasure", "random"]
+    assert people.columns[-3:] == programs.columns[-3:] == ("spearman", "top_word", "jaccard")
+    assert [row["stability"]["seeds"] for row in found.records()] == [2, 2]  # type: ignore[index]
+    assert repr(found).startswith("<FaithfulnessResults: 2 x 10")
 
 
 # Stability

@@ -1,3 +1,4 @@
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -5,29 +6,36 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from whyscore.analysis.metaeval import rows
-from whyscore.analysis.metaeval.annotators import against_shares, annotation, gold_by_majority, read_annotators
-from whyscore.analysis.metaeval.gold import annotators_of, explained_submission, gold_of, segments_of
+from whyscore.analysis.metaeval.annotators import (
+    against_shares,
+    annotator_agreement,
+    annotators_of,
+    gold_by_majority,
+    gold_of,
+    read_annotators,
+)
+from whyscore.analysis.metaeval.settings import MetaevalWordsSettings
 from whyscore.analysis.metaeval.words import (
-    Comparing,
-    Judging,
     baseline,
     chance_result,
     decide,
+    explained_submission,
     judge,
-    learnt,
     logprob,
     metaevaluate_words,
-    ungapped,
+    segments_of,
+    thresholds,
+    without_gap_tags,
 )
 from whyscore.data.formats.eval4nlp import Gold, GoldSide, Scored, Submission, read_submission
 from whyscore.data.formats.eval4nlp import read_gold as read_gold_again
 from whyscore.errors import DataError, SpecError
+from whyscore.present import present
 from whyscore.stats.words import MEASURES, Ragged
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment, Side
 
-PLAIN = Judging(draws=0)
+PLAIN = MetaevalWordsSettings(draws=0)
 read_gold = cache(read_gold_again)
 WMT = {
     "en-cs": ("hw-tsc", "ist-unbabel", "openkiwi-lime", "random"),
@@ -54,7 +62,7 @@ def test_sentences_with_a_wrong_number_of_scores(shared: Path) -> None:
         ("truncate", 719, [0.670575, 0.357879, 0.232626]),
         ("skip", 717, [0.670694, 0.358185, 0.232810]),
     ):
-        found = judge(gold, handed_in, Judging(on_mismatch=policy, draws=0))  # type: ignore[arg-type]
+        found = judge(gold, handed_in, MetaevalWordsSettings(on_mismatch=policy, draws=0))  # type: ignore[arg-type]
         side = found.sides["target"]
         assert side is not None
         assert (side.n_eval, side.mismatch) == (count, 6)
@@ -82,7 +90,9 @@ def test_the_end_mark_can_be_left_out(shared: Path) -> None:
         ("km-en", 940, [0.640363, 0.759047, 0.677874]),
     ):
         folder = shared / "wmt22_task2" / pair
-        found = judge(read_gold(folder), read_submission(folder / "ist-unbabel"), Judging(drop_eos=True, draws=0))
+        found = judge(
+            read_gold(folder), read_submission(folder / "ist-unbabel"), MetaevalWordsSettings(drop_eos=True, draws=0)
+        )
         assert found.sides["target"] is not None
         assert found.sides["target"].n_eval == count
         assert means(found) == pytest.approx(wanted, abs=1e-6)
@@ -94,7 +104,7 @@ def test_the_guard_fires_for_turned_scores_and_for_nothing_else(shared: Path) ->
         gold = read_gold(shared / "wmt22_task2" / pair)
         for folder in sorted((shared / "wmt22_task2" / pair).iterdir()):
             if folder.is_dir():
-                found = judge(gold, read_submission(folder), Judging(on_mismatch="skip", draws=0))
+                found = judge(gold, read_submission(folder), MetaevalWordsSettings(on_mismatch="skip", draws=0))
                 for warning in found.warnings:
                     if "below chance" in warning:
                         fired[pair, folder.name] = warning
@@ -107,10 +117,10 @@ def test_the_guard_fires_for_turned_scores_and_for_nothing_else(shared: Path) ->
 def test_turned_scores_fire_the_guard_and_flipping_them_puts_them_right(shared: Path) -> None:
     gold = read_gold(shared / "eval4nlp2021" / "dev" / "et-en")
     shap = read_submission(shared / "eval4nlp2021" / "baselines" / "xmover-shap-dev" / "et-en", name="shap")
-    turned = metaevaluate_words(gold, [shap], judging=PLAIN, flip=["shap"]).systems[0]
+    turned = metaevaluate_words(gold, [shap], settings=PLAIN, flip=["shap"]).systems[0]
     assert means(turned)[0] == pytest.approx(0.417407, abs=1e-6)
     assert "below chance" in turned.warnings[0]
-    assert not metaevaluate_words(gold, [shap], judging=PLAIN).systems[0].warnings
+    assert not metaevaluate_words(gold, [shap], settings=PLAIN).systems[0].warnings
     assert turned.sides["source"] is None
 
 
@@ -194,7 +204,7 @@ def test_a_threshold_learnt_on_the_judged_data_is_marked() -> None:
     found = judge(gold, handed_in, PLAIN)
     assert decide(found)["target"].oracle
     assert decide(found)["target"].counts.mcc == 1.0
-    assert learnt(found) == {"target": 2.0}
+    assert thresholds(found) == {"target": 2.0}
 
 
 def ranking(shared: Path, pair: str, rank: str = "mean") -> object:
@@ -203,8 +213,8 @@ def ranking(shared: Path, pair: str, rank: str = "mean") -> object:
     return metaevaluate_words(
         read_gold(folder),
         teams,
-        judging=PLAIN,
-        comparing=Comparing(rank),  # type: ignore[arg-type]
+        settings=PLAIN,
+        rank=rank,
     ).ranking["target"]
 
 
@@ -259,7 +269,7 @@ def test_a_missing_side_is_last_in_the_ranking() -> None:
     gold, first = made([[1, 0, 0], [0, 1, 0]], [[3, 1, 1], [1, 4, 2]], "first")
     gold = Gold("toy", "eval4nlp2021", gold.target, gold.target)
     both = Submission("both", {"target": first.sides["target"], "source": first.sides["target"]})
-    found = metaevaluate_words(gold, [first, both], judging=PLAIN, comparing=Comparing())
+    found = metaevaluate_words(gold, [first, both], settings=PLAIN, rank="mean")
     assert found.ranking["source"].mean_rank == {"first": 2.0, "both": 1.0}
     assert found.systems[0].sides["source"] is None
 
@@ -267,13 +277,13 @@ def test_a_missing_side_is_last_in_the_ranking() -> None:
 def test_a_system_that_never_loses_is_told() -> None:
     gold, good = made([[1, 0, 0], [0, 1, 0]], [[3, 1, 1], [1, 4, 2]], "good")
     bad = Submission("bad", {"target": Scored(good.sides["target"].scores.turned(), "bad")})
-    found = metaevaluate_words(gold, [good, bad], judging=PLAIN, comparing=Comparing("bt"))
+    found = metaevaluate_words(gold, [good, bad], settings=PLAIN, rank="bt")
     assert any(w.startswith("bad never wins by auc") for w in found.ranking["target"].warnings)
 
 
 def test_gold_without_any_error_is_judged_as_nothing_to_judge() -> None:
     gold, handed_in = made([[0, 0], [0, 0]], [[1, 2], [2, 1]])
-    found = judge(gold, handed_in, Judging())
+    found = judge(gold, handed_in, MetaevalWordsSettings())
     side = found.sides["target"]
     assert side is not None
     assert (side.n_eval, side.dropped["no_error"]) == (0, 2)
@@ -285,7 +295,7 @@ def test_intervals_hold_the_mean_and_repeat() -> None:
     rng = np.random.default_rng(0)
     tags = [[1.0, 0, 0, 1, 0]] * 30
     gold, handed_in = made(tags, rng.random((30, 5)).tolist())
-    first, again = (judge(gold, handed_in, Judging()).sides["target"] for _ in range(2))
+    first, again = (judge(gold, handed_in, MetaevalWordsSettings()).sides["target"] for _ in range(2))
     assert first is not None
     assert again is not None
     estimate = first.estimates["auc"]
@@ -295,7 +305,7 @@ def test_intervals_hold_the_mean_and_repeat() -> None:
 
 def test_a_baseline_gives_way_to_a_submission_of_its_name() -> None:
     gold, handed_in = made([[1, 0, 0]] * 3, [[3, 1, 1]] * 3, "random")
-    names = [one.system for one in metaevaluate_words(gold, [handed_in], judging=PLAIN, baselines=True).systems]
+    names = [one.system for one in metaevaluate_words(gold, [handed_in], settings=PLAIN, baselines=True).systems]
     assert names == ["random", "chance", "random (baseline)", "length", "position", "constant", "copy"]
 
 
@@ -309,32 +319,32 @@ def test_random_is_fixed_by_seed_and_text() -> None:
     ("options", "error", "message"),
     [
         ({"flip": ["x"]}, SpecError, "no submission named 'x' to flip; there are: team"),
-        ({"comparing": Comparing()}, DataError, "one system cannot be ranked: give two or more, or --baselines"),
+        ({"rank": "mean"}, DataError, "one system cannot be ranked: give two or more, or --baselines"),
     ],
 )
 def test_what_cannot_be_done_is_told(options: dict[str, object], error: type[Exception], message: str) -> None:
     gold, handed_in = made([[1, 0, 0]], [[3, 1, 1]])
     with pytest.raises(error, match=re.escape(message)):
-        metaevaluate_words(gold, [handed_in], judging=PLAIN, **options)  # type: ignore[arg-type]
+        metaevaluate_words(gold, [handed_in], settings=PLAIN, **options)
 
 
 def test_two_submissions_of_one_name_are_refused() -> None:
     gold, handed_in = made([[1, 0, 0]], [[3, 1, 1]])
     with pytest.raises(DataError, match=re.escape("2 systems are named 'team'")):
-        metaevaluate_words(gold, [handed_in, handed_in], judging=PLAIN)
+        metaevaluate_words(gold, [handed_in, handed_in], settings=PLAIN)
 
 
 def test_dropping_the_end_mark_needs_the_words() -> None:
     gold, handed_in = made([[1, 0, 0]], [[3, 1, 1]])
     bare = Gold("toy", "wmt22", GoldSide(gold.target.tags, "target.gold"))
     with pytest.raises(DataError, match=re.escape("target.gold comes without its words: --drop-eos")):
-        judge(bare, handed_in, Judging(drop_eos=True))
+        judge(bare, handed_in, MetaevalWordsSettings(drop_eos=True))
 
 
 def test_gaps_between_words_can_be_dropped_judged_alone_or_kept() -> None:
     gold, handed_in = made([[0, 1, 0, 0, 1]], [[1, 9, 2, 3, 4]])
     for gaps, count in {"drop": 2, "only": 3, "all": 5}.items():
-        plain, [scores] = ungapped(gold, [handed_in], gaps)  # type: ignore[arg-type]
+        plain, [scores] = without_gap_tags(gold, [handed_in], gaps)  # type: ignore[arg-type]
         assert len(plain.target.tags.values) == len(scores.sides["target"].scores.values) == count
 
 
@@ -391,7 +401,7 @@ def test_annotators_in_files_agree_and_set_the_ceiling(tmp_path: Path) -> None:
     annotators = read_annotators([tmp_path / f"{name}.tags" for name in "abc"])
     gold = gold_by_majority(annotators)
     assert gold.target.tags.values.tolist() == [1, 1, 0, 0, 0]
-    found = annotation(annotators, gold, PLAIN)
+    found = annotator_agreement(annotators, gold, PLAIN)
     assert found.kappa("target") == pytest.approx((0.545454 + 1 + 0.545454) / 3, abs=1e-5)
     assert [one.system for one in found.ceiling] == ["annotator a", "annotator b", "annotator c"]
     # Without "a" the second word has one vote each way, of equal weight: it is no error, and "a" marks it.
@@ -435,11 +445,11 @@ def test_undefined_numbers_are_null_with_a_reason() -> None:
     gold, handed_in = made([[0, 0], [0, 0]], [[1, 2], [2, 1]])
     constant = Submission("team", handed_in.sides, np.ones(2), "sentence.submission")
     gold = Gold("toy", "eval4nlp2021", gold.target, gold.target, np.array([1.0, 2.0]))
-    found = metaevaluate_words(gold, [constant], judging=PLAIN)
-    row = rows.system_row(found, found.systems[0])
-    target = row["sides"]["target"]  # type: ignore[index]
+    found = metaevaluate_words(gold, [constant], settings=PLAIN)
+    row = json.loads("".join(present(found, "json")))
+    target = row["sides"]["target"]
     assert (target["auc"], target["reason"]) == (None, "no_error")
-    assert row["sides"]["source"] is None  # type: ignore[index]
+    assert row["sides"]["source"] is None
     assert row["reasons"] == {"source": "not submitted"}
     assert row["sentence"] == {"n": 2, "pearson": None, "spearman": None, "reason": "constant"}
 
@@ -448,10 +458,10 @@ def test_differences_have_intervals_from_shared_resamples() -> None:
     rng = np.random.default_rng(1)
     gold, first = made([[1.0, 0, 0, 1, 0]] * 40, rng.random((40, 5)).tolist(), "first")
     better = Submission("better", {"target": Scored(Ragged.of([[5, 1, 2, 4, 3]] * 40), "better")})
-    side = metaevaluate_words(gold, [better, first], comparing=Comparing()).ranking["target"]
+    side = metaevaluate_words(gold, [better, first], rank="mean").ranking["target"]
     difference = side.differences["better", "first"]["auc"]
     assert 0 < (difference.low or 0) < difference.value < (difference.high or 0)
-    [auc, *_] = rows.ranking_row({"target": side})["target"]["tests"]  # type: ignore[index]
+    [auc, *_] = side.record()["tests"]  # type: ignore[misc]
     assert auc["interval"] == [difference.low, difference.high]
 
 
@@ -459,5 +469,13 @@ def test_a_side_that_only_one_system_has_is_ranked_without_tests() -> None:
     gold, first = made([[1, 0, 0], [0, 1, 0]], [[3, 1, 1], [1, 4, 2]], "first")
     gold = Gold("toy", "eval4nlp2021", gold.target, gold.target)
     both = Submission("both", {"target": first.sides["target"], "source": first.sides["target"]})
-    side = metaevaluate_words(gold, [first, both], comparing=Comparing("bt")).ranking["source"]
+    side = metaevaluate_words(gold, [first, both], rank="bt").ranking["source"]
     assert (dict(side.tests), dict(side.strengths)) == ({}, {})
+
+
+def test_results_are_short_at_a_prompt_and_tables_in_a_notebook() -> None:
+    gold, handed_in = made([[1, 0, 0], [0, 1, 0]], [[3, 1, 1], [1, 4, 2]])
+    found = metaevaluate_words(gold, [handed_in], settings=PLAIN)
+    assert repr(found) == "<WordsResult: 1 x 9; .tables(), .records(), .to_pandas()>"
+    assert "<th>AUC</th>" in found._repr_html_()
+    assert [row["id"] for row in found.segments().records()] == ["0", "1"]

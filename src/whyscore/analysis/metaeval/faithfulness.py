@@ -1,6 +1,7 @@
-"""Does the metric agree with the explanation? Words are hidden in its order, and the score is watched.
+"""Can an explanation be trusted? Whether the metric agrees with it (faithfulness), and whether it repeats (stability).
 
-For a metric f (turned so that larger is better), a text x of n words, and an order of the words, most helpful first:
+**Faithfulness**: words are masked in the order of the explanation, and the score is watched. For a metric f (turned so
+that larger is better), a text x of n words, and an order of the words, most helpful first:
 
 1. D(k) = f(x without the first k words), I(k) = f(the first k words alone); D(0) = I(n) = f(x), D(n) = I(0) = f(empty).
 2. Read off, with k = the share q of the words, rounded up, so at least one (DeYoung et al., 2020, for the first three;
@@ -18,40 +19,106 @@ For a metric f (turned so that larger is better), a text x of n words, and an or
    mean, so that above 0 is always good and random importance gets about 0.
 4. Normalised values are divided by f(x) - f(empty); where that is 0 (at most 1e-9 in size) the text is `flat`.
 
-All probes of all texts, orders and explainers go into one score call. Texts without some words are off the beaten track
-of most metrics, so the masker stands in the signature.
+All probes of all texts, orders and explainers go into one score call. Metrics are not made for texts without some of
+their words, so the masker is part of the signature.
+
+**Stability**: the same texts are explained with other seeds, and the word scores are compared.
+
+1. Every text is explained with the seeds s, s+1, ..., s+S-1; all probes of all seeds go into one score call per round.
+2. Per text, means over pairs of seeds: Spearman's correlation of the importances (constant ones are counted and left
+   out), whether the lowest word is the same, and the Jaccard overlap of the lowest fifth of the words (at least one).
+   The lowest importance is the highest error score, which is what word-level tasks look at.
+3. Explainers that draw nothing give exactly 1.
+4. `until_stable` doubles the budget of a sampled explainer until two independent halves of the probes agree.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import combinations
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments, requested_name
 from whyscore.analysis.explain import explain
-from whyscore.errors import SpecError
-from whyscore.explainers.engine import Plan, Task, make_plan, per_mask, probed, scored
-from whyscore.protocols import Explainer, Masker, Splitter
+from whyscore.analysis.metaeval.settings import FaithfulnessSettings, ProbeSettings, StabilitySettings
+from whyscore.data.records import Header, Kind, header_of
+from whyscore.errors import ExecutionError, SpecError
+from whyscore.explainers.engine import Plan, Task, ask, make_plan, per_mask, probed, scored, sides_of, tasks_of, windows
+from whyscore.protocols import Explainer
 from whyscore.registry import build, spec_of
 from whyscore.scoring.rows import oriented
 from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.settings import takes
+from whyscore.stats.coefficients import spearman
 from whyscore.stats.words import mean_estimates
 from whyscore.text.maskers import Delete
 from whyscore.text.randomness import generator
-from whyscore.types import Estimate, Explanation, FloatMatrix, FloatVector, KeepMasks, Segment, Side, Signature
+from whyscore.types import (
+    Dataset,
+    Estimate,
+    Evidence,
+    Explanation,
+    FloatMatrix,
+    FloatVector,
+    KeepMasks,
+    Segment,
+    Side,
+    Signature,
+)
+from whyscore.types.result import Record, Result
+from whyscore.types.table import Cell, Table
 from whyscore.version import __version__
 
-SHARES = (0.05, 0.1, 0.2, 0.5)
-ORDERS = 20
-MEASURES = ("comprehensiveness_plus", "comprehensiveness_minus", "sufficiency", "deletion", "insertion")
+MEASURES = {
+    "comprehensiveness_plus": "compreh. +",
+    "comprehensiveness_minus": "compreh. -",
+    "sufficiency": "sufficiency",
+    "deletion": "deletion",
+    "insertion": "insertion",
+}
+"""With their names in tables."""
 LOW_IS_GOOD = ("sufficiency", "deletion")
+TOP = 0.2
+_GAINS = "gains over random order, share of the whole effect; above 0 is good, for {} too".format(
+    " and ".join(MEASURES[name] for name in LOW_IS_GOOD)
+)
 _FLAT = 1e-9
 _ROUNDING = 1e-9  # 0.1 * 30 is a little more than 3
+_BUDGETS = ("samples", "passes", "budget")
+_MOST_ROUNDS = 10
 
 Order = NDArray[np.intp]
 """Words by number, most helpful first."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StabilityResult(Result):
+    """How well the repeats of one explainer agree: means over texts, and one row per text."""
+
+    explainer: str
+    seeds: int
+    n: int
+    constant: int
+    """Texts without a Spearman correlation: all words of some repeat have the same importance."""
+    spearman: float
+    top_word: float
+    jaccard: float
+    values: FloatMatrix
+    """Texts x (spearman, top_word, jaccard)."""
+    importances: tuple[FloatMatrix, ...]
+    """Per text: seeds x words."""
+
+    def record(self) -> dict[str, object]:
+        """Return the means."""
+        names = ("explainer", "seeds", "n", "constant", "spearman", "top_word", "jaccard")
+        record = {name: getattr(self, name) for name in names}
+        return record | ({"reason": "constant"} if np.isnan(self.spearman) else {})
+
+    def records(self) -> Iterator[Record]:
+        """Yield the means."""
+        yield self.record()
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +130,13 @@ class MeasureResult:
     gain: Estimate
     """Of the normalised values, over random orders."""
     raw_gain: Estimate
+
+    def record(self) -> Record:
+        """Return the values and gains."""
+        gains = {"gain": self.gain, "raw_gain": self.raw_gain}
+        return {"raw": self.raw, "normalised": self.normalised} | {
+            name: {"value": one.value, "low": one.low, "high": one.high, "n": one.n} for name, one in gains.items()
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +154,78 @@ class FaithfulnessResult:
     signature: Signature
     values: FloatMatrix
     """Texts x measures, raw."""
+    stability: StabilityResult | None = None
+
+    def record(self) -> dict[str, object]:
+        """Return the measures."""
+        measures = {name: own.record() for name, own in self.measures.items()}
+        record: dict[str, object] = {"explainer": self.explainer, "signature": str(self.signature), "n": self.n}
+        record |= {"flat": self.flat, "failed": self.failed, "measures": measures}
+        return record | ({"reason": "flat"} if self.n == self.flat else {})
+
+
+class FaithfulnessResults(Result, list[FaithfulnessResult]):
+    """How faithful each explainer is; a list with one item per explainer."""
+
+    kind: ClassVar[Kind] = "metaeval"
+    __repr__ = Result.__repr__
+
+    def __init__(
+        self, segments: Segments, results: Iterable[FaithfulnessResult], budgets: Sequence["RaisedBudget"] = ()
+    ) -> None:
+        """Hold the results; `budgets` are those that were raised until explanations were stable."""
+        super().__init__(results)
+        self.segments, self.budgets = segments, tuple(budgets)
+
+    def header(self) -> Record:
+        """Return the data and the signatures."""
+        signatures = {one.explainer: str(one.signature) for one in self}
+        if isinstance(self.segments, Dataset):
+            return header_of(self.kind, self.segments, signatures).object()
+        return Header(self.kind, signatures, counts={"segments": len(self.segments)}).object()
+
+    def records(self) -> Iterator[Record]:
+        """Yield one object per explainer."""
+        for one in self:
+            stable = {} if one.stability is None else {"stability": one.stability.record()}
+            yield {"kind": "faithfulness", **one.record(), **stable}
+
+    def document(self) -> object:
+        """Return the explainers."""
+        return {"schema_version": 1, "kind": "faithfulness", "records": list(self.records())}
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return explainers x measures: gains over random order for people, everything for programs."""
+        if not long:
+            return [gain_table("explainer", {one.explainer: one for one in self})]
+        ends = ("raw", "normalised", "gain", "low", "high")
+        columns = ["explainer", "n", "flat", "failed", *(f"{name}_{end}" for name in MEASURES for end in ends)]
+        rows: list[tuple[Cell, ...]] = []
+        for one in self:
+            cells: list[Cell] = [one.explainer, one.n, one.flat, one.failed]
+            for own in one.measures.values():
+                cells += [own.raw, own.normalised, own.gain.value, own.gain.low, own.gain.high]
+            rows.append((*cells, *_stability_cells(one)))
+        stable = any(one.stability is not None for one in self)
+        return [Table((*columns, *(_STABILITY if stable else ())), tuple(rows))]
+
+
+_STABILITY = ("spearman", "top_word", "jaccard")
+
+
+def _stability_cells(one: FaithfulnessResult) -> tuple[Cell, ...]:
+    return () if one.stability is None else tuple(getattr(one.stability, name) for name in _STABILITY)
+
+
+def gain_table(first: str, results: Mapping[str, FaithfulnessResult]) -> Table:
+    """Return gains over random order by name, and how stable explanations are where that is known."""
+    stable = any(one.stability is not None for one in results.values())
+    columns = (first, "n", *MEASURES.values(), *(_STABILITY if stable else ()))
+    rows = tuple(
+        (name, one.n, *(one.measures[measure].gain.value for measure in MEASURES), *_stability_cells(one))
+        for name, one in results.items()
+    )
+    return Table(columns, rows, dict.fromkeys(MEASURES.values(), True), notes=(_GAINS,))
 
 
 class _Curves(NamedTuple):
@@ -89,73 +235,70 @@ class _Curves(NamedTuple):
     insertion: FloatVector
 
 
+@takes(FaithfulnessSettings)
 def faithfulness(
     segments: Segments,
     metric: MetricLike,
     explainers: Sequence[str | Explainer],
     *,
-    shares: Sequence[float] = SHARES,
-    orders: int = ORDERS,
-    masker: str | Masker | None = None,
-    unit: str | Splitter = "word",
-    sides: Sequence[str | Side] = ("hypothesis",),
-    seed: int = 0,
-    draws: int = 1000,
+    settings: FaithfulnessSettings,
     resources: Resources = LOCAL,
-) -> list[FaithfulnessResult]:
-    """Return how faithful each explainer is to the metric.
-
-    Args:
-        segments: what is explained.
-        metric: a spec, a metric, or any function of segments.
-        explainers: specs or explainers.
-        shares: of the words that are hidden, for comprehensiveness and sufficiency.
-        orders: random orders per text that gains are measured against.
-        masker: what a hidden word becomes (default: it is deleted).
-        unit: what is hidden at a time.
-        sides: whose words are explained.
-        seed: fixes every random number.
-        draws: bootstrap samples behind the intervals.
-        resources: store, executor and progress.
-    """
-    _check(shares, orders)
-    asked, base = as_segments(segments), as_metric(metric)
-    hiding = build(masker, "masker") if isinstance(masker, str) else masker or Delete()
-    plan = make_plan(base, "erasure", unit=unit, masker=hiding, seed=seed)
-    plan = Plan(oriented(resources.prepare(base)), plan.explainer, hiding, plan.splitter, seed)
-    found = [
-        explain(asked, base, one, sides=list(sides), unit=unit, seed=seed, resources=resources) for one in explainers
-    ]
-    tasks, wanted = _tasks([one for own in found for one in own], orders, seed)
-    curves = _scored(plan, [segment.only(plan.metric.inputs) for segment in asked], tasks, wanted)
-    facts = {"masker": spec_of(hiding), "shares": ",".join(f"{share:g}" for share in shares), "orders": str(orders)}
+) -> FaithfulnessResults:
+    """Return how faithful each explainer is to the metric, and how stable where `seeds` asks for it."""
+    given, base = as_segments(segments), as_metric(metric)
+    masker = build(settings.masker, "masker") if isinstance(settings.masker, str) else settings.masker or Delete()
+    budgets: list[RaisedBudget] = []
+    if settings.until_stable is not None:
+        budgets = [
+            until_stable(segments, metric, one, mark=settings.until_stable, resources=resources, **_shared(settings))
+            for one in explainers
+        ]
+        explainers = [spec_of(one.explainer) for one in budgets]
+    plan = make_plan(base, "erasure", unit=settings.unit, masker=masker, seed=settings.seed)
+    plan = Plan(oriented(resources.prepare(base)), plan.explainer, masker, plan.splitter, settings.seed)
+    options: dict[str, Any] = {
+        "sides": settings.sides,
+        "unit": settings.unit,
+        "seed": settings.seed,
+        "resources": resources,
+    }
+    explained = [explain(given, base, one, **options) for one in explainers]
+    tasks, orders = _tasks([one for own in explained for one in own], settings)
+    curves = _scored(plan, [segment.only(plan.metric.inputs) for segment in given], tasks, orders)
+    facts = {
+        "metric": base.signature().spec,
+        "masker": spec_of(masker),
+        "shares": ",".join(f"{share:g}" for share in settings.shares),
+        "orders": str(settings.orders),
+        "seed": str(settings.seed),
+        "version": __version__,
+    }
     results, at = [], 0
-    for given, own in zip(explainers, found, strict=True):
-        name = requested_name(given)
-        signature = Signature(
-            name, (("metric", base.signature().spec), *facts.items(), ("seed", str(seed)), ("version", __version__))
-        )
-        results.append(_result(name, curves[at : at + len(own)], shares, signature, draws=draws, seed=seed))
+    for one, own in zip(explainers, explained, strict=True):
+        signature = Signature(requested_name(one), tuple(facts.items()))
+        result = _result(curves[at : at + len(own)], signature, settings)
         at += len(own)
-    return results
+        if settings.seeds is not None:
+            stable = stability(segments, metric, one, seeds=settings.seeds, resources=resources, **_shared(settings))
+            result = replace(result, stability=stable)
+        results.append(result)
+    return FaithfulnessResults(segments, results, budgets)
 
 
-def _check(shares: Sequence[float], orders: int) -> None:
-    if not shares or not all(0 < share <= 1 for share in shares):
-        raise SpecError(f"shares are {tuple(shares)}, expected numbers above 0 and up to 1")
-    if orders < 1:
-        raise SpecError(f"orders is {orders}, expected 1 or more")
+def _shared(settings: ProbeSettings) -> dict[str, Any]:
+    """Return the settings that faithfulness and stability have in common."""
+    return {field.name: getattr(settings, field.name) for field in fields(ProbeSettings)}
 
 
-def _tasks(found: Sequence[Explanation], orders: int, seed: int) -> tuple[list[Task], list[list[Order]]]:
+def _tasks(explained: Sequence[Explanation], settings: FaithfulnessSettings) -> tuple[list[Task], list[list[Order]]]:
     """Return each explained text with the orders to try: the explanation's own, then random ones."""
-    tasks = [Task(one.index, one.place, one.words, seed) for one in found]
-    wanted = []
-    for one in found:
-        rng = generator(seed, "orders", one.words.text)
-        drawn = [rng.permutation(len(one.words)) for _ in range(orders)]
-        wanted.append([np.argsort(-one.importance, kind="stable"), *drawn])
-    return tasks, wanted
+    tasks = [Task(one.index, one.place, one.words, settings.seed) for one in explained]
+    orders = []
+    for one in explained:
+        rng = generator(settings.seed, "orders", one.words.text)
+        drawn = [rng.permutation(len(one.words)) for _ in range(settings.orders)]
+        orders.append([np.argsort(-one.importance, kind="stable"), *drawn])
+    return tasks, orders
 
 
 def curve_masks(order: Order) -> KeepMasks:
@@ -172,10 +315,10 @@ def curve_masks(order: Order) -> KeepMasks:
 
 
 def _scored(
-    plan: Plan, segments: Sequence[Segment], tasks: list[Task], wanted: list[list[Order]]
+    plan: Plan, segments: Sequence[Segment], tasks: list[Task], orders: list[list[Order]]
 ) -> list[list[_Curves] | None]:
     """Return the curves of every text and order; None where a probe failed or there are no words. ONE score call."""
-    masks = [np.concatenate([curve_masks(order) for order in orders]) for orders in wanted]
+    masks = [np.concatenate([curve_masks(order) for order in own]) for own in orders]
     masker = plan.masker or Delete()
     probes = masker.render([(task.words, rows) for task, rows in zip(tasks, masks, strict=True)])
     values, _ = scored(plan, list(probed(segments, tasks, probes)))
@@ -212,16 +355,10 @@ def _area(curve: FloatVector) -> float:
 
 
 def _result(
-    name: str,
-    curves: Sequence[list[_Curves] | None],
-    shares: Sequence[float],
-    signature: Signature,
-    *,
-    draws: int,
-    seed: int,
+    curves: Sequence[list[_Curves] | None], signature: Signature, settings: FaithfulnessSettings
 ) -> FaithfulnessResult:
     kept = [own for own in curves if own is not None]
-    tables = [np.stack([measured(one, shares) for one in own]) for own in kept]
+    tables = [np.stack([measured(one, settings.shares) for one in own]) for own in kept]
     values = np.stack([table[0] for table in tables]) if tables else np.zeros((0, len(MEASURES)))
     chance = np.stack([table[1:].mean(axis=0) for table in tables]) if tables else values
     signs = np.array([-1.0 if measure in LOW_IS_GOOD else 1.0 for measure in MEASURES])
@@ -229,10 +366,10 @@ def _result(
     spread = np.array([own[0].deletion[0] - own[0].deletion[-1] for own in kept])
     steep = np.abs(spread) > _FLAT
     scale = spread[steep][:, np.newaxis]
-    raw = mean_estimates(gains.T, draws=draws, seed=seed)
-    normalised = mean_estimates((gains[steep] / scale).T, draws=draws, seed=seed)
+    raw = mean_estimates(gains.T, draws=settings.draws, seed=settings.seed)
+    normalised = mean_estimates((gains[steep] / scale).T, draws=settings.draws, seed=settings.seed)
     return FaithfulnessResult(
-        name,
+        signature.spec,
         {
             measure: MeasureResult(_mean(values[:, k]), _mean((values[steep] / scale)[:, k]), normalised[k], raw[k])
             for k, measure in enumerate(MEASURES)
@@ -243,6 +380,146 @@ def _result(
         signature=signature,
         values=values,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class RaisedBudget:
+    """An explainer whose budget was raised, and how well its halves agree."""
+
+    explainer: Explainer
+    spearman: float
+    reached: bool
+    rounds: int
+
+
+@takes(StabilitySettings)
+def stability(
+    segments: Segments,
+    metric: MetricLike,
+    explainer: str | Explainer,
+    *,
+    settings: StabilitySettings,
+    resources: Resources = LOCAL,
+) -> StabilityResult:
+    """Return how well an explainer agrees with itself under other seeds."""
+    shared: dict[str, Any] = {"unit": settings.unit, "seed": settings.seed}
+    plan = make_plan(as_metric(metric), explainer, masker=settings.masker, repeat=settings.seeds, **shared)
+    if isinstance(plan.explainer, Explainer):
+        importances = list(_repeats(plan, as_segments(segments), sides_of(settings.sides), resources))
+    else:
+        explained = explain(segments, metric, explainer, sides=settings.sides, resources=resources, **shared)
+        importances = [np.tile(one.importance, (settings.seeds, 1)) for one in explained]
+    return summary(requested_name(explainer), importances)
+
+
+def summary(name: str, importances: Sequence[FloatMatrix]) -> StabilityResult:
+    """Return the agreement of repeats: per text a matrix of seeds x words."""
+    kept = [one for one in importances if one.shape[1]]
+    rows = np.array([_agreement(one) for one in kept], dtype=np.float64).reshape(len(kept), 3)
+    known = rows[~np.isnan(rows[:, 0])]
+    return StabilityResult(
+        name,
+        seeds=len(importances[0]) if importances else 0,
+        n=len(rows),
+        constant=len(rows) - len(known),
+        spearman=_mean(known[:, 0]),
+        top_word=_mean(rows[:, 1]),
+        jaccard=_mean(rows[:, 2]),
+        values=rows,
+        importances=tuple(importances),
+    )
+
+
+@takes(ProbeSettings)
+def until_stable(
+    segments: Segments,
+    metric: MetricLike,
+    explainer: str | Explainer,
+    *,
+    mark: float = 0.95,
+    settings: ProbeSettings,
+    resources: Resources = LOCAL,
+) -> RaisedBudget:
+    """Return the explainer with a budget at which two halves of the probes agree, in rounds of one score call each."""
+    if not -1 <= mark <= 1:
+        raise SpecError(f"the mark of stability is {mark}, expected -1 to 1")
+    current = cast("Explainer", build(explainer, "explainer") if isinstance(explainer, str) else explainer)
+    for number in range(1, _MOST_ROUNDS + 1):
+        agreement = stability(segments, metric, current, seeds=2, resources=resources, **_shared(settings)).spearman
+        reached = bool(np.isnan(agreement) or agreement >= mark)
+        if reached or number == _MOST_ROUNDS:
+            break
+        current = _raise_budget(current)
+    return RaisedBudget(current, agreement, reached=reached, rounds=number)
+
+
+def _raise_budget(explainer: Explainer) -> Explainer:
+    """Return the explainer with twice its budget."""
+    names = [field.name for field in fields(explainer)] if hasattr(explainer, "__dataclass_fields__") else []  # type: ignore[arg-type]
+    for name in _BUDGETS:
+        value = getattr(explainer, name, None) if name in names else None
+        if isinstance(value, int):
+            return replace(explainer, **{name: 2 * value})  # type: ignore[type-var]
+    raise SpecError(f"{requested_name(explainer)} has no budget to raise: expected {', '.join(_BUDGETS)} as a number")
+
+
+def _repeats(
+    plan: Plan, segments: Sequence[Segment], sides: frozenset[Side], resources: Resources
+) -> Iterator[FloatMatrix]:
+    """Yield for each text its importances, one row per seed; all seeds share the score calls."""
+    plan = replace(plan, metric=oriented(resources.prepare(plan.metric.metric)))
+    asked = [segment.only(plan.metric.inputs) for segment in segments]
+    whole, failures = scored(plan, asked)
+    _refuse(failures)
+    for window in windows(plan, tasks_of(plan, asked, sides)):
+        known = _answered(plan, asked, window, whole)
+        explainer = cast("Explainer", plan.explainer)
+        fits = [explainer.fit(evidence).importance for evidence in known]
+        for start in range(0, len(fits), plan.repeat):
+            yield np.stack(fits[start : start + plan.repeat])
+
+
+def _answered(plan: Plan, segments: Sequence[Segment], window: list[Task], whole: FloatVector) -> list[Evidence]:
+    """Return what is known of each task after all rounds of probes."""
+    known = [Evidence.whole(task.words, whole[task.segment], task.seed) for task in window]
+    for number in range(cast("Explainer", plan.explainer).rounds):
+        masks, probes = ask(plan, window, known, number)
+        if not any(map(len, masks)):
+            break
+        values, failures = scored(plan, list(probed(segments, window, probes)))
+        _refuse(failures)
+        ends = np.cumsum([len(texts.texts) for texts in probes]).tolist()
+        for i, (rows, texts, end) in enumerate(zip(masks, probes, ends, strict=True)):
+            part = values[end - len(texts.texts) : end]
+            known[i] = known[i].extend(rows, per_mask(texts, part, len(rows)))
+    return known
+
+
+def _refuse(failures: dict[int, str]) -> None:
+    if failures:
+        raise ExecutionError(
+            f"stability needs every score; {len(failures)} failed, the first: {min(failures.items())[1]}"
+        )
+
+
+def _agreement(repeats: FloatMatrix) -> tuple[float, float, float]:
+    """Return the mean agreement over pairs of seeds: Spearman, lowest word, lowest fifth."""
+    pairs = list(combinations(range(len(repeats)), 2))
+    words = repeats.shape[1]
+    orders = np.argsort(repeats, axis=1, kind="stable")
+    lowest = [set(order[: max(1, int(np.ceil(TOP * words - 1e-9)))].tolist()) for order in orders]
+    same = [float(orders[i, 0] == orders[j, 0]) for i, j in pairs]
+    overlap = [len(lowest[i] & lowest[j]) / len(lowest[i] | lowest[j]) for i, j in pairs]
+    if any(np.ptp(row) == 0 for row in repeats):
+        correlation = float("nan")
+    else:
+        correlation = float(np.mean([_spearman(repeats[i], repeats[j]) for i, j in pairs]))
+    return correlation, sum(same) / len(same), sum(overlap) / len(overlap)
+
+
+def _spearman(one: FloatVector, other: FloatVector) -> float:
+    # Equal importances agree exactly, whatever rounding says.
+    return 1.0 if np.array_equal(one, other) else float(spearman(one, other))
 
 
 def _mean(values: FloatVector) -> float:

@@ -1,22 +1,37 @@
-"""What a meta-evaluation says: agreement of every metric with people, tests between metrics, clusters, sentinels."""
+"""What meta-evaluations say of metrics and of word scores, as records for programs and tables for people."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import ClassVar
 
-from markupsafe import Markup
+import numpy as np
 
+from whyscore.analysis.metaeval.faithfulness import FaithfulnessResult, StabilityResult, gain_table
+from whyscore.analysis.metaeval.settings import MetaevalScoresSettings, MetaevalWordsSettings
+from whyscore.data.formats.eval4nlp import Gold, Judged
+from whyscore.data.records import Header, Kind
+from whyscore.stats.annotators import PairAgreement
 from whyscore.stats.correction import Clusters
-from whyscore.types import Estimate
-from whyscore.types.table import Cell, Table
+from whyscore.stats.words import MEASURES, Confusion, Measure, PairedTest, Ragged
+from whyscore.stats.words import Agreement as WordAgreement
+from whyscore.text.strict import finite
+from whyscore.types import Estimate, FloatVector, Signature
+from whyscore.types.result import Record, Result
+from whyscore.types.table import DECIMALS, Cell, Table
+from whyscore.version import __version__
 
-_DIGITS = 3
-_SMALLEST = 0.001
 _DRAWN = {
     "both": "systems and segments, the widest one",
     "systems": "systems, for the same segments",
     "inputs": "segments, for the same systems",
 }
+_AGREEMENT = ("group", "metric", "measure", "value", "low", "high", "rank", "n", "n_used", "dropped", "sentinel",
+              "beaten", "below_chance", "epsilon", "at_zero", "held_out", "given_length", "distinct", "fisher_low",
+              "fisher_high", "reason")  # fmt: skip
+_NAMES = {"beaten": "not_above_sentinel"}
+_P_DECIMALS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,31 +64,29 @@ class Agreement(Estimate):
     """The interval by Fisher's z, as a cross-check of the bootstrap's."""
     fisher_high: float | None = None
 
-    def row(self) -> dict[str, Cell | bool]:
+    def record(self) -> Record:
         """Return the fields, for programs."""
-        return {
-            "group": self.group,
-            "metric": self.metric,
-            "measure": self.measure,
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "rank": self.rank,
-            "n": self.n,
-            "n_used": self.n_used,
-            "dropped": self.dropped,
-            "sentinel": self.sentinel,
-            "not_above_sentinel": self.beaten,
-            "below_chance": self.below_chance,
-            "epsilon": self.epsilon,
-            "at_zero": self.at_zero,
-            "held_out": self.held_out,
-            "given_length": self.given_length,
-            "distinct": self.distinct,
-            "fisher_low": self.fisher_low,
-            "fisher_high": self.fisher_high,
-            "reason": self.reason,
-        }
+        return {_NAMES.get(name, name): finite(getattr(self, name)) for name in _AGREEMENT}
+
+    def interval(self, digits: int = DECIMALS) -> str:
+        """Return the value and its interval, for people."""
+        if math.isnan(self.value):
+            return "-"
+        known = self.low is not None and self.high is not None
+        return f"{self.value:.{digits}f}" + (f" [{self.low:.{digits}f}, {self.high:.{digits}f}]" if known else "")
+
+    def remarks(self) -> str:
+        """Return what a reader of the number should know."""
+        remarks = ["sentinel"] if self.sentinel else []
+        remarks += [self.reason] if self.reason and math.isnan(self.value) else []
+        remarks += ["not above the best sentinel"] if self.beaten else []
+        remarks += ["below chance: wrong direction?"] if self.below_chance and not self.sentinel else []
+        if self.epsilon is not None and not math.isnan(self.epsilon):
+            zero = "" if not self.epsilon or self.at_zero is None else f" ({self.at_zero:.{DECIMALS}f} at 0)"
+            remarks.append(f"epsilon {self.epsilon:.4g}{zero}")
+        if self.held_out is not None:
+            remarks.append(f"{self.held_out:.{DECIMALS}f} by the other half's epsilon")
+        return "; ".join(remarks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +103,9 @@ class MetricTest:
     group: str | None = None
     reason: str | None = None
 
-    def row(self) -> dict[str, Cell | bool]:
-        """Return the fields, for programs."""
-        return {
-            "group": self.group,
-            "first": self.first,
-            "second": self.second,
-            "delta": self.delta,
-            "p": self.p,
-            "adjusted": self.adjusted,
-            "method": self.method,
-            "exact": self.exact,
-            "reason": self.reason,
-        }
-
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class GroupAgreement:
     """All metrics on one set of systems and segments."""
 
     group: str | None
@@ -117,21 +116,22 @@ class Judged:
     segments: int
 
 
-@dataclass(frozen=True, eq=False)
-class MetaEvaluation:
-    """Metrics against people, for each group of the data."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Metaevaluation(Result):
+    """Agreement of metrics with people for each group of the data, tests between metrics, clusters, sentinels."""
 
+    name: str
+    """Of the data."""
     human: str
     measure: str
-    groups: tuple[Judged, ...]
-    test: str | None
-    seed: int
-    alpha: float
-    correction: str
+    groups: tuple[GroupAgreement, ...]
+    settings: MetaevalScoresSettings
+    method: str | None
+    """The test between metrics, with what it permutes or draws."""
     notes: tuple[str, ...] = ()
-    resample: str = "both"
-    """What the bootstrap behind the intervals draws."""
-    compat: str | None = None
+    decimals: int = DECIMALS
+    """Of intervals in the table for people."""
+    kind: ClassVar[Kind] = "metaeval"
 
     def __iter__(self) -> Iterator[Agreement]:
         """Yield the agreement of every metric in every group."""
@@ -139,10 +139,10 @@ class MetaEvaluation:
 
     def __getitem__(self, metric: str) -> Agreement:
         """Return a metric's agreement, where there is one group or the metric is in one group."""
-        found = [one for one in self if one.metric == metric]
-        if len(found) != 1:
+        agreements = [one for one in self if one.metric == metric]
+        if len(agreements) != 1:
             raise KeyError(metric)
-        return found[0]
+        return agreements[0]
 
     @property
     def tests(self) -> tuple[MetricTest, ...]:
@@ -153,101 +153,464 @@ class MetaEvaluation:
     def how(self) -> str:
         """What the numbers mean, in one line."""
         sizes = dict.fromkeys((group.systems, group.segments) for group in self.groups)
-        extent = " and ".join(_extent(systems, segments) for systems, segments in sizes)
-        told = f"{self.measure} with {self.human}, {extent}"
+        extents = [f"{rows} rows" if n == 1 else f"{rows} systems x {n} segments" for rows, n in sizes]
+        line, chosen = f"{self.measure} with {self.human}, {' and '.join(extents)}", self.settings
         if any(one.low is not None for one in self):
-            told += f"; in brackets the 95 % bootstrap interval over {_DRAWN[self.resample]}"
-        if self.compat:
-            told += f"; as {self.compat} has it"
-        if self.test is None:
-            return told
-        corrected = "" if self.correction == "none" else f", {self.correction}-corrected"
-        return f"{told}; rank = cluster by {self.test} (one-sided, alpha {self.alpha:g}, seed {self.seed}{corrected})"
+            line += f"; in brackets the 95 % bootstrap interval over {_DRAWN[chosen.resample]}"
+        if chosen.compat:
+            line += f"; as {chosen.compat} has it"
+        if self.method is None:
+            return line
+        corrected = "" if chosen.correction == "none" else f", {chosen.correction}-corrected"
+        facts = f"one-sided, alpha {chosen.alpha:g}, seed {chosen.seed}{corrected}"
+        return f"{line}; rank = cluster by {self.method} ({facts})"
 
-    def table(self, digits: int = _DIGITS) -> Table:
-        """Return metrics with their agreement, best first, sentinels below."""
-        grouped = any(group.group is not None for group in self.groups)
-        length = any(one.given_length is not None for one in self)
-        columns = (
-            *(("group",) if grouped else ()),
-            *("metric", self.measure),
-            *(("given length",) if length else ()),
-            *(("rank",) if self.test else ()),
-            *("n", "remarks"),
-        )
-        rows: list[tuple[Cell, ...]] = []
-        bold = []
-        for one in self:
-            if (self.test and one.rank == 1) or (not self.test and self._leads(one)):
-                bold.append((len(rows), self.measure))
-            rows.append(
-                (
-                    *((one.group,) if grouped else ()),
-                    *(f"({one.metric})" if one.sentinel else one.metric, _interval(one, digits)),
-                    *((one.given_length,) if length else ()),
-                    *((one.rank,) if self.test else ()),
-                    *(one.n_used, _remarks(one)),
-                )
-            )
-        notes = (self.how, *self.notes)
-        return Table(columns, tuple(rows), {self.measure: True}, frozenset(bold), notes)
+    def header(self) -> Record:
+        """Return the name of the data and the number of metrics."""
+        return Header(self.kind, name=Path(self.name).name, counts={"metrics": len(list(self))}).object()
+
+    def records(self) -> Iterator[Record]:
+        """Yield one object per metric and group."""
+        return (one.record() for one in self)
+
+    def document(self) -> object:
+        """Return the settings, the metrics and the tests between them."""
+        chosen = self.settings
+        facts: dict[str, object] = {
+            "human": self.human,
+            "measure": self.measure,
+            "test": self.method,
+            "seed": chosen.seed,
+        }
+        facts |= {"resample": chosen.resample, "compat": chosen.compat, "alpha": chosen.alpha}
+        facts |= {"correction": chosen.correction, "notes": list(self.notes), "metrics": list(self.records())}
+        return {**facts, "tests": [{"group": one.group} | asdict(one) for one in self.tests]}
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return metrics with their agreement, best first, sentinels below; for people also the tests."""
+        if long:
+            return [Table.of(self.records())]
+        return [self._agreements(), *([self._tests()] if self.tests else [])]
+
+    def _agreements(self) -> Table:
+        shown = {
+            "group": any(group.group is not None for group in self.groups),
+            "given length": any(one.given_length is not None for one in self),
+            "rank": self.method is not None,
+        }
+        names = ("group", "metric", self.measure, "given length", "rank", "n", "remarks")
+        columns = tuple(name for name in names if shown.get(name, True))
+        rows, bold = [], []
+        for number, one in enumerate(self):
+            cells: dict[str, Cell] = {
+                "group": one.group,
+                "metric": f"({one.metric})" if one.sentinel else one.metric,
+                self.measure: one.interval(self.decimals),
+                "given length": one.given_length,
+                "rank": one.rank,
+                "n": one.n_used,
+                "remarks": one.remarks(),
+            }
+            rows.append(tuple(cells[name] for name in columns))
+            if one.rank == 1 if self.method else self._leads(one):
+                bold.append((number, self.measure))
+        return Table(columns, tuple(rows), {self.measure: True}, frozenset(bold), (self.how, *self.notes))
 
     def _leads(self, one: Agreement) -> bool:
         rivals = [other.value for other in self if other.group == one.group and not other.sentinel]
         known = [value for value in rivals if not math.isnan(value)]
         return not one.sentinel and len(known) > 1 and one.value == max(known)
 
-    def test_table(self) -> Table | None:
-        """Return the tests between metrics; None where none were made."""
-        if not self.tests:
-            return None
-        rows = tuple((*((one.group or "",)), one.first, one.second, one.delta, one.adjusted) for one in self.tests)
-        grouped = any(one.group for one in self.tests)
+    def _tests(self) -> Table:
         columns = ("group", "metric", "better than", "difference", "p")
-        kept = rows if grouped else tuple(row[1:] for row in rows)
-        return Table(columns if grouped else columns[1:], kept, notes=(self.tests[0].method,))
+        rows = tuple((one.group or "", one.first, one.second, one.delta, one.adjusted) for one in self.tests)
+        at = 0 if any(one.group for one in self.tests) else 1
+        notes = (self.tests[0].method,)
+        return Table(columns[at:], tuple(row[at:] for row in rows), notes=notes, decimals=_P_DECIMALS)
 
     def __str__(self) -> str:
         """Return one line per metric."""
-        return "\n".join(
-            " ".join(filter(None, (one.group, one.metric, _interval(one, _DIGITS), _remarks(one)))) for one in self
-        )
-
-    def _repr_html_(self) -> str:
-        table = self.table()
-        head = Markup("").join(Markup("<th>{}</th>").format(name) for name in table.columns)
-        rows = []
-        for one, cells in zip(self, table.rows, strict=True):
-            style = Markup(' style="color:#666"') if one.sentinel else Markup("")
-            tds = Markup("").join(Markup("<td>{}</td>").format("" if cell is None else _plain(cell)) for cell in cells)
-            rows.append(Markup("<tr{}>{}</tr>").format(style, tds))
-        notes = Markup("").join(Markup("<br><small>{}</small>").format(note) for note in table.notes)
-        frame = Markup("<div><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>{}</div>")
-        return str(frame.format(head, Markup("").join(rows), notes))
+        return "\n".join(" ".join(filter(None, (one.group, one.metric, one.interval(), one.remarks()))) for one in self)
 
 
-def _extent(systems: int, segments: int) -> str:
-    return f"{systems} rows" if segments == 1 else f"{systems} systems x {segments} segments"
+@dataclass(frozen=True, eq=False)
+class SideResult:
+    """A side of a submission: one number per sentence (NaN where left out), their means, and what was left out."""
+
+    values: WordAgreement
+    estimates: Mapping[Measure, Estimate]
+    mismatch: int = 0
+    """Sentences whose number of scores was not the gold's."""
+    cut: bool = False
+    """Whether these were cut and judged, rather than left out."""
+    tags: Ragged | None = None
+    scores: Ragged | None = None
+    """Gold and scores as they were judged, word by word; None for chance, which has no scores."""
+
+    @property
+    def n(self) -> int:
+        """Sentences in all."""
+        return len(self.values.auc)
+
+    @property
+    def judged(self) -> FloatVector:
+        """1 for each sentence that counts in the means."""
+        return (~np.isnan(self.values.auc)).astype(np.float64)
+
+    @property
+    def n_eval(self) -> int:
+        """Sentences behind the means."""
+        return int(self.judged.sum())
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """How many sentences count nowhere, by reason."""
+        there = self.values.words > 0
+        return {
+            "no_error": int((self.values.marked == 0)[there].sum()),
+            "all_error": int((self.values.marked == self.values.words)[there].sum()),
+            "mismatch": 0 if self.cut else self.mismatch,
+        }
+
+    @property
+    def ties(self) -> int:
+        """Sentences where equal scores cross the border K."""
+        return int(self.values.ties.sum())
+
+    def mean(self, name: str) -> float:
+        """Return the mean of a column of the values over the judged sentences; NaN where there is none."""
+        values: FloatVector = getattr(self.values, name)
+        return float(np.nanmean(values)) if self.n_eval else float("nan")
+
+    def record(self, *, tie_interval: bool = False) -> dict[str, object]:
+        """Return the means with their intervals, and what was left out."""
+        record: dict[str, object] = {"n": self.n, "n_eval": self.n_eval, "dropped": self.dropped, "ties": self.ties}
+        if self.cut and self.mismatch:
+            record["truncated"] = self.mismatch
+        record |= {name: self.mean(name) for name in (*MEASURES, "recall_at_k_legacy")}
+        if tie_interval:
+            record["tie_interval"] = [self.mean("recall_at_k_low"), self.mean("recall_at_k_high")]
+        known = {name: one for name, one in self.estimates.items() if one.low is not None}
+        record["interval"] = {name: [one.low, one.high] for name, one in known.items()}
+        if not self.n_eval:
+            record["reason"] = next((reason for reason in ("no_error", "all_error") if self.dropped[reason]), "empty")
+        return record
+
+    def segment(self, k: int) -> dict[str, object]:
+        """Return the numbers of one sentence."""
+        words, marked = int(self.values.words[k]), int(self.values.marked[k])
+        record: dict[str, object] = {"n_tokens": words, "n_errors": marked}
+        record |= {name: float(getattr(self.values, name)[k]) for name in MEASURES}
+        if np.isnan(self.values.auc[k]):
+            record["reason"] = "empty" if not words else "no_error" if not marked else "all_error"
+        return record
 
 
-def _plain(cell: Cell) -> str:
-    return f"{cell:.{_DIGITS}f}" if isinstance(cell, float) else str(cell)
+@dataclass(frozen=True, slots=True)
+class SentenceResult:
+    """How sentence scores go with the gold ones."""
+
+    n: int
+    pearson: float
+    spearman: float
+
+    def record(self) -> Record:
+        """Return the correlations."""
+        return asdict(self) | ({"reason": "constant"} if math.isnan(self.pearson) else {})
 
 
-def _interval(one: Estimate, digits: int) -> str:
-    if math.isnan(one.value):
-        return "-"
-    shown = "" if one.low is None or one.high is None else f" [{one.low:.{digits}f}, {one.high:.{digits}f}]"
-    return f"{one.value:.{digits}f}{shown}"
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Word scores of one side as decisions: BAD above a threshold."""
+
+    threshold: float
+    counts: Confusion
+    oracle: bool = False
+    """The threshold was chosen on the judged data."""
+
+    def record(self) -> Record:
+        """Return the counts and the measures made of them."""
+        names = ("precision", "recall", "f1_bad", "f1_ok", "f1_product", "mcc")
+        measures = {name: getattr(self.counts, name) for name in names}
+        return {"threshold": self.threshold, "oracle": self.oracle, **self.counts._asdict(), **measures}
 
 
-def _remarks(one: Agreement) -> str:
-    told = ["sentinel"] if one.sentinel else []
-    told += [one.reason] if one.reason and math.isnan(one.value) else []
-    told += ["not above the best sentinel"] if one.beaten else []
-    told += ["below chance: wrong direction?"] if one.below_chance and not one.sentinel else []
-    if one.epsilon is not None and not math.isnan(one.epsilon):
-        zero = "" if not one.epsilon or one.at_zero is None else f" ({one.at_zero:.{_DIGITS}f} at 0)"
-        told.append(f"epsilon {one.epsilon:.4g}{zero}")
-    told += [f"{one.held_out:.{_DIGITS}f} by the other half's epsilon"] if one.held_out is not None else []
-    return "; ".join(told)
+@dataclass(frozen=True, slots=True)
+class ContinuousResult:
+    """How scores follow the share of annotators who marked a word: means over the sentences where they are defined."""
+
+    pearson: float
+    spearman: float
+    weighted_auc: float
+    n: int
+
+
+@dataclass(frozen=True, eq=False)
+class SystemResult:
+    """One submission, judged."""
+
+    system: str
+    sides: Mapping[Judged, SideResult | None]
+    """None where there is gold but no scores, or the other way round: `not submitted`."""
+    sentence: SentenceResult | None = None
+    warnings: tuple[str, ...] = ()
+    baseline: bool = False
+    decisions: Mapping[Judged, Decision] | None = None
+    faithfulness: FaithfulnessResult | None = None
+    stability: StabilityResult | None = None
+    spread: Mapping[Measure, float] = field(default_factory=dict)
+    """The standard deviation of the measures between seeds."""
+    continuous: Mapping[Judged, ContinuousResult] | None = None
+
+    def record(self, *, tie_interval: bool = False) -> dict[str, object]:
+        """Return all that is known, with the keys of the published result."""
+        sides = {side: own and own.record(tie_interval=tie_interval) for side, own in self.sides.items()}
+        record: dict[str, object] = {"system": self.system, "baseline": self.baseline, "sides": sides}
+        record |= {"sentence": self.sentence and self.sentence.record(), "warnings": list(self.warnings)}
+        missing = {side: "not submitted" for side, own in self.sides.items() if own is None}
+        record |= {"reasons": missing} if missing else {}
+        if self.decisions is not None:
+            record["decisions"] = {side: one.record() for side, one in self.decisions.items()}
+        if self.faithfulness is not None:
+            record["faithfulness"] = self.faithfulness.record()
+        if self.stability is not None:
+            record["stability"] = self.stability.record() | {"sd": dict(self.spread)}
+        if self.continuous is not None:
+            record["continuous"] = {side: asdict(one) for side, one in self.continuous.items()}
+        return record
+
+    def cells(self, side: Judged) -> dict[str, Cell]:
+        """Return the numbers of one side by column, those of the sentences beside the target."""
+        cells: dict[str, Cell] = {"system": self.system, "side": side}
+        own, decision = self.sides[side], (self.decisions or {}).get(side)
+        if own is not None:
+            cells |= {"n": own.n, "n_eval": own.n_eval, "ties": own.ties}
+            cells |= {shown: own.mean(name) for name, shown in _SHOWN.items()}
+            cells |= {name: own.mean(name) for name in (*MEASURES, "recall_at_k_legacy")}
+            for name, estimate in own.estimates.items():
+                cells |= {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+        if self.sentence is not None and side == "target":
+            cells |= {"pearson": self.sentence.pearson, "spearman": self.sentence.spearman}
+        if decision is not None:
+            cells |= {"threshold": decision.threshold, **{name: getattr(decision.counts, name) for name in _DECIDED}}
+        return cells | ({} if self.stability is None else {"stability": self.stability.spearman})
+
+
+@dataclass(frozen=True, slots=True)
+class SideRanking:
+    """The systems of one side against each other."""
+
+    n: int
+    """Sentences that all of them were judged on."""
+    ranks: Mapping[str, Mapping[Measure, float]]
+    mean_rank: Mapping[str, float]
+    best: Mapping[Measure, tuple[str, ...]]
+    tests: Mapping[tuple[str, str], Mapping[Measure, PairedTest]]
+    adjusted: Mapping[tuple[str, str], Mapping[Measure, float]]
+    differences: Mapping[tuple[str, str], Mapping[Measure, Estimate]] = field(default_factory=dict)
+    """The earlier minus the later, with intervals from the resamples that all systems share."""
+    strengths: Mapping[Measure, Mapping[str, Estimate]] = field(default_factory=dict)
+    """Bradley-Terry strengths, where they were asked for."""
+    warnings: tuple[str, ...] = ()
+
+    def record(self) -> dict[str, object]:
+        """Return ranks, best groups and tests."""
+        record: dict[str, object] = {
+            "n": self.n,
+            "mean_rank": dict(self.mean_rank),
+            "ranks": {name: dict(ranks) for name, ranks in self.ranks.items()},
+            "best": {measure: list(names) for measure, names in self.best.items()},
+            "tests": [self._test(pair, measure) for pair in self.tests for measure in MEASURES],
+        }
+        if self.strengths:
+            record["bradley_terry"] = {
+                measure: {name: {"value": one.value, "low": one.low, "high": one.high, "n": one.n}
+                          for name, one in strengths.items()}
+                for measure, strengths in self.strengths.items()
+            }  # fmt: skip
+        return record | {"warnings": list(self.warnings)}
+
+    def _test(self, pair: tuple[str, str], measure: Measure) -> Record:
+        test, between = self.tests[pair][measure], self.differences[pair][measure]
+        record: dict[str, object] = {"systems": list(pair), "measure": measure, "difference": test.difference}
+        record |= {"t": test.statistic, "p": test.p, "p_adjusted": self.adjusted[pair][measure]}
+        return record | {"interval": None if between.low is None else [between.low, between.high]}
+
+    def table(self, side: Judged) -> Table:
+        """Return the systems by their mean rank."""
+        columns = ("system", *(f"rank {shown}" for shown in _SHOWN.values()), "mean rank")
+        columns += tuple(f"BT {_SHOWN[measure]}" for measure in self.strengths)
+        rows: list[tuple[Cell, ...]] = []
+        for name in sorted(self.mean_rank, key=lambda name: self.mean_rank[name]):
+            strengths = [own.get(name) for own in self.strengths.values()]
+            numbers = (None if one is None else one.value for one in strengths)
+            rows.append((name, *self.ranks[name].values(), self.mean_rank[name], *numbers))
+        groups = [f"{_SHOWN[measure]} {', '.join(names)}" for measure, names in self.best.items()]
+        notes = (f"{side}, {self.n} sentences in common; best group: {'; '.join(groups)}",)
+        return Table(columns, tuple(rows), notes=notes, best=frozenset())
+
+
+@dataclass(frozen=True, eq=False)
+class AnnotatorAgreement:
+    """What several annotators say of each other."""
+
+    names: tuple[str, ...]
+    pairs: Mapping[Judged, Mapping[tuple[str, str], PairAgreement]]
+    ceiling: tuple[SystemResult, ...]
+    """Each annotator as a system, judged against the majority of the others."""
+
+    def kappa(self, side: Judged, kind: str = "sentence") -> float:
+        """Return the mean kappa over pairs, per sentence or pooled."""
+        values = [getattr(pair, kind) for pair in self.pairs[side].values()]
+        known = [value for value in values if not np.isnan(value)]
+        return sum(known) / len(known) if known else float("nan")
+
+    def notes(self) -> Iterator[str]:
+        """Yield the mean kappas of each side."""
+        for side in self.pairs:
+            kappas = f"kappa {self.kappa(side):.3f} per sentence, {self.kappa(side, 'pooled'):.3f} pooled"
+            yield f"{len(self.names)} annotators, {side}: {kappas}"
+
+    def record(self) -> Record:
+        """Return the agreement of annotators."""
+        kappas = {
+            side: {"kappa_sentence": self.kappa(side), "kappa_pooled": self.kappa(side, "pooled")}
+            for side in self.pairs
+        }
+        pairs = {
+            side: [{"annotators": list(names)} | pair._asdict() for names, pair in own.items()]
+            for side, own in self.pairs.items()
+        }
+        ceiling = {one.system: own.record() for one in self.ceiling if (own := one.sides.get("target"))}
+        return {"annotators": list(self.names), "agreement": kappas, "pairs": pairs, "ceiling": ceiling}
+
+
+_SHOWN: dict[Measure, str] = {"auc": "AUC", "ap": "AP", "recall_at_k": "R@K"}
+_DECIDED = ("f1_bad", "f1_ok", "mcc")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WordsResult(Result):
+    """All systems that score words, and what stands behind their numbers."""
+
+    gold: Gold
+    systems: tuple[SystemResult, ...]
+    settings: MetaevalWordsSettings
+    ranking: Mapping[Judged, SideRanking] = field(default_factory=dict)
+    annotators: AnnotatorAgreement | None = None
+    kind: ClassVar[Kind] = "words"
+
+    @property
+    def signature(self) -> Signature:
+        """Every choice behind the numbers."""
+        facts = {"gold": self.gold.name, "task": self.gold.task} | self.settings.facts()
+        return Signature("words", (*facts.items(), ("version", __version__)))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the numbers should know."""
+        warnings = [f"{one.system}: {warning}" for one in self.systems for warning in one.warnings]
+        return warnings + [f"{side}: {warning}" for side, own in self.ranking.items() for warning in own.warnings]
+
+    def header(self) -> Record:
+        """Return the gold and the signature."""
+        counts = {"segments": len(self.gold), "systems": len(self.systems)}
+        return Header(self.kind, {"words": str(self.signature)}, name=self.gold.name, counts=counts).object()
+
+    def records(self) -> Iterator[Record]:
+        """Yield one object per system, then the ranking and the agreement of annotators where there are any."""
+        yield from self._systems()
+        yield from ({"kind": "words", "block": name, name: block} for name, block in self._blocks().items())
+
+    def document(self) -> object:
+        """Return the systems and the blocks; one system is the document itself."""
+        records = list(self._systems())
+        whole = records[0] if len(records) == 1 else {"schema_version": 1, "kind": "words", "records": records}
+        return {**whole, **self._blocks()}
+
+    def _systems(self) -> Iterator[dict[str, object]]:
+        facts = {"schema_version": 1, "kind": "words", "signature": str(self.signature), "gold": self.gold.name}
+        for one in self.systems:
+            yield {**facts, **one.record(tie_interval=self.settings.tie_interval)}
+
+    def _blocks(self) -> dict[str, object]:
+        blocks: dict[str, object] = {}
+        if self.ranking:
+            blocks["ranking"] = {side: own.record() for side, own in self.ranking.items()}
+        return blocks | ({} if self.annotators is None else {"annotators": self.annotators.record()})
+
+    def segments(self) -> "WordSegments":
+        """Return the numbers of every sentence."""
+        return WordSegments(self)
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return systems x sides, for people also how faithful explainers are and how systems are ranked."""
+        if long:
+            return [self._sides(long=True)]
+        faithful = {one.system: one.faithfulness for one in self.systems if one.faithfulness is not None}
+        gains = [gain_table("system", faithful)] if faithful else []
+        return [self._sides(long=False), *gains, *(own.table(side) for side, own in self.ranking.items())]
+
+    def _sides(self, *, long: bool) -> Table:
+        """Return systems x sides with their numbers; annotators, as the ceiling, stand above the systems."""
+        names = [*MEASURES] if long else [*_SHOWN.values()]
+        columns = ["system", "side", "n", "n_eval", *names]
+        if long:
+            columns += ["recall_at_k_legacy", "ties", *(f"{name}_{end}" for name in names for end in ("low", "high"))]
+        columns += ["pearson", "spearman"]
+        decided = any(one.decisions is not None for one in self.systems)
+        columns += ["threshold", *_DECIDED] if decided else []
+        columns += ["stability"] if any(one.stability is not None for one in self.systems) else []
+        rows: list[tuple[Cell, ...]] = []
+        best: set[tuple[int, str]] = set()
+        for one in (*(() if self.annotators is None else self.annotators.ceiling), *self.systems):
+            for side in one.sides:
+                cells = one.cells(side)
+                if side in self.ranking and not long:
+                    groups = self.ranking[side].best
+                    best |= {(len(rows), _SHOWN[name]) for name in groups if one.system in groups[name]}
+                rows.append(tuple(cells.get(column) for column in columns))
+        directed = dict.fromkeys((*names, *(("mcc",) if decided else ())), True)
+        return Table(tuple(columns), tuple(rows), directed, frozenset(best), () if long else tuple(self._notes()))
+
+    def _notes(self) -> Iterator[str]:
+        baselines = [one.system for one in self.systems if one.baseline]
+        if baselines:
+            yield f"baselines: {', '.join(baselines)}"
+        yield from () if self.annotators is None else self.annotators.notes()
+        for side in dict.fromkeys(side for one in self.systems for side in one.sides):
+            own = next((own for one in self.systems if (own := one.sides.get(side)) is not None), None)
+            if own is not None:
+                left = ", ".join(f"{count} {reason}" for reason, count in own.dropped.items() if count)
+                yield f"{side}: {own.n_eval} of {own.n} sentences judged; left out: {left or 'none'}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WordSegments(Result):
+    """The numbers of every sentence."""
+
+    whole: WordsResult
+    kind: ClassVar[Kind] = "words"
+
+    def header(self) -> Record:
+        """Return the gold and the signature."""
+        return self.whole.header()
+
+    def records(self) -> Iterator[Record]:
+        """Yield one object per system, side and sentence."""
+        names = self.whole.gold.names()
+        for one in self.whole.systems:
+            for side, own in one.sides.items():
+                if own is not None:
+                    facts = {"system": one.system, "side": side}
+                    yield from ({"id": name, **facts, **own.segment(k)} for k, name in enumerate(names))
+
+    def document(self) -> object:
+        """Return the sentences."""
+        return {"schema_version": 1, "kind": "words", "records": list(self.records())}
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return one row per system, side and sentence."""
+        del long
+        columns = ("id", "system", "side", "n_tokens", "n_errors", *MEASURES, "reason")
+        return [Table(columns, tuple(tuple(row.get(name) for name in columns) for row in self.records()))]  # type: ignore[misc]

@@ -3,36 +3,31 @@
 1. Scores become matrices (systems x segments) per group; human references among the systems are left out unless asked.
 2. Every metric gets its agreement with a bootstrap interval; sentinels (length, copying, chance) too.
 3. Metrics are tested against each other where that is asked for, and those that cannot be told apart share a rank.
-4. What looks wrong is told: metrics not above the best sentinel, metrics below chance, cells left out, heavy ties.
-
-The agreement of one metric with people: the value, its interval, and what belongs beside them.
-
-Metrics with few distinct scores, whose agreement depends on how a coefficient treats ties.
-
-1. Of a metric's scores the distinct ones are counted, and the pairs of scores that are equal.
-2. Ties are heavy where at least one pair in twenty is tied, as with twenty values that are equally frequent.
+4. Notes say what looks wrong: metrics not above the best sentinel, metrics below chance, cells left out, heavy ties.
+   Ties are heavy where at least one pair of scores in twenty is equal, as with twenty values that are equally frequent:
+   then the agreement depends on how a coefficient treats ties.
 """
 
 import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Unpack, overload
+from typing import NamedTuple, overload
 
 import numpy as np
 
 from whyscore.analysis.common import MetricLike, as_metric, requested_name
-from whyscore.analysis.metaeval.result import Agreement, Judged, MetaEvaluation
+from whyscore.analysis.metaeval.result import Agreement, GroupAgreement, Metaevaluation
 from whyscore.analysis.metaeval.sentinels import LENGTH, sentinels
-from whyscore.analysis.metaeval.settings import Judging, Options
-from whyscore.analysis.metaeval.tables import MatrixSet, ScoreTable, matrix_sets, without_humans
+from whyscore.analysis.metaeval.settings import MetaevalScoresSettings
+from whyscore.analysis.metaeval.tables import MatrixSet, ScoreTable, dataset_table, matrix_sets, without_humans
 from whyscore.analysis.metaeval.tests import compare_metrics, method_of
 from whyscore.errors import DataError
 from whyscore.protocols import Metric
 from whyscore.scoring.rows import oriented
 from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.settings import takes
 from whyscore.stats.agreement import acc_eq_held_out
-from whyscore.stats.correction import corrected
 from whyscore.stats.correlation import partial_correlation
 from whyscore.stats.intervals import TOO_MANY, bootstrap, fisher
 from whyscore.stats.matrices import DegenerateStatisticWarning, row_means
@@ -54,8 +49,8 @@ class Ties(NamedTuple):
         """Whether ties decide about the agreement; a constant has none at all, for another reason."""
         return self.distinct > 1 and self.pairs >= HEAVY
 
-    def told(self, name: str) -> str:
-        """Return the warning."""
+    def warning(self, name: str) -> str:
+        """Return what a reader should know."""
         return (
             f"{name} has heavy ties: {self.distinct:,} distinct values among {self.scores:,} scores, so "
             f"{self.pairs:.1%} of the pairs are equal; coefficients differ in how they count them (acc_eq gives credit "
@@ -80,12 +75,12 @@ _FISHER = ("pearson", "spearman", "kendall_b")
 _LEVEL = 0.95
 
 
-def agreement_of(one: MatrixSet, name: str, measure: Measure, judging: Judging) -> Agreement:
+def agreement_of(one: MatrixSet, name: str, measure: Measure, settings: MetaevalScoresSettings) -> Agreement:
     """Return how well a metric, or a sentinel, agrees with people."""
     matrix = one.metrics[name] if name in one.metrics else one.sentinels[name]
-    fine = Fine(judging.undefined, judging.tie_tolerance, judging.epsilon, judging.compat == "mtme")
-    found, facts = agree(matrix, one.human, measure, missing=judging.missing, seed=judging.seed, fine=fine)
-    drawn = _interval(matrix, one.human, measure, judging) if not math.isnan(found.value) else None
+    fine = Fine(settings.undefined, settings.tie_tolerance, settings.epsilon, settings.compat == "mtme")
+    found, facts = agree(matrix, one.human, measure, missing=settings.missing, seed=settings.seed, fine=fine)
+    drawn = _interval(matrix, one.human, measure, settings) if not math.isnan(found.value) else None
     low, high = (drawn.low, drawn.high) if drawn else (None, None)
     one_vector = measure.name in _FISHER and measure.level in ("system", "global")
     check = fisher(found.value, found.n_used, measure.name) if one_vector else None
@@ -96,27 +91,29 @@ def agreement_of(one: MatrixSet, name: str, measure: Measure, judging: Judging) 
         below_chance=high is not None and measure.chance is not None and high < measure.chance,
         epsilon=facts.get("epsilon"),
         at_zero=facts.get("at_zero"),
-        held_out=acc_eq_held_out(matrix, one.human, measure.level, missing=judging.missing).value
-        if judging.held_out
+        held_out=acc_eq_held_out(matrix, one.human, measure.level, missing=settings.missing).value
+        if settings.held_out
         else None,
-        given_length=_given_length(one, matrix, measure) if judging.given_length else None,
+        given_length=_given_length(one, matrix, measure) if settings.given_length else None,
         distinct=ties_of(matrix).distinct,
         fisher_low=check.low if check else None,
         fisher_high=check.high if check else None,
     )
 
 
-def _interval(matrix: FloatMatrix, human: FloatMatrix, measure: Measure, judging: Judging) -> Estimate | None:
+def _interval(
+    matrix: FloatMatrix, human: FloatMatrix, measure: Measure, settings: MetaevalScoresSettings
+) -> Estimate | None:
     """Return the bootstrap's interval; None where none was asked for."""
-    if not judging.draws:
+    if not settings.draws:
         return None
-    fine = FINE._replace(undefined=judging.undefined, tie_tolerance=judging.tie_tolerance, epsilon=judging.epsilon)
+    fine = FINE._replace(undefined=settings.undefined, tie_tolerance=settings.tie_tolerance, epsilon=settings.epsilon)
     return bootstrap(
         *(matrix, human, measure.level, measure.name),
-        resample=judging.resample,
-        n=judging.draws,
-        seed=judging.seed,
-        missing=judging.missing,
+        resample=settings.resample,
+        n=settings.draws,
+        seed=settings.seed,
+        missing=settings.missing,
         fine=fine,
     ).estimate
 
@@ -131,8 +128,6 @@ def _given_length(one: MatrixSet, matrix: FloatMatrix, measure: Measure) -> floa
 
 
 _ONE = "metric"
-
-
 Given = Scores | FloatVector | MetricLike
 """One number per entry, or a metric that gives them."""
 
@@ -143,21 +138,29 @@ def metaevaluate(
     scores: Mapping[str, Given] | list[MetricLike],
     *,
     human: str,
+    settings: MetaevalScoresSettings | None = ...,
     resources: Resources = ...,
-    **options: Unpack[Options],
-) -> MetaEvaluation: ...
+    **options: object,
+) -> Metaevaluation: ...
 @overload
 def metaevaluate(
-    dataset: Dataset, scores: Given, *, human: str, resources: Resources = ..., **options: Unpack[Options]
+    dataset: Dataset,
+    scores: Given,
+    *,
+    human: str,
+    settings: MetaevalScoresSettings | None = ...,
+    resources: Resources = ...,
+    **options: object,
 ) -> Agreement: ...
+@takes(MetaevalScoresSettings)
 def metaevaluate(
     dataset: Dataset,
     scores: Given | Mapping[str, Given] | list[MetricLike],
     *,
     human: str,
+    settings: MetaevalScoresSettings,
     resources: Resources = LOCAL,
-    **options: Unpack[Options],
-) -> Agreement | MetaEvaluation:
+) -> Agreement | Metaevaluation:
     """Return the agreement of scores with a human score of the data set.
 
     One vector, `Scores` or metric gives one estimate with its interval; several by name, or a list of metrics, give a
@@ -167,29 +170,21 @@ def metaevaluate(
         dataset: entries with human scores.
         scores: one number per entry, a metric, or several of them.
         human: the name of the human score, higher is better.
+        settings: level, coefficient, test, intervals.
         resources: store, executor and progress, where metrics are scored.
-        options: fields of `Judging`: level, coefficient, test, permute, resample, correction, draws, seed, missing ...
     """
-    judging = Judging(**options)
-    given: dict[str, Given]
+    named: dict[str, Given]
     if isinstance(scores, Mapping):
-        given = dict(scores)
+        named = dict(scores)
     elif isinstance(scores, list):
-        given = {requested_name(metric): metric for metric in scores}
+        named = {requested_name(metric): metric for metric in scores}
     else:
-        given = {_ONE: scores}
-        judging = replace(judging, with_sentinels=False)
-    vectors = {name: _vector(dataset, name, one, resources) for name, one in given.items()}
-    table = ScoreTable(
-        name=dataset.name,
-        systems=tuple(entry.system for entry in dataset.entries),
-        segments=tuple(entry.id for entry in dataset.entries),
-        scores={human: dataset.human(human)} | vectors,
-        lines=tuple(range(1, len(dataset) + 1)),
-        texts=dataset,
+        named, settings = {_ONE: scores}, replace(settings, with_sentinels=False)
+    vectors = {name: _vector(dataset, name, one, resources) for name, one in named.items()}
+    result = metaevaluate_table(
+        dataset_table(dataset, human).with_scores(**vectors), human, list(named), settings=settings
     )
-    found = metaevaluate_table(table, human, list(given), judging)
-    return found[_ONE] if _ONE in given else found
+    return result if isinstance(scores, Mapping | list) else result[_ONE]
 
 
 def _vector(dataset: Dataset, name: str, given: Given, resources: Resources) -> FloatVector:
@@ -213,52 +208,49 @@ def with_metrics(table: ScoreTable, metrics: Sequence[MetricLike], resources: Re
     return table
 
 
+@takes(MetaevalScoresSettings)
 def metaevaluate_table(
-    table: ScoreTable, human: str, metrics: Sequence[str], judging: Judging | None = None
-) -> MetaEvaluation:
+    table: ScoreTable, human: str, metrics: Sequence[str], *, settings: MetaevalScoresSettings
+) -> Metaevaluation:
     """Return the agreement of the named columns of a table with its human column."""
-    judging = judging or Judging()
-    measure = measure_of(judging.coefficient, judging.level)
-    corrected(judging.correction, [], judging.alpha)  # refuses unknown names before any work
+    measure = measure_of(settings.coefficient, settings.level)
     if np.isnan(table.scores[human]).all():
         raise DataError(f"{table.name}: the human score {human!r} is missing in every row")
-    table, notes = without_humans(table, keep=judging.with_humans)
-    extra = sentinels(table, judging.seed) if judging.with_sentinels or judging.given_length else {}
+    table, notes = without_humans(table, keep=settings.with_humans)
+    extra = sentinels(table, settings.seed) if settings.with_sentinels or settings.given_length else {}
     sets = matrix_sets(table, human, metrics, extra)
-    groups = tuple(_judged(one, measure, judging) for one in sets)
-    told = [*table.notes, *notes, *(note for one in groups for note in _warnings(one, measure, judging))]
-    told += [note for one in sets for note in _tied(one)] + _means(groups, metrics, measure)
-    method = None if judging.test is None else method_of(measure, judging)
-    return MetaEvaluation(
-        *(human, f"{measure.name}@{measure.level}", groups, method, judging.seed, judging.alpha, judging.correction),
-        notes=tuple(dict.fromkeys(told)),
-        resample=judging.resample,
-        compat=judging.compat,
-    )
+    groups = tuple(_judge_group(one, measure, settings) for one in sets)
+    notes = [*table.notes, *notes, *(note for one in groups for note in _warnings(one, measure, settings))]
+    notes += [note for one in sets for note in _tie_warnings(one)] + _means(groups, metrics, measure)
+    method = None if settings.test is None else method_of(measure, settings)
+    name = f"{measure.name}@{measure.level}"
+    return Metaevaluation(table.name, human, name, groups, settings, method, tuple(dict.fromkeys(notes)))
 
 
-def _judged(one: MatrixSet, measure: Measure, judging: Judging) -> Judged:
-    shown = one.sentinels if judging.with_sentinels else {}
+def _judge_group(one: MatrixSet, measure: Measure, settings: MetaevalScoresSettings) -> GroupAgreement:
+    shown = one.sentinels if settings.with_sentinels else {}
     with warnings.catch_warnings():
         # Told in the table, with the reason.
         warnings.simplefilter("ignore", DegenerateStatisticWarning)
-        found = [agreement_of(one, name, measure, judging) for name in one.metrics]
-        controls = [replace(agreement_of(one, name, measure, judging), sentinel=True) for name in shown]
+        found = [agreement_of(one, name, measure, settings) for name in one.metrics]
+        controls = [replace(agreement_of(one, name, measure, settings), sentinel=True) for name in shown]
         values = {a.metric: a.value for a in found}
-        tests, order = compare_metrics(one.metrics, one.human, values, (measure, one.group), judging)
+        tests, order = compare_metrics(one.metrics, one.human, values, measure, settings)
     best = max((a.value for a in controls if not math.isnan(a.value)), default=math.nan)
     ranks = dict(zip(order.names, order.ranks, strict=True)) if order else {}
     marked = [replace(a, beaten=a.value <= best, rank=ranks.get(a.metric)) for a in found]
     ordered = [*sorted(marked, key=_place), *sorted(controls, key=_place)]
     systems = int((~np.isnan(one.human)).any(axis=1).sum())
-    return Judged(one.group, tuple(ordered), tests, order, systems, int((~np.isnan(one.human)).any(axis=0).sum()))
+    segments = int((~np.isnan(one.human)).any(axis=0).sum())
+    tests = tuple(replace(test, group=one.group) for test in tests)
+    return GroupAgreement(one.group, tuple(ordered), tests, order, systems, segments)
 
 
 def _place(one: Agreement) -> tuple[bool, float, str]:
     return math.isnan(one.value), -one.value, one.metric
 
 
-def _warnings(one: Judged, measure: Measure, judging: Judging) -> list[str]:
+def _warnings(one: GroupAgreement, measure: Measure, settings: MetaevalScoresSettings) -> list[str]:
     """Return what a reader of the numbers should know."""
     where = "" if one.group is None else f"{one.group}: "
     told = [
@@ -274,20 +266,20 @@ def _warnings(one: Judged, measure: Measure, judging: Judging) -> list[str]:
     ]
     dropped = max((a.dropped for a in one.agreements if not a.sentinel), default=0)
     if dropped:
-        told.append(f"{where}up to {dropped} cells were left out ({judging.missing}), as one side lacks them")
+        told.append(f"{where}up to {dropped} cells were left out ({settings.missing}), as one side lacks them")
     if one.systems < 2 and measure.level in ("system", "segment"):  # noqa: PLR2004 - a correlation takes two
         told.append(f"{where}one system has no {measure.name}@{measure.level}: use the level global")
     return told
 
 
-def _tied(one: MatrixSet) -> list[str]:
+def _tie_warnings(one: MatrixSet) -> list[str]:
     """Return which metrics have so few distinct scores that ties decide."""
     where = "" if one.group is None else f"{one.group}: "
     found = {name: ties_of(matrix) for name, matrix in one.metrics.items()}
-    return [f"{where}{ties.told(name)}" for name, ties in found.items() if ties.heavy]
+    return [f"{where}{ties.warning(name)}" for name, ties in found.items() if ties.heavy]
 
 
-def _means(groups: Sequence[Judged], metrics: Sequence[str], measure: Measure) -> list[str]:
+def _means(groups: Sequence[GroupAgreement], metrics: Sequence[str], measure: Measure) -> list[str]:
     """Return each metric over several groups: their mean, all of the same weight; of pairwise accuracy, all pairs."""
     if len(groups) < 2:  # noqa: PLR2004 - one group is its own mean
         return []

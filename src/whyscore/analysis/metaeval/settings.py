@@ -1,104 +1,182 @@
-"""How metrics are judged."""
+"""How metrics, word scores, error spans and explanations are judged: one settings class per analysis."""
 
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import Literal
 
+from whyscore.analysis.explain import MaskingSettings
 from whyscore.errors import SpecError
-from whyscore.options import check_seed
+from whyscore.settings import Seeded, option
 from whyscore.stats.correction import ALPHA
 from whyscore.stats.correlation import Undefined
 from whyscore.stats.draws import Resample
 from whyscore.stats.matrices import TIE_TOLERANCE, Missing, Permute
-
-DRAWS = 1000
-TEST_DRAWS = 9999
+from whyscore.stats.measures import MEASURES
+from whyscore.stats.words import Gaps, Test, Ties
+from whyscore.types import Side
 
 Compat = Literal["mtme", "nlpstats"]
-"""mt-metrics-eval or nlpstats, whose numbers are to come out."""
+Correction = Literal["none", "holm", "bonferroni", "benjamini_hochberg"]
+Mismatch = Literal["error", "skip", "truncate"]
+Pool = Literal["min", "sum", "mean", "first"]
+Ranking = Literal["mean", "bt"]
+TESTS = ("permutation", "bootstrap", "williams")
+_LONG = "permute-both"  # what the permutation test is called elsewhere
 
 
-@dataclass(frozen=True, slots=True)
-class Judging:
-    """How metrics are judged.
+@dataclass(frozen=True, kw_only=True)
+class MetaevalScoresSettings(Seeded):
+    """How the agreement of metrics with human scores is measured and tested."""
 
-    Args:
-        level: system, segment, global or within_system; the measure's own if None.
-        coefficient: the measure of agreement.
-        test: between every two metrics: permutation, bootstrap or williams.
-        permute: what a permutation swaps.
-        correction: of the p-values of all pairs.
-        alpha: the p-value that counts.
-        draws: of the bootstrap behind intervals; 0 leaves them out.
-        test_draws: of a test.
-        seed: fixes them.
-        missing: what to do with cells that one side lacks.
-        with_sentinels: also judge length, copying and chance.
-        with_humans: keep human references among the systems.
-        given_length: also the partial correlation given length.
-        resample: what the bootstrap draws: systems, inputs (segments) or both, which is the widest.
-        undefined: whether segments without a value are left out of a mean, or count as `zero` to penalise constants.
-        tie_tolerance: means closer than this share of their spread are ties; 0 compares bit by bit.
-        epsilon: of `acc_eq`, where it was fitted elsewhere.
-        held_out: of `acc_eq`, also the accuracy with epsilon fitted on the other half of the segments.
-        compat: mtme for SPA and Williams' test as mt-metrics-eval has them; nlpstats for p = c / n from its random
-            numbers.
-        early_stop: end a permutation test after a block of 1000 where p is clear: below .02 or above .5.
-    """
-
-    level: str | None = None
-    coefficient: str = "kendall_b"
-    test: str | None = None
-    permute: Permute = "cell"
-    correction: str = "none"
-    alpha: float = ALPHA
-    draws: int = DRAWS
-    test_draws: int = TEST_DRAWS
-    seed: int = 0
-    missing: Missing = "paired"
-    with_sentinels: bool = True
-    with_humans: bool = False
-    given_length: bool = False
-    resample: Resample = "both"
-    undefined: Undefined = "leave_out"
-    tie_tolerance: float = TIE_TOLERANCE
-    epsilon: float | None = None
-    held_out: bool = False
-    compat: Compat | None = None
-    early_stop: bool = False
+    level: str | None = option(
+        None,
+        "system, segment, global or within_system (default: the usual one of the coefficient)",
+        metavar="NAME",
+        basic=True,
+    )
+    coefficient: str = option(
+        "kendall", f"measure of agreement: kendall, {', '.join(MEASURES)}", metavar="NAME", basic=True
+    )
+    test: str | None = option(
+        None, "test every two metrics, and rank them in clusters", choices=(_LONG, *TESTS), basic=True
+    )
+    permute: Permute = option("cell", "which scores a permutation swaps together")
+    correction: Correction = option("none", "correction of the p-values of all pairs", basic=True)
+    alpha: float = option(ALPHA, "significance level", least=0, most=1, metavar="P")
+    draws: int = option(1000, "bootstrap samples; 0: no intervals", least=0, metavar="N")
+    test_draws: int = option(9999, "resamples of a test", flags=("--resamples",), least=1, metavar="N")
+    early_stop: bool = option(False, "end a permutation test after a block of 1,000 where p < .02 or p > .5")
+    missing: Missing = option("paired", "what to do with cells that one side lacks")
+    resample: Resample = option(
+        "both", "what the bootstrap draws: systems, inputs (segments) or both, which gives the widest intervals"
+    )
+    undefined: Undefined = option(
+        "leave_out", "segments without a value are left out of a mean, or count as zero to penalise constants"
+    )
+    tie_tolerance: float = option(
+        TIE_TOLERANCE, "means closer than this share of their spread are ties; 0 compares bit by bit", metavar="X"
+    )
+    epsilon: float | None = option(None, "epsilon of acc_eq, where it was fitted elsewhere", metavar="X")
+    held_out: bool = option(
+        False, "also acc_eq with an epsilon fitted on the other half of the segments", flags=("--held-out-epsilon",)
+    )
+    compat: Compat | None = option(
+        None, "numbers of mt-metrics-eval (SPA, Williams) or of nlpstats (p = c / n, its random numbers)"
+    )
+    with_sentinels: bool = option(
+        True, "leave out the sentinels: length, copying and chance", flags=("--no-sentinels",)
+    )
+    with_humans: bool = option(False, "keep human references (systems named Human-* and ref-*)")
+    given_length: bool = option(False, "also the partial correlation given length")
 
     def __post_init__(self) -> None:
         """Refuse options that would not be read."""
-        check_seed(self.seed)
-        if self.compat not in (None, "mtme", "nlpstats"):
-            raise SpecError(f"compat is {self.compat!r}, expected 'mtme', 'nlpstats' or None")
+        if self.test == _LONG:
+            object.__setattr__(self, "test", "permutation")
         if self.coefficient != "acc_eq" and (self.epsilon is not None or self.held_out):
             raise SpecError(f"epsilon is of acc_eq alone, not of {self.coefficient}: leave it out")
         if self.epsilon is not None and self.held_out:
-            raise SpecError("a given epsilon is not fitted: leave held_out away")
+            raise SpecError("a given epsilon is not fitted: do not set held_out")
         if self.early_stop and (self.test != "permutation" or self.coefficient == "acc_eq" or self.compat):
             raise SpecError("early_stop is of the permutation test of coefficients, without compat: leave it out")
 
 
-class Options(TypedDict, total=False):
-    """The fields of `Judging`, as options of `metaevaluate`."""
+@dataclass(frozen=True, kw_only=True)
+class MetaevalWordsSettings(Seeded):
+    """How word scores are judged against the words that people marked, and compared with each other."""
 
-    level: str | None
-    coefficient: str
-    test: str | None
-    permute: Permute
-    correction: str
-    alpha: float
-    draws: int
-    test_draws: int
-    seed: int
-    missing: Missing
-    with_sentinels: bool
-    with_humans: bool
-    given_length: bool
-    resample: Resample
-    undefined: Undefined
-    tie_tolerance: float
-    epsilon: float | None
-    held_out: bool
-    compat: Compat | None
-    early_stop: bool
+    ties: Ties = option("expected", "how recall at K counts words that are tied at the border")
+    tie_interval: bool = option(False, "also recall at K with ties in the worst and in the best order")
+    on_mismatch: Mismatch = option("error", "what to do with sentences that have a wrong number of scores")
+    drop_eos: bool = option(False, "leave out a last word <EOS>")
+    flip: tuple[str, ...] | None = option(
+        None, "reverse the scores of these submissions, or of all where none is named", const="", metavar="NAME"
+    )
+    gaps: Gaps | None = option(None, "gold of 2N+1 tags with gaps between words: judge words, gaps or both")
+    baselines: bool = option(False, "also judge chance, random, length and other baselines", basic=True)
+    logprobs: str | None = option(
+        None, "log-probabilities of the translation system, as one more baseline", metavar="PATH"
+    )
+    pool: Pool = option("min", "how log-probabilities of subwords become those of words")
+    draws: int = option(1000, "bootstrap samples; 0: no intervals", least=0, metavar="N")
+    rank: Ranking | None = option(
+        None,
+        "rank the systems by their mean rank (default), or with Bradley-Terry strengths (bt) beside it",
+        flags=("--rank", "--ranking"),
+        const="mean",
+        basic=True,
+    )
+    test: Test | None = option(None, "test of the differences between systems (default: ttest)")
+    correct: Literal["none", "holm", "bonferroni"] = option("none", "correction of their p-values")
+    alpha: float = option(ALPHA, "significance level of these tests", least=0, most=1, metavar="P")
+    threshold: float | None = option(None, "words with a higher score are called BAD: F1, MCC", metavar="X")
+    oracle_threshold: bool = option(False, "choose the threshold on the judged data; it is marked as such")
+    faithfulness: bool = option(False, "also measure how faithful the explainers are to the metric")
+    seeds: int | None = option(None, "also measure how well N seeds of the explainers agree", least=2, metavar="N")
+
+    @property
+    def compares(self) -> bool:
+        """Whether systems are compared with each other."""
+        return self.rank is not None or self.test is not None or self.correct != "none"
+
+    def facts(self) -> dict[str, str]:
+        """Return the choices that a signature names."""
+        facts = {"ties": self.ties, "mismatch": self.on_mismatch, "eos": "dropped" if self.drop_eos else "kept"}
+        facts |= {"draws": str(self.draws), "seed": str(self.seed)}
+        facts["flip"] = "no" if self.flip is None else ",".join(self.flip) or "all"
+        if self.compares:
+            facts |= {"rank": self.rank or "mean", "test": self.test or "ttest", "correct": self.correct}
+            facts["alpha"] = repr(self.alpha)
+        return facts
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetaevalSpansSettings:
+    """How predicted error spans are judged."""
+
+    severity: bool = option(False, "exact matches must have the severity too", basic=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeSettings(MaskingSettings):
+    """Which words are masked, and how."""
+
+    sides: tuple[str, ...] | None = option(
+        ("hypothesis",),
+        "whose words are masked (default: hypothesis)",
+        flags=("--side", "--sides"),
+        choices=tuple(Side),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StabilitySettings(ProbeSettings):
+    """How often an explainer is repeated."""
+
+    seeds: int = option(5, "how many seeds are compared", least=2, metavar="N")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaithfulnessSettings(ProbeSettings):
+    """How words are masked in the order of an explanation."""
+
+    shares: tuple[float, ...] = option(
+        (0.05, 0.1, 0.2, 0.5),
+        "shares of the words that are masked (default: 0.05 0.1 0.2 0.5)",
+        most=1,
+        metavar="Q",
+    )
+    orders: int = option(20, "random orders per text that gains are measured against", least=1, metavar="N")
+    seeds: int | None = option(None, "also measure how well N seeds agree", least=2, metavar="N", basic=True)
+    until_stable: float | None = option(
+        None,
+        "first double the budget of each explainer until two halves of its probes agree by R",
+        least=-1,
+        most=1,
+        metavar="R",
+    )
+    draws: int = option(1000, "bootstrap samples; 0: no intervals", least=0, metavar="N")
+
+    def __post_init__(self) -> None:
+        """Refuse shares of nothing."""
+        if not self.shares or not all(share > 0 for share in self.shares):
+            raise SpecError(f"shares are {tuple(self.shares)}, expected numbers above 0 and up to 1")

@@ -4,65 +4,99 @@
 2. Each side is judged on its own (`stats.spans`), over the entries that people rated.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from whyscore.analysis.metaeval.settings import MetaevalSpansSettings
 from whyscore.data.naming import few
 from whyscore.errors import DataError
+from whyscore.settings import takes
 from whyscore.stats.spans import Marked, SpanResult, judge_spans
 from whyscore.types import Dataset, Entry, Side, Signature
+from whyscore.types.result import Record, Result
+from whyscore.types.table import Table
 from whyscore.version import __version__
 
 SIDES = (Side.HYPOTHESIS, Side.SOURCE)
+_MEASURES = {"characters": "characters", "exact": "exact (EM)", "partial": "partial (MP)", "credit": "credit (MPP)"}
+_NUMBERS = ("precision", "recall", "f1")
 
 
-@dataclass(frozen=True, eq=False)
-class SpansResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class SpansResult(Result):
     """The measures of each side that has spans."""
 
+    gold: str
     sides: Mapping[Side, SpanResult]
     signature: Signature
 
+    def document(self) -> Record:
+        """Return the measures of each side."""
+        sides = {
+            str(side): {"n": own.n, "predicted": own.predicted, "gold": own.gold}
+            | {name: {key: getattr(getattr(own, name), key) for key in _NUMBERS} for name in _MEASURES}
+            for side, own in self.sides.items()
+        }
+        return {
+            "schema_version": 1,
+            "kind": "spans",
+            "signature": str(self.signature),
+            "gold": self.gold,
+            "sides": sides,
+        }
 
+    def records(self) -> Iterator[Record]:
+        """Yield the document."""
+        yield self.document()
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return one row per side and measure."""
+        del long
+        rows = tuple(
+            (str(side), shown, own.predicted, own.gold, *(getattr(getattr(own, name), key) for key in _NUMBERS))
+            for side, own in self.sides.items()
+            for name, shown in _MEASURES.items()
+        )
+        return [Table(("side", "measure", "predicted", "gold", *_NUMBERS), rows, best=frozenset())]
+
+
+@takes(MetaevalSpansSettings)
 def metaevaluate_spans(
-    predicted: Dataset, gold: Dataset, *, severity: bool = False, weights: Mapping[str, float] | None = None
+    predicted: Dataset, gold: Dataset, *, weights: Mapping[str, float] | None = None, settings: MetaevalSpansSettings
 ) -> SpansResult:
     """Return how well predicted spans fit the marked ones.
 
     Args:
         predicted: entries with spans.
         gold: entries with spans; entries that nobody rated are left out.
-        severity: exact matches must have the severity too.
         weights: of spans by severity, in the measures that count spans.
+        settings: what a match is.
     """
     pairs = _matched(predicted, gold)
     sides = {}
     for side in SIDES:
         texts = [_marked(one, other, side) for one, other in pairs]
         if side is Side.HYPOTHESIS or any(text.gold or text.predicted for text in texts):
-            sides[side] = judge_spans(texts, severity=severity, weights=weights)
+            sides[side] = judge_spans(texts, severity=settings.severity, weights=weights)
     worth = "none" if weights is None else ",".join(f"{name}={weight:g}" for name, weight in sorted(weights.items()))
-    facts = {"gold": gold.name, "predicted": predicted.name, "severity": "yes" if severity else "no", "weights": worth}
-    return SpansResult(sides, Signature("spans", (*facts.items(), ("version", __version__))))
+    facts = {"gold": gold.name, "predicted": predicted.name, "severity": "yes" if settings.severity else "no"}
+    facts |= {"weights": worth, "version": __version__}
+    return SpansResult(gold.name, sides, Signature("spans", tuple(facts.items())))
 
 
 def _matched(predicted: Dataset, gold: Dataset) -> list[tuple[Entry, Entry]]:
     alone = len(gold.systems) == 1 and len(predicted.systems) == 1
-    known = {_key(entry, alone=alone): entry for entry in predicted.entries if entry.spans is not None}
+
+    def key(entry: Entry) -> tuple[str, str]:
+        return ("" if alone else entry.system, entry.id)
+
+    known = {key(entry): entry for entry in predicted.entries if entry.spans is not None}
     rated = [entry for entry in gold.entries if entry.spans is not None]
-    missing = [_key(entry, alone=alone) for entry in rated if _key(entry, alone=alone) not in known]
+    missing = [" ".join(key(entry)).strip() for entry in rated if key(entry) not in known]
     if missing or not rated:
-        told = (
-            f"no predicted spans for {few([' '.join(key).strip() for key in missing])}"
-            if missing
-            else "nobody rated it"
-        )
-        raise DataError(f"{predicted.name} and {gold.name} do not match: {told}")
-    return [(known[_key(entry, alone=alone)], entry) for entry in rated]
-
-
-def _key(entry: Entry, *, alone: bool) -> tuple[str, str]:
-    return ("" if alone else entry.system, entry.id)
+        why = f"no predicted spans for {few(missing)}" if missing else "nobody rated it"
+        raise DataError(f"{predicted.name} and {gold.name} do not match: {why}")
+    return [(known[key(entry)], entry) for entry in rated]
 
 
 def _marked(one: Entry, other: Entry, side: Side) -> Marked:

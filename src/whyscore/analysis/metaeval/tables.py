@@ -5,13 +5,9 @@
    `relevance_raw` with `3|4|4`), those are taken: rounded means break ties.
 3. Rows of several raters (a rater column) are averaged by exact summation.
 4. Without a system column every row is a system of its own.
-
-Scores that stand in other files than the table: whyscore's own records, raw MQM ratings, WMT folders.
-
-What is joined must match by system and segment. Rows without a partner are counted and told; no partner at all is an
-error.
-
-From rows to matrices: systems x segments for each group of a table.
+5. Scores from other files (whyscore's own records, raw MQM ratings, WMT folders) are joined by system and segment. Rows
+   without a partner are counted in a note; no partner at all is an error.
+6. Rows become matrices, systems x segments, for each group of a table.
 """
 
 import math
@@ -197,6 +193,18 @@ def score_table(columns: Columns, scores: Sequence[str], roles: Roles | None = N
     )
     table = replace(table, notes=tuple(columns.notes))
     return table if rater is None else _over_raters(table)
+
+
+def dataset_table(dataset: Dataset, human: str) -> ScoreTable:
+    """Return a human score of a data set, row by row, with the texts."""
+    return ScoreTable(
+        name=dataset.name,
+        systems=tuple(entry.system for entry in dataset.entries),
+        segments=tuple(entry.id for entry in dataset.entries),
+        scores={human: dataset.human(human)},
+        lines=tuple(range(1, len(dataset) + 1)),
+        texts=dataset,
+    )
 
 
 def _over_raters(table: ScoreTable) -> ScoreTable:

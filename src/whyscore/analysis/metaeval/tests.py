@@ -3,16 +3,15 @@
 import math
 from collections.abc import Mapping
 from itertools import combinations
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from whyscore.analysis.metaeval.result import MetricTest
+from whyscore.analysis.metaeval.settings import MetaevalScoresSettings
 from whyscore.errors import SpecError
 from whyscore.stats.correction import Clusters, clusters, corrected
-from whyscore.stats.draws import Resample
 from whyscore.stats.intervals import bootstrap_difference, shares
-from whyscore.stats.matrices import Missing, Permute
 from whyscore.stats.measures import Measure
 from whyscore.stats.significance import PermutationTest, at_least, outcome_test, permutation_test, williams
 from whyscore.types import FloatMatrix, FloatVector
@@ -29,58 +28,6 @@ _BOOTSTRAPPED = ("spa", "pdp", "kendall_like")
 _PERMUTED = {"nlpstats": "permutation test as in nlpstats, permute {permute}, p = c / n"}
 
 
-class Options(Protocol):
-    """What a test needs to know."""
-
-    @property
-    def test(self) -> str | None:
-        """Which test, None for no test."""
-
-    @property
-    def permute(self) -> Permute:
-        """Which cells change places together."""
-
-    @property
-    def correction(self) -> str:
-        """Of the p-values of all pairs."""
-
-    @property
-    def alpha(self) -> float:
-        """The p-value that counts."""
-
-    @property
-    def test_draws(self) -> int:
-        """Resamples."""
-
-    @property
-    def seed(self) -> int:
-        """Fixes them."""
-
-    @property
-    def missing(self) -> Missing:
-        """What to do with cells that one matrix lacks."""
-
-    @property
-    def resample(self) -> Resample:
-        """What the bootstrap draws."""
-
-    @property
-    def tie_tolerance(self) -> float:
-        """Of means."""
-
-    @property
-    def epsilon(self) -> float | None:
-        """Of `acc_eq`, where it is given."""
-
-    @property
-    def compat(self) -> Literal["mtme", "nlpstats"] | None:
-        """Whose numbers are to come out."""
-
-    @property
-    def early_stop(self) -> bool:
-        """Whether a permutation test ends where p is clear."""
-
-
 class _Both(NamedTuple):
     """The p-values of "the first is better" and of "the second is better"."""
 
@@ -95,94 +42,88 @@ def compare_metrics(
     metrics: Mapping[str, FloatMatrix],
     human: FloatMatrix,
     values: Mapping[str, float],
-    of: tuple[Measure, str | None],
-    options: Options,
+    measure: Measure,
+    settings: MetaevalScoresSettings,
 ) -> tuple[tuple[MetricTest, ...], Clusters | None]:
-    """Return the tests of every two metrics, the better one first, and the clusters; nothing where no test is asked.
-
-    `of` is the measure and the group that it is taken of.
-    """
-    measure, group = of
-    if options.test is None:
+    """Return the tests of every two metrics, the better one first, and the clusters; nothing where no test is asked."""
+    if settings.test is None:
         return (), None
-    _check(measure, human, options)
+    _check(measure, human, settings)
     names = list(metrics)
     found = {
-        (i, j): _pair(metrics[names[i]], metrics[names[j]], human, measure, options)
+        (i, j): _pair(metrics[names[i]], metrics[names[j]], human, measure, settings)
         for i, j in combinations(range(len(names)), 2)
     }
     better = {pair: one.delta >= 0 or math.isnan(one.delta) for pair, one in found.items()}
     raw = [one.first if better[pair] else one.second for pair, one in found.items()]
-    adjusted = dict(zip(found, corrected(options.correction, raw, options.alpha).adjusted, strict=True))
-    method = method_of(measure, options)
+    adjusted = dict(zip(found, corrected(settings.correction, raw, settings.alpha).adjusted, strict=True))
+    method = method_of(measure, settings)
     tests = []
     for (i, j), one in found.items():
         first, second, p_value = (i, j, one.first) if better[i, j] else (j, i, one.second)
-        facts = (abs(one.delta), p_value, adjusted[i, j], method, one.exact, group, one.reason)
-        tests.append(MetricTest(names[first], names[second], *facts))
+        facts = (abs(one.delta), p_value, adjusted[i, j], method, one.exact)
+        tests.append(MetricTest(names[first], names[second], *facts, reason=one.reason))
 
     def p(i: int, j: int) -> float:
         pair, forward = (min(i, j), max(i, j)), i < j
         return adjusted[pair] if better[pair] == forward else 1.0
 
-    return tuple(tests), clusters(names, [values[name] for name in names], p, alpha=options.alpha)
+    return tuple(tests), clusters(names, [values[name] for name in names], p, alpha=settings.alpha)
 
 
-def _check(measure: Measure, human: FloatMatrix, options: Options) -> None:
+def _check(measure: Measure, human: FloatMatrix, settings: MetaevalScoresSettings) -> None:
     """Refuse tests that a measure does not have."""
-    if options.test not in METHODS:
-        raise SpecError(f"no test named {options.test!r}: use {', '.join(METHODS)}")
-    if measure.name in _BOOTSTRAPPED and options.test != "bootstrap":
+    if measure.name in _BOOTSTRAPPED and settings.test != "bootstrap":
         raise SpecError(f"{measure.name} is tested by the bootstrap: use the test bootstrap")
-    if options.test == "williams" and measure.level != "global" and human.shape[1] > 1:
+    if settings.test == "williams" and measure.level != "global" and human.shape[1] > 1:
         raise SpecError(
             f"Williams' test compares correlations over all cells, not {measure.name}@{measure.level}: use the level "
             "global, or the test permutation"
         )
 
 
-def method_of(measure: Measure, options: Options) -> str:
+def method_of(measure: Measure, settings: MetaevalScoresSettings) -> str:
     """Return the name of a test with what it permutes or draws; of `acc_eq`, outcomes of pairs are permuted."""
-    test = options.test or ""
+    test = settings.test or ""
     if test == "permutation" and measure.name == "acc_eq":
         return METHODS[test].format(permute="pairs")
-    form = _PERMUTED.get(options.compat or "", METHODS[test]) if test == "permutation" else METHODS[test]
-    told = form.format(permute=options.permute, drawn=DRAWN[options.resample])
-    if options.early_stop:
+    form = _PERMUTED.get(settings.compat or "", METHODS[test]) if test == "permutation" else METHODS[test]
+    told = form.format(permute=settings.permute, drawn=DRAWN[settings.resample])
+    if settings.early_stop:
         told += ", stopped early where p is clear"
-    return f"{told} as in {options.compat}" if test == "williams" and options.compat else told
+    return f"{told} as in {settings.compat}" if test == "williams" and settings.compat else told
 
 
-def _pair(x: FloatMatrix, y: FloatMatrix, z: FloatMatrix, measure: Measure, options: Options) -> _Both:
+def _pair(x: FloatMatrix, y: FloatMatrix, z: FloatMatrix, measure: Measure, settings: MetaevalScoresSettings) -> _Both:
     coefficient = "acc_23" if measure.name == "pairwise_accuracy" else measure.name
-    if options.test == "williams":
+    if settings.test == "williams":
         one, other = (
-            williams(*pair, z, coefficient, alternative="greater", missing=options.missing, compat=options.compat)
+            williams(*pair, z, coefficient, alternative="greater", missing=settings.missing, compat=settings.compat)
             for pair in ((x, y), (y, x))
         )
         return _Both(one.delta, one.p, other.p, exact=False, reason=one.reason)
-    if options.test == "bootstrap":
+    if settings.test == "bootstrap":
         drawn = bootstrap_difference(
-            *(x, y, z, measure.level, measure.name), resample=options.resample, n=options.test_draws,
-            seed=options.seed, missing=options.missing, keep=True,
+            *(x, y, z, measure.level, measure.name), resample=settings.resample, n=settings.test_draws,
+            seed=settings.seed, missing=settings.missing, keep=True,
         )  # fmt: skip
         delta = drawn.estimate.value
         turned = shares(-_known(drawn.samples), -delta)[0]
         return _Both(delta, drawn.sign, turned, exact=False, reason=drawn.estimate.reason)
     if measure.name == "acc_eq":
         swapped = outcome_test(
-            *(x, y, z, measure.level), alternative="greater", n=options.test_draws, seed=options.seed,
-            missing=options.missing, keep=True,
-            epsilons=None if options.epsilon is None else (options.epsilon, options.epsilon),
+            *(x, y, z, measure.level), alternative="greater", n=settings.test_draws, seed=settings.seed,
+            missing=settings.missing, keep=True,
+            epsilons=None if settings.epsilon is None else (settings.epsilon, settings.epsilon),
         )  # fmt: skip
     else:
         swapped = permutation_test(
-            *(x, y, z, measure.level, coefficient), permute=options.permute,
+            *(x, y, z, measure.level, coefficient), permute=settings.permute,
             # Both directions are read off the same swaps: they end where neither can matter any more.
-            alternative="two-sided" if options.early_stop else "greater", early_stop=options.early_stop,
-            n=options.test_draws, seed=options.seed, missing=options.missing, keep=True,
-            compat="nlpstats" if options.compat == "nlpstats" else None,
-            tie_tolerance=None if options.compat else options.tie_tolerance,
+            alternative="two-sided" if settings.early_stop else "greater", early_stop=settings.early_stop,
+            n=settings.test_draws, seed=settings.seed, missing=settings.missing, keep=True,
+            compat="nlpstats" if settings.compat == "nlpstats" else None,
+            tie_tolerance=None if settings.compat else settings.tie_tolerance,
         )  # fmt: skip
     return _Both(
         swapped.delta, _one_sided(swapped, "greater"), _one_sided(swapped, "less"), swapped.exact, swapped.reason

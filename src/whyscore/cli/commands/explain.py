@@ -21,7 +21,7 @@ from whyscore import marking
 from whyscore.analysis.common import as_metric, requested_name, with_languages
 from whyscore.analysis.explain import Unexplained, attempt, cost, require_matrix, word_matrices
 from whyscore.analysis.mee import Behind, is_mee, mee_behind
-from whyscore.analysis.metaeval.stability import until_stable
+from whyscore.analysis.metaeval.faithfulness import until_stable
 from whyscore.analysis.score import fail_if_truncated, truncation_messages
 from whyscore.cli.commands.score import part_bars
 from whyscore.cli.legacy import dataset, progress, resources
@@ -176,7 +176,7 @@ def raised(
     """Return the explainer with a budget at which it is stable, and say which; itself where nobody asked."""
     if arguments.until_stable is None:
         return explainer
-    found = until_stable(data, metric, explainer, mark=arguments.until_stable, **options)  # type: ignore[arg-type]
+    found = until_stable(data, metric, explainer, mark=arguments.until_stable, **options)
     spec = spec_of(found.explainer)
     state = "stable" if found.reached else "not stable"
     tell(arguments, f"note: {spec} is {state}: two halves agree by {found.spearman:.3f} after {found.rounds} round(s)")

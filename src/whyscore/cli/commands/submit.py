@@ -1,14 +1,13 @@
 """`whyscore submit`: a folder that can be handed in to a shared task."""
 
-import argparse
+from dataclasses import dataclass
 
-from whyscore.analysis.submit import TASKS, submit
-from whyscore.cli.commands.metaeval.words import planned
-from whyscore.cli.legacy import dataset, progress, resources
-from whyscore.cli.options import Parser, add_inputs, add_metrics, add_running
+from whyscore.analysis.submit import SubmitSettings, submit
+from whyscore.cli.options import InputSettings, MetricSettings, RunningSettings
 from whyscore.cli.output import tell
-from whyscore.data.formats.eval4nlp import TRACKS
+from whyscore.cli.setup import explaining_costs, load_dataset, requested_metrics, working
 from whyscore.errors import UserError
+from whyscore.settings import option
 
 EXAMPLES = """\
 examples:
@@ -17,48 +16,38 @@ examples:
 """
 
 
-def add_arguments(parser: Parser) -> None:
-    """Add the task, what is explained, and who hands in."""
-    parser.add_argument("task", choices=tuple(TASKS), help="whose files to write")
-    add_metrics(parser)
-    parser.add_argument("-e", "--explainer", "--explainers", dest="explainer", metavar="SPEC", help="one explainer")
-    parser.add_argument("--team", metavar="NAME", help="who hands in")
-    parser.add_argument("--track", choices=TRACKS, default="constrained", help="constrained: no word labels were used")
-    parser.add_argument("--description", metavar="TEXT", help="one line (default: metric and explainer)")
-    parser.add_argument("-o", "--output", metavar="FOLDER", help="where the files go")
-    parser.add_argument("-v", "--verbose", action="store_true", help="all findings on stderr")
-    add_inputs(parser)
-    add_running(parser)
+@dataclass(frozen=True, kw_only=True)
+class SubmitCommand(RunningSettings, InputSettings, SubmitSettings, MetricSettings):
+    """What `whyscore submit` takes."""
+
+    explainer: str | None = option(
+        None, "one explainer", flags=("-e", "--explainer", "--explainers"), metavar="SPEC", basic=True
+    )
+    output: str | None = option(None, "where the files go", flags=("-o", "--output"), metavar="FOLDER", basic=True)
 
 
-def run(arguments: argparse.Namespace) -> int:
+SETTINGS = SubmitCommand
+
+
+def run(settings: SubmitCommand) -> int:
     """Explain, write the folder, and print its files."""
-    for name, what in (("metrics", "-m METRIC"), ("explainer", "-e EXPLAINER"), ("team", "--team"), ("output", "-o")):
-        if not getattr(arguments, name):
-            raise UserError(f"a submission needs {what}")
-    if len(arguments.metrics) > 1:
-        raise UserError(f"one metric a submission, got {' '.join(arguments.metrics)}")
-    data = dataset(arguments)
+    metrics = requested_metrics(settings)
+    needs = {"-m METRIC": metrics, "-e EXPLAINER": settings.explainer, "--team": settings.team, "-o": settings.output}
+    for name, value in needs.items():
+        if not value:
+            raise UserError(f"a submission needs {name}")
+    if len(metrics) > 1:
+        raise UserError(f"one metric a submission, got {' '.join(metrics)}")
+    explainer, folder = str(settings.explainer), str(settings.output)
+    data = load_dataset(settings, metrics, [explainer])
     if len(data.systems) > 1:
         raise UserError(f"one system a submission, got {', '.join(data.systems)}")
-    if arguments.dry_run:
-        for line in planned(arguments, data.segments, arguments.metrics, [arguments.explainer]):
-            print(line, end="")
+    if settings.dry_run:
+        print(*explaining_costs(settings, data.segments, metrics, [explainer]), sep="\n")
         return 0
-    with progress(arguments) as bar:
-        done = submit(
-            data,
-            arguments.metrics[0],
-            arguments.explainer,
-            arguments.output,
-            team=arguments.team,
-            track=arguments.track,
-            description=arguments.description,
-            task=arguments.task,
-            seed=arguments.seed,
-            resources=resources(arguments, bar),
-        )
-    for file in done.files:
-        print(file)
-    tell(arguments, f"{len(data)} segments; sides: {', '.join(done.submission.sides)}. Check with whyscore validate")
+    with working(settings) as resources:
+        written = submit(data, metrics[0], explainer, folder, settings=settings, resources=resources)
+    print(*written.files, sep="\n")
+    sides = ", ".join(written.submission.sides)
+    tell(settings, f"{len(data)} segments; sides: {sides}. Check with whyscore validate")
     return 0

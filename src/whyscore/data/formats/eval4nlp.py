@@ -44,7 +44,7 @@ Task = Literal["eval4nlp2021", "wmt22"]
 Judged = Literal["target", "source"]
 EOS = "<EOS>"
 _TARGET = ".tgt-tags"
-_SPLITTER = WhiteSpace("space")
+SPLITTER = WhiteSpace("space")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,7 +165,7 @@ def _texts(bundle: Bundle, name: str, side: GoldSide, found: list[Finding]) -> t
     lines = bundle.lines(name)
     found.extend(lines.findings)
     fits = _check_count(len(lines.texts), len(side.tags), bundle.file(name), side.file, found)
-    return tuple(map(_SPLITTER.split, lines.texts)) if fits else None
+    return tuple(map(SPLITTER.split, lines.texts)) if fits else None
 
 
 def _check_count(lines: int, wanted: int, file: str, other: str, found: list[Finding]) -> bool:

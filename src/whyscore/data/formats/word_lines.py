@@ -13,7 +13,7 @@ from whyscore.data.files import Lines
 from whyscore.stats.words import Ragged
 from whyscore.types import Finding, FloatVector
 
-_TAGS = {"0": 0.0, "1": 1.0, "OK": 0.0, "BAD": 1.0}
+TAGS = {"0": 0.0, "1": 1.0, "OK": 0.0, "BAD": 1.0}
 
 
 class Parsed(NamedTuple):
@@ -63,9 +63,9 @@ def number(cell: str) -> float:
 
 
 def _tag(cell: str) -> float:
-    if cell not in _TAGS:
+    if cell not in TAGS:
         raise Fault(f"{cell!r} is no tag: expected 0 or 1, OK or BAD")
-    return _TAGS[cell]
+    return TAGS[cell]
 
 
 def _parsed(lines: Lines, file: str, read: Callable[[Sequence[str]], list[float]], expected: str) -> Parsed:

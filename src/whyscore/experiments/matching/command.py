@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from whyscore.analysis.common import MetricLike
-from whyscore.analysis.metaeval.gold import segments_of
+from whyscore.analysis.metaeval.words import segments_of
 from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, QuietSettings
 from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures
 from whyscore.cli.setup import load_dataset, requested_metrics

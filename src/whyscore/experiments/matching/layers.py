@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
-from whyscore.analysis.metaeval.gold import SPLITTER, gold_of
-from whyscore.data.formats.eval4nlp import Gold, Judged
+from whyscore.analysis.metaeval.annotators import gold_of
+from whyscore.data.formats.eval4nlp import SPLITTER, Gold, Judged
 from whyscore.data.records import Kind, header_of
 from whyscore.errors import DataError, SpecError
 from whyscore.metrics.matching.bertscore import BertScore
