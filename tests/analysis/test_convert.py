@@ -6,11 +6,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from whyscore.analysis.metaeval.gold import stored_submissions
 
 from whyscore.analysis.convert import categorised, convert, spans_by, thresholds_of, to_submission
 from whyscore.analysis.explain import explain
-from whyscore.analysis.metaeval.words import Judging, judge, logprob
+from whyscore.analysis.metaeval.settings import MetaevalWordsSettings
+from whyscore.analysis.metaeval.words import judge, logprob, stored_submissions
 from whyscore.analysis.submit import submit
 from whyscore.data.explanations import read_explanations
 from whyscore.data.formats.eval4nlp import Gold, GoldSide, read_gold, read_submission
@@ -166,7 +166,7 @@ def test_ids_that_do_not_match_the_gold_are_named(stored: Path) -> None:
 def test_stored_explanations_are_judged_in_the_order_of_the_ids(stored: Path) -> None:
     [found] = stored_submissions(read_explanations(stored), ["2", "0", "1"])
     gold = Gold("toy", "eval4nlp2021", GoldSide(Ragged.of([[1, 0, 1], [0, 1, 0, 0], [0, 0, 0]]), "toy"))
-    assert judge(gold, found, Judging(draws=0)).sides["target"].mean("auc") == 1.0  # type: ignore[union-attr]
+    assert judge(gold, found, MetaevalWordsSettings(draws=0)).sides["target"].mean("auc") == 1.0  # type: ignore[union-attr]
 
 
 def test_a_submission_is_written_and_read_back(data: Dataset, tmp_path: Path) -> None:
