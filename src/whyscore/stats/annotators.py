@@ -1,4 +1,4 @@
-"""Gold from several annotators: how far they agree, one label out of many votes, and shares as continuous gold.
+"""Gold from several annotators: agreement, one label out of many votes, continuous gold, MQM scores.
 
 1. Agreement: Cohen's kappa of each pair, sentence by sentence, mean over sentences and then over pairs (as in
    Fomicheva et al., 2021); a sentence where kappa is undefined (both mark nothing, or everything) is left out and
@@ -10,7 +10,7 @@
 3. Continuous gold: the share of annotators who marked a word. Per sentence Pearson, Spearman and weighted AUC: a pair
    with g_i > g_j weighs g_i - g_j, which is AUC for gold of 0 and 1.
 
-MQM scores from raw error ratings (Freitag et al. 2021, arXiv 2104.14478).
+`mqm_scores`, from raw error ratings (Freitag et al. 2021, arXiv 2104.14478):
 
 1. Every error has a weight: major 5, minor 1, neutral and no error 0; major non-translation 25; minor punctuation 0.1.
 2. The weights of one rater for one segment of one system are added; raters are averaged; the sign is turned, so that

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from whyscore.errors import DataError, SpecError
 from whyscore.stats.matrices import as_matrix, row_means
+from whyscore.stats.resampling import percentiles
 from whyscore.types import Estimate, FloatMatrix, FloatVector, read_only
 
 PRIOR = 0.5
@@ -72,7 +73,7 @@ def bradley_terry(
     if draws:
         picked = np.random.default_rng(seed).integers(0, matrix.shape[1], (draws, matrix.shape[1]))
         resampled = np.array([_fit(results[one].sum(axis=0), prior)[0] for one in picked])
-        tails = np.quantile(resampled, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+        tails = percentiles(resampled, confidence)
         intervals = [
             Estimate(float(value), float(low), float(high), confidence, matrix.shape[1])
             for value, low, high in zip(strengths, *tails, strict=True)

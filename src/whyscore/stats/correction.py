@@ -1,4 +1,4 @@
-"""Many tests at once: corrected p-values within a named family.
+"""Many tests at once: corrected p-values within a named family, and the clusters that they support.
 
 1. Bonferroni: N times p.
 2. Holm (1979): the u-th smallest p times N - u + 1, never below the one before it.
@@ -8,7 +8,7 @@
 
 NaN (a test that could not be made) stays NaN and does not count as a test.
 
-Ranks that significance supports: metrics or systems in clusters.
+`clusters` of metrics or systems:
 
 1. Order by value, best first; equal values by name.
 2. Walk down: start a new cluster where any member of the current one beats the next with p at or below alpha.

@@ -2,7 +2,7 @@
 
 1. Rows are drawn with replacement, then columns; what is not drawn stays whole. Blocks do not change the draws.
 2. A drawn matrix is compared like any other. In long vectors (all cells, or a system's many segments) that would sort
-   anew for each draw: there, cells are sorted once and only how often each of them counts changes (`long_pairs`).
+   anew for each draw: there, cells are sorted once and only how often each of them counts changes (`kendall.Places`).
 3. `acc_23` and `tau_23` count pairs. What was drawn twice is no pair with itself: m copies of a place are m (m - 1) / 2
    pairs tied on both sides, which are taken out of the right ones and out of all. For the other coefficients such
    pairs are ties like any other, which they do not count as right.
@@ -18,6 +18,7 @@ from whyscore.stats.coefficients import LONG, Coefficient, Stack, from_pairs
 from whyscore.stats.correlation import Undefined, averaged, vector_values
 from whyscore.stats.kendall import MOST, TABLED, Places
 from whyscore.stats.matrices import TIE_TOLERANCE, Level
+from whyscore.stats.resampling import block_sizes
 from whyscore.types import FloatMatrix, FloatVector
 
 Resample = Literal["systems", "inputs", "both"]
@@ -70,10 +71,8 @@ def draw_blocks(shape: tuple[int, ...], drawing: Drawing, held: int | None = Non
     rows, columns = shape
     # Signs of pairs are the largest thing held: half as many as systems, for each cell.
     each = 64 * rows * columns * (1 + min(rows, 256) // 8) if held is None else held
-    block = max(1, drawing.memory // each)
     row_rng, column_rng = (np.random.default_rng([drawing.seed, k]) for k in range(2))
-    for start in range(0, drawing.n, block):
-        size = min(block, drawing.n - start)
+    for size in block_sizes(drawing.n, each, drawing.memory):
         yield Drawn(
             None if drawing.resample == "inputs" else row_rng.integers(0, rows, (size, rows)),
             None if drawing.resample == "systems" else column_rng.integers(0, columns, (size, columns)),

@@ -7,10 +7,9 @@
 3. Differences of two metrics: `sign` p is the share of resampled differences at or below 0, `centred` p the share at
    or above twice the observed one.
 
-Resamples without a value (all drawn systems the same) are counted and left out. Accuracies over pairs of systems do not
-count a system that was drawn twice as a pair with itself (see `drawn_pairs` and, for `acc_23`, `draws`).
+Resamples without a value (all drawn systems the same) are counted and left out.
 
-Accuracies over pairs of systems, on bootstrap draws of systems and segments.
+Accuracies over pairs of systems, on bootstrap draws (for `acc_23` see `draws`):
 
 1. A system that was drawn several times is no pair with itself: two equal texts are no evidence that a metric is right
    about anything. So a pair of different systems counts as often as the one was drawn times the other, and what is
@@ -45,6 +44,7 @@ from whyscore.stats.matrices import (
     tie,
 )
 from whyscore.stats.measures import FINE, Fine, Measure, agree, measure_of
+from whyscore.stats.resampling import percentiles
 from whyscore.stats.spa import preference, preferences, sign_rows
 from whyscore.types import Estimate, FloatMatrix, FloatVector
 
@@ -417,7 +417,7 @@ def _size(matrix: FloatMatrix, level: Level) -> int:
 def _estimate(value: float, known: FloatVector, confidence: float, n: int) -> Estimate:
     if len(known) < 2 or math.isnan(value):  # noqa: PLR2004 - an interval needs two ends
         return Estimate(value, level=confidence, n=n, reason="undefined")
-    low, high = np.quantile(known, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
+    low, high = percentiles(known, confidence).tolist()
     return Estimate(value, low, high, confidence, n)
 
 

@@ -3,9 +3,9 @@
 A pair of places has only four values, as each side comes from X or from Y. So with s in {0, 1} per place (1: swapped)
 the sum over pairs of any function of the two signs is c + l.s + s'Ms/2: a matrix product for all swaps at once.
 In long vectors that is too much: there the values of X and of Y are sorted together, once, and a swap chooses half of
-them (see `long_pairs`).
+them (see `Places`).
 
-Kinds of pairs in long vectors, for many ways to weigh the same places at once.
+`Places`: kinds of pairs in long vectors, for many ways to weigh the same places at once.
 
 The bootstrap draws places several times, a swap of two metrics takes one of two values at each place: either way the
 values stay and only the weight of each place (how often it counts) changes. So the places are sorted once.

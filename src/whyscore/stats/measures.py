@@ -6,16 +6,17 @@ and accuracies map correlations to (r + 1) / 2 first.
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple, TypedDict
+from dataclasses import replace
+from typing import Literal, NamedTuple
 
 from numpy.typing import ArrayLike
 
 from whyscore.errors import SpecError, UnknownName
-from whyscore.stats.agreement import acc_eq, difference_correlation, kendall_like
+from whyscore.stats.agreement import DifferenceCorrelation, PairShare, acc_eq, difference_correlation, kendall_like
 from whyscore.stats.coefficients import COEFFICIENTS, coefficient_of
 from whyscore.stats.correlation import Correlation, Undefined, correlate
 from whyscore.stats.matrices import TIE_TOLERANCE, Level, Missing, level_of
-from whyscore.stats.spa import DRAWS, soft_pairwise_accuracy
+from whyscore.stats.spa import DRAWS, SoftAccuracy, soft_pairwise_accuracy
 
 
 class Measure(NamedTuple):
@@ -89,37 +90,27 @@ def agree(
 ) -> tuple[Correlation, Mapping[str, float]]:
     """Return the agreement of a metric with people, and further facts (epsilon of `acc_eq`)."""
     name, at = measure.name, measure.level
-    how: _How = {"missing": missing, "undefined": fine.undefined, "tie_tolerance": fine.tie_tolerance}
     if name == "acc_eq":
         ties = acc_eq(x, z, at, epsilon=fine.epsilon, missing=missing)
         facts = {"epsilon": ties.epsilon, "at_zero": ties.at_zero}
         return Correlation(ties.value, at, name, ties.n, ties.n_used, missing, ties.dropped, ties.reason), facts
-    if name == "pairwise_accuracy":
-        # The same number: tied in both is right, tied in one is wrong.
-        share = correlate(x, z, "system", "acc_23", **how)
-        return _named(share, name), {}
+    over_pairs: SoftAccuracy | DifferenceCorrelation | PairShare
     if name == "spa":
-        soft = soft_pairwise_accuracy(x, z, n=draws, seed=seed, missing=missing, compat="mtme" if fine.compat else None)
-        return Correlation(soft.value, at, name, soft.pairs, soft.pairs, missing, soft.dropped, soft.reason), {}
-    if name == "pdp":
-        pdp = difference_correlation(x, z, missing=missing)
-        return Correlation(pdp.value, at, name, pdp.pairs, pdp.pairs, missing, pdp.dropped, pdp.reason), {}
-    if name == "kendall_like":
-        like = kendall_like(x, z, missing=missing)
-        return Correlation(like.value, at, name, like.pairs, like.pairs, missing, like.dropped, like.reason), {}
-    return correlate(x, z, at, name, **how), {}
-
-
-class _How(TypedDict):
-    missing: Missing
-    undefined: Undefined
-    tie_tolerance: float
-
-
-def _named(found: Correlation, name: str) -> Correlation:
-    return Correlation(
-        found.value, found.level, name, found.n, found.n_used, found.missing, found.dropped, found.reason
-    )
+        compat: Literal["mtme"] | None = "mtme" if fine.compat else None
+        over_pairs = soft_pairwise_accuracy(x, z, n=draws, seed=seed, missing=missing, compat=compat)
+    elif name == "pdp":
+        over_pairs = difference_correlation(x, z, missing=missing)
+    elif name == "kendall_like":
+        over_pairs = kendall_like(x, z, missing=missing)
+    else:
+        # Pairwise accuracy is the same number: tied in both is right, tied in one is wrong.
+        named = "acc_23" if name == "pairwise_accuracy" else name
+        found = correlate(
+            x, z, at, named, missing=missing, undefined=fine.undefined, tie_tolerance=fine.tie_tolerance
+        )  # fmt: skip
+        return replace(found, coefficient=name), {}
+    n = over_pairs.pairs
+    return Correlation(over_pairs.value, at, name, n, n, missing, over_pairs.dropped, over_pairs.reason), {}
 
 
 def as_share(value: float, measure: str) -> float:

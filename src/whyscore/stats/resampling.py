@@ -1,12 +1,17 @@
-"""Intervals by the bootstrap over segments (Efron 1979; Koehn 2004 for machine translation).
+"""Resampling: how many draws are made at a time, random rows, percentiles, and the bootstrap over segments.
 
-Segments are drawn with replacement. What is resampled is a row of counts per segment, never a text, so that a corpus
-metric costs one matrix product and one formula per draw. The same seed gives the same draws to every system.
+1. `block_sizes` cuts the draws of every test and interval into blocks that fit into memory; blocks do not change draws.
+2. `random_rows` tosses the coins of sign flips and swaps, `draw_counts` draws segments with replacement.
+3. Bootstrap over segments (Efron 1979; Koehn 2004 for machine translation): what is resampled is a row of counts per
+   segment, never a text, so that a corpus metric costs one matrix product and one formula per draw. The same seed gives
+   the same draws to every system.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from whyscore.types import Estimate, FloatMatrix, FloatVector
 
@@ -15,12 +20,42 @@ LEVEL = 0.95
 _CELLS = 4_000_000  # draws x segments held in memory at a time
 
 
+def block_sizes(n: int, each: int, held: int) -> Iterator[int]:
+    """Yield how many of n resamples are made at a time, if one takes `each` of the numbers that may be `held`.
+
+    >>> list(block_sizes(10, 3, 12))
+    [4, 4, 2]
+    """
+    block = max(1, held // max(each, 1))
+    yield from (min(block, n - start) for start in range(0, n, block))
+
+
+def random_rows(
+    n: int,
+    width: int,
+    seed: int | Sequence[int],
+    *,
+    each: int = 0,
+    held: int = 8_000_000,
+    dtype: DTypeLike = np.float32,
+) -> Iterator[NDArray[Any]]:
+    """Yield n rows of random numbers from 0 to below 1, in blocks; `each` is what a row takes, if more than itself."""
+    rng = np.random.default_rng(seed)
+    for size in block_sizes(n, max(each, width), held):
+        yield rng.random((size, width), dtype=dtype)  # type: ignore[arg-type]
+
+
+def percentiles(values: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+    """Return the ends of the percentile interval of resampled values, low and high, of each column."""
+    ends: NDArray[np.float64] = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return ends
+
+
 def draw_counts(segments: int, draws: int, seed: int) -> Iterator[FloatMatrix]:
     """Yield blocks of draws x segments: how often each segment was drawn."""
     rng = np.random.default_rng(seed)
-    block = max(1, _CELLS // max(segments, 1))
-    for start in range(0, draws, block):
-        picked = rng.integers(0, segments, size=(min(block, draws - start), segments))
+    for size in block_sizes(draws, segments, _CELLS):
+        picked = rng.integers(0, segments, size=(size, segments))
         yield np.stack([np.bincount(row, minlength=segments) for row in picked]).astype(np.float64)
 
 
@@ -37,7 +72,7 @@ def bootstrap_total(
     if len(rows) < 2:  # noqa: PLR2004 - one segment has no spread
         return Estimate(value, level=level, n=len(rows), reason="undefined")
     sums = np.vstack([counts @ rows for counts in draw_counts(len(rows), draws, seed)])
-    low, high = _percentiles(np.array([total(row) for row in sums]), level)
+    low, high = percentiles(np.array([total(row) for row in sums]), level).tolist()
     return Estimate(value, low, high, level, len(rows))
 
 
@@ -47,8 +82,3 @@ def bootstrap_mean(values: FloatVector, *, draws: int = DRAWS, level: float = LE
         return Estimate(float("nan"), level=level, n=0, reason="empty")
     count = len(values)
     return bootstrap_total(values[:, None], lambda row: float(row[0]) / count, draws=draws, level=level, seed=seed)
-
-
-def _percentiles(values: FloatVector, level: float) -> tuple[float, float]:
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)

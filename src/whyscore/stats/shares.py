@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whyscore.stats.resampling import draw_counts
+from whyscore.stats.resampling import draw_counts, percentiles, random_rows
 from whyscore.types import FloatMatrix, FloatVector
 
 Fit = Callable[[FloatMatrix], FloatMatrix]
@@ -75,8 +75,8 @@ def interval(values: FloatVector, level: float = 0.95) -> Interval:
     dropped = len(values) - len(known)
     if len(known) < 2:  # noqa: PLR2004 - one value has no spread
         return Interval(None, None, dropped)
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high), dropped)
+    low, high = percentiles(known, level).tolist()
+    return Interval(low, high, dropped)
 
 
 def swap_test(first: FloatMatrix, second: FloatMatrix, fit: Fit, *, draws: int, seed: int) -> FloatVector:
@@ -86,12 +86,10 @@ def swap_test(first: FloatMatrix, second: FloatMatrix, fit: Fit, *, draws: int, 
     """
     total = (first + second).sum(axis=0)
     observed = np.abs(_difference(fit, first.sum(axis=0, keepdims=True), total))[0]
-    rng = np.random.default_rng([seed, _SWAPS])
-    block = max(1, _CELLS // max(len(first), 1))
     counts = np.zeros(len(observed))
     valid = np.zeros(len(observed))
-    for start in range(0, draws, block):
-        stay = (rng.random((min(block, draws - start), len(first))) < 0.5).astype(np.float64)  # noqa: PLR2004 - a coin
+    for coins in random_rows(draws, len(first), [seed, _SWAPS], held=_CELLS, dtype=np.float64):
+        stay = (coins < 0.5).astype(np.float64)  # noqa: PLR2004 - a fair coin
         drawn = np.abs(_difference(fit, stay @ first + (1 - stay) @ second, total))
         counts += np.nansum(drawn >= observed - _EQUAL, axis=0)
         valid += (~np.isnan(drawn)).sum(axis=0)

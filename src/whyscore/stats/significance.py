@@ -1,4 +1,6 @@
-"""Is one metric better than another? Permutation tests of a difference of correlations.
+"""Is one metric better than another? Permutation tests, a test for calibrated ties, and Williams' test.
+
+`permutation_test`, of a difference of correlations:
 
 1. X and Y are brought to one scale (mean 0, deviation 1 over the whole matrix); delta = r(X, Z) - r(Y, Z).
 2. Cells change places between X and Y at random, or in every way there is where that is at most 2^20 ways.
@@ -8,15 +10,14 @@ What `permute` swaps decides what may be claimed: `systems` speaks for other sys
 other segments and the same systems, `cell` and `row_xor_column` for both. Three of them are called "permute-both"
 somewhere and differ, so that the name belongs beside every p. Deutsch, Dror and Roth (2021), doi 10.1162/tacl_a_00417.
 
-Is one metric better than another by accuracy with calibrated ties? Outcomes of pairs change places.
+`outcome_test`, of a difference in accuracy with calibrated ties:
 
 1. Each metric keeps its own epsilon, fitted once: fitting inside every resample would test the fitting.
 2. For every pair of systems on a segment the two metrics are right or wrong; a fair coin decides whether they change
    outcomes. Only pairs on which they differ matter, so that the sum over a group is a binomial number.
-3. p = (c + 1) / (n + 1), as in `permutation`.
+3. p = (c + 1) / (n + 1), as above.
 
-Williams' test of two correlations that share a variable (Williams 1959; for metrics: Graham and Baldwin 2014).
-
+`williams`, of two correlations that share a variable (Williams 1959; for metrics: Graham and Baldwin 2014).
 With r12 = r(X, Z), r13 = r(Y, Z), r23 = r(X, Y), K = 1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23 and m = (r12 + r13) / 2,
 
     t = (r12 - r13) sqrt((n - 1)(1 + r23) / (2 K (n - 1) / (n - 3) + m^2 (1 - r23)^3)),   n - 3 degrees of freedom.
@@ -61,6 +62,7 @@ from whyscore.stats.matrices import (
     standardised,
     swapped_sums,
 )
+from whyscore.stats.resampling import block_sizes
 from whyscore.types import FloatMatrix, FloatVector
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -180,21 +182,21 @@ class _Facts(NamedTuple):
 
     level: Level
     coefficient: str
-    permute: Permute
+    permute: str
     alternative: Alternative
     seed: int | None
     missing: Missing
     dropped: Dropped
     compat: str | None
 
-    def undefined(self, *, exact: bool) -> PermutationTest:
+    def undefined(self, *, exact: bool, reason: str = "constant") -> PermutationTest:
         """Return the result where there is no difference to be tested."""
         return PermutationTest(
             *(math.nan, math.nan, self.level, self.coefficient, self.permute, self.alternative, 0, 0, exact, self.seed),
             missing=self.missing,
             dropped=self.dropped,
             compat=self.compat,
-            reason="constant",
+            reason=reason,
         )
 
     def result(
@@ -236,6 +238,11 @@ def check_options(permute: str, alternative: str, n: int) -> None:
     """Refuse options that no test knows."""
     if permute not in PERMUTES:
         raise SpecError(f"no way to permute named {permute!r}: use {', '.join(PERMUTES)}")
+    check_resampling(alternative, n)
+
+
+def check_resampling(alternative: str, n: int) -> None:
+    """Refuse an alternative that there is not, and fewer resamples than one."""
     if alternative not in get_args(Alternative):
         raise SpecError(f"alternative is {alternative!r}, expected {' or '.join(map(repr, get_args(Alternative)))}")
     if n < 1:
@@ -352,25 +359,15 @@ def outcome_test(
         raise SpecError("outcomes of pairs are swapped within segments or over all cells: use level segment or global")
     check_options("cell", alternative, n)
     (a, b, human), dropped = align(x, y, z, missing=missing, level=at)
+    facts = _Facts(at, "acc_eq", "pairs", alternative, seed, missing, dropped, None)
     tables = [pair_table(grouped(one, at), grouped(human, at)) for one in (a, b)]
     if not len(tables[0].distance):
         warnings.warn("acc_eq is not defined: there are no pairs", DegenerateStatisticWarning, stacklevel=2)
-        return PermutationTest(
-            math.nan, math.nan, at, "acc_eq", "pairs", alternative, 0, 0, exact=False, seed=seed, reason="empty"
-        )
+        return facts.undefined(exact=False, reason="empty")
     chosen = epsilons or (best_epsilon(tables[0]), best_epsilon(tables[1]))
     differing = _differing(tables, chosen)
     observed = float(((differing.x_only - differing.y_only) * differing.weight).sum())
-    deltas = _drawn(differing, n, seed, memory)
-    extreme = int(at_least(deltas, observed, alternative).sum())
-    return PermutationTest(
-        *((extreme + 1) / (n + 1), observed, at, "acc_eq", "pairs", alternative, n, extreme),
-        exact=False,
-        seed=seed,
-        missing=missing,
-        dropped=dropped,
-        samples=deltas if keep else None,
-    )
+    return facts.result(observed, _drawn(differing, n, seed, memory), exact=False, stopped=False, keep=keep)
 
 
 def _differing(tables: list[PairTable], epsilons: tuple[float, float]) -> _Differing:
@@ -386,10 +383,9 @@ def _drawn(differing: _Differing, n: int, seed: int, memory: int) -> FloatVector
     """Return the difference after each swap: heads of the coins of a group are for X, tails for Y."""
     total = differing.x_only + differing.y_only
     rng = np.random.default_rng(seed)
-    block = max(1, memory // (32 * len(total)))
     parts = [
-        (2 * rng.binomial(total, 0.5, (min(block, n - start), len(total))) - total) @ differing.weight
-        for start in range(0, n, block)
+        (2 * rng.binomial(total, 0.5, (size, len(total))) - total) @ differing.weight
+        for size in block_sizes(n, 32 * len(total), memory)
     ]
     return np.concatenate(parts)
 

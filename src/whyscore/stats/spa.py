@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from whyscore.errors import SpecError
 from whyscore.stats.matrices import NOTHING, DegenerateStatisticWarning, Dropped, Missing, align
+from whyscore.stats.resampling import random_rows
 from whyscore.types import FloatMatrix, FloatVector
 
 DRAWS = 10_000
 _COMPAT_DRAWS, _COMPAT_SEED = 1000, 4
-_CELLS = 8_000_000
 _MARGIN = 1e-10  # of the largest sum there can be: what is left is rounding
 
 
@@ -121,10 +121,7 @@ def sign_rows(n: int, segments: int, seed: int) -> Signs:
 
 def _sign_blocks(n: int, segments: int, seed: int, width: int, compat: str | None) -> Iterator[Signs]:
     """Yield rows of signs; `width` is the most numbers held for one of them."""
-    rng = np.random.default_rng(seed)
-    block = max(1, _CELLS // max(width, segments, 1))
-    for start in range(0, n, block):
-        drawn = rng.random((min(block, n - start), segments), dtype=np.float32)
+    for drawn in random_rows(n, segments, seed, each=width):
         yield (drawn.round() * 2 - 1).astype(np.float32 if compat else np.float64)
 
 

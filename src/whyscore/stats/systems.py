@@ -3,18 +3,13 @@
 1. What is resampled is a row of numbers per segment: the counts of a corpus metric (BLEU, chrF, TER), or the segment's
    score and a 1, whose total is the mean. Texts are never touched.
 2. `permutation` (approximate randomisation, Riezler and Maxwell 2005): rows change places between the two systems.
-   Means have the distribution of flipped signs, exact where it can be (see `flips`); corpus metrics list all swaps
-   where they are no more than would be drawn.
+   Means have the distribution of flipped signs, exact where it can be; corpus metrics list all swaps
+   where they are no more than would be drawn. The exact distribution of a sum of flipped differences: up to 20 of
+   them, all sums by doubling; whole numbers on a common scale (ratings, thirds of ratings), by convolution, one
+   difference after the other. Otherwise random signs, and p = (c + 1) / (n + 1).
 3. `bootstrap` (Koehn 2004): segments are drawn with replacement. `sign` p is the share of differences at or below 0.
 4. `t` and `wilcoxon` on the segments' differences, as quick references.
 5. Documents as blocks: whole blocks are swapped, flipped or drawn, as their segments are not independent.
-
-Sign flips of paired differences: the exact distribution of their sum, or draws from it.
-
-1. Few differences (up to 20): all sums, by doubling.
-2. Differences that are whole numbers on a common scale (ratings, thirds of ratings): the distribution of the sum by
-   convolution, one difference after the other.
-3. Otherwise random signs, and p = (c + 1) / (n + 1).
 """
 
 import math
@@ -27,8 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whyscore.errors import DataError, SpecError
-from whyscore.stats.resampling import draw_counts
-from whyscore.stats.significance import Alternative
+from whyscore.stats.resampling import draw_counts, random_rows
+from whyscore.stats.significance import Alternative, check_resampling
 from whyscore.types import FloatMatrix, FloatVector
 
 ENUMERATED = 20
@@ -36,7 +31,6 @@ _SCALES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 60, 100, 300, 1000)
 _WORK = 200_000_000  # additions that convolution may take
 _NEAR = 1e-7  # a number this close to a whole one is whole
 _TOLERANCE = 1e-10
-_CELLS = 8_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +105,7 @@ def _convolved(whole: FloatVector) -> PValues:
 
 
 def _drawn(differences: FloatVector, n: int, seed: int) -> PValues:
-    rng = np.random.default_rng(seed)
-    block = max(1, _CELLS // len(differences))
-    parts = []
-    for start in range(0, n, block):
-        drawn = rng.random((min(block, n - start), len(differences)), dtype=np.float32)
-        parts.append(np.where(drawn < 0.5, -1.0, 1.0) @ differences)  # noqa: PLR2004 - a fair coin
+    parts = [(1 - 2 * heads) @ differences for heads in _coins(len(differences), n, seed)]
     return _shares(np.concatenate(parts), differences, "random sign flips", None, n)
 
 
@@ -302,10 +291,7 @@ def _every(count: int) -> Iterator[FloatMatrix]:
 
 
 def _coins(count: int, n: int, seed: int) -> Iterator[FloatMatrix]:
-    rng = np.random.default_rng(seed)
-    block = max(1, _CELLS // count)
-    for start in range(0, n, block):
-        drawn = rng.random((min(block, n - start), count), dtype=np.float32)
+    for drawn in random_rows(n, count, seed):
         yield (drawn < 0.5).astype(np.float64)  # noqa: PLR2004 - a fair coin
 
 
@@ -371,7 +357,4 @@ class _Facts(NamedTuple):
 def _check(test: str, alternative: str, n: int) -> None:
     if test not in TESTS:
         raise SpecError(f"no test named {test!r}: use {', '.join(TESTS)}")
-    if alternative not in get_args(Alternative):
-        raise SpecError(f"alternative is {alternative!r}, expected {' or '.join(map(repr, get_args(Alternative)))}")
-    if n < 1:
-        raise SpecError(f"n is {n}, expected at least 1 resample")
+    check_resampling(alternative, n)

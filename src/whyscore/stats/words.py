@@ -1,5 +1,6 @@
-"""How well word scores find the words that people marked: AUC, AP and recall at K, sentence by sentence.
+"""Word scores and word tags against the words that human annotators marked.
 
+`agree`: AUC, AP and recall at K, sentence by sentence.
 After the Eval4NLP 2021 shared task (Fomicheva et al., 2021) and WMT22 QE task 2. Scores are error scores (higher = more
 likely an error), and only their order inside a sentence counts. With P marked and N unmarked words, n = P + N:
 
@@ -19,9 +20,8 @@ likely an error), and only their order inside a sentence counts. With P marked a
 
 Sentences whose words are all marked or all unmarked have no value: NaN.
 
-Which of several submissions finds the marked words best: intervals, tests, best groups, the shared-task rank.
-
-All comparisons are paired: the rows of a matrix (systems x sentences) are one measure on the *same* sentences.
+`mean_estimates`, `pair_tests`, `best_group`, `ranks`: which of several submissions finds the marked words best. All
+comparisons are paired: the rows of a matrix (systems x sentences) are one measure on the *same* sentences.
 
 1. Intervals: the bootstrap over sentences, with the same resamples for all systems.
 2. Tests, two-sided: the paired t-test (Table 6 of Fomicheva et al., 2021), or sign flips of the differences with
@@ -30,7 +30,7 @@ All comparisons are paired: the rows of a matrix (systems x sentences) are one m
 4. Rank: rank on each measure (1 = best, equal means share the mean rank), then the mean over the measures; a system
    without a side is last on it.
 
-Binary word decisions, as the WMT word-level tasks judge them: F1 of both classes, their product, and MCC.
+`confusion`: binary decisions, as the WMT word-level tasks judge them by F1 of both classes, their product, and MCC.
 
 1. Words are BAD (1) or OK (0), from tags or from scores above a threshold.
 2. All words of the corpus are counted together; no sentence is left out.
@@ -48,7 +48,7 @@ from numpy.typing import NDArray
 
 from whyscore.errors import DataError, SpecError
 from whyscore.stats import coefficients
-from whyscore.stats.resampling import draw_counts
+from whyscore.stats.resampling import block_sizes, draw_counts, percentiles
 from whyscore.types import Estimate, FloatMatrix, FloatVector
 
 Ties = Literal["expected", "legacy", "first", "low", "high"]
@@ -309,8 +309,7 @@ def mean_estimates(values: FloatMatrix, *, draws: int = 1000, seed: int = 0) -> 
     if n == 1 or draws == 0:
         return [Estimate(float(mean), level=LEVEL, n=n, reason="undefined" if n == 1 else None) for mean in means]
     drawn = np.vstack([counts @ values.T for counts in draw_counts(n, draws, seed)]) / n
-    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    bounds = zip(means.tolist(), low.tolist(), high.tolist(), strict=True)
+    bounds = zip(means.tolist(), *percentiles(drawn, LEVEL).tolist(), strict=True)
     return [Estimate(mean, least, most, LEVEL, n) for mean, least, most in bounds]
 
 
@@ -384,9 +383,8 @@ def _flip_p(differences: FloatVector, seed: int) -> float:
     rng = np.random.default_rng(seed)
     seen = abs(float(differences.sum())) - _EPSILON
     n, count = len(differences), 0
-    block = max(1, _BLOCK // n)
-    for start in range(0, FLIPS, block):
-        signs = rng.integers(0, 2, size=(min(block, FLIPS - start), n), dtype=np.int8) * 2.0 - 1.0
+    for size in block_sizes(FLIPS, n, _BLOCK):
+        signs = rng.integers(0, 2, size=(size, n), dtype=np.int8) * 2.0 - 1.0
         count += int((np.abs(signs @ differences) >= seen).sum())
     return (count + 1) / (FLIPS + 1)
 
