@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import whyscore as ws
 from whyscore.analysis.explain import Unexplained, attempt, cost
 from whyscore.errors import ContractError, MissingInput, SpecError, UnknownName
-from whyscore.registry import known
+from whyscore.registry.names import BUILT_IN
 from whyscore.scoring.executors import Processes
 from whyscore.scoring.stack import Cost
 from whyscore.types import HYPOTHESIS, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
@@ -28,6 +28,19 @@ PROBING = [
     "greedy(rounds=3)",
     "random",
 ]
+NEEDING = {
+    "attention",
+    "ensemble",
+    "gradient",
+    "input_marginalization",
+    "intrinsic",
+    "logprob",
+    "matching",
+    "tagging",
+    "token_matching",
+}
+"""Explainers that need more than a text and a function; all others are probed below, new ones too."""
+PROBING += sorted(BUILT_IN["explainer"].keys() - NEEDING - {spec.partition("(")[0] for spec in PROBING})
 
 
 @dataclass(frozen=True)
@@ -417,19 +430,3 @@ def test_explanations_find_the_errors_people_found(
     found = ws.explain(segments, "token_f1", explainer, sides=["hypothesis"], unit='word(separator="space")')
     values = [auc(one.error_scores, gold[i]) for i, one in zip(both, found, strict=True)]
     assert np.mean(values) == pytest.approx(expected, abs=tolerance)
-
-
-def test_every_explainer_is_covered_here_or_needs_more_than_a_text() -> None:
-    covered = {spec.partition("(")[0] for spec in PROBING} | {"intrinsic"}
-    needing = {
-        "attention",
-        "ensemble",
-        "gradient",
-        "input_marginalization",
-        "logprob",
-        "matching",
-        "tagging",
-        "token_matching",
-    }
-    needing.add("twin_for_this_test")
-    assert set(known("explainer")) - covered <= needing

@@ -317,8 +317,9 @@ case(
 case("submit", "submit eval4nlp -s src.txt -r ref.txt -t sysA.txt -m chrf -e erasure --team me -o submission",
      "submit wmt22 -s src.txt -t sysA.txt -m xbertscore -e matching --team me -o wmt",
      keep=("submission/*", "wmt/*"))  # fmt: skip
-case("list", "list -f json")
-case("list-text", "list metrics explainers")
+# The other kinds stand in docs/reference/components.md, which is compared with the program too.
+case("list", "list executors aggregators datasets -f json")
+case("list-text", "list executors aggregators")
 case("doctor", "doctor -f json", shape=True)
 case("store", f"score {FILES} -m chrf token_f1 -q", "store size -f json", "store check", "store check -f json",
      "store prune --signature chrf -f json", "store size -f json")  # fmt: skip
