@@ -124,7 +124,7 @@ def test_hovering_a_word_tells_its_value_and_shows_its_counterpart(visit: Visit,
     card.locator(".word", has_text="bat").first.hover()
     told = seen.page.inner_text("#word")
     assert "costs" in told
-    assert "people: major, Accuracy/Mistranslation" in told
+    assert "human: major, Accuracy/Mistranslation" in told
     assert seen.page.locator("#segment .partner").count() == 0
 
 

@@ -36,7 +36,10 @@ def matched(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_headline_stands_first(visit: Visit, ordinary: Path) -> None:
     seen = visit(ordinary)
-    assert seen.page.inner_text("#verdict .lead") == "mine is the best of 3 systems by both metrics, beyond chance."
+    assert (
+        seen.page.inner_text("#verdict .lead")
+        == "mine is significantly better than both other systems on both metrics."
+    )
     assert seen.page.locator("#verdict .said").first.inner_text().startswith("By chrf, mine is best with ")
 
 
@@ -154,4 +157,4 @@ def test_a_difference_can_be_seen_beside_a_marked_error(visit: Visit, ordinary: 
         "word => [getComputedStyle(word).borderTopStyle, getComputedStyle(word.firstElementChild).textDecorationLine]"
     )
     assert word.evaluate(read) == ["dotted", "underline"]
-    assert seen.page.locator("#segment .fact.people >> nth=0").inner_text() == "people: mqm −5.0"
+    assert seen.page.locator("#segment .fact.people >> nth=0").inner_text() == "human: mqm −5.0"

@@ -11,15 +11,14 @@ import pytest
 
 from whyscore.cli.main import main
 from whyscore.errors import DataError, MissingExtra
+from whyscore.present import present
 from whyscore.report import build_report
-from whyscore.report.build import about
 from whyscore.report.figures.report import save_figures
-from whyscore.report.merging import merged, pairs
-from whyscore.report.model import Report, SystemRow
+from whyscore.report.model import Report, SystemRow, about
 from whyscore.report.page import html
-from whyscore.report.tables import as_json, paper, summary
-from whyscore.report.verdict import verdict
+from whyscore.report.verdict import with_verdict
 from whyscore.runs.choices import Settings
+from whyscore.runs.diff import Identity, merge_runs
 from whyscore.runs.evaluate import evaluate
 from whyscore.runs.reading import Run
 from whyscore.scoring.store import Store
@@ -32,10 +31,10 @@ def test_the_verdict_names_the_leader_and_what_people_say(run: Run) -> None:
     found = build_report(run)
     assert found.about == "2 systems, 4 segments, 1 reference, de → en"
     assert found.verdict[1] == (
-        "By token_f1, good is ahead with 0.9375, but chance explains its lead over bad (bad: 0.7500, p = 0.25)."
+        "token_f1: good scores highest (0.9375), but not significantly above bad (0.7500, p = 0.25)."
     )
     assert found.verdict[2] == (
-        "People (mqm) put good first (-1.25 on average), though not beyond chance over bad; so do chrf and token_f1."
+        "Human raters (mqm) rank good first (mean -1.25), not significantly above bad; chrf and token_f1 agree."
     )
     assert found.pair == ("good", "bad")
 
@@ -45,25 +44,28 @@ def changed(report: Report, tests: Sequence[PairTest], clusters: Sequence[int | 
         SystemRow(row.system, row.totals, (rank, None), row.human)
         for row, rank in zip(report.systems, clusters, strict=True)
     ]
-    return verdict(replace(report, systems=tuple(rows), comparisons=tuple(tests)))
+    return with_verdict(replace(report, systems=tuple(rows), comparisons=tuple(tests)))
 
 
 def test_a_lead_beyond_chance_is_called_one(run: Run) -> None:
     test = PairTest("chrf", "good", "bad", 9.0, 5.0, 12.0, 0.0004, "good")
     found = changed(build_report(run), [test], [1, 2])
-    assert ", beyond what chance explains (bad follows with " in found.verdict[0]
-    assert "p < 0.001" in found.verdict[0]
+    assert re.fullmatch(
+        r"chrf: good scores highest \([\d.]+\), significantly above bad \([\d.]+, p < 0\.001\)\.", found.verdict[0]
+    )
 
 
 def test_without_tests_only_numbers_are_told(run: Run) -> None:
     found = changed(build_report(run), [], [None, None])
-    assert re.fullmatch(r"By chrf, good is ahead with [\d.]+; bad follows with [\d.]+\.", found.verdict[0])
+    assert re.fullmatch(
+        r"chrf: good scores highest \([\d.]+\), followed by bad \([\d.]+\); not tested\.", found.verdict[0]
+    )
 
 
 def test_one_system_is_not_compared(small: Dataset, tmp_path: Path) -> None:
     alone = evaluate(small.of("bad"), ["token_f1"], output=tmp_path / "run", settings=QUICK)
     found = build_report(alone)
-    assert found.verdict[0] == "bad: token_f1 0.7500 [0.7500, 0.7500]. There is no other system to compare it with."
+    assert found.verdict[0] == "bad: token_f1 0.7500 [0.7500, 0.7500]. There is no other system to compare with."
     assert found.pair is None
     assert "Compare with" in html(found)
 
@@ -74,14 +76,14 @@ def test_references_that_vary_are_told() -> None:
 
 
 def test_the_terminal_gets_verdict_and_table(run: Run) -> None:
-    text = summary(build_report(run))
+    text = "".join(present(build_report(run).summary()))
     assert text.startswith("small: 2 systems, 4 segments, 1 reference, de → en\n")
-    assert re.search(r"^system +chrf ↑ +token_f1 ↑ +people: mqm$", text, re.MULTILINE)
+    assert re.search(r"^system +chrf ↑ +token_f1 ↑ +human: mqm$", text, re.MULTILINE)
 
 
 def test_papers_get_tables_with_signatures(run: Run) -> None:
-    markdown, latex = (paper(build_report(run), form) for form in ("markdown", "latex"))
-    for heading in ("## Systems", "## Tests between systems", "## Features lost", "## Highlights against people"):
+    markdown, latex = ("".join(present(build_report(run), form)) for form in ("markdown", "latex"))
+    for heading in ("## Systems", "## Tests between systems", "## Score lost by feature", "## Do highlights match"):
         assert heading in markdown
     assert "chrf\\|" in markdown
     assert latex.count(r"\begin{tabular}") == 4
@@ -89,7 +91,7 @@ def test_papers_get_tables_with_signatures(run: Run) -> None:
 
 
 def test_programs_get_json_without_packed_data(run: Run) -> None:
-    found = json.loads(as_json(build_report(run)))
+    found = json.loads("".join(present(build_report(run), "json")))
     assert found["systems"][0]["system"] == "good"
     assert found["systems"][0]["totals"][1]["value"] == 0.9375
     assert "explorer" not in found
@@ -104,9 +106,10 @@ def test_two_runs_are_set_against_each_other(run: Run, small: Dataset, tmp_path:
     ]
     better = replace(small, entries=tuple(entries))
     new = evaluate(better, ["chrf", "token_f1"], output=tmp_path / "new", settings=QUICK)
-    whole = merged([run, new])
+    whole = merge_runs([run, new])
     assert whole.dataset.systems == ("run: good", "run: bad", "new: good", "new: bad")
-    assert pairs(whole) == [("run: good", "new: good"), ("run: bad", "new: bad")]
+    assert whole.identities["new: bad"] == Identity("new", "bad")
+    assert whole.changes == {"good": ("run: good", "new: good"), "bad": ("run: bad", "new: bad")}
     found = build_report([run, new])
     assert found.title == "run → new"
     assert {row.system: row.totals[1].value for row in found.systems} == {
@@ -114,9 +117,9 @@ def test_two_runs_are_set_against_each_other(run: Run, small: Dataset, tmp_path:
     }  # fmt: skip
     assert len(found.explorer["why"][0]) == 16
     assert found.pair == ("run: bad", "new: bad")
-    assert re.fullmatch(r"good: [\d.]+ by chrf as before; 0\.9375 by token_f1 as before\.", found.verdict[0])
+    assert re.fullmatch(r"good: chrf [\d.]+, unchanged; token_f1 0\.9375, unchanged\.", found.verdict[0])
     assert found.changed
-    assert found.verdict[1].endswith("0.7500 to 1.0000 by token_f1 (chance explains that, p = 0.12).")
+    assert found.verdict[1].endswith("token_f1 0.7500 → 1.0000 (not significant, p = 0.12).")
     assert {one.metric for one in found.comparisons if one.first == "new: bad"} == {"chrf", "token_f1"}
     assert all(rank is None for row in found.systems for rank in row.clusters)
 
@@ -128,19 +131,44 @@ def test_a_change_beyond_chance_is_called_better_or_worse(tmp_path: Path) -> Non
         return evaluate(data, ["token_f1"], output=tmp_path / folder, budget=0, settings=QUICK)
 
     old, new = made("wrong", "old"), made("right", "new")
-    assert build_report([old, new]).verdict == ("base: 0.6667 to 1.0000 by token_f1 (better, p < 0.001).",)
-    assert build_report([new, old]).verdict == ("base: 1.0000 to 0.6667 by token_f1 (worse, p < 0.001).",)
+    assert build_report([old, new]).verdict == ("base: token_f1 0.6667 → 1.0000 (significantly better, p < 0.001).",)
+    assert build_report([new, old]).verdict == ("base: token_f1 1.0000 → 0.6667 (significantly worse, p < 0.001).",)
+
+
+def test_systems_are_the_same_only_by_run_and_name(tmp_path: Path) -> None:
+    def made(systems: Sequence[str], folder: str) -> Run:
+        entries = tuple(Entry(str(k), name, Segment("a b", None, ("a c",))) for name in systems for k in range(3))
+        return evaluate(Dataset("x", entries), ["token_f1"], output=tmp_path / folder, budget=0, settings=QUICK)
+
+    whole = merge_runs([made(["en: big"], "one"), made(["de: big"], "two")])
+    assert whole.dataset.systems == ("en: big", "de: big")
+    assert whole.changes == {}
+    assert not build_report(whole.runs).changed
+    clash = merge_runs([made(["new: s", "s"], "old"), made(["s"], "new")])
+    assert clash.dataset.systems == ("new: s", "old: s", "new: new: s")
+    assert clash.changes == {"s": ("old: s", "new: new: s")}
+
+
+def test_a_report_shows_itself_in_a_screenful(run: Run) -> None:
+    found = build_report(run)
+    assert repr(found).startswith("<Report 'small': 2 systems, 4 segments, 1 reference, de → en. ")
+    assert len(repr(found)) < 400
+    assert "<table>" in found._repr_html_()
+    assert len(found._repr_html_()) < 4000
+    assert [record["cluster"] for record in found.records()] == [
+        row.clusters[k] for row in found.systems for k in (0, 1)
+    ]
 
 
 def test_runs_that_cannot_be_compared_are_refused(run: Run, small: Dataset, tmp_path: Path) -> None:
     other = evaluate(small, ["ter"], output=tmp_path / "other", budget=0, settings=QUICK)
     with pytest.raises(DataError, match=re.escape("the runs have no metric in common")):
-        merged([run, other])
-    with pytest.raises(DataError, match=re.escape("is given twice: a run has no difference to itself")):
-        merged([run, run])
+        merge_runs([run, other])
+    with pytest.raises(DataError, match=re.escape("is given twice: a run cannot be compared with itself")):
+        merge_runs([run, run])
     changed_ = replace(run, folder=tmp_path / "x", metrics=tuple(replace(one, signature="old") for one in run.metrics))
-    with pytest.raises(DataError, match=re.escape("chrf was made in different ways: ")):
-        merged([run, changed_])
+    with pytest.raises(DataError, match=re.escape("chrf has different signatures: ")):
+        merge_runs([run, changed_])
 
 
 def test_charts_are_saved_in_every_format(run: Run, tmp_path: Path) -> None:
@@ -195,7 +223,7 @@ def test_a_gate_that_is_not_passed_is_exit_code_5(texts: Path, capsys: pytest.Ca
     assert main([*EVALUATE, "-o", "run", "--fail-under", "token_f1=0.9"]) == 5
     told = capsys.readouterr()
     assert "the quality gate is not passed: token_f1 of new is 0.83, below 0.9" in told.err
-    assert "By token_f1, base is ahead" in told.out
+    assert "token_f1: base scores highest" in told.out
     assert (texts / "run" / "report.html").exists()
     assert main([*EVALUATE, "-o", "run", "--fail-under", "token_f1=0.8", "--fail-if-worse", "base"]) == 0
 
@@ -249,4 +277,4 @@ def test_reports_refuse_what_they_cannot_write(capsys: pytest.CaptureFixture[str
 def test_systems_with_the_same_score_are_level(tmp_path: Path) -> None:
     entries = [Entry(str(i), system, Segment("a cat", None, ("a dog",))) for system in "ab" for i in range(3)]
     found = evaluate(Dataset("level", tuple(entries)), ["token_f1"], output=tmp_path / "run", budget=0)
-    assert build_report(found).verdict[0] == "By token_f1, a and b are level with 0.5000."
+    assert build_report(found).verdict[0] == "token_f1: a and b tie at 0.5000."

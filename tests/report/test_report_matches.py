@@ -1,16 +1,18 @@
 """What MEE matched: the parts add up to the score, and the pairs are those of the texts."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from whyscore.errors import DataError
 from whyscore.report import build_report
-from whyscore.report.matches import Match, matches, read_note
+from whyscore.report.matches import match_summaries
 from whyscore.report.page import Scale, html, stacked
 from whyscore.runs.choices import Settings
 from whyscore.runs.evaluate import evaluate
-from whyscore.runs.reading import Run
+from whyscore.runs.reading import Run, read_run
 from whyscore.types import Dataset, Entry, Segment
 
 pytest.importorskip("snowballstemmer", reason="roots need a stemmer: pip install 'whyscore[mee]'")
@@ -38,7 +40,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_the_parts_add_up_to_the_score(run: Run) -> None:
-    plain, combined = matches(run)
+    plain, combined = match_summaries(run)
     for one, name in ((plain, run.metrics[0].name), (combined, run.metrics[1].name)):
         assert one.metric == name
         for row in one.systems:
@@ -51,7 +53,7 @@ def test_the_parts_add_up_to_the_score(run: Run) -> None:
 
 
 def test_a_perfect_text_is_all_exact(run: Run) -> None:
-    best, other = matches(run)[0].systems
+    best, other = match_summaries(run)[0].systems
     assert (best.system, best.exact, best.root, best.unmatched) == ("right", pytest.approx(1.0), 0.0, 0.0)
     assert other.root > 0
     # slept and fine, of 19 words with their full stops and quotes.
@@ -59,7 +61,7 @@ def test_a_perfect_text_is_all_exact(run: Run) -> None:
 
 
 def test_pairs_of_one_root_are_counted(run: Run) -> None:
-    found = {(pair.hypothesis, pair.reference): pair for pair in matches(run)[0].pairs}
+    found = {(pair.hypothesis, pair.reference): pair for pair in match_summaries(run)[0].pairs}
     assert {("cats", "cat"), ("walked", "walks"), ("walked", "walk")} == set(found)
     assert {pair.kind for pair in found.values()} == {"root"}
     assert found["walked", "walks"].count == 1
@@ -67,16 +69,12 @@ def test_pairs_of_one_root_are_counted(run: Run) -> None:
     assert found["walked", "walks"].cosine is None
 
 
-def test_notes_are_read_whatever_they_quote() -> None:
-    assert read_note("cats ~ root 'cat' (word 2, credit 2/3); . = exact '.' (word 4, credit 1)") == [
-        Match("cats", "root", "cat", None),
-        Match(".", "exact", ".", None),
-    ]
-    assert read_note("= exact \"it's\" (word 1, credit 1), ≈ synonym 'a\\\\b' (word 3, cosine -0.02, credit 1/3)") == [
-        Match(None, "exact", "it's", None),
-        Match(None, "synonym", "a\\b", -0.02),
-    ]
-    assert read_note("1-grams 3/4") == []
+def test_wrong_matches_in_a_run_are_refused_with_their_line(run: Run, tmp_path: Path) -> None:
+    folder = shutil.copytree(run.folder, tmp_path / "run")
+    path = folder / "explanations.jsonl"
+    path.write_text(path.read_text("utf-8").replace('"partner_text"', '"partnre"', 1), "utf-8")
+    with pytest.raises(DataError, match=r"explanations.jsonl:2: 'matches' of a word"):
+        match_summaries(read_run(folder))
 
 
 def test_other_metrics_have_no_matches(tmp_path: Path) -> None:
@@ -89,7 +87,7 @@ def test_other_metrics_have_no_matches(tmp_path: Path) -> None:
 def test_the_page_shows_bars_and_pairs(run: Run) -> None:
     page = html(build_report(run))
     assert '<section id="matches"' in page
-    assert "taken for one root" in page
+    assert "matched as forms of one root" in page
     assert "<bdi>walks</bdi>" in page
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from support.nasty import NASTY
+from whyscore.present import present
 from whyscore.report import build_report
 from whyscore.report.page import html
-from whyscore.report.tables import as_json, paper, summary
 from whyscore.runs.choices import Settings
 from whyscore.runs.evaluate import evaluate
 from whyscore.runs.reading import Run
@@ -77,10 +77,10 @@ def texts_in(value: object) -> set[str]:
 @pytest.mark.parametrize("form", ["markdown", "latex"])
 def test_every_other_form_can_be_written(nasty: Run, form: str, tmp_path: Path) -> None:
     report = build_report(nasty)
-    for text in (paper(report, form), summary(report), as_json(report)):
+    for text in map("".join, (present(report, form), present(report.summary()), present(report, "json"))):
         (tmp_path / "report").write_text(text, "utf-8")
         assert "\x1b" not in text
-    assert json.loads(as_json(report))["systems"]
+    assert json.loads("".join(present(report, "json")))["systems"]
 
 
 def test_without_texts_nothing_of_them_is_left(nasty: Run) -> None:

@@ -69,14 +69,18 @@ def test_numbers_stay(secret: Run) -> None:
 
 
 def test_remarks_are_counted_but_not_quoted(secret: Run) -> None:
-    facts = dict(secret.facts) | {"findings": ["Quaxolith is odd"], "problems": ["tests: 4 are few", "a", "b"]}
+    facts = dict(secret.facts) | {
+        "findings": ["Quaxolith is odd"],
+        "problems": [
+            {"code": "tests", "message": "4 are few"},
+            "tests: old",
+            {"code": "words", "message": "Quaxolith"},
+        ],
+    }
     run = Run(**{name: getattr(secret, name) for name in secret.__dataclass_fields__} | {"facts": facts})
     made = build_report(run, texts=False).made
-    assert made.findings == ("1 remark: see the report with texts",)
-    assert made.problems == (
-        "tests: 4 are few",
-        "2 problems: see the report with texts",
-    )
+    assert [str(one) for one in made.findings] == ["1 finding: see the report with texts"]
+    assert [str(one) for one in made.problems] == ["4 are few", "2 problems: see the report with texts"]
 
 
 def test_words_that_cost_are_counted_where_zero_is_the_middle(secret: Run) -> None:

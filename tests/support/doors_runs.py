@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 
 from support.doors import Door
 from whyscore.experiments.bmx.study import RunFolder, explained_in
+from whyscore.present import present
 from whyscore.protocols import Tagged
 from whyscore.report import build_report
 from whyscore.report.page import html
-from whyscore.report.tables import as_json, paper, summary
 from whyscore.runs import shards
 from whyscore.runs.choices import Settings
 from whyscore.runs.evaluate import evaluate
@@ -57,12 +57,13 @@ def _run(folder: Path) -> None:
 def _reported(folder: Path) -> object:
     report = build_report(folder / "run")
     run = read_run(folder / "run")
-    return html(report), as_json(report), summary(report), paper(report, "markdown"), run.explanations
+    forms = ["".join(present(report.summary())), *("".join(present(report, form)) for form in ("json", "markdown"))]
+    return html(report), forms, run.explanations
 
 
 def _changed(folder: Path) -> object:
     report = build_report([folder / "run", folder / "other"])
-    return html(report), summary(report)
+    return html(report), "".join(present(report.summary()))
 
 
 def _shards(folder: Path) -> None:

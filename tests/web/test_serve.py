@@ -19,8 +19,9 @@ from support.nasty import WRITABLE
 from whyscore.cli.main import main
 from whyscore.errors import SpecError, UnknownName
 from whyscore.scoring.stack import Progress
+from whyscore.web import ServeSettings
 from whyscore.web import limits as allowed
-from whyscore.web.app import Settings, create
+from whyscore.web.app import create
 from whyscore.web.limits import Busy, Gone, Queue, Stoppable
 from whyscore.web.live import BODY, PROBES, SEGMENTS, TEXT
 
@@ -29,7 +30,7 @@ PAIR = {"hypothesis": "a cat", "references": ["a dog"]}
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[TestClient]:
-    with TestClient(create(Settings()), base_url="http://localhost") as found:
+    with TestClient(create(), base_url="http://localhost") as found:
         yield found
 
 
@@ -124,7 +125,7 @@ def test_nasty_texts_are_scored_and_explained(client: TestClient) -> None:
         assert answer.status_code in (200, 422)
 
 
-schema = schemathesis.openapi.from_asgi("/openapi.json", create(Settings(hosts=("*",))))
+schema = schemathesis.openapi.from_asgi("/openapi.json", create(ServeSettings(allow_hosts=("*",))))
 
 
 @schema.parametrize()
@@ -197,4 +198,4 @@ def test_the_command_refuses_folders_that_are_not_there(tmp_path: Path, capsys: 
     assert main(["serve", str(tmp_path / "no")]) == 2
     assert "make one with whyscore evaluate" in capsys.readouterr().err
     assert main(["serve", "--workers", "0"]) == 2
-    assert "--workers is 0, expected 1 or more" in capsys.readouterr().err
+    assert "argument --workers: expected a whole number, 1 or more" in capsys.readouterr().err

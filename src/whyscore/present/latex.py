@@ -23,6 +23,7 @@ def lines(result: Result, look: Look) -> Iterator[str]:
     """Yield the tables for people, a blank line between them."""
     for number, table in enumerate(result.tables()):
         yield from ["\n"] if number else []
+        yield from [f"% {table.title.translate(_ESCAPED)}\n"] if table.title else []
         yield from _table(table, look)
 
 

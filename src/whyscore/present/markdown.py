@@ -13,8 +13,12 @@ _ESCAPED = str.maketrans({**{character: f"\\{character}" for character in "\\`*_
 
 def lines(result: Result, look: Look) -> Iterator[str]:
     """Yield the tables for people, a blank line between them."""
+    title, *sentences = result.lead() or ("",)
+    yield from [f"# {title.translate(_ESCAPED)}\n"] if title else []
+    yield from (f"\n{sentence.translate(_ESCAPED)}\n" for sentence in sentences)
     for number, table in enumerate(result.tables()):
-        yield from ["\n"] if number else []
+        yield from ["\n"] if number or title else []
+        yield from [f"## {table.title.translate(_ESCAPED)}\n\n"] if table.title else []
         yield from _table(table, look)
 
 

@@ -14,8 +14,10 @@ _PLAIN = str.maketrans({"\n": " ", "\t": " "})
 
 def lines(result: Result, look: Look) -> Iterator[str]:
     """Yield the tables for people, a blank line between them."""
+    lead = result.lead()
+    yield from (f"{sentence}\n" for sentence in lead)
     for number, table in enumerate(result.tables()):
-        yield from ["\n"] if number else []
+        yield from ["\n"] if number or lead else []
         yield from _table(table, table.decimals if look.decimals is None else look.decimals)
 
 

@@ -9,27 +9,29 @@ from pathlib import Path
 from types import ModuleType
 
 from whyscore.report.build import report_of, without_texts
-from whyscore.report.merging import merged, pairs
-from whyscore.report.model import Report
-from whyscore.report.verdict import advised, changes
+from whyscore.report.model import Report, ReportSettings
+from whyscore.report.verdict import with_advice, with_changes
+from whyscore.runs.diff import merge_runs
 from whyscore.runs.reading import Run, read_run
+from whyscore.settings import takes
 
 
-def build_report(
-    runs: str | Path | Run | Sequence[str | Path | Run], *, title: str | None = None, texts: bool = True
-) -> Report:
-    """Return the report of a run, or of several set against each other; each is a folder or a run.
+@takes(ReportSettings)
+def build_report(runs: str | Path | Run | Sequence[str | Path | Run], *, settings: ReportSettings) -> Report:
+    """Return the report of a run, or of several compared with each other; each is a folder or a run.
 
     Without `texts` it holds scores, tests, features and counts of words, but no text of the data.
 
-    `whyscore.report.page.html` makes a page of it, `whyscore.report.tables` tables and JSON.
+    `whyscore.report.page.html` makes a page of it; like every result it has tables and records.
     """
     given = [runs] if isinstance(runs, str | Path | Run) else list(runs)
-    whole = merged([one if isinstance(one, Run) else read_run(one) for one in given])
-    found = report_of(whole, title=title)
-    if len(given) > 1:
-        found = advised(changes(found, pairs(whole)))
-    return found if texts else without_texts(found)
+    opened = [one if isinstance(one, Run) else read_run(one) for one in given]
+    if len(opened) > 1:
+        merged = merge_runs(opened)
+        report = with_advice(with_changes(report_of(merged, title=settings.title), merged.changes))
+    else:
+        report = report_of(opened[0], title=settings.title)
+    return report if settings.texts else without_texts(report)
 
 
 class _Report(ModuleType):

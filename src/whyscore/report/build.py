@@ -1,35 +1,23 @@
 """From a run to a report: every part is worked out here, once, and every form of the report shows the same.
 
-Tests between systems, as readers meet them.
-
-Features lost, as the run recorded them, and which segments have too few or too many of each.
-
-Highlights against people: do the words that cost points lie where professionals marked errors?
-
-Every explained text with error spans is a sentence of the word-level task: a word is marked if a span touches it, and
-its error score is minus its importance. AUC is the chance that a marked word ranks above an unmarked one.
-
-The words that most often cost points.
-
-1. Of every explained text, words below the neutral value cost, by the distance from it.
-2. Words are counted without case and without the punctuation around them.
-3. The list is ordered by what all occurrences cost beyond what as many words cost on average: otherwise it would only
-   show the most frequent words. A word must have cost at least twice.
-
-Pictures that lie in a run folder (boosting, calibration), made safe for the page.
-
-SVG can carry scripts, styles and links. Only shapes and texts pass: every element and attribute that is not on the
-list is left out, so that nothing in a picture can run or fetch.
-
-A report that may leave the house: numbers and charts, and no text of the data.
-
-Left out are the segment browser, lists of words and of matched pairs, pictures that other jobs made, the command line
-(it may hold texts), and the wording of remarks and problems (they may quote), but for those on tests. What stays: names
-of systems, metrics, features and segments, every score, interval and test, and how many words cost how much.
+1. Features: the shares that the run recorded, and which segments have too few or too many of each.
+2. Agreement: do the words that cost points lie where professionals marked errors? Every explained text with error
+   spans is a sentence of the word-level task: a word is marked if a span touches it, and its error score is minus its
+   importance. AUC is the probability that a marked word ranks above an unmarked one.
+3. Costly words: of every explained text, words below the neutral value cost, by the distance from it. They are counted
+   without case and surrounding punctuation, and ranked by what all occurrences cost beyond what as many words cost on
+   average: otherwise the list would only show the most frequent words. A word must have cost at least twice.
+4. Pictures that other analyses left in the run folder. SVG can carry scripts, styles and links: every element and
+   attribute that is not a known shape or text is left out, so that nothing in a picture can run or fetch.
+5. `without_texts` makes a report for sharing externally. Left out are the segment browser, lists of words and of
+   matched pairs, pictures, the command line (it may hold texts), and the messages of findings and problems (they may
+   quote), except of kinds that speak of systems and numbers alone. What stays: names of systems, metrics, features and
+   segments, every score, interval and test, and how many words cost how much.
 """
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -42,22 +30,20 @@ from numpy.typing import NDArray
 
 from whyscore.errors import DataError
 from whyscore.report.explorer import centres, explorer
-from whyscore.report.matches import matches
+from whyscore.report.matches import match_summaries
 from whyscore.report.model import (
     Agreement,
     CostlyWord,
     CostlyWords,
-    FeatureRow,
     Figure,
-    Made,
-    Matches,
-    MetricView,
+    Provenance,
     Report,
     Step,
     SystemRow,
     WordCounts,
+    about,
 )
-from whyscore.report.verdict import advised, verdict
+from whyscore.report.verdict import with_advice, with_verdict
 from whyscore.runs.features import BECAUSE, ROW, SEGMENT
 from whyscore.runs.reading import Row, Run
 from whyscore.runs.tests import clusters_of, pairs_tested
@@ -65,40 +51,35 @@ from whyscore.stats.resampling import bootstrap_mean
 from whyscore.stats.words import Ragged, agree, chance
 from whyscore.text.files import text_of
 from whyscore.types import (
-    Dataset,
     ErrorSpan,
     Estimate,
     ExplanationRecord,
+    FeatureShare,
+    Finding,
     FloatVector,
-    PairTest,
     Place,
+    RunMetric,
     Side,
     Signature,
 )
 
 
-def pair_tests(run: Run) -> tuple[PairTest, ...]:
-    """Return every tested pair."""
-    return tuple(pairs_tested(run))
-
-
-def feature_rows(run: Run) -> tuple[FeatureRow, ...]:
+def feature_shares(run: Run) -> tuple[FeatureShare, ...]:
     """Return one row per metric, feature and system; features that no text has are left out.
 
-    So are metrics that the run does not have: joined runs keep those alone that all of them asked.
+    So are metrics that the run does not have: merged runs keep those alone that all of them have.
     """
     metrics = [one.name for one in run.metrics]
-    told = [row for row in run.decomposition if ROW not in row and row["metric"] in metrics]
-    rows = [_feature(row, len(run.dataset.of(str(row["system"])))) for row in told]
-    seen = {row.feature for row in rows if row.n or row.under or row.over}
-    kept = [row for row in rows if row.feature in seen]
+    shares = [_feature(row) for row in run.decomposition if ROW not in row and row["metric"] in metrics]
+    seen = {one.feature for one in shares if one.n or any(map(one.discrepancy.get("all", {}).get, ("under", "over")))}
+    kept = [one for one in shares if one.feature in seen]
     worst = {feature: _largest_loss(kept, feature) for feature in seen}
-    return tuple(sorted(kept, key=lambda row: (metrics.index(row.metric), worst[row.feature], row.feature)))
+    return tuple(sorted(kept, key=lambda one: (metrics.index(one.metric), worst[one.feature], one.feature)))
 
 
-def _largest_loss(rows: Sequence[FeatureRow], feature: str) -> float:
-    """Return what orders the features: minus the mean share that is lost, where enough segments stand behind it."""
-    known = [row.share for row in rows if row.feature == feature and row.share is not None and "few" not in row.flags]
+def _largest_loss(shares: Sequence[FeatureShare], feature: str) -> float:
+    """Return what orders the features: minus the mean share that is lost, where enough segments are behind it."""
+    known = [one.share for one in shares if one.feature == feature and one.share is not None and "few" not in one.flags]
     return -sum(known) / len(known) if known else 1.0
 
 
@@ -119,12 +100,10 @@ def features_by_segment(run: Run) -> dict[str, object]:
     return {"names": [name.replace("_", " ") for name in names], **found}
 
 
-def _feature(row: Row, segments: int) -> FeatureRow:
-    told = row.get("discrepancy")
-    counts = told.get("all", {}) if isinstance(told, Mapping) else {}
-    flags = row.get("flags")
-    reason, examples = row.get(BECAUSE, row.get("reason")), row.get("examples")
-    return FeatureRow(
+def _feature(row: Row) -> FeatureShare:
+    counts, flags, examples = row.get("discrepancy"), row.get("flags"), row.get("examples")
+    because = row.get(BECAUSE)
+    return FeatureShare(
         metric=str(row["metric"]),
         feature=str(row["feature"]),
         system=str(row["system"]),
@@ -132,10 +111,10 @@ def _feature(row: Row, segments: int) -> FeatureRow:
         low=_number(row.get("low")),
         high=_number(row.get("high")),
         n=int(_number(row.get("n")) or 0),
-        under=counts["under"] / segments if "under" in counts and segments else None,
-        over=counts["over"] / segments if "over" in counts and segments else None,
+        discrepancy=counts if isinstance(counts, Mapping) else {},
         flags=tuple(map(str, flags)) if isinstance(flags, list) else (),
-        reason=None if reason is None else str(reason),
+        reason=None if row.get("reason") is None else str(row["reason"]),
+        because=None if because is None else str(because),
         examples=tuple(map(str, examples)) if isinstance(examples, list) else (),
     )
 
@@ -168,11 +147,9 @@ def _agreement(run: Run, told: list[ExplanationRecord], metric: str, explainer: 
     if count == 0:
         return None
     luck = float(chance(gold).of("ap").mean())
-    return Agreement(metric, explainer, str(side), _mean(judged.of("auc")), _mean(judged.of("ap")), luck, count)
-
-
-def _mean(values: FloatVector) -> Estimate:
-    return bootstrap_mean(values)
+    return Agreement(
+        metric, explainer, str(side), bootstrap_mean(judged.of("auc")), bootstrap_mean(judged.of("ap")), luck, count
+    )
 
 
 def _marked(told: ExplanationRecord, spans: tuple[ErrorSpan, ...]) -> FloatVector:
@@ -338,59 +315,34 @@ def _cleaned(element: ET.Element) -> ET.Element:
 
 def report_of(run: Run, *, title: str | None = None) -> Report:
     """Return the report of a run."""
-    metrics = tuple(_view(run, name) for name in _names(run))
-    tests = pair_tests(run)
     human = tuple(sorted({name for entry in run.dataset.entries for name in entry.human}))
-    systems = tuple(sorted((_system(run, system, human) for system in run.dataset.systems), key=_rank(metrics)))
-    features = feature_rows(run)
+    rows = [_system(run, system, human) for system in run.dataset.systems]
     report = Report(
         title=title or run.dataset.name,
         about=about(run.dataset),
         verdict=(),
-        metrics=metrics,
-        systems=systems,
-        made=_made(run),
+        metrics=run.metrics,
+        systems=tuple(sorted(rows, key=_rank(run.metrics))),
+        made=_provenance(run),
         human=human,
-        comparisons=tests,
-        features=features,
+        comparisons=tuple(pairs_tested(run)),
+        features=feature_shares(run),
         costly=costly_words(run),
         agreement=agreement(run),
         figures=figures_in(run.folder),
         explorer=explorer(run, features_by_segment(run)),
         words=word_counts(run),
-        matches=matches(run),
+        matches=match_summaries(run),
+        digits=tuple(digits_of(run.totals[one.name]) for one in run.metrics),
+        segments=Counter(entry.system for entry in run.dataset.entries),
     )
-    return advised(verdict(report))
-
-
-def about(data: Dataset) -> str:
-    """Return how much of what was compared, in one line.
-
-    >>> about(Dataset("x", (), ("de", "en")))
-    '0 systems, 0 segments, de → en'
-    """
-    references = {len(segment.references) for segment in data.segments}
-    parts = [_counted(len(data.systems), "system"), _counted(len(data.ids), "segment")]
-    if references and references != {0}:
-        parts.append(_counted(max(references), "reference") if len(references) == 1 else "references vary")
-    if data.languages:
-        parts.append(" → ".join(data.languages))
-    return ", ".join(parts)
+    return with_advice(with_verdict(report))
 
 
 def digits_of(totals: Mapping[str, Estimate]) -> int:
     """Return how many decimals tell the systems apart: two for percentages, four for shares of one."""
     largest = max((abs(total.value) for total in totals.values() if np.isfinite(total.value)), default=0.0)
     return 2 if largest > 2 else 4  # noqa: PLR2004 - scores in percent, or between 0 and 1
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _view(run: Run, name: str) -> MetricView:
-    one = run.metric(name)
-    return MetricView(one.name, one.higher_is_better, one.explainer, digits_of(run.totals[name]))
 
 
 def _system(run: Run, system: str, human: Sequence[str]) -> SystemRow:
@@ -400,27 +352,24 @@ def _system(run: Run, system: str, human: Sequence[str]) -> SystemRow:
     ))  # fmt: skip
     totals = tuple(run.totals[one.name][system] for one in run.metrics)
     clusters = clusters_of(run)
-    ranks, judged = (tuple(clusters.get((name, system)) for name in names) for names in (_names(run), human))
+    names = [one.name for one in run.metrics]
+    ranks, judged = (tuple(clusters.get((name, system)) for name in every) for every in (names, human))
     return SystemRow(system, totals, ranks, means, judged)
 
 
-def _names(run: Run) -> list[str]:
-    return [one.name for one in run.metrics]
-
-
-def _rank(metrics: Sequence[MetricView]) -> Callable[[SystemRow], float]:
+def _rank(metrics: Sequence[RunMetric]) -> Callable[[SystemRow], float]:
     """Return what orders the systems: the first metric, the best first."""
     sign = -1.0 if metrics and metrics[0].higher_is_better else 1.0
     return lambda row: sign * row.totals[0].value if row.totals else 0.0
 
 
-def _made(run: Run) -> Made:
+def _provenance(run: Run) -> Provenance:
     facts = run.facts
     signatures = [(one.name, one.signature) for one in run.metrics]
     signatures += [(f"{one.name}, words", one.explained) for one in run.metrics if one.explained]
     signatures += list(run.signatures.items())
     command = facts.get("command")
-    return Made(
+    return Provenance(
         created=str(facts.get("created", "")),
         version=str(facts.get("whyscore", "")),
         command=shlex.join(map(str, command)) if isinstance(command, list) else None,
@@ -429,57 +378,59 @@ def _made(run: Run) -> Made:
         counts=_pairs(facts.get("counts")),
         seconds=_pairs(facts.get("seconds")),
         licences=tuple(licences(run)),
-        findings=_texts(facts.get("findings")),
-        problems=_texts(facts.get("problems")),
+        findings=_findings(facts.get("findings")),
+        problems=_findings(facts.get("problems")),
     )
 
 
 def licences(run: Run) -> list[tuple[str, str]]:
     """Return the licence of each metric's model, as its signature names it."""
-    found = []
-    for one in run.metrics:
-        facts = dict(Signature.parse(one.signature).facts)
-        if "licence" in facts:
-            found.append((one.name, facts["licence"]))
-    return found
+    facts = [(one.name, dict(Signature.parse(one.signature).facts)) for one in run.metrics]
+    return [(name, known["licence"]) for name, known in facts if "licence" in known]
 
 
 def _pairs(value: object) -> tuple[tuple[str, str], ...]:
     return tuple((str(key), str(item)) for key, item in value.items()) if isinstance(value, Mapping) else ()
 
 
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, list) else ()
+def _findings(value: object) -> tuple[Finding, ...]:
+    """Return findings as a run recorded them; early runs recorded messages alone, whose kind is not known."""
+    found = []
+    for item in value if isinstance(value, list) else ():
+        facts = item if isinstance(item, Mapping) else {"message": item}
+        line = facts.get("line")
+        place = facts.get("file") and str(facts["file"]), line if isinstance(line, int) else None
+        found.append(Finding(str(facts.get("code", "")), str(facts.get("message")), *place))
+    return tuple(found)
 
 
-_TESTS = "tests: "
+SHAREABLE = frozenset({"tests"})
+"""Kinds of problems whose messages speak of systems and numbers alone."""
 
 
 def without_texts(report: Report) -> Report:
     """Return the report without any text of the data."""
     made = report.made
+    kept = tuple(one for one in made.problems if one.code in SHAREABLE)
+    others = _count_only(len(made.problems) - len(kept), "problem")
     return replace(
         report,
         explorer={},
         costly=(),
         figures=(),
-        matches=tuple(Matches(one.metric, one.systems, ()) for one in report.matches),
+        matches=tuple(replace(one, pairs=()) for one in report.matches),
         steps=tuple(Step(step.text) for step in report.steps if not step.controls),
         made=replace(
-            made, command=None, findings=_count_only(made.findings, "remark"), problems=_problems(made.problems)
+            made,
+            command=None,
+            findings=_count_only(len(made.findings), "finding"),
+            problems=kept + others,
         ),
         texts=False,
     )
 
 
-def _problems(told: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the problems of tests, which speak of systems and numbers alone, and how many others there are."""
-    tests = tuple(text for text in told if text.startswith(_TESTS))
-    return tests + _count_only(tuple(text for text in told if not text.startswith(_TESTS)), "problem")
-
-
-def _count_only(told: tuple[str, ...], what: str) -> tuple[str, ...]:
+def _count_only(count: int, what: str) -> tuple[Finding, ...]:
     """Return how many there are, instead of what they say."""
-    if not told:
-        return ()
-    return (f"{len(told)} {what}{'' if len(told) == 1 else 's'}: see the report with texts",)
+    message = f"{count} {what}{'' if count == 1 else 's'}: see the report with texts"
+    return (Finding("left-out", message),) if count else ()

@@ -1,56 +1,49 @@
 """A report as data: what the page, the tables for papers and the terminal show. Absent parts are empty."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from whyscore.types import Estimate, PairTest
+from markupsafe import Markup
+
+from whyscore.settings import option
+from whyscore.types import Dataset, Estimate, FeatureShare, Finding, PairTest, RunMetric
+from whyscore.types.result import Record, Result
+from whyscore.types.table import Cell, Table
+
+_SENTENCES = 6
+_PACKED = ("explorer", "figures", "changes", "segments", "digits")
 
 
-@dataclass(frozen=True, slots=True)
-class MetricView:
-    """A metric as readers meet it."""
+@dataclass(frozen=True, kw_only=True)
+class ReportSettings:
+    """What a report shows."""
 
-    name: str
-    higher_is_better: bool
-    explainer: str | None
-    digits: int
+    title: str | None = option(None, "title of the report (default: the name of the data)", metavar="TEXT", basic=True)
+    texts: bool = option(
+        True,
+        "leave out segments, words and the command line: for sharing externally",
+        flags=("--no-texts",),
+        basic=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class SystemRow:
-    """A system: its corpus score by each metric, the cluster it is in, and what people gave it on average."""
+    """A system: its corpus score under each metric, the cluster it is in, and its mean human scores."""
 
     system: str
     totals: tuple[Estimate, ...]
     clusters: tuple[int | None, ...]
-    """By metric: 1 for those no other beats beyond chance; None where nothing was tested."""
+    """By metric: 1 is the top cluster; None where nothing was tested."""
     human: tuple[float, ...] = ()
     human_clusters: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class FeatureRow:
-    """A linguistic feature of one system under one metric: how much of what it could earn is lost."""
-
-    metric: str
-    feature: str
-    system: str
-    share: float | None
-    low: float | None
-    high: float | None
-    n: int
-    under: float | None
-    """Share of the segments with fewer of it than the reference."""
-    over: float | None
-    flags: tuple[str, ...] = ()
-    reason: str | None = None
-    examples: tuple[str, ...] = ()
-    """Segments in which most is lost on it."""
-
-
-@dataclass(frozen=True, slots=True)
 class CostlyWord:
-    """A word that costs points: how often it stands in explained texts, how often it costs, and how much in all."""
+    """A word that costs points: how often it occurs in explained texts, how often it costs, and how much in total."""
 
     word: str
     count: int
@@ -84,7 +77,7 @@ class WordCounts:
 
 @dataclass(frozen=True, slots=True)
 class MatchedShares:
-    """A system under a metric of word matches: what each kind of match brings, and the rest of the score."""
+    """A system under a metric of word matches: what each kind of match adds, and the rest of the score."""
 
     system: str
     score: float
@@ -92,7 +85,7 @@ class MatchedShares:
     root: float
     synonym: float
     rest: float
-    """What n-grams and sentence vectors bring; 0 for metrics of words alone."""
+    """What n-grams and sentence vectors add; 0 for metrics of words alone."""
     unmatched: float
     """Share of the words without a match."""
     unknown: float
@@ -103,7 +96,7 @@ class MatchedShares:
 
 @dataclass(frozen=True, slots=True)
 class MatchedPair:
-    """Two words that were taken for one: as forms of the same root, or as synonyms."""
+    """Two words that were matched: as forms of the same root, or as synonyms."""
 
     kind: str
     hypothesis: str
@@ -115,7 +108,7 @@ class MatchedPair:
 
 
 @dataclass(frozen=True, slots=True)
-class Matches:
+class MatchSummary:
     """What a metric of word matches found."""
 
     metric: str
@@ -133,7 +126,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How well the highlights of a metric find the words that people marked; beside it what chance finds."""
+    """How well the highlights of a metric match the words that human raters marked, and what chance gives."""
 
     metric: str
     explainer: str
@@ -155,8 +148,8 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """How it was made."""
+class Provenance:
+    """How the run was made."""
 
     created: str
     version: str
@@ -166,40 +159,243 @@ class Made:
     counts: tuple[tuple[str, str], ...]
     seconds: tuple[tuple[str, str], ...]
     licences: tuple[tuple[str, str], ...] = ()
-    findings: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    """What was noticed in the input."""
+    problems: tuple[Finding, ...] = ()
+    """What could not be done, or has to be kept in mind; the code names the part of the run."""
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Result):
     """Everything a report shows."""
+
+    kind: ClassVar[str] = "report"
 
     title: str
     about: str
     verdict: tuple[str, ...]
-    metrics: tuple[MetricView, ...]
+    metrics: tuple[RunMetric, ...]
     systems: tuple[SystemRow, ...]
-    made: Made
+    made: Provenance
     human: tuple[str, ...] = ()
     comparisons: tuple[PairTest, ...] = ()
-    features: tuple[FeatureRow, ...] = ()
+    features: tuple[FeatureShare, ...] = ()
     costly: tuple[CostlyWords, ...] = ()
     agreement: tuple[Agreement, ...] = ()
     figures: tuple[Figure, ...] = ()
     explorer: Mapping[str, object] = field(default_factory=dict)
     pair: tuple[str, str] | None = None
-    """The two systems to set against each other first."""
-    changed: bool = False
-    """Whether the two are one system, before and after."""
+    """The two systems to compare first."""
+    changes: tuple[tuple[str, str], ...] = ()
+    """In a report of several runs: the names of each system before and after."""
     headline: str = ""
     """The verdict in one sentence; empty where nothing was tested."""
     steps: tuple[Step, ...] = ()
     words: tuple[WordCounts, ...] = ()
-    matches: tuple[Matches, ...] = ()
+    matches: tuple[MatchSummary, ...] = ()
     texts: bool = True
     """Whether texts of the data may be shown."""
+    digits: tuple[int, ...] = ()
+    """Decimals of each metric."""
+    segments: Mapping[str, int] = field(default_factory=dict)
+    """Segments of each system."""
 
     @property
     def clustered(self) -> bool:
         """Whether systems are in clusters."""
         return any(rank is not None for row in self.systems for rank in row.clusters)
+
+    @property
+    def changed(self) -> bool:
+        """Whether it shows systems before and after."""
+        return bool(self.changes)
+
+    def rate(self, feature: FeatureShare, kind: str) -> float | None:
+        """Return the share of segments with fewer (`under`) or more (`over`) of a feature than the reference."""
+        count, size = feature.discrepancy.get("all", {}).get(kind), self.segments.get(feature.system)
+        return count / size if count is not None and size else None
+
+    def lead(self) -> list[str]:
+        """Return the title and the verdict."""
+        return [f"{self.title}: {self.about}", *([self.headline] if self.headline else []), *self.verdict]
+
+    def summary(self) -> "Summary":
+        """Return the verdict and the systems alone: what a terminal shows."""
+        return Summary(self)
+
+    def header(self) -> Record:
+        """Return title, size and signatures."""
+        return {"title": self.title, "about": self.about, "signatures": dict(self.made.signatures)}
+
+    def records(self) -> Iterator[Record]:
+        """Yield one object per system and metric."""
+        for row in self.systems:
+            for metric, total, cluster in zip(self.metrics, row.totals, row.clusters, strict=True):
+                interval = {"score": total.value, "low": total.low, "high": total.high, "n": total.n}
+                yield {"system": row.system, "metric": metric.name, **interval, "cluster": cluster}
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return systems, tests, features and agreement with human error marks; for programs one row per record."""
+        if long:
+            return [Table.of(self.records())]
+        parts = [self.systems_table(notes=True)]
+        parts += [self._tests_table()] if self.comparisons else []
+        parts += [self._features_table()] if self.features else []
+        return [*parts, *([self._agreement_table()] if self.agreement else [])]
+
+    def document(self) -> dict[str, object]:
+        """Return everything but the packed data of the page."""
+        whole = {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name not in _PACKED}
+        metrics = zip(self.metrics, self.digits, strict=True)
+        own: dict[str, object] = {
+            "metrics": [_picked(one, "name", "higher_is_better", "explainer") | {"digits": k} for one, k in metrics],
+            "features": [self._feature(one) for one in self.features],
+            "changed": self.changed,
+        }
+        return {name: own[name] if name in own else _plain(value) for name, value in whole.items()} | own
+
+    def _feature(self, one: FeatureShare) -> dict[str, object]:
+        names = _picked(one, "metric", "feature", "system", "share", "low", "high", "n")
+        rates = {kind: self.rate(one, kind) for kind in ("under", "over")}
+        lists = {"flags": list(one.flags), "reason": one.because or one.reason, "examples": list(one.examples)}
+        return names | rates | lists
+
+    def systems_table(self, *, notes: bool = False) -> Table:
+        """Return systems x metrics with intervals; the top cluster is bold, or the best where nothing was tested."""
+        names = [metric.name for metric in self.metrics]
+        rows: list[tuple[Cell, ...]] = [
+            (row.system, *map(with_interval, row.totals, self.digits), *row.human) for row in self.systems
+        ]
+        told = [f"{self.about}; 95 % bootstrap confidence intervals in brackets"]
+        told += [text for name, text in self.made.signatures if name in names]
+        return Table(
+            ("system", *names, *(f"human: {name}" for name in self.human)),
+            tuple(rows),
+            {metric.name: metric.higher_is_better for metric in self.metrics},
+            frozenset(self._top()),
+            tuple(told) if notes else (),
+            "Systems",
+        )
+
+    def _top(self) -> Iterator[tuple[int, str]]:
+        if len(self.systems) < 2:  # noqa: PLR2004 - one system is not best
+            return
+        for k, metric in enumerate(self.metrics):
+            values = [row.totals[k].value for row in self.systems]
+            best = max(values) if metric.higher_is_better else min(values)
+            tested = any(row.clusters[k] is not None for row in self.systems)
+            for number, row in enumerate(self.systems):
+                if row.clusters[k] == 1 if tested else row.totals[k].value == best:
+                    yield number, metric.name
+
+    def _tests_table(self) -> Table:
+        rows = [
+            (
+                *(one.metric, one.first, one.second, one.difference, one.low, one.high),
+                *("" if one.decisive is None else p_value(one.decisive), one.better or ""),
+            )
+            for one in self.comparisons
+        ]
+        columns = ("metric", "system", "against", "difference", "low", "high", "p", "better")
+        return Table(columns, tuple(rows), title="Tests between systems")
+
+    def _features_table(self) -> Table:
+        rows = [
+            (
+                *(row.metric, row.feature, row.system, row.share, row.low, row.high),
+                *(self.rate(row, "under"), self.rate(row, "over"), row.n),
+            )
+            for row in self.features
+        ]
+        columns = ("metric", "feature", "system", "lost", "low", "high", "too few", "too many", "segments")
+        return Table(columns, tuple(rows), title="Score lost by feature")
+
+    def _agreement_table(self) -> Table:
+        rows = [
+            (
+                *(row.metric, row.explainer, row.side, with_interval(row.auc, 3), with_interval(row.ap, 3)),
+                *(row.chance_ap, row.n),
+            )
+            for row in self.agreement
+        ]
+        columns = ("metric", "explained by", "side", "AUC", "AP", "AP at chance", "texts")
+        return Table(columns, tuple(rows), title="Do highlights match human error marks?")
+
+    def __repr__(self) -> str:
+        """Return title and headline."""
+        said = self.headline or next(iter(self.verdict), "")
+        return f"<Report {self.title!r}: {self.about}. {said}>"
+
+    def _repr_html_(self) -> str:
+        title, *sentences = self.lead()
+        lines = Markup("").join(Markup("<p>{}</p>").format(sentence) for sentence in sentences[:_SENTENCES])
+        return str(Markup("<h3>{}</h3>{}{}").format(title, lines, self.systems_table().html()))
+
+
+@dataclass(frozen=True, repr=False)
+class Summary(Result):
+    """A report on a terminal: the verdict, then systems x metrics."""
+
+    report: Report
+
+    def lead(self) -> list[str]:
+        """Return the title and the verdict."""
+        return self.report.lead()
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return the systems."""
+        return self.report.tables(long=True) if long else [self.report.systems_table()]
+
+
+def with_interval(total: Estimate, digits: int) -> str:
+    """Return a number with its interval.
+
+    >>> with_interval(Estimate(51.26, 50.1, 52.2), 1)
+    '51.3 [50.1, 52.2]'
+    """
+    interval = "" if total.low is None or total.high is None else f" [{total.low:.{digits}f}, {total.high:.{digits}f}]"
+    return f"{total.value:.{digits}f}{interval}"
+
+
+def p_value(p: float) -> str:
+    """Return a p-value as papers print it.
+
+    >>> p_value(0.0004), p_value(0.0312), p_value(0.4)
+    ('< 0.001', '0.031', '0.40')
+    """
+    if p < 0.001:  # noqa: PLR2004 - below that nobody reads digits
+        return "< 0.001"
+    return f"{p:.3f}" if p < 0.1 else f"{p:.2f}"  # noqa: PLR2004 - the digits that matter
+
+
+def about(data: Dataset) -> str:
+    """Return how much of what was compared, in one line.
+
+    >>> about(Dataset("x", (), ("de", "en")))
+    '0 systems, 0 segments, de → en'
+    """
+    references = {len(segment.references) for segment in data.segments}
+    parts = [_counted(len(data.systems), "system"), _counted(len(data.ids), "segment")]
+    if references and references != {0}:
+        parts.append(_counted(max(references), "reference") if len(references) == 1 else "references vary")
+    if data.languages:
+        parts.append(" → ".join(data.languages))
+    return ", ".join(parts)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _picked(value: object, *names: str) -> dict[str, object]:
+    return {name: getattr(value, name) for name in names}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Finding):
+        return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {one.name: _plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, Sequence) and not isinstance(value, str) else value

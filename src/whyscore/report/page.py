@@ -23,8 +23,7 @@ from typing import NamedTuple
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from whyscore.report.model import Report
-from whyscore.report.verdict import p_value
+from whyscore.report.model import Report, p_value
 from whyscore.text.strict import finite
 from whyscore.types import Estimate
 from whyscore.version import __version__
@@ -106,7 +105,7 @@ def _svg(inner: str) -> Markup:
 
 SCRIPTS = ("data.js", "words.js", "list.js", "segment.js", "page.js")
 STYLES = ("page.css",)
-_FLAGS = {"few": "few segments", "negative": "below zero", "above-one": "above all"}
+_FLAGS = {"few": "few segments", "negative": "below 0", "above-one": "above 100 %"}
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -123,7 +122,7 @@ def html(report: Report) -> str:
         version=__version__,
         share_scale=_shares(report),
         count_scale=_counts(report),
-        digits_of={metric.name: metric.digits for metric in report.metrics},
+        digits_of={metric.name: digits for metric, digits in zip(report.metrics, report.digits, strict=True)},
     )
 
 
@@ -209,7 +208,8 @@ def _grouped(rows: Iterable[object], attribute: str) -> list[tuple[object, list[
 
 def _counts(report: Report) -> Scale:
     """Return the range of too few and too many, for all features."""
-    return Scale(0.0, max([0.1, *(end or 0.0 for row in report.features for end in (row.under, row.over))]))
+    ends = (report.rate(row, kind) or 0.0 for row in report.features for kind in ("under", "over"))
+    return Scale(0.0, max([0.1, *ends]))
 
 
 def _shares(report: Report) -> Scale:

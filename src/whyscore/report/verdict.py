@@ -1,27 +1,27 @@
-"""The verdict in plain words: who is ahead, by how much, whether chance explains it, and what people say.
+"""The verdict in words: which system leads, by how much, whether that is significant, and what human raters say.
 
-Only what was tested is called a difference; what was not tested is told as numbers.
-
-The verdict in one sentence, and what to do next: for readers who have ten seconds.
-
-1. A system is at the top by a metric if no other beats it beyond chance (its first cluster).
-2. One system alone at the top by every metric is the best one; several there are no clear winner; none means that the
-   metrics disagree.
+1. The headline is one sentence, for readers who have ten seconds. A system leads on a metric if no other is
+   significantly better (its top cluster). One system alone at the top of every metric is the best one; several there
+   are no clear winner; none means that the metrics disagree.
+2. One sentence per metric and human score. Only what was tested is called a difference; what was not tested is
+   reported as numbers.
 3. The steps name what to read first, each with the choices of the segment browser that show it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
-from whyscore.report.model import Report, Step, SystemRow
-from whyscore.types import Estimate, PairTest
+from whyscore.report.model import Report, Step, SystemRow, p_value, with_interval
+from whyscore.types import PairTest
 
 _CLEAR = 0.8
+_CHANCE = 0.5
 _PAIR = 2
 
 
-def verdict(report: Report) -> Report:
+def with_verdict(report: Report) -> Report:
     """Return the report with its verdict, and with the two systems one wants to compare first."""
     sentences: list[str] = []
     if len(report.systems) > 1:
@@ -33,68 +33,61 @@ def verdict(report: Report) -> Report:
     return replace(report, verdict=tuple(text for text in sentences if text), pair=report.pair or _pair(report))
 
 
-def changes(report: Report, pairs: Sequence[tuple[str, str]]) -> Report:
-    """Return the report of several runs with what changed as its verdict: each system from the first to the last."""
-    told = [_change(report, old, new) for old, new in pairs]
-    tested = [one for one in report.comparisons if (one.second, one.first) in pairs and one.p is not None]
-    clearest = min(tested, key=lambda one: (one.p or 0.0, -abs(one.difference)), default=None)
+def with_changes(report: Report, changes: Mapping[str, tuple[str, str]]) -> Report:
+    """Return the report of several runs with what changed as its verdict: each system from the first to the last.
+
+    Args:
+        report: Of the merged run.
+        changes: By system, its names in the merged run: old and new.
+    """
+    sentences = [_change(report, name, old, new) for name, (old, new) in changes.items()]
+    pairs = tuple(changes.values())
+    tested = [one for one in report.comparisons if (one.second, one.first) in pairs and one.decisive is not None]
+    clearest = min(tested, key=lambda one: (one.decisive or 0.0, -abs(one.difference)), default=None)
     pair = report.pair if clearest is None else (clearest.second, clearest.first)
-    return replace(report, verdict=tuple(told) or report.verdict, pair=pair, changed=bool(told))
+    return replace(report, verdict=tuple(sentences) or report.verdict, pair=pair, changes=pairs)
 
 
-def _change(report: Report, old: str, new: str) -> str:
-    """Return how one system changed, by each metric, and whether chance explains it."""
+def _change(report: Report, name: str, old: str, new: str) -> str:
+    """Return how one system changed on each metric, and whether significantly."""
     rows = {row.system: row for row in report.systems}
-    told = []
+    parts = []
     for k, metric in enumerate(report.metrics):
-        before, after = (f"{rows[system].totals[k].value:.{metric.digits}f}" for system in (old, new))
+        before, after = (f"{rows[system].totals[k].value:.{report.digits[k]}f}" for system in (old, new))
         test = pair_tested(report, metric.name, old, new)
-        said = f"{before} to {after} by {metric.name}" if before != after else f"{after} by {metric.name} as before"
-        if test is not None and test.p is not None and before != after:
-            how = "chance explains that" if test.better is None else "better" if test.better == new else "worse"
-            said += f" ({how}, {p_text(test.p)})"
-        told.append(said)
-    return f"{old.partition(': ')[2]}: {'; '.join(told)}."
+        said = f"{metric.name} {before} → {after}" if before != after else f"{metric.name} {after}, unchanged"
+        if test is not None and test.decisive is not None and before != after:
+            word = "not significant" if test.better is None else "significantly "
+            word += "" if test.better is None else "better" if test.better == new else "worse"
+            said += f" ({word}, {p_text(test.decisive)})"
+        parts.append(said)
+    return f"{name}: {'; '.join(parts)}."
 
 
 def ordered(report: Report, number: int) -> list[SystemRow]:
-    """Return the systems by one metric, the best first."""
+    """Return the systems ordered by one metric, the best first."""
     sign = -1 if report.metrics[number].higher_is_better else 1
     return sorted(report.systems, key=lambda row: (sign * row.totals[number].value, row.system))
 
 
-def shown(total: Estimate, digits: int) -> str:
-    """Return a number with its interval.
-
-    >>> shown(Estimate(51.26, 50.1, 52.2), 1)
-    '51.3 [50.1, 52.2]'
-    """
-    interval = "" if total.low is None or total.high is None else f" [{total.low:.{digits}f}, {total.high:.{digits}f}]"
-    return f"{total.value:.{digits}f}{interval}"
-
-
 def _leader(report: Report, number: int) -> str:
-    """Return who is ahead by one metric, and whether the next one can be told apart."""
+    """Return which system leads on one metric, and whether significantly."""
     metric = report.metrics[number]
     first, second, *_ = ordered(report, number)
-    best, following = (f"{row.totals[number].value:.{metric.digits}f}" for row in (first, second))
+    best, following = (f"{row.totals[number].value:.{report.digits[number]}f}" for row in (first, second))
     level = [row.system for row in ordered(report, number) if row.totals[number].value == first.totals[number].value]
     if len(level) > 1:
-        return f"By {metric.name}, {named(level)} are level with {best}."
-    top = [row.system for row in ordered(report, number) if row.clusters[number] == 1]
+        return f"{metric.name}: {named(level)} tie at {best}."
+    leads = f"{metric.name}: {first.system} scores {'highest' if metric.higher_is_better else 'lowest (best)'} ({best})"
     test = pair_tested(report, metric.name, first.system, second.system)
-    if test is None or test.p is None:
-        return f"By {metric.name}, {first.system} is ahead with {best}; {second.system} follows with {following}."
-    if len(top) > 1:
-        others = named(top[1:])
-        return (
-            f"By {metric.name}, {first.system} is ahead with {best}, but chance explains its lead over {others} "
-            f"({second.system}: {following}, {p_text(test.p)})."
-        )
-    return (
-        f"By {metric.name}, {first.system} is best with {best}, beyond what chance explains "
-        f"({second.system} follows with {following}, {p_text(test.p)})."
-    )
+    if test is None or test.decisive is None:
+        return f"{leads}, followed by {second.system} ({following}); not tested."
+    beyond = f"significantly {'above' if metric.higher_is_better else 'below'}"
+    others = [row.system for row in ordered(report, number) if row.clusters[number] == 1][1:]
+    if others in ([], [second.system]):
+        how = f"but not {beyond}" if others else beyond
+        return f"{leads}, {how} {second.system} ({following}, {p_text(test.decisive)})."
+    return f"{leads}, but not {beyond} {named(others, 'or')} ({second.system}: {following}, {p_text(test.decisive)})."
 
 
 def pair_tested(report: Report, metric: str, first: str, second: str) -> PairTest | None:
@@ -103,54 +96,44 @@ def pair_tested(report: Report, metric: str, first: str, second: str) -> PairTes
     return next((one for one in report.comparisons if one.metric == metric and {one.first, one.second} == wanted), None)
 
 
-def p_value(p: float) -> str:
-    """Return a p-value as papers print it.
-
-    >>> p_value(0.0004), p_value(0.0312), p_value(0.4)
-    ('< 0.001', '0.031', '0.40')
-    """
-    if p < 0.001:  # noqa: PLR2004 - below that nobody reads digits
-        return "< 0.001"
-    return f"{p:.3f}" if p < 0.1 else f"{p:.2f}"  # noqa: PLR2004 - the digits that matter
-
-
 def p_text(p: float) -> str:
     """Return a p-value in a sentence.
 
     >>> p_text(0.0004), p_text(0.4)
     ('p < 0.001', 'p = 0.40')
     """
-    shown_ = p_value(p)
-    return f"p {shown_}" if shown_.startswith("<") else f"p = {shown_}"
+    value = p_value(p)
+    return f"p {value}" if value.startswith("<") else f"p = {value}"
 
 
 def _people(report: Report, number: int) -> str:
-    """Return whom people prefer, and which metrics put the same system first."""
+    """Return which system human raters rank first, and which metrics agree."""
     rows = [row for row in report.systems if math.isfinite(row.human[number])]
     if len(rows) < _PAIR:
         return ""
     best = max(rows, key=lambda row: row.human[number])
     agreeing = [metric.name for k, metric in enumerate(report.metrics) if ordered(report, k)[0] is best]
     name = report.human[number]
-    said = f"People ({name}) put {best.system} first ({best.human[number]:.2f} on average)"
+    said = f"Human raters ({name}) rank {best.system} first (mean {best.human[number]:.2f})"
     equal = [row.system for row in rows if row.human_clusters and row.human_clusters[number] == 1 and row is not best]
     if equal:
-        said += f", though not beyond chance over {named(equal)}"
+        said += f", not significantly above {named(equal, 'or')}"
     if not agreeing:
-        return f"{said}; no metric here does."
-    return f"{said}; so {'does' if len(agreeing) == 1 else 'do'} {named(agreeing)}."
+        return f"{said}; no metric agrees."
+    return f"{said}; {named(agreeing)} {'agrees' if len(agreeing) == 1 else 'agree'}."
 
 
 def _alone(report: Report) -> str:
     row = report.systems[0]
     numbers = [
-        f"{metric.name} {shown(total, metric.digits)}" for metric, total in zip(report.metrics, row.totals, strict=True)
+        f"{metric.name} {with_interval(total, digits)}"
+        for metric, total, digits in zip(report.metrics, row.totals, report.digits, strict=True)
     ]
-    return f"{row.system}: {', '.join(numbers)}. There is no other system to compare it with."
+    return f"{row.system}: {', '.join(numbers)}. There is no other system to compare with."
 
 
 def _lost(report: Report) -> list[str]:
-    """Return one sentence on the features that lose most, for the first metric that was taken apart."""
+    """Return one sentence on the features that lose most, for the first metric that was decomposed."""
     known = [row for row in report.features if row.share is not None and "few" not in row.flags]
     if not known:
         return []
@@ -160,19 +143,21 @@ def _lost(report: Report) -> list[str]:
         if row.metric == metric and row.share is not None:
             means.setdefault(row.feature, []).append(row.share)
     worst = sorted(means, key=lambda name: -sum(means[name]) / len(means[name]))[:2]
-    told = [f"{name.replace('_', ' ')} ({100 * sum(means[name]) / len(means[name]):.0f} %)" for name in worst]
-    return [f"Of what each kind of word could earn under {metric}, most is lost on {named(told)}."]
+    lost = [f"{100 * sum(means[name]) / len(means[name]):.0f} %" for name in worst]
+    lost[0] += " of the achievable score lost"
+    areas = [f"{name.replace('_', ' ')} ({share})" for name, share in zip(worst, lost, strict=True)]
+    return [f"By {metric}, the weakest area{'s are' if len(areas) > 1 else ' is'} {named(areas)}."]
 
 
 def _trust(report: Report) -> list[str]:
-    """Return how far the highlights agree with the errors that people marked."""
+    """Return how well the highlights match the errors that human raters marked."""
     rows = [row for row in report.agreement if row.side == "hypothesis"]
     if not rows:
         return []
     best = max(rows, key=lambda row: row.auc.value)
-    how = "reliably" if best.auc.value >= _CLEAR else "only partly"
-    found = f"The highlights of {best.metric} find the words that people marked as errors {how}"
-    return [f"{found}: AUC {best.auc.value:.2f} over {best.n} texts, where chance has 0.50."]
+    how = "well" if best.auc.value >= _CLEAR else "only weakly" if best.auc.value > _CHANCE else "no better than chance"
+    match = f"The highlights of {best.metric} match human error marks {how}"
+    return [f"{match}: AUC {best.auc.value:.2f} on {best.n} texts (0.50 = chance)."]
 
 
 def _pair(report: Report) -> tuple[str, str] | None:
@@ -182,33 +167,32 @@ def _pair(report: Report) -> tuple[str, str] | None:
     return first.system, second.system
 
 
-def named(names: list[str]) -> str:
+def named(names: Sequence[str], last: str = "and") -> str:
     """Return names as one writes them in a sentence.
 
     >>> named(["a", "b", "c"])
     'a, b and c'
     """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 _SHOWN = 4
-_BOTH = 2
 _SEVERE = ("critical", "major")
 
 
-def advised(report: Report) -> Report:
+def with_advice(report: Report) -> Report:
     """Return the report with its headline and its steps."""
     return replace(report, headline=headline(report), steps=tuple(steps(report)))
 
 
 def headline(report: Report) -> str:
-    """Return who is best, or that nobody is; nothing where nothing was tested."""
+    """Return which system is best, or that none is; nothing where nothing was tested."""
     if report.changed:
         return _changed(report)
     metrics, tops = _tops(report)
     if len(report.systems) < _PAIR or not metrics:
         return ""
-    return _best(tops, metrics, len(report.systems))
+    return _best(tops, metrics, [row.system for row in report.systems])
 
 
 def _tops(report: Report) -> tuple[list[str], list[list[str]]]:
@@ -223,38 +207,42 @@ def _common(tops: Sequence[Sequence[str]]) -> list[str]:
     return [system for system in tops[0] if all(system in top for top in tops)] if tops else []
 
 
-def _best(tops: Sequence[Sequence[str]], names: Sequence[str], systems: int) -> str:
-    """Return who is at the top by every metric."""
+def _best(tops: Sequence[Sequence[str]], names: Sequence[str], systems: Sequence[str]) -> str:
+    """Return which system is at the top of every metric."""
     common = _common(tops)
     if not common:
         return f"The metrics disagree: {_each(tops, names)}."
-    if len(common) == systems:
-        return f"No clear winner: chance explains the differences between {_few(common)} {_by(names)}."
+    if len(common) == len(systems):
+        return f"No clear winner: {_few(common)} do not differ significantly {_on(names, 'any')}."
     if len(common) > 1:
-        return f"No clear winner: {_few(common)} are at the top {_by(names)}, and chance explains what parts them."
+        gap = "difference between them is" if len(common) == _PAIR else "differences between them are"
+        return f"No clear winner: {_few(common)} lead {_on(names)}; the {gap} not statistically significant."
     if all(len(top) == 1 for top in tops):
-        return f"{common[0]} is the best of {systems} systems {_by(names)}, beyond chance."
-    return f"{common[0]} is the only system that nobody beats {_by(names)}; its lead is not beyond chance everywhere."
+        return f"{common[0]} is significantly better than {_others(common[0], systems)} {_on(names)}."
+    return f"Only {common[0]} is in the top cluster {_on(names)}; its lead is not significant on every metric."
+
+
+def _others(best: str, systems: Sequence[str]) -> str:
+    others = [name for name in systems if name != best]
+    if len(others) == 1:
+        return others[0]
+    return "both other systems" if len(others) == _PAIR else f"all {len(others)} other systems"
 
 
 def _changed(report: Report) -> str:
     """Return whether the last run is better than the first, over all systems and metrics."""
-    tests = [one for one in report.comparisons if _itself(one)]
+    tests = [one for one in report.comparisons if (one.second, one.first) in report.changes]
     better, worse = (sum(one.better == getattr(one, side) for one in tests) for side in ("first", "second"))
     if not tests:
         return ""
-    if not better and not worse:
-        return "Nothing changed beyond chance."
+    total = f"{len(tests)} comparison{'' if len(tests) == 1 else 's'}"
     if better and worse:
-        return f"Mixed: beyond chance {better} better and {worse} worse, of {len(tests)} comparisons."
-    word, count = ("better", better) if better else ("worse", worse)
-    return f"It got {word}: beyond chance in {count} of {len(tests)} comparisons."
-
-
-def _itself(test: PairTest) -> bool:
-    """Return whether a test sets a system against its older self."""
-    first, second = test.first.partition(": "), test.second.partition(": ")
-    return bool(first[1] and second[1]) and first[2] == second[2] and first[0] != second[0]
+        return f"Mixed: {better} of {total} improved significantly, {worse} got significantly worse."
+    if better or worse:
+        return (
+            f"{better} of {total} improved significantly." if better else f"{worse} of {total} got significantly worse."
+        )
+    return f"No significant change in {total}."
 
 
 def steps(report: Report) -> list[Step]:
@@ -275,33 +263,34 @@ def _best_system(report: Report) -> str:
 
 
 def _pair_step(report: Report) -> list[Step]:
-    """Return the segments that part the two systems one wants to compare first."""
+    """Return the segments on which the two systems to compare first differ."""
     if report.pair is None or not report.explorer:
         return []
     if report.changed:
         old, new = report.pair
-        return [Step("Read what got worse", (("system", new), ("other", old), ("sort", "loss")))]
+        return [Step("Read the segments that got worse", (("system", new), ("other", old), ("sort", "loss")))]
     first, second = report.pair
     controls = ("system", first), ("other", second)
     return [Step(f"Read where {first} and {second} differ most", (*controls, ("sort", "spread")))]
 
 
 def _more(report: Report) -> list[Step]:
-    """Return how large a difference must be to show, where the first two cannot be told apart."""
+    """Return how large a difference must be to be detected, where the first two do not differ significantly."""
     if report.pair is None or not report.metrics:
         return []
     metric = report.metrics[0]
     test = pair_tested(report, metric.name, *report.pair)
     if test is None or test.better is not None or test.detectable is None or not test.detectable > abs(test.difference):
         return []
-    gap, needed = (f"{abs(value):.{metric.digits}f}" for value in (test.difference, test.detectable))
+    gap, needed = (f"{abs(value):.{report.digits[0]}f}" for value in (test.difference, test.detectable))
     first, second = report.pair
-    told = f"Test more segments to tell {first} and {second} apart: they differ by {gap} {metric.name}"
-    return [Step(f"{told}; this many segments can only show {needed} or more")]
+    size = f"{test.n:,} segments" if test.n else "this many segments"
+    goal = f"Test more segments to separate {first} and {second}: they differ by {gap} {metric.name}"
+    return [Step(f"{goal}, but {size} can only detect differences of about {needed}")]
 
 
 def _marked(report: Report) -> list[Step]:
-    """Return the segments with the most severe errors that people marked."""
+    """Return the segments with the most severe errors that human raters marked."""
     errors, severities = report.explorer.get("errors"), report.explorer.get("severities")
     if not isinstance(errors, list) or not isinstance(severities, list):
         return []
@@ -310,27 +299,28 @@ def _marked(report: Report) -> list[Step]:
         there = {j for row in errors for j, found in enumerate(row) if any(error[3] == code for error in found or ())}
         if there:
             counted = f"{len(there):,} segment{'' if len(there) == 1 else 's'}"
-            return [Step(f"Read the {counted} with {name} errors that people marked", (("error", f"s{code}"),))]
+            return [Step(f"Read the {counted} with {name} errors marked by human raters", (("error", f"s{code}"),))]
     return []
 
 
 def _each(tops: Sequence[Sequence[str]], names: Sequence[str]) -> str:
     told = [
-        f"{_few(top)} {'is' if len(top) == 1 else 'are'} at the top by {name}"
-        for top, name in zip(tops, names, strict=True)
+        f"{_few(top)} {'leads' if len(top) == 1 else 'lead'} on {name}" for top, name in zip(tops, names, strict=True)
     ]
     return ", ".join(told)
 
 
-def _by(names: Sequence[str]) -> str:
-    """Return by which metrics, as one says it.
+def _on(names: Sequence[str], how: Literal["all", "any"] = "all") -> str:
+    """Return on which metrics, as one says it.
 
-    >>> _by(["chrf"]), _by(["chrf", "bleu"]), _by(["chrf", "bleu", "ter"])
-    ('by chrf', 'by both metrics', 'by all 3 metrics')
+    >>> _on(["chrf"]), _on(["chrf", "bleu"]), _on(["chrf", "bleu", "ter"]), _on(["chrf", "bleu", "ter"], "any")
+    ('on chrf', 'on both metrics', 'on all 3 metrics', 'on any of 3 metrics')
     """
     if len(names) == 1:
-        return f"by {names[0]}"
-    return "by both metrics" if len(names) == _BOTH else f"by all {len(names)} metrics"
+        return f"on {names[0]}"
+    if how == "any":
+        return "on either metric" if len(names) == _PAIR else f"on any of {len(names)} metrics"
+    return "on both metrics" if len(names) == _PAIR else f"on all {len(names)} metrics"
 
 
 def _few(names: Sequence[str]) -> str:

@@ -30,6 +30,10 @@ class Result:
         del long
         return [Table.of(self.records())]
 
+    def lead(self) -> Sequence[str]:
+        """Return sentences that come before the tables for people: a title, then what the tables show."""
+        return ()
+
     def header(self) -> Record:
         """Return what stands behind the records: data, settings, signatures."""
         return {}

@@ -26,6 +26,8 @@ class Table:
     best: frozenset[tuple[int, str]] | None = None
     """The bold cells as row and column, e.g. a whole cluster; None takes the best value of each directed column."""
     notes: tuple[str, ...] = ()
+    title: str = ""
+    """A heading, where a result has several tables."""
     decimals: int = DECIMALS
     """Of its numbers, for people who do not ask for others."""
 

@@ -1,16 +1,13 @@
-"""The server: run folders to look at, a page to try a sentence on, and the same as JSON with OpenAPI.
+"""The server's pages and its JSON interface.
 
-1. It reads run folders and answers questions; nothing can be written through it.
-2. What may be asked is in `whyscore.web.allowed`, how much in `whyscore.web.asking`, how many at a time in
-   `whyscore.web.waiting`.
-3. Only requests to a host that was expected are answered, so that a page elsewhere cannot reach a loopback server
-   under another name. Pages carry a content policy: scripts of this server, no others.
-
-Serve runs until interrupted: what `whyscore serve` does.
+1. It reads run folders and answers requests; nothing can be written through it.
+2. What may be requested is in `whyscore.web.limits`, with the queue in front of the workers; how requests and answers
+   look is in `whyscore.web.live`.
+3. Only requests to an expected host are answered, so that a page elsewhere cannot reach a loopback server under another
+   name. Pages carry a content policy: scripts of this server, no others.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
@@ -18,12 +15,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from whyscore.errors import MissingExtra, SpecError, UserError, WhyscoreError
+from whyscore.errors import MissingExtra, UserError, WhyscoreError
 from whyscore.report import build_report
 from whyscore.report.page import html, joined
 from whyscore.scoring.stack import Progress
 from whyscore.scoring.store import Store
+from whyscore.settings import takes
 from whyscore.version import __version__
+from whyscore.web import LOOPBACK, ServeSettings
 from whyscore.web import live as answering
 from whyscore.web.limits import Busy, Gone, Queue
 from whyscore.web.live import (
@@ -52,7 +51,6 @@ except ImportError as error:
 Answer = TypeVar("Answer")
 
 POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'"
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 _AGAIN = "1"
 _PROBLEMS: dict[int | str, dict[str, object]] = {
     code: {"model": Problem, "description": told}
@@ -60,51 +58,42 @@ _PROBLEMS: dict[int | str, dict[str, object]] = {
 }
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What is served, and to whom."""
-
-    runs: Mapping[str, Path] = field(default_factory=dict)
-    """Run folders by the name they have in addresses."""
-    store: Store | None = None
-    hosts: tuple[str, ...] = _LOOPBACK
-    workers: int = 2
-    queue: int = 256
-
-
-def create(settings: Settings) -> FastAPI:
-    """Return the server."""
+def create(
+    settings: ServeSettings | None = None, runs: Mapping[str, Path] | None = None, store: Store | None = None
+) -> FastAPI:
+    """Return the server; `runs` are folders by the name that they have in addresses."""
+    settings = settings or ServeSettings()
     app = FastAPI(title="whyscore", version=__version__, docs_url=None, redoc_url=None, responses=_PROBLEMS)
     app.add_middleware(_Small)
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(settings.hosts))
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, settings.host, *settings.allow_hosts])
     app.exception_handler(RequestValidationError)(_misunderstood)
     app.exception_handler(WhyscoreError)(_refused)
-    _pages(app, settings)
-    _interface(app, settings, Queue(settings.workers, settings.queue))
+    _pages(app, runs or {})
+    _interface(app, store, Queue(settings.workers, settings.queue))
     return app
 
 
-def _pages(app: FastAPI, settings: Settings) -> None:
+def _pages(app: FastAPI, runs: Mapping[str, Path]) -> None:
     @app.get("/", include_in_schema=False)
     def live() -> Response:
         page = _templates().get_template("live.html")
-        return _page(page.render(runs=sorted(settings.runs), version=__version__))
+        return _page(page.render(runs=sorted(runs), version=__version__))
 
     @app.get("/runs/{name}", include_in_schema=False)
     def run(name: str) -> Response:
-        folder = settings.runs.get(name)
+        folder = runs.get(name)
         if folder is None:
-            return PlainTextResponse(f"there is no run {name!r} here", status_code=404)
+            return PlainTextResponse(f"no run named {name!r}", status_code=404)
         return HTMLResponse(_report(folder, _changed(folder)), headers=_HEADERS)
 
     @app.get("/static/{name}", include_in_schema=False)
     def static(name: str) -> Response:
         if name not in _STATIC:
-            return PlainTextResponse(f"there is no file {name!r} here", status_code=404)
+            return PlainTextResponse(f"no file named {name!r}", status_code=404)
         return Response(_file(name), media_type=_STATIC[name], headers=_HEADERS)
 
 
-def _interface(app: FastAPI, settings: Settings, queue: Queue) -> None:
+def _interface(app: FastAPI, store: Store | None, queue: Queue) -> None:
     async def ask(work: Callable[[Progress], Answer], request: Request) -> Answer | Response:
         try:
             return await queue.answer(work, request.is_disconnected)
@@ -121,12 +110,12 @@ def _interface(app: FastAPI, settings: Settings, queue: Queue) -> None:
     @app.post("/api/score")
     async def score(question: ScoreQuestion, request: Request) -> ScoreAnswer:
         """One score per segment."""
-        return await ask(lambda progress: answering.scored(question, settings.store, progress), request)  # type: ignore[return-value]
+        return await ask(lambda progress: answering.scored(question, store, progress), request)  # type: ignore[return-value]
 
     @app.post("/api/explain")
     async def explain(question: ExplainQuestion, request: Request) -> ExplainAnswer:
         """The words that made the score of a segment."""
-        return await ask(lambda progress: answering.explained(question, settings.store, progress), request)  # type: ignore[return-value]
+        return await ask(lambda progress: answering.explained(question, store, progress), request)  # type: ignore[return-value]
 
 
 class _Small:
@@ -146,7 +135,7 @@ class _Small:
             body += message.get("body", b"")
             more = message.get("more_body", False)
             if len(body) > BODY:
-                refusal = JSONResponse({"error": f"a question may have {BODY} bytes"}, 413)
+                refusal = JSONResponse({"error": f"a request may have {BODY} bytes"}, 413)
                 await refusal(scope, receive, send)
                 return
         await self.app(scope, _again(body, receive), send)
@@ -167,7 +156,7 @@ def _again(body: bytes, receive: "Receive") -> "Receive":
 
 
 async def _misunderstood(_: Request, error: Exception) -> Response:
-    """Say which part of a question was not understood."""
+    """Say which part of a request was not understood."""
     problems = error.errors() if isinstance(error, RequestValidationError) else []
     told = "; ".join(f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in problems[:5])
     return JSONResponse({"error": told or "not understood"}, 422)
@@ -221,53 +210,34 @@ def _changed(folder: Path) -> tuple[int, ...]:
     return tuple(sorted(file.stat().st_mtime_ns for file in folder.iterdir() if file.suffix != ".html"))
 
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-"""What only this machine can reach."""
-_PORTS = 65_535
-
-
+@takes(ServeSettings)
 def serve(
     runs: str | Path | Sequence[str | Path] = (),
     *,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    allow_hosts: Sequence[str] = (),
-    workers: int = 2,
-    queue: int = 256,
+    settings: ServeSettings,
     store: Store | None = None,
     quiet: bool = True,
-    begun: Callable[[], None] | None = None,
+    on_start: Callable[[], None] | None = None,
 ) -> None:
-    """Look at runs in the browser, try a sentence live, ask by JSON; it goes on until it is interrupted.
+    """Serve runs, the page to try a sentence and the JSON API until interrupted.
 
     Args:
         runs: Run folders of `evaluate`.
-        host: The address to listen at; by itself only this machine can reach it.
-        port: From 0, which takes a free one, to 65535.
-        allow_hosts: Further names it may be called by.
-        workers: Questions answered at a time.
-        queue: Questions that may wait.
+        settings: Where and to whom; keyword arguments build them.
         store: Where scores are kept, for example `whyscore.store()`.
         quiet: No lines about requests on stderr.
-        begun: Called when everything was found right, before it listens.
+        on_start: Called after all checks, before the server listens.
     """
     try:
         import uvicorn  # noqa: PLC0415 - an optional package
     except ImportError as error:
         raise MissingExtra.of("whyscore serve", "web") from error
 
-    for name, number in (("workers", workers), ("queue", queue)):
-        if number < 1:
-            raise SpecError(f"{name} is {number}, expected 1 or more")
-    if not 0 <= port <= _PORTS:
-        raise SpecError(f"port is {port}, expected a number from 0 to {_PORTS}")
-    folders = [runs] if isinstance(runs, str | Path) else runs
-    hosts = (*LOOPBACK, "[::1]", host, *allow_hosts)
-    settings = Settings(_named(folders), store, hosts, workers, queue)
-    if begun is not None:
-        begun()
+    app = create(settings, _named([runs] if isinstance(runs, str | Path) else runs), store)
+    if on_start is not None:
+        on_start()
     level = "warning" if quiet else "info"
-    uvicorn.run(create(settings), host=host, port=port, log_level=level, server_header=False)
+    uvicorn.run(app, host=settings.host, port=settings.port, log_level=level, server_header=False)
 
 
 def _named(folders: Sequence[str | Path]) -> dict[str, Path]:

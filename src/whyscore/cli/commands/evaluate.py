@@ -10,7 +10,7 @@ from typing import NamedTuple
 from whyscore.analysis.common import with_languages
 from whyscore.analysis.explain import cost as explain_cost
 from whyscore.analysis.score import fail_if_truncated, truncation_messages
-from whyscore.cli.commands.report import add_figures, summarised, write_figures, write_page
+from whyscore.cli.commands.report import FigureSettings, report_lines, write_figures, write_page
 from whyscore.cli.legacy import baseline, dataset, progress, resources
 from whyscore.cli.options import (
     Parser,
@@ -20,6 +20,7 @@ from whyscore.cli.options import (
     add_inputs,
     add_metrics,
     add_running,
+    add_settings,
     read_settings,
 )
 from whyscore.cli.output import tell
@@ -81,7 +82,7 @@ def add_arguments(parser: Parser) -> None:
     group.add_argument("--title", metavar="TEXT", help="of the report (default: the name of the data)")
     group.add_argument("--overwrite", action="store_true", help="replace another run in the folder")
     group.add_argument("--shard", metavar="I/N", help="only part I of N; whyscore merge joins the folders")
-    add_figures(group)
+    add_settings(parser, FigureSettings)
     add_running(parser)
 
 
@@ -116,8 +117,8 @@ def run(arguments: argparse.Namespace) -> int:
     report = build_report(found, title=arguments.title)
     page = Path(arguments.output) / PAGE
     write_page(report, page)
-    write_figures(arguments, report)
-    sys.stdout.write(summarised(report, arguments.format))
+    write_figures(read_settings(FigureSettings, arguments), report)
+    sys.stdout.writelines(report_lines(report, arguments.format))
     for one in found.metrics:
         tell(arguments, f"signature: {one.signature}")
     tell(arguments, f"report: {page}")

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from whyscore.cli.commands.evaluate import PAGE
-from whyscore.cli.commands.report import summarised, write_page
+from whyscore.cli.commands.report import report_lines, write_page
 from whyscore.cli.legacy import progress, resources
 from whyscore.cli.options import Parser, add_running
 from whyscore.cli.output import tell
@@ -47,6 +47,6 @@ def run(arguments: argparse.Namespace) -> int:
     report = build_report(found, title=arguments.title)
     page = Path(arguments.output) / PAGE
     write_page(report, page)
-    sys.stdout.write(summarised(report, arguments.format))
+    sys.stdout.writelines(report_lines(report, arguments.format))
     tell(arguments, f"report: {page}")
     return 0

@@ -1,19 +1,22 @@
 """`whyscore report`: a report from run folders, or what changed between two."""
 
-import argparse
-import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
-from whyscore.cli.options import Parser
-from whyscore.cli.output import tell
+from whyscore.cli.options import QuietSettings
+from whyscore.cli.output import emit, tell
 from whyscore.data.writing import write_lines
 from whyscore.errors import UserError
+from whyscore.present import present
 from whyscore.report import build_report
-from whyscore.report.figures.charts import FORMATS
+from whyscore.report.figures.charts import FORMATS as FIGURE_FORMATS
+from whyscore.report.figures.charts import Format
 from whyscore.report.figures.report import save_figures
-from whyscore.report.model import Report
+from whyscore.report.model import Report, ReportSettings
 from whyscore.report.page import html
-from whyscore.report.tables import as_json, paper, summary
+from whyscore.settings import option
 
 EXAMPLES = """\
 examples:
@@ -24,55 +27,63 @@ examples:
   whyscore report run/ --no-texts -o outside.html
 """
 
+FORMATS = ("html", "markdown", "latex", "json", "text")
 _SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".tex": "latex", ".json": "json", ".txt": "text"}
-_FORMATS = ("html", "markdown", "latex", "json", "text")
 
 
-def add_arguments(parser: Parser) -> None:
-    """Add run folders and output."""
-    parser.add_argument("runs", nargs="+", metavar="FOLDER", help="a run folder; several are set against each other")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to this file; its suffix says the format")
-    parser.add_argument("-f", "--format", choices=_FORMATS, help="default: what the suffix of -o says, else text")
-    parser.add_argument("--title", metavar="TEXT", help="of the report (default: the name of the data)")
-    parser.add_argument(
-        "--no-texts", action="store_true", help="no segment, no word and no command line: for readers outside"
+@dataclass(frozen=True, kw_only=True)
+class FigureSettings(QuietSettings):
+    """Charts as files."""
+
+    TITLE: ClassVar[str] = "output"
+
+    figures: str | None = option(None, "also save every chart as a file in this folder", metavar="FOLDER")
+    figure_formats: tuple[Format, ...] = option(
+        FIGURE_FORMATS, "file formats of the charts (default: all)", metavar="NAME"
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="nothing on stderr")
-    add_figures(parser)
 
 
-def add_figures(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """Add where charts are saved."""
-    parser.add_argument("--figures", metavar="FOLDER", help="also save every chart as a file here")
-    parser.add_argument(
-        "--figure-formats", nargs="+", choices=FORMATS, default=list(FORMATS), metavar="NAME",
-        help=f"of the charts: {', '.join(FORMATS)} (default: all)",
-    )  # fmt: skip
+@dataclass(frozen=True, kw_only=True)
+class ReportCommand(FigureSettings, ReportSettings):
+    """What `whyscore report` takes."""
+
+    runs: tuple[str, ...] = option(
+        (), "a run folder; several are compared with each other", positional=True, metavar="FOLDER", basic=True
+    )
+    output: str | None = option(
+        None,
+        "write to this file; its suffix gives the format",
+        flags=("-o", "--output"),
+        metavar="FILE",
+        basic=True,
+    )
+    format: str | None = option(None, "default: by the suffix of -o, else text", flags=("-f", "--format"), basic=True)
 
 
-def run(arguments: argparse.Namespace) -> int:
+SETTINGS = ReportCommand
+
+
+def run(settings: ReportCommand) -> int:
     """Write the report."""
-    report = build_report(
-        [Path(folder) for folder in arguments.runs], title=arguments.title, texts=not arguments.no_texts
-    )
-    form = arguments.format or _form(arguments.output)
-    if form == "html" and not arguments.output:
-        raise UserError("a page needs a file: name it with -o report.html")
-    text = html(report) if form == "html" else summarised(report, form)
-    if arguments.output and arguments.output != "-":
-        write_lines(arguments.output, [text])
-        tell(arguments, f"report: {arguments.output}")
+    if not settings.runs:
+        raise UserError("no run folder: name one that whyscore evaluate has written")
+    report = build_report([Path(folder) for folder in settings.runs], settings=settings)
+    form = settings.format or _format_of(settings.output)
+    if form == "html":
+        if not settings.output:
+            raise UserError("a page needs a file: name it with -o report.html")
+        write_page(report, Path(settings.output))
     else:
-        sys.stdout.write(text)
-    write_figures(arguments, report)
+        emit(settings, report_lines(report, form))
+    if settings.output not in (None, "-"):
+        tell(settings, f"report: {settings.output}")
+    write_figures(settings, report)
     return 0
 
 
-def summarised(report: Report, form: str) -> str:
-    """Return a report in one of the forms that are not a page."""
-    if form == "json":
-        return as_json(report)
-    return summary(report) if form == "text" else paper(report, form)
+def report_lines(report: Report, form: str) -> Iterator[str]:
+    """Yield a report in one of the forms that are not a page; a terminal gets the verdict and the systems alone."""
+    return present(report.summary() if form == "text" else report, form)
 
 
 def write_page(report: Report, path: Path) -> None:
@@ -80,17 +91,17 @@ def write_page(report: Report, path: Path) -> None:
     write_lines(path, [html(report)])
 
 
-def write_figures(arguments: argparse.Namespace, report: Report) -> None:
+def write_figures(settings: FigureSettings, report: Report) -> None:
     """Save the charts where that was asked for."""
-    if arguments.figures:
-        for path in save_figures(report, Path(arguments.figures), arguments.figure_formats):
-            tell(arguments, f"figure: {path}")
+    if settings.figures:
+        for path in save_figures(report, Path(settings.figures), settings.figure_formats):
+            tell(settings, f"figure: {path}")
 
 
-def _form(output: str | None) -> str:
+def _format_of(output: str | None) -> str:
     if output is None or output == "-":
         return "text"
     suffix = Path(output).suffix.lower()
     if suffix not in _SUFFIXES:
-        raise UserError(f"cannot tell the format of {output}: use {', '.join(_SUFFIXES)}, or say it with -f")
+        raise UserError(f"cannot tell the format of {output}: use {', '.join(_SUFFIXES)}, or pass -f")
     return _SUFFIXES[suffix]

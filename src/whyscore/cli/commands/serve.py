@@ -1,13 +1,12 @@
-"""`whyscore serve`: look at runs in the browser, try a sentence live, ask by JSON."""
+"""`whyscore serve`: explore runs in the browser, try a sentence, use the JSON API."""
 
-import argparse
 import sys
+from dataclasses import dataclass
 
-from whyscore.cli.legacy import store
-from whyscore.cli.options import Parser, natural
 from whyscore.cli.output import tell
-from whyscore.errors import SpecError, UserError
-from whyscore.web.app import LOOPBACK, serve
+from whyscore.cli.setup import open_store
+from whyscore.settings import option
+from whyscore.web import LOOPBACK, ServeSettings
 
 EXAMPLES = """\
 examples:
@@ -17,46 +16,33 @@ examples:
 """
 
 
-def add_arguments(parser: Parser) -> None:
-    """Add what is served and where."""
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="run folders of whyscore evaluate")
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: this machine alone)")
-    parser.add_argument("--port", type=natural, default=8000, metavar="N", help="default: 8000; 0 takes a free one")
-    parser.add_argument(
-        "--allow-host",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME",
-        help="names it may be called by",
-    )
-    parser.add_argument("--workers", type=int, default=2, metavar="N", help="questions answered at a time (default: 2)")
-    parser.add_argument("--queue", type=int, default=256, metavar="N", help="questions that may wait (default: 256)")
-    parser.add_argument("--store", metavar="PATH", help="where scores are kept, or none (default: your cache folder)")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no lines about requests on stderr")
+@dataclass(frozen=True, kw_only=True)
+class ServeCommand(ServeSettings):
+    """What `whyscore serve` takes."""
+
+    runs: tuple[str, ...] = option((), "run folders of whyscore evaluate", positional=True, metavar="RUN", basic=True)
+    store: str | None = option(None, "where scores are kept, or none (default: your cache folder)", metavar="PATH")
+    quiet: bool = option(False, "no lines about requests on stderr", flags=("-q", "--quiet"))
 
 
-def run(arguments: argparse.Namespace) -> int:
+SETTINGS = ServeCommand
+
+
+def run(settings: ServeCommand) -> int:
     """Serve until interrupted."""
+    from whyscore.web.app import serve  # noqa: PLC0415 - an extra that --help does not need
 
-    def begun() -> None:
-        tell(arguments, f"whyscore: http://{arguments.host}:{arguments.port} (Ctrl-C ends it)")
-        if arguments.host not in LOOPBACK:
-            tell(arguments, "note: everybody who reaches this address can read the runs and ask for scores")
+    def tell_address() -> None:
+        tell(settings, f"whyscore: http://{settings.host}:{settings.port} (stop with Ctrl-C)")
+        if settings.host not in LOOPBACK:
+            tell(settings, "note: everybody who can reach this address can read the runs and request scores")
 
-    try:
-        serve(
-            arguments.runs,
-            host=arguments.host,
-            port=arguments.port,
-            allow_hosts=arguments.allow_host,
-            workers=arguments.workers,
-            queue=arguments.queue,
-            store=store(arguments),
-            quiet=arguments.quiet,
-            begun=begun,
-        )
-    except SpecError as error:  # it begins with the name of an option
-        raise UserError(f"--{error}") from error
+    serve(
+        settings.runs,
+        settings=settings,
+        store=open_store(settings.store),
+        quiet=settings.quiet,
+        on_start=tell_address,
+    )
     sys.stderr.flush()
     return 0

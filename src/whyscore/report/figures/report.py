@@ -4,7 +4,7 @@
 |---|---|
 | systems | every system under every metric, with intervals |
 | features | what each system loses on each feature, with intervals |
-| highlights | how well highlights find the words that people marked |
+| highlights | how well highlights match human error marks |
 
 The page draws its own small pictures; these are the same numbers, large and alone.
 """
@@ -67,12 +67,12 @@ def save_figures(report: Report, folder: Path, formats: Sequence[str] = FORMATS)
 
 def figures(report: Report) -> dict[str, tuple[Chart, str]]:
     """Return the charts with their captions, by name."""
-    about = f"{report.title}: {report.about}; with 95 % intervals."
+    about = f"{report.title}: {report.about}; with 95 % confidence intervals."
     found = {"systems": (systems_chart(report), f"Systems. {about}")}
     if any(row.share is not None for row in report.features):
-        found["features"] = (features_chart(report), f"What is lost on each kind of word. {about}")
+        found["features"] = (features_chart(report), f"Score lost by feature. {about}")
     if report.agreement:
-        found["highlights"] = (highlights_chart(report), f"Highlights against marked errors. {about}")
+        found["highlights"] = (highlights_chart(report), f"Highlights against human error marks. {about}")
     return found
 
 

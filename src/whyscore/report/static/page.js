@@ -114,8 +114,8 @@
   }
 
   function orders(data) {
-    const found = [["worst", "worst first"], ["best", "best first"], ["given", "as given"]];
-    if (data.systems.length > 1) found.push(["spread", "systems differ most"], ["gain", "better than the other"], ["loss", "worse than the other"]);
+    const found = [["worst", "worst first"], ["best", "best first"], ["given", "original order"]];
+    if (data.systems.length > 1) found.push(["spread", "largest difference between systems"], ["gain", "better than the other system"], ["loss", "worse than the other system"]);
     if (data.errors) found.push(["errors", "most marked errors"]);
     return found;
   }

@@ -96,7 +96,7 @@
       shown.push({ paragraph, text, place, system, told, borders: told ? told.borders : whyscore.split(text), errors, view });
       const kind = place === 0 ? "hypothesis" : place === 1 ? "source" : "reference";
       const card = make("section", { class: `card ${kind}`, "aria-label": label }, head, paragraph);
-      if (errors.length) card.append(make("ul", { class: "errors", "aria-label": "errors marked by people" }, ...errors.map((error) => listed(error, text))));
+      if (errors.length) card.append(make("ul", { class: "errors", "aria-label": "errors marked by human raters" }, ...errors.map((error) => listed(error, text))));
       return card;
     }
 
@@ -110,7 +110,7 @@
       return make("li", {}, make("span", { class: `badge ${kind}` }, about), quoted ? make("q", { dir: "auto" }, quoted) : null);
     }
 
-    /** The numbers beside a hypothesis: its scores, what people gave it. */
+    /** The numbers beside a hypothesis: its scores, its human scores. */
     function facts(segment, system, view) {
       const found = data.metrics.map((metric, k) => {
         const value = number(data.scores[k][system][segment], metric.digits);
@@ -118,7 +118,7 @@
       });
       for (const { name, values } of data.human) {
         const value = values[system][segment];
-        if (value !== null) found.push(make("span", { class: "fact people" }, "people: ", make("bdi", {}, name), ` ${number(value, 1)}`));
+        if (value !== null) found.push(make("span", { class: "fact people" }, "human: ", make("bdi", {}, name), ` ${number(value, 1)}`));
       }
       return found;
     }
@@ -156,7 +156,7 @@
         parts.push(`${whyscore.signed(value)} ${kind}`.trim());
       } else parts.push("not explained");
       if (note) parts.push(note);
-      const about = here.errors.filter((error) => error[0] < end && error[1] > start).map((error) => `people: ${error[3]}`);
+      const about = here.errors.filter((error) => error[0] < end && error[1] > start).map((error) => `human: ${error[3]}`);
       parts.push(...new Set(about));
       if (!note) parts.push(partners ? `${partners} counterpart${partners > 1 ? "s" : ""} of the same form` : "no counterpart of the same form");
       return parts.join(" · ");
