@@ -40,7 +40,7 @@ def test_the_headline_stands_first(visit: Visit, ordinary: Path) -> None:
         seen.page.inner_text("#verdict .lead")
         == "mine is significantly better than both other systems on both metrics."
     )
-    assert seen.page.locator("#verdict .said").first.inner_text().startswith("By chrf, mine is best with ")
+    assert seen.page.locator("#verdict .said").first.inner_text().startswith("chrf: mine scores highest (")
 
 
 def test_a_step_sets_the_controls_and_goes_to_the_segments(visit: Visit, ordinary: Path) -> None:

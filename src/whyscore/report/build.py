@@ -28,6 +28,7 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
+from whyscore.data.codec import Where, convert
 from whyscore.errors import DataError
 from whyscore.report.explorer import centres, explorer
 from whyscore.report.matches import match_summaries
@@ -44,8 +45,9 @@ from whyscore.report.model import (
     about,
 )
 from whyscore.report.verdict import with_advice, with_verdict
-from whyscore.runs.features import BECAUSE, ROW, SEGMENT
-from whyscore.runs.reading import Row, Run
+from whyscore.runs.features import ROW, SEGMENT
+from whyscore.runs.folder import DECOMPOSITION
+from whyscore.runs.reading import Run
 from whyscore.runs.tests import clusters_of, pairs_tested
 from whyscore.stats.resampling import bootstrap_mean
 from whyscore.stats.words import Ragged, agree, chance
@@ -70,7 +72,8 @@ def feature_shares(run: Run) -> tuple[FeatureShare, ...]:
     So are metrics that the run does not have: merged runs keep those alone that all of them have.
     """
     metrics = [one.name for one in run.metrics]
-    shares = [_feature(row) for row in run.decomposition if ROW not in row and row["metric"] in metrics]
+    rows = [row for row in run.decomposition if ROW not in row and row["metric"] in metrics]
+    shares = [convert(FeatureShare, row, Where(str(run.folder / DECOMPOSITION))) for row in rows]
     seen = {one.feature for one in shares if one.n or any(map(one.discrepancy.get("all", {}).get, ("under", "over")))}
     kept = [one for one in shares if one.feature in seen]
     worst = {feature: _largest_loss(kept, feature) for feature in seen}
@@ -98,29 +101,6 @@ def features_by_segment(run: Run) -> dict[str, object]:
             numbers = [names.setdefault(str(name), len(names)) for name in told] if isinstance(told, list) else []
             table[place[str(row["system"])]][column[str(row["id"])]] = numbers
     return {"names": [name.replace("_", " ") for name in names], **found}
-
-
-def _feature(row: Row) -> FeatureShare:
-    counts, flags, examples = row.get("discrepancy"), row.get("flags"), row.get("examples")
-    because = row.get(BECAUSE)
-    return FeatureShare(
-        metric=str(row["metric"]),
-        feature=str(row["feature"]),
-        system=str(row["system"]),
-        share=_number(row.get("share")),
-        low=_number(row.get("low")),
-        high=_number(row.get("high")),
-        n=int(_number(row.get("n")) or 0),
-        discrepancy=counts if isinstance(counts, Mapping) else {},
-        flags=tuple(map(str, flags)) if isinstance(flags, list) else (),
-        reason=None if row.get("reason") is None else str(row["reason"]),
-        because=None if because is None else str(because),
-        examples=tuple(map(str, examples)) if isinstance(examples, list) else (),
-    )
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def agreement(run: Run) -> tuple[Agreement, ...]:
