@@ -298,8 +298,8 @@ class TestGates:
         done = run(*asked, "-t", "prod.txt", "new.txt")
         assert done.code == 5
         told = complaint(done)
-        assert told.startswith("the quality gate is not passed: new is worse than prod by token_f1 (")
-        assert "new is worse than prod by ter (" in told
+        assert told.startswith("the quality gate is not passed: new is significantly worse than prod by token_f1 (")
+        assert "new is significantly worse than prod by ter (" in told
         assert "new" in done.out  # the table is there all the same
         assert run(*asked, "-t", "new.txt", "prod.txt").code == 0
         assert run(*asked, "prod", "-t", "new.txt", "prod.txt").code == 5
@@ -315,8 +315,8 @@ class TestGates:
     @pytest.mark.parametrize(
         ("gate", "expected"),
         [
-            (("--fail-under", "bleu=3"), "a gate on 'bleu', which is not evaluated: use one of token_f1"),
-            (("--fail-if-worse", "x"), "a gate against 'x', which is no system here: use one of sysA, sysB"),
+            (("--fail-under", "bleu=3"), "--fail-under: no metric 'bleu'. Metrics: token_f1"),
+            (("--fail-if-worse", "x"), "--fail-if-worse: no system 'x'. Systems: sysA, sysB"),
         ],
     )
     def test_gates_on_what_is_not_there_are_refused(self, run: Run, gate: tuple[str, ...], expected: str) -> None:

@@ -321,7 +321,7 @@ def test_a_gate_against_a_system_fails_where_another_is_worse_beyond_chance(tmp_
     found = evaluate(Dataset("gate", tuple(entries)), ["token_f1"], output=tmp_path / "run", budget=0, settings=QUICK)
     assert failures(found, {}, "new") == []
     (told,) = failures(found, {}, "base")
-    assert told.startswith("new is worse than base by token_f1 (0.33, p = 0.000")
+    assert told.startswith("new is significantly worse than base by token_f1 (0.33, p = 0.000")
 
 
 def test_a_gate_where_lower_is_better_is_turned_round(tmp_path: Path, small: Dataset) -> None:
@@ -337,11 +337,11 @@ def test_a_gate_that_cannot_be_read_is_refused(text: str) -> None:
 
 
 def test_gates_on_what_is_not_evaluated_are_refused() -> None:
-    with pytest.raises(UserError, match=re.escape("a gate on 'bleu', which is not evaluated: use one of chrf")):
+    with pytest.raises(UserError, match=re.escape("--fail-under: no metric 'bleu'. Metrics: chrf")):
         check_names(["chrf"], ["a", "b"], {"bleu": 1.0}, None)
-    with pytest.raises(UserError, match=re.escape("a gate against 'c', which is no system here: use one of a, b")):
+    with pytest.raises(UserError, match=re.escape("--fail-if-worse: no system 'c'. Systems: a, b")):
         check_names(["chrf"], ["a", "b"], {}, "c")
-    with pytest.raises(UserError, match=re.escape("a gate against 'a' needs another system beside it")):
+    with pytest.raises(UserError, match=re.escape("--fail-if-worse a needs another system beside it")):
         check_names(["chrf"], ["a"], {}, "a")
 
 

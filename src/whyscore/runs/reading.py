@@ -58,6 +58,18 @@ class Run:
     signatures: Mapping[str, str] = field(default_factory=dict)
     """Of decomposition and comparisons."""
 
+    @cached_property
+    def pairs(self) -> tuple[PairTest, ...]:
+        """The tested differences of all metrics."""
+        where = Where(str(self.folder / COMPARISONS))
+        return tuple(convert(PairTest, row, where) for row in self.comparisons if "row" not in row)
+
+    def total_records(self) -> Iterator[Total]:
+        """Yield the score of every system under every metric."""
+        for one in self.metrics:
+            for system, total in self.totals[one.name].items():
+                yield Total.of(system, one.name, total, higher_is_better=one.higher_is_better)
+
     @property
     def done(self) -> bool:
         """Whether the run was finished."""

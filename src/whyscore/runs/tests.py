@@ -1,10 +1,10 @@
 """Tests between the systems of a run: every two by every metric and every human score, and the clusters they form."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
 
 from whyscore.analysis.compare.compare import compare
 from whyscore.analysis.compare.result import Comparison
+from whyscore.data.codec import record_of
 from whyscore.data.records import row_lines
 from whyscore.errors import DataError
 from whyscore.runs import folder as runs
@@ -34,7 +34,7 @@ def write_comparisons(
 
 def pairs_tested(run: Run) -> list[PairTest]:
     """Return every tested pair of systems."""
-    return [_tested(row) for row in run.comparisons if ROW not in row]
+    return list(run.pairs)
 
 
 def clusters_of(run: Run) -> dict[tuple[str, str], int]:
@@ -46,17 +46,6 @@ def clusters_of(run: Run) -> dict[tuple[str, str], int]:
 def _rows(found: Comparison, names: Mapping[str, str]) -> Iterator[Row]:
     for one in found.metrics:
         for pair in one.pairs:
-            yield asdict(pair) | {"metric": names[one.metric]}
+            yield record_of(pair) | {"metric": names[one.metric]}
         for system, rank in one.ranks.items():
             yield {ROW: CLUSTER, "metric": names[one.metric], "system": system, CLUSTER: rank}
-
-
-def _tested(row: Row) -> PairTest:
-    numbers = ("difference", "low", "high", "p", "adjusted", "detectable", "needed", "blocks")
-    known = {field.name: row[field.name] for field in fields(PairTest) if row.get(field.name) is not None}
-    known |= {name: _number(row.get(name)) for name in numbers}
-    return PairTest(**known | {"difference": known["difference"] or 0.0})  # type: ignore[arg-type]
-
-
-def _number(value: object) -> float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None

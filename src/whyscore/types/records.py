@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from whyscore.types.arrays import FloatMatrix, FloatVector, read_only
 from whyscore.types.data import Entry
-from whyscore.types.results import Explanation
+from whyscore.types.results import Estimate, Explanation
 from whyscore.types.segments import Place
 from whyscore.types.words import WordMatch, Words
 
@@ -32,7 +32,12 @@ class Total:
     level: float = 0.95
     n: int = 0
     higher_is_better: bool = True
-    reason: str | None = None
+
+    @classmethod
+    def of(cls, system: str, metric: str, estimate: Estimate, *, higher_is_better: bool) -> Self:
+        """Return the total that an estimate is, under the names of its system and metric."""
+        ends = estimate.low, estimate.high, estimate.level, estimate.n
+        return cls(system, metric, estimate.value, *ends, higher_is_better=higher_is_better)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,8 @@
    resampled instead of texts; any other metric, and a human score, counts by the mean of its segments.
 2. Systems are compared on the segments that all of them have.
 3. Every two systems are tested (`stats.systems`); whole documents are resampled where that is asked for.
-4. Systems that cannot be told apart share a rank (`stats.clusters`).
-
-What a reader of a comparison should know before believing it.
+4. Systems that do not differ significantly share a rank (`stats.clusters`).
+5. Notes say what a reader should know before believing it: too few segments, dependent ones, another order.
 """
 
 import math
@@ -18,22 +17,19 @@ from typing import NamedTuple
 import numpy as np
 
 from whyscore.analysis.common import MetricLike, as_metric, requested_name
-from whyscore.analysis.compare.power import PairPower, check_sizes, pair_draws, pair_power
-from whyscore.analysis.compare.result import Comparison, MetricComparison
+from whyscore.analysis.compare.power import PairPower, pair_draws, pair_power
+from whyscore.analysis.compare.result import CompareSettings, Comparison, MetricComparison
 from whyscore.analysis.score import nrefs
 from whyscore.data.naming import few
 from whyscore.errors import DataError, SpecError
-from whyscore.options import check_seed
 from whyscore.protocols import CorpusMetric
 from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.settings import takes
 from whyscore.stats.bradley_terry import bradley_terry
-from whyscore.stats.correction import ALPHA, Clusters, clusters, corrected
+from whyscore.stats.correction import Clusters, clusters, corrected
 from whyscore.stats.power import reach_of
 from whyscore.stats.systems import (
-    DRAWS,
-    TESTS,
     PValues,
-    Test,
     Totals,
     Units,
     bootstrap_p,
@@ -103,66 +99,26 @@ class _Common(NamedTuple):
     n: int
 
 
-class _Settings(NamedTuple):
-    test: Test
-    draws: int
-    seed: int
-    alpha: float
-    correction: str
-    power: tuple[int, ...] = ()
-    strength_draws: int = 0
-
-
+@takes(CompareSettings)
 def compare(
     dataset: Dataset,
     metrics: Sequence[MetricLike] | MetricLike = (),
     *,
-    human: Sequence[str] = (),
-    test: Test = "permutation",
-    draws: int = DRAWS,
-    seed: int = 0,
-    alpha: float = ALPHA,
-    correction: str = "none",
-    documents: bool = False,
-    power: Sequence[int] = (),
-    strength_draws: int = 0,
+    settings: CompareSettings,
     resources: Resources = LOCAL,
 ) -> Comparison:
-    """Return systems x metrics with a test between every two systems.
-
-    Args:
-        dataset: the entries of two or more systems.
-        metrics: by which the systems are compared.
-        human: human scores of the data set by which they are compared too; higher is better.
-        test: `permutation`, `bootstrap`, or `t` and `wilcoxon` for metrics that are means.
-        draws: number of resamples; small sets are tested exactly.
-        seed: fixes them.
-        alpha: the p-value up to which one system is better.
-        correction: `none`, `holm`, `bonferroni` or `benjamini_hochberg`, over the pairs of each metric.
-        documents: resample whole documents instead of segments.
-        power: numbers of segments (or documents) at which the power of each test is simulated.
-        strength_draws: resamples behind intervals of Bradley-Terry strengths; 0 leaves them out.
-        resources: store, executor and progress.
-    """
-    asked = [metrics] if isinstance(metrics, str) or not isinstance(metrics, Sequence) else list(metrics)
-    if not asked and not human:
+    """Return systems x metrics with a test between every two systems, by metrics, human scores or both."""
+    requested = [metrics] if isinstance(metrics, str) or not isinstance(metrics, Sequence) else list(metrics)
+    if not requested and not settings.human:
         raise SpecError("no metric to compare by: name one, for example ['chrf']")
-    check_seed(seed)
-    if test not in TESTS:
-        raise SpecError(f"no test named {test!r}: use {', '.join(TESTS)}")
-    if draws < 1:
-        raise SpecError(f"draws is {draws}, expected 1 or more")
-    check_sizes(power, strength_draws)
-    corrected(correction, [], alpha)  # refuses unknown names before any work
-    common, notes = _common(dataset, documents=documents)
-    measures = [_measured(dataset, metric, resources) for metric in asked] + [_judged(dataset, name) for name in human]
-    settings = _Settings(test, draws, seed, alpha, correction, tuple(sorted(set(power))), strength_draws)
+    common, notes = _common(dataset, documents=settings.documents)
+    measures = [_measured(dataset, metric, resources) for metric in requested]
+    measures += [_judged(dataset, name) for name in settings.human or ()]
     found = tuple(_compared(one, common, settings) for one in measures)
     blocks = len(set(common.documents)) if common.documents else None
-    told = (*notes, *smallness(common.n, blocks, test, alpha), *(note for one in found for note in remarks(one)))
-    return Comparison(
-        dataset.systems, found, test, common.n, blocks, draws, seed, alpha, correction, tuple(dict.fromkeys(told))
-    )
+    small = smallness(common.n, blocks, settings.test, settings.alpha)
+    told = dict.fromkeys((*notes, *small, *(note for one in found for note in remarks(one))))
+    return Comparison(dataset, found, settings, common.n, blocks, tuple(told))
 
 
 def _common(dataset: Dataset, *, documents: bool) -> tuple[_Common, list[str]]:
@@ -214,7 +170,7 @@ def _judged(dataset: Dataset, name: str) -> _Measure:
     return _Measure(name, mean_rows(values), values, mean_totals, higher_is_better=True, corpus=False, signature=None)
 
 
-def _compared(measure: _Measure, common: _Common, settings: _Settings) -> MetricComparison:
+def _compared(measure: _Measure, common: _Common, settings: CompareSettings) -> MetricComparison:
     """Return all systems under one metric."""
     kept = _scored(measure, common)
     documents = None if common.documents is None else [common.documents[k] for k in kept]
@@ -246,9 +202,9 @@ def _compared(measure: _Measure, common: _Common, settings: _Settings) -> Metric
     )
 
 
-def _powers(measure: _Measure, blocks: Mapping[str, FloatMatrix], settings: _Settings) -> tuple[PairPower, ...]:
+def _powers(measure: _Measure, blocks: Mapping[str, FloatMatrix], settings: CompareSettings) -> tuple[PairPower, ...]:
     """Return how often the test finds each pair's difference on fewer or more units, by simulation."""
-    quick = settings._replace(draws=min(settings.draws, pair_draws(settings.alpha)))
+    quick = replace(settings, draws=min(settings.draws, pair_draws(settings.alpha)))
 
     def p_of(a: FloatMatrix, b: FloatMatrix) -> float:
         if settings.test == "permutation" and not measure.corpus:
@@ -260,7 +216,8 @@ def _powers(measure: _Measure, blocks: Mapping[str, FloatMatrix], settings: _Set
         return _tested(measure, Units(a, b, measure.totals), samples[0] - samples[-1], quick).two_sided
 
     pairs = combinations(blocks, 2)
-    return tuple(pair_power((measure.name, a, b), (blocks[a], blocks[b]), p_of, settings) for a, b in pairs)
+    how = {"sizes": tuple(sorted(set(settings.power))), "alpha": settings.alpha, "seed": settings.seed}
+    return tuple(pair_power((measure.name, a, b), (blocks[a], blocks[b]), p_of, **how) for a, b in pairs)  # type: ignore[arg-type]
 
 
 def _scored(measure: _Measure, common: _Common) -> list[int]:
@@ -280,7 +237,7 @@ def _total(measure: _Measure, rows: FloatMatrix, samples: FloatVector, n: int) -
     return Estimate(value, low, high, _LEVEL, n)
 
 
-def _tested(measure: _Measure, units: Units, deltas: FloatVector, settings: _Settings) -> PValues:
+def _tested(measure: _Measure, units: Units, deltas: FloatVector, settings: CompareSettings) -> PValues:
     if measure.corpus:
         known = deltas if settings.test == "bootstrap" else None
         return compare_rows(units, test=settings.test, n=settings.draws, seed=settings.seed, deltas=known)

@@ -2,30 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from whyscore.errors import SpecError
 from whyscore.stats.power import power_curve
 from whyscore.types import FloatMatrix
 from whyscore.types.table import Cell
 
 _LEAST_DRAWS, _FINENESS = 199, 10
-
-
-class Simulating(Protocol):
-    """What a simulation needs to know."""
-
-    @property
-    def power(self) -> tuple[int, ...]:
-        """How many segments (or documents) to draw."""
-
-    @property
-    def alpha(self) -> float:
-        """The p-value that counts as found."""
-
-    @property
-    def seed(self) -> int:
-        """Fixes the draws."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +37,6 @@ class PairPower:
         return [pair | {"n": n, "power": share} for n, share in zip(self.n, self.power, strict=True)]
 
 
-def check_sizes(power: Sequence[int], strength_draws: int) -> None:
-    """Refuse numbers of which nothing can be drawn."""
-    if strength_draws < 0 or any(size < 1 for size in power):
-        raise SpecError(f"strength_draws is {strength_draws}, power {list(power)}: expected numbers of 1 or more")
-
-
 def pair_draws(alpha: float) -> int:
     """Return how many resamples a simulated test takes: as few as still resolve alpha to a tenth of it.
 
@@ -74,11 +50,12 @@ def pair_power(
     names: tuple[str, str, str],
     sides: tuple[FloatMatrix, FloatMatrix],
     p_of: Callable[[FloatMatrix, FloatMatrix], float],
-    how: Simulating,
+    *,
+    sizes: Sequence[int],
+    alpha: float,
+    seed: int,
 ) -> PairPower:
     """Return the power of a test of two systems (metric, first, second) on drawn rows of both sides."""
     first, second = sides
-    curve = power_curve(
-        lambda picked: p_of(first[picked], second[picked]), len(first), how.power, alpha=how.alpha, seed=how.seed
-    )
+    curve = power_curve(lambda picked: p_of(first[picked], second[picked]), len(first), sizes, alpha=alpha, seed=seed)
     return PairPower(*names, curve.n, curve.power, curve.enough, curve.wanted, curve.alpha, curve.runs)

@@ -1,29 +1,48 @@
-"""What a comparison of systems says: scores, tested differences, clusters, and the same in plain words.
-
-Quality gates on a comparison, as `runs_gates` has them on a run.
-
-| gate | passed where |
-|---|---|
-| `under`: a metric and a number | every system reaches the number (or stays below it, where lower is better) |
-| `worse`: a system | no other system is worse than it beyond chance, by any metric |
-"""
+"""What a comparison of systems says: scores with intervals, tested differences, clusters, and the same in sentences."""
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import ClassVar, Literal
 
 from markupsafe import Markup
 
 from whyscore.analysis.compare.power import PairPower
-from whyscore.errors import GateNotPassed
-from whyscore.stats.correction import Clusters
-from whyscore.types import Estimate, PairTest, Signature
+from whyscore.data.codec import record_of
+from whyscore.data.records import Kind, header_of
+from whyscore.settings import Seeded, option
+from whyscore.stats.correction import ALPHA, Clusters
+from whyscore.stats.systems import DRAWS, Test
+from whyscore.types import Dataset, Estimate, PairTest, Signature, Total
+from whyscore.types.result import Record, Result
 from whyscore.types.table import Cell, Table
 
-_DIGITS = 2
-_SHARE_DIGITS = 3
+_DECIMALS = 2
+_SHARE_DECIMALS = 3
 _SHOWN = 50
+_COLUMNS = ("metric", "first", "second", "difference", "low", "high", "p", "adjusted", "better", "test", "method")
+_COLUMNS += ("exact", "n", "blocks", "detectable", "needed", "reason")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareSettings(Seeded):
+    """How systems are compared."""
+
+    TITLE: ClassVar[str] = "test"
+
+    human: tuple[str, ...] | None = option(None, "human scores to compare by, too; higher is better", metavar="COLUMN")
+    test: Test = option("permutation", "how differences are tested; t and wilcoxon: metrics that are means", basic=True)
+    draws: int = option(DRAWS, "resamples; small sets are tested exactly", least=1, metavar="N")
+    alpha: float = option(ALPHA, "significance level", metavar="ALPHA")
+    correction: Literal["none", "holm", "bonferroni", "benjamini_hochberg"] = option(
+        "none", "of p-values over the pairs of each metric"
+    )
+    documents: bool = option(False, "resample whole documents instead of segments", basic=True)
+    power: tuple[int, ...] = option(
+        (), "power of each test on N segments (documents with --documents), by simulation", least=1, metavar="N"
+    )
+    strength_draws: int = option(0, "resamples behind intervals of strengths; 0: no intervals", least=0, line=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,15 +58,15 @@ class MetricComparison:
     higher_is_better: bool
     signature: Signature | None = None
     strength_intervals: Mapping[str, Estimate] = field(default_factory=dict)
-    """Of the strengths, by resampled segments; empty where nobody asked."""
+    """Of the strengths, by resampled segments; empty where they were not requested."""
     powers: tuple[PairPower, ...] = ()
-    """By simulation; empty where nobody asked."""
+    """By simulation; empty where it was not requested."""
 
     @property
     def won(self) -> str:
         """The strengths with their intervals, the strongest first, in one line."""
         order = sorted(self.strength_intervals.items(), key=lambda item: -item[1].value)
-        shown = ", ".join(f"{system} {_interval(one, _SHARE_DIGITS)}" for system, one in order)
+        shown = ", ".join(f"{system} {_interval(one, _SHARE_DECIMALS)}" for system, one in order)
         return f"{self.metric}: strength by won segments (Bradley-Terry): {shown}"
 
     @property
@@ -56,21 +75,20 @@ class MetricComparison:
         return dict(zip(self.clusters.names, self.clusters.ranks, strict=True))
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Result):
     """Systems x metrics, with tests between every two systems."""
 
-    systems: tuple[str, ...]
+    dataset: Dataset
     metrics: tuple[MetricComparison, ...]
-    test: str
+    settings: CompareSettings
     n: int
     """Segments that all systems have."""
     blocks: int | None
-    draws: int
-    seed: int
-    alpha: float
-    correction: str
     notes: tuple[str, ...] = ()
+    decimals: int = _DECIMALS
+    """Of scores in the table for people."""
+    kind: ClassVar[Kind] = "comparisons"
 
     def __iter__(self) -> Iterator[MetricComparison]:
         """Yield the metrics."""
@@ -84,29 +102,62 @@ class Comparison:
     @property
     def how(self) -> str:
         """What the numbers mean, in one line."""
+        used = self.settings
         unit = f"{self.blocks} documents" if self.blocks else f"{self.n} segments"
-        corrected = "" if self.correction == "none" else f", {self.correction}-corrected per metric"
+        corrected = "" if used.correction == "none" else f", {used.correction}-corrected per metric"
         return (
-            f"{self.n} segments; in brackets the 95 % interval of the bootstrap over {unit}; rank = cluster of systems "
-            f"that a {self.test} test (two-sided, alpha {self.alpha:g}, seed {self.seed}{corrected}) cannot tell apart"
+            f"{self.n} segments; brackets: 95 % bootstrap confidence interval over {unit}; rank: cluster of systems "
+            f"that do not differ significantly ({used.test} test, two-sided, alpha {used.alpha:g}, seed {used.seed}"
+            f"{corrected})"
         )
 
-    def table(self, digits: int = _DIGITS) -> Table:
-        """Return systems x metrics with intervals and ranks; the best cluster of each metric is bold."""
+    def total_records(self) -> Iterator[Total]:
+        """Yield the score of every system under every metric."""
+        for one in self.metrics:
+            for system, total in one.totals.items():
+                yield Total.of(system, one.metric, total, higher_is_better=one.higher_is_better)
+
+    def header(self) -> Record:
+        """Return the data and the signatures."""
+        signatures = {one.metric: str(one.signature) for one in self if one.signature}
+        return header_of(self.kind, self.dataset, signatures).object()
+
+    def records(self) -> Iterator[Record]:
+        """Yield one object per metric and pair of systems."""
+        for pair in self.pairs:
+            record = record_of(pair) | {"test": self.settings.test}
+            yield {name: record[name] for name in _COLUMNS}
+
+    def document(self) -> object:
+        """Return the header, how it was tested, the score and rank of each system, and the tested pairs."""
+        used = self.settings
+        how = {name: getattr(used, name) for name in ("test", "draws", "seed", "alpha", "correction")}
+        powers = [row for one in self for curve in one.powers for row in curve.rows()]
+        found = {
+            **self.header(),
+            **how,
+            "notes": list(self.notes),
+            "systems": self.scores(),
+            "records": list(self.records()),
+        }
+        return found | ({"power": powers} if powers else {})
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return systems x metrics with intervals and ranks, top clusters bold; or one row per tested pair."""
+        if long:
+            return [Table.of(self.records())]
         columns = ("system", *(name for one in self.metrics for name in (one.metric, f"{one.metric} rank")))
         rows: list[tuple[Cell, ...]] = []
-        for system in self.systems:
-            cells = [(_interval(one.totals[system], digits), one.ranks[system]) for one in self.metrics]
+        systems = self.dataset.systems
+        for system in systems:
+            cells = [(_interval(one.totals[system], self.decimals), one.ranks[system]) for one in self.metrics]
             rows.append((system, *(cell for pair in cells for cell in pair)))
         best = frozenset(
-            (row, one.metric)
-            for one in self.metrics
-            for row, system in enumerate(self.systems)
-            if one.ranks[system] == 1
+            (row, one.metric) for one in self.metrics for row, system in enumerate(systems) if one.ranks[system] == 1
         )
         directions = {one.metric: one.higher_is_better for one in self.metrics}
         signatures = dict.fromkeys(str(one.signature) for one in self.metrics if one.signature)
-        return Table(columns, tuple(rows), directions, best, (self.how, *self.notes, *signatures))
+        return [Table(columns, tuple(rows), directions, best, (self.how, *self.notes, *signatures))]
 
     def scores(self) -> list[dict[str, Cell]]:
         """Return one row per metric and system, for programs."""
@@ -126,55 +177,15 @@ class Comparison:
             for system, total in one.totals.items()
         ]
 
-    def rows(self) -> list[dict[str, Cell | bool]]:
-        """Return one row per metric and pair of systems, for programs."""
-        return [
-            {
-                "metric": pair.metric,
-                "first": pair.first,
-                "second": pair.second,
-                "difference": pair.difference,
-                "low": pair.low,
-                "high": pair.high,
-                "p": pair.p,
-                "adjusted": pair.adjusted,
-                "better": pair.better,
-                "test": self.test,
-                "method": pair.method,
-                "exact": pair.exact,
-                "n": pair.n,
-                "blocks": pair.blocks,
-                "detectable": pair.detectable,
-                "needed": pair.needed,
-                "reason": pair.reason,
-            }
-            for pair in self.pairs
-        ]
-
     def __str__(self) -> str:
-        """Return every tested pair in plain words, one a line."""
+        """Return every tested pair as a sentence, one a line."""
         return "\n".join(map(str, self.pairs))
 
     def _repr_html_(self) -> str:
-        table = self.table()
-        cell = Markup("<td>{}</td>")
-        bold = Markup("<td><b>{}</b></td>")
-        head = Markup("").join(Markup("<th>{}</th>").format(name) for name in table.columns)
-        body = Markup("").join(
-            Markup("<tr>{}</tr>").format(
-                Markup("").join(
-                    (bold if (number, name) in table.bold else cell).format(value)
-                    for name, value in zip(table.columns, row, strict=True)
-                )
-            )
-            for number, row in enumerate(table.rows)
-        )
         lines = Markup("").join(Markup("<li>{}</li>").format(str(pair)) for pair in islice(self.pairs, _SHOWN))
         more = len(self.pairs) - _SHOWN
         tail = Markup("<p>and {} more pairs</p>").format(more) if more > 0 else Markup("")
-        notes = Markup("").join(Markup("<br><small>{}</small>").format(note) for note in table.notes)
-        frame = Markup("<div><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>{}<ul>{}</ul>{}</div>")
-        return str(frame.format(head, body, notes, lines, tail))
+        return super()._repr_html_() + str(Markup("<ul>{}</ul>{}").format(lines, tail))
 
 
 def _strength_ends(one: MetricComparison, system: str) -> dict[str, Cell]:
@@ -182,35 +193,8 @@ def _strength_ends(one: MetricComparison, system: str) -> dict[str, Cell]:
     return {} if found is None else {"strength_low": found.low, "strength_high": found.high}
 
 
-def _interval(total: Estimate, digits: int) -> str:
+def _interval(total: Estimate, decimals: int) -> str:
     if math.isnan(total.value):
         return "-"
-    shown = "" if total.low is None or total.high is None else f" [{total.low:.{digits}f}, {total.high:.{digits}f}]"
-    return f"{total.value:.{digits}f}{shown}"
-
-
-def comparison_failures(found: Comparison, under: Mapping[str, float], worse: str | None) -> list[str]:
-    """Return what keeps the gates shut, one sentence each; nothing where they are passed."""
-    told = []
-    for one in found:
-        if one.metric in under:
-            limit = under[one.metric]
-            for system, total in one.totals.items():
-                passed = total.value >= limit if one.higher_is_better else total.value <= limit
-                if not passed:  # also where the score is not a number
-                    side = "below" if one.higher_is_better else "above"
-                    told.append(f"{one.metric} of {system} is {total.value:.2f}, {side} {limit:g}")
-        told += [
-            f"{pair.second if pair.better == pair.first else pair.first} is worse than {worse} by {pair.metric} "
-            f"({abs(pair.difference):.2f}, p = {pair.decisive:.3g})"
-            for pair in one.pairs
-            if worse is not None and pair.better == worse
-        ]
-    return told
-
-
-def check_comparison(found: Comparison, under: Mapping[str, float], worse: str | None) -> None:
-    """Raise where a gate is not passed."""
-    told = comparison_failures(found, under, worse)
-    if told:
-        raise GateNotPassed(f"the quality gate is not passed: {'; '.join(told)}")
+    ends = None if total.low is None or total.high is None else (total.low, total.high)
+    return f"{total.value:.{decimals}f}" + (f" [{ends[0]:.{decimals}f}, {ends[1]:.{decimals}f}]" if ends else "")

@@ -1,25 +1,21 @@
 """`whyscore compare`: is A better than B?"""
 
-import argparse
-import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from whyscore.analysis.common import as_metric, requested_name
 from whyscore.analysis.compare.compare import compare
-from whyscore.analysis.compare.result import Comparison, check_comparison
-from whyscore.cli.legacy import baseline, dataset, place_metrics, progress, resources
-from whyscore.cli.options import Parser, add_gates, add_inputs, add_metrics, add_output, add_running, positive
-from whyscore.cli.output import emit, format_of, tell, tell_signatures, to_json
-from whyscore.data.records import row_lines
+from whyscore.analysis.compare.result import CompareSettings, Comparison
+from whyscore.cli.options import GateSettings, InputSettings, MetricSettings, OutputSettings, RunningSettings
+from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures
+from whyscore.cli.setup import baseline_of, load_dataset, make_resources, requested_metrics, working
 from whyscore.errors import UserError
 from whyscore.present import render
-from whyscore.runs.gates import check_names, read_limits
+from whyscore.runs.gates import check_gates, check_names, read_limits
 from whyscore.scoring.stack import cost
-from whyscore.stats.systems import DRAWS, TESTS
-from whyscore.text.strict import finite
+from whyscore.settings import option
 from whyscore.types import Dataset
-from whyscore.types.table import Table
 
 EXAMPLES = """\
 examples:
@@ -30,114 +26,65 @@ examples:
   whyscore compare -r ref.txt -t prod.txt new.txt -m chrf --fail-if-worse
 """
 
+
+@dataclass(frozen=True, kw_only=True)
+class CompareCommand(
+    RunningSettings, OutputSettings, GateSettings, InputSettings, CompareSettings, MetricSettings
+):  # fmt: skip
+    """What `whyscore compare` takes."""
+
+    strengths: bool = option(False, "also Bradley-Terry strengths by won segments, with intervals")
+
+
+SETTINGS = CompareCommand
 STRENGTH_DRAWS = 1000
 _SHOWN = 20
-_TABLES = ("markdown", "latex")
+_PAPER = ("markdown", "latex")
 
 
-def add_arguments(parser: Parser) -> None:
-    """Add inputs, metrics, the test and output."""
-    add_metrics(parser)
-    group = parser.add_argument_group("test")
-    group.add_argument("--test", choices=TESTS, default="permutation", help="default: permutation")
-    group.add_argument("--draws", type=int, default=DRAWS, metavar="N", help=f"resamples (default: {DRAWS:,})")
-    group.add_argument("--alpha", type=float, default=0.05, help="the p-value that counts (default: 0.05)")
-    group.add_argument(
-        "--correction", choices=("none", "holm", "bonferroni", "benjamini_hochberg"), default="none",
-        help="of p-values over the pairs of each metric (default: none)",
-    )  # fmt: skip
-    group.add_argument("--documents", action="store_true", help="resample whole documents instead of segments")
-    group.add_argument(
-        "--strengths", action="store_true", help="also Bradley-Terry strengths by won segments, with intervals"
-    )
-    group.add_argument(
-        "--power", type=positive, nargs="+", metavar="N",
-        help="how often the test would find each difference on N segments (documents with --documents)",
-    )  # fmt: skip
-    add_inputs(parser)
-    add_gates(parser)
-    add_output(parser)
-    add_running(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Compare the systems and write out what can be told."""
-    place_metrics(arguments)
-    metrics = list(dict.fromkeys(arguments.metrics or ()))
-    if not metrics and not arguments.human:
+def run(settings: CompareCommand) -> int:
+    """Compare the systems and write out what can be said."""
+    metrics = requested_metrics(settings)
+    if not metrics and not settings.human:
         raise UserError("no metric: name one with -m, for example -m chrf")
-    if arguments.draws < 1:
-        raise UserError(f"--draws is {arguments.draws}, expected 1 or more")
-    data = dataset(arguments)
-    under, worse = read_limits(arguments.fail_under or ()), baseline(arguments, data)
-    check_names([*map(requested_name, metrics), *(arguments.human or ())], data.systems, under, worse)
-    if arguments.dry_run:
-        emit(arguments, _planned(arguments, data, metrics))
+    data = load_dataset(settings, metrics)
+    under, worse = read_limits(settings.fail_under or ()), baseline_of(settings, data)
+    check_names([*map(requested_name, metrics), *(settings.human or ())], data.systems, under, worse)
+    if settings.dry_run:
+        emit(settings, _planned(settings, data, metrics))
         return 0
-    with progress(arguments) as bar:
-        found = compare(
-            data,
-            metrics,
-            human=arguments.human or (),
-            test=arguments.test,
-            draws=arguments.draws,
-            seed=arguments.seed,
-            alpha=arguments.alpha,
-            correction=arguments.correction,
-            documents=arguments.documents,
-            power=arguments.power or (),
-            strength_draws=STRENGTH_DRAWS if arguments.strengths else 0,
-            resources=resources(arguments, bar),
-        )
-    chosen = format_of(arguments)
-    emit(arguments, _lines(arguments, data, found, chosen))
-    if chosen == "text":
-        tell_signatures(arguments, [one.signature for one in found if one.signature])
-    if chosen not in _TABLES:
-        for note in found.notes:
-            tell(arguments, f"note: {note}")
-    check_comparison(found, under, worse)
+    asked = replace(settings, strength_draws=STRENGTH_DRAWS if settings.strengths else 0)
+    with working(settings) as resources:
+        found = compare(data, metrics, settings=asked, resources=resources)
+    _emit(found if settings.width is None else replace(found, decimals=settings.width), settings)
+    check_gates(found, under, worse)
     return 0
 
 
-def _planned(arguments: argparse.Namespace, data: Dataset, metrics: Sequence[str]) -> Iterator[str]:
-    store = resources(arguments).store
+def _emit(found: Comparison, settings: CompareCommand) -> None:
+    form = format_of(settings)
+    if form == "text":
+        emit(settings, _text(found, len(found.pairs) if settings.verbose else _SHOWN))
+        tell_signatures(settings, [one.signature for one in found if one.signature])
+    else:
+        emit_result(found, settings)
+    for note in found.notes if form not in _PAPER else ():
+        tell(settings, f"note: {note}")
+
+
+def _text(found: Comparison, shown: int) -> Iterator[str]:
+    """Yield the table, and every tested pair as a sentence."""
+    yield render(replace(found.tables()[0], notes=(found.how,)), "text")
+    yield "\n"
+    yield from (f"{pair}\n" for pair in islice(found.pairs, shown))
+    yield from (f"{one.won}\n" for one in found if one.strength_intervals)
+    yield from (f"{curve}\n" for one in found for curve in one.powers)
+    if len(found.pairs) > shown:
+        yield f"and {len(found.pairs) - shown} more pairs; -v shows all\n"
+
+
+def _planned(settings: CompareCommand, data: Dataset, metrics: Sequence[str]) -> Iterator[str]:
+    store = make_resources(settings).store
     for metric in metrics:
         asked = cost(as_metric(metric), data.segments, store)
         yield f"{metric}: {asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored\n"
-
-
-def _document(records: Iterator[str], found: Comparison) -> Iterator[str]:
-    """Yield one JSON document: the header, the score and rank of each system, and the tested pairs."""
-    header, *pairs = map(json.loads, records)
-    how = {"test": found.test, "draws": found.draws, "seed": found.seed, "alpha": found.alpha}
-    how |= {"correction": found.correction, "notes": list(found.notes)}
-    powers = [row for one in found for curve in one.powers for row in curve.rows()]
-    simulated = {"power": powers} if powers else {}
-    yield to_json(header | how | {"systems": finite(found.scores()), "records": pairs} | simulated)
-
-
-def _lines(arguments: argparse.Namespace, data: Dataset, found: Comparison, chosen: str) -> Iterator[str]:
-    if chosen in ("json", "jsonl"):
-        signatures = {one.metric: str(one.signature) for one in found if one.signature}
-        records = row_lines("comparisons", data, found.rows(), signatures)
-        yield from _document(records, found) if chosen == "json" else records
-    elif chosen in ("tsv", "csv"):
-        rows = found.rows()
-        columns = tuple(rows[0])
-        table = Table(columns, tuple(tuple(row[name] for name in columns) for row in rows))
-        yield render(table, chosen, decimals=arguments.width, safe=arguments.safe_csv)
-    else:
-        digits = 2 if arguments.width is None else arguments.width
-        table = found.table(digits)
-        if chosen in _TABLES:
-            yield render(table, chosen)
-            return
-        yield render(Table(table.columns, table.rows, table.higher_is_better, table.best, (found.how,)), "text")
-        yield "\n"
-        shown = len(found.pairs) if arguments.verbose else _SHOWN
-        yield from (f"{pair}\n" for pair in islice(found.pairs, shown))
-        yield from (f"{one.won}\n" for one in found if one.strength_intervals)
-        yield from (f"{curve}\n" for one in found for curve in one.powers)
-        if len(found.pairs) > shown:
-            yield f"and {len(found.pairs) - shown} more pairs; -v shows all\n"
