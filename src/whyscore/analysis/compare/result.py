@@ -21,8 +21,7 @@ from whyscore.types.table import Cell, Table
 _DECIMALS = 2
 _SHARE_DECIMALS = 3
 _SHOWN = 50
-_COLUMNS = ("metric", "first", "second", "difference", "low", "high", "p", "adjusted", "better", "test", "method")
-_COLUMNS += ("exact", "n", "blocks", "detectable", "needed", "reason")
+_COLUMNS = "metric first second difference low high p adjusted better test method exact n blocks detectable needed reason"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +125,7 @@ class Comparison(Result):
         """Yield one object per metric and pair of systems."""
         for pair in self.pairs:
             record = record_of(pair) | {"test": self.settings.test}
-            yield {name: record[name] for name in _COLUMNS}
+            yield {name: record[name] for name in _COLUMNS.split()}
 
     def document(self) -> object:
         """Return the header, how it was tested, the score and rank of each system, and the tested pairs."""
