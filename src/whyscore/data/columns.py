@@ -6,8 +6,7 @@
 3. Numbered references (`ref_a`, `ref_b`; `reference_0`, `reference_1`) are several references of each segment.
 4. All other columns are kept as `extra`. Language columns are kept there too, because results are grouped by them.
 
-Columns of raw values become texts, labels, numbers and spans; a value that does not fit is named with its line.
-
+The raw values of a column become texts, labels, numbers or spans; a value that does not fit is named with its line.
 Each column is tried as a whole first, so that the usual case costs no Python work per value.
 """
 

@@ -1,6 +1,8 @@
-r"""Lines out of text files, by the rules that hold for every reader.
+r"""Text files as every reader sees them: lines, packed files, and several files in a folder or archive.
 
-1. The bytes are unpacked where needed (`unpacking`) and decoded as UTF-8, or as the caller says; a byte that does not
+Lines:
+
+1. The bytes are unpacked where needed and decoded as UTF-8, or as the caller says; a byte that does not
    fit is an error with its position. A byte order mark is removed and noted.
 2. A line ends at `\n` and nowhere else: U+2028, U+0085 and form feeds stay inside. One `\r` before the `\n` is removed
    and noted. A last line without `\n` counts, and is noted.
@@ -8,7 +10,7 @@ r"""Lines out of text files, by the rules that hold for every reader.
 
 The path `-` is the standard input.
 
-Bytes out of plain and packed files, guarded against bombs.
+Packed files, guarded against bombs:
 
 1. The first bytes say whether the data are gzip or Zstandard, whatever the name is: no UTF-8 text starts like these.
 2. Unpacked bytes are handed on in chunks, and counted.
@@ -16,7 +18,7 @@ Bytes out of plain and packed files, guarded against bombs.
    names the limit and what raises it. The first megabyte is free: it can hurt nobody, and short repetitive
    texts pack very well.
 
-A few named text files that lie together: in a folder, or in a zip archive that is read in memory.
+Files that lie together, in a folder or in a zip archive that is read in memory:
 
 1. A folder is listed; an archive's files go by their own names, whatever folder they lie in inside it.
 2. Nothing is ever extracted to the disk, and only the files that are asked for are unpacked.

@@ -1,20 +1,20 @@
 """Rows with named columns become entries: the part that tables, JSON lines and data frames share.
 
-1. Rows come in blocks, column by column (`conversion`).
+1. Rows come in blocks, column by column (`columns`).
 2. An id names what was translated or summarised, so it repeats from system to system (in Eval4NLP 2023 it is the
    document's). The same id twice *within* a system is an error that names both lines.
 3. Without an id column, ids are row numbers from zero: counted within each system where all systems have the same
    sources and references in the same order, over all rows otherwise.
 4. Without a system column, the file is one system.
 
-References per segment: empty ones are missing, transposed ones are refused.
+References of a segment:
 
 1. An empty reference is left out where the segment has another one, and noted.
 2. Where it has no other, the segment keeps no reference; that is noted too, and a metric that needs one refuses it.
 3. Python callers give one text or one list of texts per segment. One list per reference *set* is told from that by
    its lengths and refused; where both readings fit (as many sets as segments), it is taken as per segment, and noted.
 
-Many frozen values at once, from columns that were checked already.
+Speed, for a million rows that were checked already:
 
 1. A frozen dataclass sets each field through a Python call. For a million rows of a table that alone takes longer than
    reading the file. Here the fields are set column by column, by the slots themselves; the values are the same.

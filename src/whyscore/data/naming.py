@@ -1,10 +1,8 @@
-"""Names of systems, from the files that hold their hypotheses.
+"""Names of systems, from the files that hold their hypotheses; and phrases that many messages share.
 
 1. The file's stem: `out/sysA.txt.gz` is `sysA`.
 2. Where stems are equal, the shortest tail of the path that no other file shares: `a/out` and `b/out`.
 3. Where only the suffix tells files apart, the tail keeps it.
-
-Words that many messages share.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Any single file: the suffix says what it is; the standard input and files without a suffix say so themselves.
+"""Any single file or data frame as a data set: the suffix says what it is, or else the content.
 
 | suffix (also with `.gz`, `.zst`) | read as |
 |---|---|
@@ -7,20 +7,17 @@
 | `.txt` | one hypothesis a line |
 | `.xlf`, `.xliff` | XLIFF 1.2 or 2.x: source and target of every unit |
 | `.tmx` | TMX 1.4: the variants of a language pair |
-| a folder | a WMT folder (`wmt`), or gold of a word-level task (`gold_data`) |
+| a folder | a WMT folder (`wmt`), or gold of a word-level task (`eval4nlp`) |
 
 By content: a line that starts with `{` is JSON lines, one with a tab is TSV, anything else is text. Tables and JSON
 lines with the columns of MQM ratings, whose texts hold `<v>` marks, are read as such (`mqm`).
 
-Data frames of any library that narwhals knows (pandas, polars, pyarrow ...), with the column names of tables.
+Data frames of any library that narwhals knows (pandas, polars, pyarrow ...) have the column names of tables. A null is
+a missing value; rows count from one in messages.
 
-A null is a missing value; rows count from one in messages.
-
-Which dialect a file of error spans is in, and its reader.
-
-By name: `.xlf`, `.xliff` is XLIFF, `.rating` is mt-metrics-eval, a name that ends in `tags` is word tags, a folder is
-gold of a word-level task. By content: whyscore's own records; JSON lines and tables by the keys of their first object
-or the names of their columns.
+Dialects of error spans are told by name and content. By name: `.xlf`, `.xliff` is XLIFF, `.rating` is mt-metrics-eval,
+a name that ends in `tags` is word tags, a folder is gold of a word-level task. By content: whyscore's own records; JSON
+lines and tables by the keys of their first object or the names of their columns.
 """
 
 from collections.abc import Callable, Sequence

@@ -9,12 +9,8 @@
 
 No code of a model repository is ever run. torch and transformers are imported at the first use.
 
-A model of transformers from its folder: configuration, tokenizer, and a network with exactly the weights given.
-
 Newer versions of transformers make up an empty tokenizer where a folder has none, which would read every text as
 unknown pieces; so its files are asked for first.
-
-The signature of a metric that asks a neural model: its spec, then the model's facts.
 """
 
 import contextlib

@@ -1,4 +1,6 @@
-"""A masker that asks a neural language model which words could stand in a hidden place.
+"""Language models: a masker that asks one for words in a hidden place, and how probable a text is to one.
+
+Infilling:
 
 1. A masked model reads the whole text with its mask token in the place of the word; a causal one reads what stands
    before the word.
@@ -10,7 +12,7 @@
 Texts longer than the model can read are read in a window around the place. Weights are loaded from safetensors alone
 and no code of a model repository is run. torch and transformers are imported at the first use.
 
-How probable a text is to a causal language model: the mean log-probability of its pieces.
+Log-probability of a text under a causal model:
 
 1. The text is read after the model's start token, so that a text of one piece has a value too.
 2. The value is the mean over the pieces of log p(piece | start, pieces before it), in float64; one mean, once.

@@ -12,7 +12,7 @@ A file holds both maps and says for which model and layer they were learned; `.n
 its package. Published maps are text, one row of numbers a line, and both kinds can be d x d: such a file is taken as a
 projection or, by its first row, as a direction, whichever is asked for. A vector is a direction.
 
-Which word of one text stands for which word of the other: links to learn maps between languages from.
+Links between words, from which maps are learned:
 
 - Mutual nearest neighbours: i and j are linked if each is the other's nearest by cosine.
 - IBM model 1 (Brown et al. 1993), for texts alone:

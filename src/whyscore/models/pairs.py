@@ -7,9 +7,7 @@
    runs out the batch is halved. Answers come back in the order that was asked.
 4. What was computed of a text that is read by itself is pinned, the most recently used within a bound of bytes, so
    that probes meet what is known of the texts that do not change.
-5. Texts that are cut are counted, and told once per model; who wants to hear of all of them can watch.
-
-Hearing of every text that a model cuts: a warning tells of it once per model only.
+5. Texts that are cut are counted, and told once per model; `watched_cuts` hears of all of them.
 """
 
 import gc

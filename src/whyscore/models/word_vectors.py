@@ -8,14 +8,14 @@
 
 Rows have unit length, so that cosines are products; the row of a word without a vector is zero.
 
-Vectors from a binary model of fastText (Bojanowski et al. 2017, arXiv 1607.04606), without its package.
+A binary model of fastText (Bojanowski et al. 2017, arXiv 1607.04606), without its package:
 
 1. The head names the width, the number of buckets and the lengths of the letter n-grams; then come the words.
 2. The vector of a known word is the mean of its own row and of the rows of its n-grams, that of any other word the mean
    of its n-grams alone. N-grams are taken of `<word>` and found by their hash (FNV-1a, 32 bits, as fastText has it).
 3. The matrix stays on the disk and is mapped into memory; only the rows asked for are read.
 
-Word vectors as text, the format of fastText's .vec, of word2vec and of GloVe: a word and its numbers on each line.
+Vectors as text (fastText's .vec, word2vec, GloVe), a word and its numbers on each line:
 
 1. A first line of two whole numbers is a header: how many words, how many numbers each. Without it, the first line says
    how wide the rows are.

@@ -3,9 +3,8 @@
 Only the spec string, texts and floats cross to a worker, which builds the metric once and keeps it. Results do not
 depend on the executor: batches are the same and are put back by index.
 
-How many threads the libraries of a worker start: as many as it has cores, where they would take the whole machine.
-
-They read their limits when they are loaded, so that these must stand in the environment before a worker starts.
+The libraries of a worker start as many threads as it has cores, where they would take the whole machine. They read
+their limits when they are loaded, so these must stand in the environment before a worker starts.
 """
 
 import atexit

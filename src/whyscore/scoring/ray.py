@@ -11,10 +11,6 @@
 5. Only the spec, texts and floats cross the border. A metric in a file (`my_metric.py:score`) is shipped with it.
 
 Batches are those of the serial executor and rows are put back by index: a result does not depend on who computed it.
-
-A Ray cluster (https://docs.ray.io): how it is joined, how many workers it holds, and what each may take of it.
-
-Files that a spec names, on their way to workers on other machines.
 """
 
 import importlib

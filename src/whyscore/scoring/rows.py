@@ -1,12 +1,11 @@
 """A metric's answer as rows: its counts where it has them, else its score alone.
 
 Deduplication, the store and the executors work on rows, so that one run gives corpus scores, segment scores and
-resampling from the same stored numbers.
+resampling from the same stored numbers. The direction of a metric matters here alone: `oriented` turns one so that
+larger is better.
 
 A metric that fails on some texts does not take the others with it: a failing batch is halved until the texts that
 cause it stand alone, and the rest is kept: an `Answer` holds the rows and the reasons of the missing ones.
-
-The one place where direction matters: a metric turned so that larger is better.
 """
 
 from collections.abc import Mapping, Sequence

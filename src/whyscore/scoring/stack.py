@@ -4,14 +4,13 @@
 
 Each layer is a few lines and knows nothing of the others; the whole is a metric again.
 
-Batches of similar length, longest first: padding is small, and what is too large fails early.
+Batches hold texts of similar length, longest first: padding is small, and what is too large fails early. Whoever wants
+to show progress is told how far the work has come.
 
-How fast a metric is here: a moment's trial, for an estimate before the work.
+How fast a metric is, for an estimate before the work:
 
 1. One text is scored and not counted: a model may have to be loaded.
 2. Texts from all over the data are scored, a few at a time, until a moment has passed or none is left.
-
-How far the work has come, told to whoever wants to show it.
 """
 
 import time

@@ -4,7 +4,7 @@ One sqlite file in WAL mode; one table per signature; the key is a 128-bit diges
 value its row as raw little-endian float64. Several processes may read and write at once. Each batch is one
 transaction, so a process killed at any moment loses the batch in flight and nothing else.
 
-A damaged store: what is wrong with it, and how to save what can be read.
+A damaged store:
 
 1. `check` asks sqlite to look at every page and index, then looks at every row: a digest of 16 bytes, and as many
    finite numbers as its signature says.
@@ -13,10 +13,8 @@ A damaged store: what is wrong with it, and how to save what can be read.
    evenly spread, so that a page costs only the rows that are reached through it.
 3. `take` copies the rows of another store, for work that was done in several places.
 
-Tags in the score store: a text is tagged once, by whichever process.
-
-They stand in tables like those of scores, one per signature of a tagger, so that the store's size, list and pruning
-hold for them too. Such a table has rows of no numbers (width 0); each is the compressed JSON of a text's tags.
+Tags of texts stand in tables like those of scores, one per signature of a tagger, so that the store's size, list and
+pruning hold for them too. Such a table has rows of no numbers (width 0); each is the compressed JSON of a text's tags.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Error spans in the dialects of other programs, one segment at a time: foreign values <-> our half-open code points.
+"""Error spans in the dialects of other programs, read and written; ours are half-open code-point offsets.
 
 | dialect | offsets | omission |
 |---|---|---|
@@ -10,7 +10,7 @@
 
 Reading notes what was put right; writing counts, by kind, what the dialect cannot say. Both in a `Counter`.
 
-Files of error spans in the dialects of other programs: read as data sets, written from them.
+Files of these dialects, read as data sets and written from them:
 
 | dialect | file |
 |---|---|

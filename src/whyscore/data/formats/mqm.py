@@ -12,7 +12,7 @@
 | `xcomet` | minor 1, major 5, critical 10; at most 25 a rater and segment |
 | own | `{"major": 5, "minor Fluency/Punctuation": 0.1}`: a severity, or a severity and the beginning of a category |
 
-Texts with `<v>...</v>` marks, as Google's MQM ratings write them: the plain text and the marked stretches.
+Marks (`<v>...</v>`) in a text:
 
 1. The marks are taken out; each pair gives a stretch of the plain text.
 2. A mark that is opened and never closed runs to the end of the text; one that is closed and never opened begins with

@@ -2,9 +2,9 @@
 
 1. All files are read and must have the same number of lines; otherwise the message says where they drift apart.
 2. Systems are named after their files (`naming`), ids are line numbers from zero.
-3. The k-th reference file is reference k of every segment; empty lines are treated in `references`.
+3. The k-th reference file is reference k of every segment; empty lines are treated in `gathering`.
 
-Says where two files of unequal length fall out of step.
+Where two files of unequal length fall out of step:
 
 1. Two lines fit by how far their length ratio is from that of the whole files, and whether they hold the same numbers.
 2. Let S be the shorter file and L the longer one. Line i of S is compared with line i of L (in step) and with line

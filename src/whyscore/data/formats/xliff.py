@@ -1,4 +1,6 @@
-"""XLIFF 1.2 and 2.x: units out of a file, every character with the bytes it stands on.
+"""XLIFF 1.2 and 2.x: units as a data set, and error spans written back without touching another byte.
+
+Reading:
 
 1. The file is parsed by expat, which resolves nothing from outside. A file that declares entities is refused, as is
    nesting deeper than 256; a bare DOCTYPE is harmless.
@@ -9,15 +11,14 @@
    private-use character (`inline="placeholder"`); `g mrk pc hi` are left out, what is inside is text.
    The targets of `alt-trans` (1.2) are kept beside the unit's own; who asks for them gets them as references.
 4. Units that say `translate="no"` or have an empty target are left out and counted.
-5. ITS 2.0 marks (`locQualityIssue`) in the file are error spans; `xliff_marks` writes them.
+5. ITS 2.0 marks (`locQualityIssue`) in the file are error spans.
 
-An XLIFF file as data of every verb: targets are the hypotheses; references are alternatives that were asked for.
+As a data set, targets are the hypotheses; references are alternatives that were asked for:
 
-1. The units come from `xliff`; those that are not to be translated, or have no target yet, are left out and counted.
-2. A unit without a source, and a file without any target, are errors that name the unit.
-3. Languages are those that were asked for, else the file's; where they contradict each other, that is told.
+1. A unit without a source, and a file without any target, are errors that name the unit.
+2. Languages are those that were asked for, else the file's; where they contradict each other, that is told.
 
-Error spans written into an XLIFF file, without touching a byte of anything else.
+Writing error spans into a file:
 
 1. Spans become ITS 2.0 marks (`locQualityIssue`: type, comment, severity from 0 to 100) around the marked characters.
 2. A mark is cut where a tag of the file, or the edge of another mark, would cross it; so the result is well formed.

@@ -12,7 +12,7 @@ The score has no zero that means anything: 0 would be a text that cannot be othe
 Word scores: the log-probabilities of the pieces of a word of the target text, pooled: the weakest (`min`), the sum (the
 log-probability of the word), the mean, the first.
 
-An encoder-decoder of the BART kind that says how probable a text is, given another.
+The network:
 
 1. The states of each distinct conditioning text are computed once and pinned.
 2. Pairs go through the decoder in batches. The logits of a batch are taken in slices: for all positions at once they

@@ -11,16 +11,11 @@ Inputs are cut at 128 pieces, or where the model's arguments say; of a pair the 
 Word scores, from `micro` models for hypothesis and source: minus p(BAD) of each white-space word. Other units get the
 mean over the words they touch. Words beyond the limit have no number and the note `truncated`; gaps are in `tags`.
 
-TransQuest checkpoints as networks: one score for a pair, one vector for a text, or a tag for each word.
+Checkpoints: the folder of a mono or micro model is one of transformers, with `model_args.json` for the limit, the
+labels and the mark between words. A siamese one is of sentence-transformers: `modules.json` names the folders of the
+network and of its pooling; without it the folder is the network's own and the pieces are averaged.
 
-The folder of a mono or micro model is one of transformers, with `model_args.json` for the limit, the labels and the
-mark between words. A siamese one is of sentence-transformers: `modules.json` names the folders of the network and of
-its pooling; without it the folder is the network's own and the pieces are averaged.
-
-A TransQuest model, opened: what its network reads of a segment, and the score as a differentiable function of it.
-
-1. `mono`: one row of source and hypothesis; the score is the network's output.
-2. `siamese`: a row each; the score is the cosine of their vectors.
+Opened for attribution, a `mono` model reads one row of source and hypothesis, a `siamese` one a row each.
 """
 
 import importlib

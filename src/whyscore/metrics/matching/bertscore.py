@@ -2,23 +2,21 @@
 
 1. Encode both texts: the hypothesis, and a reference (`bertscore`) or the source (`xbertscore`).
 2. Match every unit with its most similar one on the other side; precision is the mean over the hypothesis, recall over
-   the other text, F their harmonic mean (`matching`). Units are pieces, as published. The embedded encoder has no
+   the other text, F their harmonic mean (`greedy`). Units are pieces, as published. The embedded encoder has no
    published numbers; there units are words, in phrases of up to three, unless something about pieces is asked for
-   (`idf`, `specials`, `mode="paper"`): see `matching_phrases`.
+   (`idf`, `specials`, `mode="paper"`): see `greedy`.
 3. Several references: `compat` takes the best precision, recall and F, each by itself, as the published code does;
    `paper` those of the reference with the best F.
 4. Special pieces: `compat` gives them no weight but lets them be the best match, `paper` leaves them out.
 5. Word scores: the similarity of the units of a word, from the reference with the best F, with the counterpart as a
-   note (`matching_words`).
+   note (`words`).
 
-Without a model `bertscore` takes the one its authors chose for the language. idf and rescaling: `matching_weights`,
-`matching_baseline`.
+Without a model `bertscore` takes the one its authors chose for the language. idf and rescaling: `weights`,
+`baseline`.
 
-Encoders that remember: what was prepared of a text for one metric serves all later calls, within a bound of bytes.
-
-1. A metric that is asked about thousands of probes meets the texts that do not change again and again, in one call or
-   in many. They are encoded once.
-2. The least recently used texts are forgotten first. A model in a folder whose files change is read anew.
+What was prepared of a text serves all later calls, within a bound of bytes: probes of one text meet the texts that do
+not change again and again. The least recently used texts are forgotten first; a model in a folder whose files change
+is read anew.
 """
 
 import re

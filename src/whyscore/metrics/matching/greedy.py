@@ -10,14 +10,14 @@
 
 All of it is float64, from vectors in float32. A zero vector has cosine 0 with everything.
 
-Texts on their way to being matched: each distinct text is encoded once, and kept while there is memory for it.
+Each distinct text is encoded once, and kept while there is memory for it.
 
 Pieces as units: all pieces of the model's tokenizer. Special ones are left out (`exclude`), weigh nothing but can be
 the best match (`weightless`), or count like the others (`include`). The piece with which multilingual models mark a
 language (en_XX) is special, but counts where special ones are weightless, as in the published code; so does the end
 piece of tokenizers that know no beginning (T5).
 
-Texts with their words as units, in phrases.
+Words as units, in phrases:
 
 1. A unit is a white-space word; where the script has no blanks, a piece. Its weight is log(1 + its surprisal), the sum
    over its pieces of -log p in the encoder's own unigram model, or 1 for encoders without one.

@@ -1,22 +1,16 @@
 """MoverScore (Zhao et al. 2019, arXiv 1909.02622) and XMoverScore (Zhao et al. 2020, arXiv 2005.01196; Leiter 2021).
 
-1. Both texts become units with a vector and a mass (`moverscore_units`): pieces, or n-grams of them. MoverScore reads
+1. Both texts become units with a vector and a mass (`units`): pieces, or n-grams of them. MoverScore reads
    a reference, XMoverScore the source, whose vectors can be mapped into the hypothesis' language (`map`).
-2. d is the least work that moves the mass of one text to that of the other (`moverscore_transport`).
+2. d is the least work that moves the mass of one text to that of the other (`transport`).
 3. The score is 1 - d or 1 / (1 + d), the mean or the best over several references; higher is better.
 4. `lm` adds 0.1 times the mean log-probability of the hypothesis under a causal language model; word scores leave it
    out, as it says nothing of the pair.
 
 Word scores: minus the distance to the nearest unit of the other text, or minus the transported cost
-(`moverscore_words`). What the published versions differ in: `moverscore_versions`.
+(`transport`). All distinct pairs of a call are solved together.
 
-What MoverScore and XMoverScore have in common: from options to distances, from distances to scores and words.
-
-1. The version's axes, with what the caller chose instead, say how texts become units and what moving them costs.
-2. All distinct pairs of a call are solved together (`moverscore_pairs`).
-3. The score of a segment is the mean, or the best, over its pairs; a language model may add its share.
-
-What the published versions of MoverScore and XMoverScore are made of, and the encoder behind each.
+The published versions differ in these axes, each of which can be chosen by itself:
 
 | axis | moverscore v1 | moverscore v2 | xmoverscore v1 | xmoverscore v2 |
 |---|---|---|---|---|

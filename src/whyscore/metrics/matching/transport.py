@@ -8,14 +8,14 @@
    optimum has is not unique, so neither is such a number.
 4. Where one text has no mass, all cosines count as 0: d is 2, or its root.
 
-Pairs of texts on their way to being moved: each distinct text is encoded once, each distinct pair is solved once.
+Each distinct text is encoded once, each distinct pair is solved once:
 
 1. Pairs are taken in windows, those with the same first text together.
 2. The vectors of all texts of a window come from one call of the encoder; they are pinned within a bound of bytes, so
    that probes meet the vectors of the text that does not change.
 3. Per pair: one matrix of distances and one transport.
 
-Word scores of a transport: what each word costs, and whom it goes to.
+Word scores, what each word costs and whom it goes to:
 
 1. `min`: minus the distance of a piece to the nearest unit of the other text; a piece in several windows has their
    mean. Pieces of a word are pooled.

@@ -1,4 +1,4 @@
-"""How much a piece counts: inverse document frequency, as in BERTScore.
+"""How much a piece counts in BERTScore and MoverScore: inverse document frequency.
 
 1. A file holds one text per line; df is the number of texts a piece occurs in, N the number of texts.
 2. w = log((N + 1) / (df + 1)); a piece that no text holds weighs log(N + 1). Special pieces are in every text and weigh
@@ -8,14 +8,8 @@
 With one text every piece in it would weigh nothing, so at least two are asked for. The table depends on the file
 alone, never on the segments of a call, so that a score depends on its segment alone; its digest is in the signature.
 
-How much a piece weighs in a transport: as much as any other, or by inverse document frequency.
-
-1. A file holds one text per line; df is the number of texts a piece occurs in, N the number of texts.
-2. w = log((N + 1) / (df + 1)); a piece that no text holds weighs log(N + 1). Special pieces are in every text and weigh
-   nothing.
-
-The published code counts the texts of the run. Here a score depends on its segment alone, so the texts come from a
-file, whose table has a digest in the signature; without one all pieces weigh the same, which is told once.
+The published code of MoverScore counts the texts of the run instead. Without a file all its pieces weigh the same,
+which is told once.
 """
 
 import hashlib

@@ -7,10 +7,9 @@
 3. Contributions are w s / sum of w, pooled by the sum, a unit over a word border split by characters. The words of the
    hypothesis add up to precision, those of the other text to recall; what belongs to no word is told.
 
-Words against words: the cosines behind a match, as a matrix to be drawn.
+Similarity matrix, the cosines of words with words:
 
-1. The text that is explained and the one it faces are those of `matching_words`: with several references, the one
-   with the best F.
+1. The text is compared with the one behind its word scores: with several references, the one with the best F.
 2. A cell is the mean cosine over all pairs of a unit of the one word and a unit of the other; special pieces belong to
    no word. Where units are phrases, those of one word alone are taken: longer ones belong to several.
 3. A word without a unit has no numbers (NaN). Cosines stand as they are: not weighted, not rescaled.

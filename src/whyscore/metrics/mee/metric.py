@@ -1,6 +1,8 @@
-"""MEE, after Mukherjee et al. (2020): how many words match exactly, by root, or as synonyms.
+"""MEE (Mukherjee et al. 2020), MEE2 and MEE4 (Mukherjee and Shrivastava, WMT 2022).
 
-1. Cut both texts into words, and match them (`mee_words`, `mee_links`).
+MEE, how many words match exactly, by root, or as synonyms:
+
+1. Cut both texts into words, and match them (`words`).
 2. MEE is the mean of F (beta = 3) of the exact matches, of these and the root matches, and of all matches.
 
 `paper` is what the article describes: each word is used once. `compat` is what the published score files of WMT22
@@ -10,11 +12,11 @@ contain: words are what stands between blanks, and hypothesis words are used aga
 Word scores: the credit of a word over D, which adds up to MEE on either side; with `view="loss"` minus what the word
 costs, which over both sides adds up to MEE - 1. A note says what each word matched, and how.
 
-MEE2 and MEE4, after Mukherjee and Shrivastava (WMT 2022).
+MEE2 and MEE4:
 
-1. LMS: the word matches of MEE (`mee`).
-2. Syn: BLEU whose order grows with the reference (`mee_syntax`), over words in `paper`, over characters in `compat`.
-3. Cxt: the cosine of the two sentence vectors (`mee_context`), clipped to 0 .. 1 in `paper`.
+1. LMS: the word matches of MEE.
+2. Syn: BLEU whose order grows with the reference (`syntax`), over words in `paper`, over characters in `compat`.
+3. Cxt: the cosine of the two sentence vectors (`context`), clipped to 0 .. 1 in `paper`.
 4. score = (delta (alpha LMS + gamma Syn) / (alpha + gamma) + epsilon Cxt) / (delta + epsilon), with alpha = 2,
    gamma = 1, delta = 1, and epsilon = 1 (MEE2) or 3 (MEE4).
 

@@ -1,14 +1,14 @@
-"""From texts to the alignments of MEE: words, stems and vectors, each asked for once per call.
+"""The alignment behind MEE (Mukherjee et al. 2020): which word matched which, and how.
+
+Stemmer and vectors are asked once per call:
 
 1. Cut every distinct text into words (`compat`: at white space).
 2. Pair equal words.
 3. Ask the stemmer once for the words that are left (`paper`, where the language has one), and pair words of one stem.
 4. Ask the word vectors once for the words that are left, and pair similar words.
 
-Which word matched which, and how: the alignment behind MEE (Mukherjee et al. 2020), as arithmetic over words.
-
-With h words in the hypothesis, r in the reference and D = 0.9 r + 0.1 h, F (beta = 3) of m matches is m / D. Matches
-are counted cumulatively (exact; exact and root; all three), and MEE is the mean of the three F:
+Arithmetic: with h words in the hypothesis, r in the reference and D = 0.9 r + 0.1 h, F (beta = 3) of m matches is m /
+D. Matches are counted cumulatively (exact; exact and root; all three), and MEE is the mean of the three F:
 
     MEE = (3 exact + 2 root + synonym) / (3 D)
 

@@ -3,7 +3,7 @@
 1. A metric that is `Inspectable` opens itself for some segments: per segment a `Reading`, the rows of pieces its
    network reads and which text stands where in them, and one differentiable function from readings to scores.
 2. An explainer that is `LooksInside` takes such a metric and gives a word scorer. It finds one number per piece of a
-   row, by running that function with an eye on the blocks of the network (`attributions_network`).
+   row, by running that function with an eye on the blocks of the network (`blocks`).
 3. The same text may stand in several rows (UniTE reads the hypothesis three times): the numbers of a piece are added,
    or averaged, over the rows. Special pieces belong to no text and are left out.
 4. Pieces become words by their characters (`whyscore.text.alignment`). Words the network did not read have no number.

