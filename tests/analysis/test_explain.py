@@ -217,8 +217,8 @@ def test_a_metric_that_raises_on_a_probe_leaves_the_other_segments_explained() -
     with pytest.raises(Unexplained) as caught:
         ws.explain(asked, exploding, "erasure")
     outcome = attempt(asked, exploding, "erasure")
-    assert [one.segment for one in outcome.explanations] == [asked[0], asked[2]]
-    assert [one.index for one in outcome.explanations] == [0, 2]
+    assert [one.segment for one in outcome] == [asked[0], asked[2]]
+    assert [one.index for one in outcome] == [0, 2]
     assert list(outcome.failures) == [1]
     message = str(caught.value)
     assert message.startswith("1 of 3 segments could not be explained; the first is segment 1: ")
@@ -430,3 +430,32 @@ def test_explanations_find_the_errors_people_found(
     found = ws.explain(segments, "token_f1", explainer, sides=["hypothesis"], unit='word(separator="space")')
     values = [auc(one.error_scores, gold[i]) for i, one in zip(both, found, strict=True)]
     assert np.mean(values) == pytest.approx(expected, abs=tolerance)
+
+
+def test_explanations_are_a_result_with_records_tables_and_a_short_form() -> None:
+    segments = [Segment(f"a cat {k}", references=("a dog",)) for k in range(60)]
+    found = ws.explain(segments, "token_f1", "erasure", sides=["hypothesis"])
+    first = next(iter(found.records()))
+    assert (first["id"], first["system"], first["metric"], first["explainer"]) == ("0", "system", "token_f1", "erasure")
+    assert [word["text"] for word in first["words"]] == ["a", "cat", "0"]
+    (table,) = found.tables()
+    assert len(table.rows) == 180
+    assert table.rows[1][:9] == ("0", "system", "token_f1", "erasure", "hypothesis", None, "cat", 2, 5)
+    assert found.header()["kind"] == "explanations"
+    assert list(found.header()["signatures"]) == ["erasure of token_f1"]
+    assert len(repr(found)) < 2000
+    assert "50 more" in repr(found)
+    assert "and 10 more" in found._repr_html_()
+
+
+def test_scores_and_boosted_scores_show_themselves_in_a_line() -> None:
+    segments = [Segment(f"a cat {k}", references=("a dog",)) for k in range(1000)]
+    scores = ws.score(segments, "token_f1")
+    assert repr(scores).startswith("<Scores of token_f1: 1000 segments [0.4, 0.4,")
+    assert len(repr(scores)) < 200
+    assert list(scores.records())[999] == {"id": "999", "score": pytest.approx(0.4)}
+    boosted = ws.boost(segments[:3], "token_f1")
+    assert len(repr(boosted)) < 200
+    assert [record["id"] for record in boosted.records()] == ["0", "1", "2"]
+    (total,) = boosted.systems().records()
+    assert (total["system"], total["segments"]) == ("system", 3)

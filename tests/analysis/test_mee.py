@@ -9,8 +9,8 @@ import pytest
 import whyscore as ws
 from support.cli import Run
 from whyscore.analysis.explain import explain
-from whyscore.analysis.mee import mee_behind
-from whyscore.cli.commands.score import bar
+from whyscore.analysis.mee import word_matches
+from whyscore.cli.commands.explain import bar
 from whyscore.data.formats.text import from_texts
 from whyscore.errors import SpecError
 from whyscore.metrics.mee.metric import Mee, Mee4
@@ -75,7 +75,7 @@ def test_pairs_are_those_of_the_reference_that_counts() -> None:
 def test_every_word_of_an_explanation_has_its_partners(data: Dataset) -> None:
     metric = Mee(words=VECTORS)
     explanations = explain(data, metric, "intrinsic")
-    for one, known in zip(explanations, mee_behind(data, metric, explanations), strict=True):
+    for one, known in zip(explanations, word_matches(data, metric, explanations), strict=True):
         other = one.segment.references[0] if one.place.reference is None else one.segment.hypothesis
         assert known.parts["lms"] == pytest.approx(one.score, abs=1e-12)
         credit = sum(match.credit for word in known.matches for match in word)
@@ -92,7 +92,7 @@ def test_every_word_of_an_explanation_has_its_partners(data: Dataset) -> None:
 def test_a_word_of_compat_lists_both_partners() -> None:
     metric = Mee(mode="compat", words={"dog": [1.0, 0.0], "cat": [0.9, 0.1]})
     explanations = explain([Segment("dog", references=("dog cat",))], metric, "intrinsic", sides=["hypothesis"])
-    (known,) = mee_behind([], metric, explanations)
+    (known,) = word_matches([], metric, explanations)
     assert [(match.label, match.mark, match.partner) for match in known.matches[0]] == [
         ("exact", "=", 0),
         ("root", "~", 1),
@@ -132,7 +132,7 @@ def test_parts_and_pairs_come_from_the_command_line(run: Run) -> None:
     assert run("score", *ONE, "-m", "mee(words=None)", "--parts", "-f", "tsv")[1].count("\n") == 2
     code, _, err = run("score", *ONE, "-m", "chrf", "--parts")
     assert code == 2
-    assert "--parts shows the parts of mee, mee2 and mee4; asked for: chrf" in err
+    assert "--parts shows the parts of mee, mee2 and mee4; requested: chrf" in err
 
 
 def test_explained_words_stand_below_the_bars_and_carry_their_matches(run: Run) -> None:

@@ -1,24 +1,29 @@
 """Explanations: which words made the score, for every text of every segment; and the matrices behind a match."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from functools import cached_property
+from types import MappingProxyType
+from typing import ClassVar, Protocol, cast
 
 import numpy as np
 
 from whyscore.analysis.common import (
     MetricLike,
     Segments,
+    as_dataset,
     as_metric,
     as_segments,
     languages_of,
     requested_name,
     with_languages,
 )
+from whyscore.analysis.mee import WordMatches, has_parts, word_matches
+from whyscore.data.codec import explanation_record
+from whyscore.data.records import Kind, header_of
 from whyscore.errors import ContractError, SpecError
 from whyscore.explainers.engine import (
     WINDOW,
-    Outcome,
     Plan,
     ask,
     explain_segments,
@@ -37,15 +42,21 @@ from whyscore.settings import Seeded, option, takes
 from whyscore.text.strict import Reason
 from whyscore.types import (
     HYPOTHESIS,
+    SHOWN,
     Dataset,
     Evidence,
     Explanation,
-    Explanations,
+    ExplanationRecord,
     Place,
     Segment,
     Side,
+    Signature,
     SimilarityMatrix,
 )
+from whyscore.types.result import Record, Result
+from whyscore.types.table import Cell, Table
+
+_LISTED = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +86,90 @@ class ExplainSettings(MaskingSettings):
     window: int = option(WINDOW, "probes that are held at a time", least=1, line=False)
 
 
+class Explanations(Result, list[Explanation]):
+    """What an explainer says of a metric's scores: a list with one explanation per segment and text."""
+
+    kind: ClassVar[Kind] = "explanations"
+
+    def __init__(
+        self,
+        explanations: Iterable[Explanation],
+        segments: Segments,
+        metric: MetricLike,
+        explainer: str | Explainer,
+        *,
+        failures: Mapping[int, str] = MappingProxyType({}),
+        matrices: Sequence[SimilarityMatrix | None] | None = None,
+    ) -> None:
+        """Hold explanations with what they are about.
+
+        Args:
+            explanations: One per segment and text.
+            segments: What was explained.
+            metric: Whose scores were explained.
+            explainer: What explained them.
+            failures: Why segments could not be explained, by their number.
+            matrices: The similarities behind each explanation, where they were requested.
+        """
+        super().__init__(explanations)
+        self.segments, self.metric, self.explainer = segments, metric, explainer
+        self.failures, self.matrices = dict(failures), matrices
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The data that were explained."""
+        return as_dataset(self.segments)
+
+    @property
+    def signature(self) -> Signature | None:
+        """What names every choice behind the explanations; None where there are none."""
+        return self[0].signature if self else None
+
+    @cached_property
+    def word_matches(self) -> list[WordMatches] | None:
+        """The parts of each score and the partners of each word, for metrics that have them."""
+        return word_matches(self.dataset, self.metric, self) if has_parts(self.metric) else None
+
+    def header(self) -> Record:
+        """Return the data and the signature."""
+        name = requested_name(self.metric)
+        signatures = {} if self.signature is None else {f"{self.signature.spec} of {name}": str(self.signature)}
+        return header_of(self.kind, self.dataset, signatures).object()
+
+    def described(self) -> Iterator[ExplanationRecord]:
+        """Yield each explanation with its entry, its names, and what stands behind it."""
+        names = requested_name(self.metric), requested_name(self.explainer)
+        matrices = self.matrices or [None] * len(self)
+        behind = [{}] * len(self) if self.word_matches is None else [one._asdict() for one in self.word_matches]
+        for one, matrix, others in zip(self, matrices, behind, strict=True):
+            yield ExplanationRecord.of(self.dataset.entries[one.index], *names, one, matrix=matrix, **others)
+
+    def records(self) -> Iterator[Record]:
+        """Yield one object per explained text."""
+        return map(explanation_record, self.described())
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return one row per word."""
+        del long
+        columns = ("id", "system", "metric", "explainer", "side", "reference", "word", "start", "end", "importance")
+        rows: list[tuple[Cell, ...]] = []
+        for one in self.described():
+            named = one.id, one.system, one.metric, one.explainer, str(one.place.side), one.place.reference
+            numbers = zip(one.words, one.spans.tolist(), one.importance.tolist(), strict=True)
+            rows += [(*named, word, start, end, importance) for word, (start, end), importance in numbers]
+        return [Table(columns, tuple(rows), notes=() if self.signature is None else (str(self.signature),))]
+
+    def __repr__(self) -> str:
+        """Return the first explanations, below each other."""
+        lines = [f"  {one!r}," for one in self[:_LISTED]]
+        more = [f"  ... {len(self) - _LISTED} more"] if len(self) > _LISTED else []
+        return "\n".join([f"<Explanations: {len(self)} texts [", *lines, *more, "]>"])
+
+    def _repr_html_(self) -> str:
+        shown = "".join(one._repr_html_() for one in self[:SHOWN])
+        return shown + (f"<div>and {len(self) - SHOWN} more</div>" if len(self) > SHOWN else "")
+
+
 @takes(ExplainSettings)
 def explain(
     segments: Segments,
@@ -99,7 +194,7 @@ def explain(
     found = attempt(segments, metric, explainer, settings=settings, resources=resources)
     if found.failures:
         raise Unexplained(failure_message(found.failures, len(as_segments(segments))))
-    return found.explanations
+    return found
 
 
 @takes(ExplainSettings)
@@ -110,10 +205,11 @@ def attempt(
     *,
     settings: ExplainSettings,
     resources: Resources = LOCAL,
-) -> Outcome:
-    """Return the explanations of all segments that can be explained, and why the others cannot."""
+) -> Explanations:
+    """Return the explanations of all segments that can be explained, and why the others cannot (`failures`)."""
     plan = _plan(with_languages(as_metric(metric), languages_of(segments)), explainer, settings)
-    return explain_segments(plan, as_segments(segments), sides_of(settings.sides), resources)
+    found = explain_segments(plan, as_segments(segments), sides_of(settings.sides), resources)
+    return Explanations(found.explanations, segments, metric, explainer, failures=found.failures)
 
 
 def _plan(metric: Metric, explainer: str | Explainer, settings: ExplainSettings) -> Plan:
@@ -170,37 +266,22 @@ def require_matrix(metric: MetricLike) -> None:
         raise SpecError(f"{requested_name(metric)} has no matrix of similarities: bertscore and xbertscore have one")
 
 
-def word_matrices(
-    dataset: Dataset,
-    metric: MetricLike,
-    explanations: Sequence[Explanation],
-    explainer: str | Explainer = "matching",
-    *,
-    unit: str | Splitter = "word",
-) -> list[SimilarityMatrix]:
-    """Return one matrix per explanation: its words x the words of the text it is matched with.
-
-    Args:
-        dataset: what was explained.
-        metric: the metric that was explained; bertscore and xbertscore have matrices.
-        explanations: what `explain` gave.
-        explainer: what made them.
-        unit: what they call a word.
-    """
-    require_matrix(metric)
-    plan = make_plan(as_metric(metric), explainer, unit=unit)
-    asked = cast("_Matching", with_languages(plan.metric.metric, languages_of(dataset)))
+def word_matrices(explanations: Explanations, unit: str | Splitter = "word") -> list[SimilarityMatrix]:
+    """Return one matrix per explanation: its words (by `unit`) x the words of the text it is matched with."""
+    require_matrix(explanations.metric)
+    plan = make_plan(as_metric(explanations.metric), explanations.explainer, unit=unit)
+    asked = cast("_Matching", with_languages(plan.metric.metric, languages_of(explanations.segments)))
     found: dict[int, SimilarityMatrix] = {}
     for place in dict.fromkeys(one.place for one in explanations):
         rows = [k for k, one in enumerate(explanations) if one.place == place]
         segments = [explanations[k].segment.only(asked.inputs) for k in rows]
         faced = asked.text_pairs(segments, place)
-        heats = _heats([explanations[k] for k in rows], segments, faced, plan.splitter)
-        found |= zip(rows, heats, strict=True)
+        matrices = _similarities([explanations[k] for k in rows], segments, faced, plan.splitter)
+        found |= zip(rows, matrices, strict=True)
     return [found[k] for k in range(len(explanations))]
 
 
-def _heats(
+def _similarities(
     explanations: Sequence[Explanation],
     segments: Sequence[Segment],
     faced: Iterator[TextPair | None],

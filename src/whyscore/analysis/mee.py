@@ -1,28 +1,34 @@
 """MEE taken apart: what each part gives to every system, which words were paired, and what stands behind each word.
 
-1. Bars: the score of a system is the sum of what exact, root and synonym matches, Syn and Cxt give to it. Exact matches
-   give their F; root matches two thirds of what they add to it, synonyms one third; each times the weight of LMS.
+1. Parts: the score of a system is the weighted sum of its parts (`PartsMetric.parts`). Those of MEE are exact, root and
+   synonym matches; MEE2 and MEE4 also have Syn and Cxt.
 2. Pairs: the root and synonym matches that come most often. They are the quickest way to see wrong thresholds.
 3. Matches: for each word of an explanation its partners, their cosine and its credit.
 
 Where a segment has several references, all of it is about the best one, or about all where their mean counts.
-
-The parts behind MEE, MEE2 and MEE4: what matched, the n-grams, the sentence vectors.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from whyscore.analysis.common import MetricLike, Segments, as_dataset, as_metric, as_segments, with_languages
+from whyscore.analysis.common import (
+    MetricLike,
+    Segments,
+    as_dataset,
+    as_metric,
+    as_segments,
+    languages_of,
+    requested_name,
+    with_languages,
+)
+from whyscore.data.records import Kind, header_of
 from whyscore.errors import SpecError
-from whyscore.metrics.mee.metric import Mee, Mee2
-from whyscore.metrics.mee.notes import word_matches
-from whyscore.metrics.mee.words import Kind
-from whyscore.protocols import RowMetric
+from whyscore.metrics.mee.words import MARKS
+from whyscore.protocols import PartsMetric, RowMetric
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.types import (
     HYPOTHESIS,
@@ -30,11 +36,17 @@ from whyscore.types import (
     Explanation,
     FloatMatrix,
     FloatVector,
-    Side,
+    MatchKind,
     Signature,
     WordMatch,
+    Words,
     read_only,
 )
+from whyscore.types.result import Record, Result
+from whyscore.types.table import Table
+
+if TYPE_CHECKING:
+    from whyscore.metrics.mee.metric import Mee2
 
 _SHOWN = 20
 
@@ -60,7 +72,7 @@ class Bar(NamedTuple):
 class WordPair(NamedTuple):
     """Two words that were matched as of one root or as synonyms, and how often."""
 
-    kind: Kind
+    kind: MatchKind
     hypothesis: str
     reference: str
     times: int
@@ -68,21 +80,37 @@ class WordPair(NamedTuple):
     """Their cosine; None where stems made the match."""
 
 
-@dataclass(frozen=True)
-class MeeView:
-    """The parts of MEE over a data set."""
+@dataclass(frozen=True, repr=False)
+class MeeView(Result):
+    """The parts of a metric of the MEE family over a data set."""
 
+    metric: str
+    dataset: Dataset
     bars: tuple[Bar, ...]
     pairs: tuple[WordPair, ...]
     signature: Signature
+    kind: ClassVar[Kind] = "totals"
 
-    def records(self) -> Iterator[Mapping[str, object]]:
+    def header(self) -> Record:
+        """Return the data and the signature."""
+        return header_of(self.kind, self.dataset, {self.metric: str(self.signature)}).object()
+
+    def records(self) -> Iterator[Record]:
         """Yield one record per system, then one per pair of words."""
-        yield from ({"row": "bar", **bar._asdict()} for bar in self.bars)
-        yield from ({"row": "pair", **pair._asdict()} for pair in self.pairs)
+        yield from ({"metric": self.metric, "row": "bar", **bar._asdict()} for bar in self.bars)
+        yield from ({"metric": self.metric, "row": "pair", **pair._asdict()} for pair in self.pairs)
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return the parts by system, and for people the paired words."""
+        columns = ("metric", *Bar._fields[:-1], "no vectors")
+        bars = Table(columns, tuple((self.metric, *one) for one in self.bars))
+        rows = tuple((self.metric, f"{MARKS[one.kind]} {one.kind}", *one[1:]) for one in self.pairs)
+        return (
+            [bars] if long else [bars, Table(("metric", "match", "hypothesis", "reference", "times", "cosine"), rows)]
+        )
 
 
-class Behind(NamedTuple):
+class WordMatches(NamedTuple):
     """What stands behind one explanation: the parts of the score, and the partners of each word."""
 
     parts: Mapping[str, float]
@@ -100,79 +128,71 @@ def mee_view(
         pairs: how many pairs of words at most.
         resources: store, executor and progress.
 
-    >>> from whyscore.types import Segment
     >>> mee_view([Segment("a cat", references=("a dog",))], "mee(words=None)").bars[0].exact
     0.5
     """
     dataset = as_dataset(data)
-    asked = _mee(metric, dataset)
+    asked = with_languages(as_metric(metric), dataset.languages)
+    if not isinstance(asked, PartsMetric):
+        raise SpecError(f"expected mee, mee2 or mee4 with their options, got {asked.signature().spec}")
     rows = cast("RowMetric", resources.prepare(asked)).statistics(dataset.segments)
     bars = []
     for system in dataset.systems:
         own = rows[[k for k, entry in enumerate(dataset.entries) if entry.system == system]]
         bars.append(_bar(system, asked, own))
-    return MeeView(tuple(bars), _pairs(asked, dataset)[:pairs], asked.signature())
+    found = _pairs(asked, dataset)[:pairs]
+    return MeeView(requested_name(metric), dataset, tuple(bars), found, asked.signature())
 
 
-def mee_behind(data: Segments, metric: MetricLike, explanations: Sequence[Explanation]) -> list[Behind]:
-    """Return for each explanation of an MEE metric the parts of its score and the matches of its words."""
-    asked = _mee(metric, data if isinstance(data, Dataset) else None)
+def has_parts(metric: MetricLike) -> bool:
+    """Return whether the score of a metric is a sum of parts, and its words have partners."""
+    return isinstance(as_metric(metric), PartsMetric)
+
+
+def word_matches(data: Segments, metric: MetricLike, explanations: Sequence[Explanation]) -> list[WordMatches]:
+    """Return for each explanation of a metric with parts those of its score, and the matches of its words."""
+    asked = cast("PartsMetric", with_languages(as_metric(metric), languages_of(data)))
     segments = [one.segment.only(asked.inputs) for one in explanations]
-    rows = asked.statistics(segments)
-    found = []
+    matches: dict[int, tuple[tuple[WordMatch, ...], ...]] = {}
     for place in dict.fromkeys(one.place for one in explanations):
         own = [k for k, one in enumerate(explanations) if one.place == place]
-        aligned = asked.behind([segments[k] for k in own], place)
-        for k, alignments in zip(own, aligned, strict=True):
-            hypothesis = place.side is Side.HYPOTHESIS
-            matches = word_matches(explanations[k].words, alignments, on_hypothesis=hypothesis)
-            found.append((k, Behind(dict(zip(asked.columns, rows[k].tolist(), strict=True)), matches)))
-    return [behind for _, behind in sorted(found, key=lambda item: item[0])]
+        known = asked.word_scores([segments[k] for k in own], place, [explanations[k].words for k in own])
+        matches |= {k: one.matches or () for k, one in zip(own, known, strict=True)}
+    rows = asked.statistics(segments).tolist()
+    return [WordMatches(dict(zip(asked.columns, row, strict=True)), matches[k]) for k, row in enumerate(rows)]
 
 
-def is_mee(metric: MetricLike) -> bool:
-    """Return whether a metric is one of the three."""
-    return isinstance(as_metric(metric), Mee)
-
-
-def _mee(metric: MetricLike, dataset: Dataset | None) -> Mee:
-    asked = with_languages(as_metric(metric), None if dataset is None else dataset.languages)
-    if not isinstance(asked, Mee):
-        raise SpecError(f"expected mee, mee2 or mee4 with their options, got {asked.signature().spec}")
-    return asked
-
-
-def _bar(system: str, metric: Mee, rows: FloatMatrix) -> Bar:
-    column = dict(zip(metric.columns, rows.T, strict=True))
-    lms, *others = metric.weights.shares if isinstance(metric, Mee2) else (1.0,)
-    exact, root, synonym = (column[name] for name in ("exact", "root", "synonym"))
-    rest = [float(share * column[name].mean()) for name, share in zip(("syn", "cxt"), others, strict=False)]
+def _bar(system: str, metric: PartsMetric, rows: FloatMatrix) -> Bar:
+    given = {name: float(weight * values.mean()) for name, (weight, values) in metric.parts(rows).items()}
+    unknown = rows[:, metric.columns.index("unknown")]
     return Bar(
         system=system,
         n=len(rows),
-        exact=float(lms * exact.mean()),
-        root=float(lms * 2 / 3 * (root - exact).mean()),
-        synonym=float(lms / 3 * (synonym - root).mean()),
-        syn=rest[0] if rest else None,
-        cxt=rest[1] if rest else None,
+        exact=given["exact"],
+        root=given["root"],
+        synonym=given["synonym"],
+        syn=given.get("syn"),
+        cxt=given.get("cxt"),
         score=float(metric.scores(rows).mean()),
-        unknown=float(column["unknown"].mean()),
-        no_vectors=int((column["unknown"] == 1.0).sum()),
+        unknown=float(unknown.mean()),
+        no_vectors=int((unknown == 1.0).sum()),
     )
 
 
-def _pairs(metric: Mee, dataset: Dataset) -> tuple[WordPair, ...]:
+def _pairs(metric: PartsMetric, dataset: Dataset) -> tuple[WordPair, ...]:
     """Return the pairs of words that were matched by root or meaning, the most frequent first."""
-    counts: Counter[tuple[Kind, str, str]] = Counter()
-    cosines: dict[tuple[Kind, str, str], list[float]] = {}
-    for alignments in metric.behind(dataset.segments, HYPOTHESIS):
-        for one in alignments:
-            for link in one.links:
-                key = link.kind, one.hypothesis.forms[link.hypothesis], one.reference.forms[link.reference]
-                counts[key] += link.kind != "exact"
-                if link.similarity is not None:
-                    cosines.setdefault(key, []).append(link.similarity)
-    order = sorted((key for key in counts if counts[key]), key=lambda key: (-counts[key], key))
+    cosines: dict[tuple[MatchKind, str, str], list[float]] = {}
+    counts: Counter[tuple[MatchKind, str, str]] = Counter()
+    # One word that is the whole text holds the matches of all its words.
+    texts = [Words(one.hypothesis, ((0, len(one.hypothesis)),)) for one in dataset.segments]
+    for one in metric.word_scores(dataset.segments, HYPOTHESIS, texts):
+        for match in (match for word in one.matches or () for match in word):
+            if match.label not in ("exact", "none"):
+                key = match.label, match.text, match.partner_text or ""
+                counts[key] += 1
+                if match.similarity is not None:
+                    cosines.setdefault(key, []).append(match.similarity)
+    order = sorted(counts, key=lambda key: (-counts[key], key))
     return tuple(WordPair(*key, counts[key], float(np.mean(cosines[key])) if key in cosines else None) for key in order)
 
 
@@ -189,7 +209,7 @@ class MeeParts:
     unknown: FloatVector
     """The share of words without a vector among those that were looked up."""
     score: FloatVector
-    metric: Mee2
+    metric: "Mee2"
     signature: Signature
 
     def __len__(self) -> int:
@@ -220,13 +240,14 @@ def mee_parts(segments: Segments, metric: MetricLike = "mee4", *, resources: Res
         metric: `mee2` or `mee4` with their options.
         resources: Store, executor and progress.
 
-    >>> from whyscore.types import Segment
     >>> mee_parts([Segment("a cat", references=("a dog",))], "mee4(words=None)").exact
     array([0.5])
     """
-    asked = with_languages(as_metric(metric), segments.languages if isinstance(segments, Dataset) else None)
-    if not isinstance(asked, Mee2):
+    asked = with_languages(as_metric(metric), languages_of(segments))
+    if not isinstance(asked, PartsMetric) or "syn" not in asked.columns:
         raise SpecError(f"mee_parts takes mee2 or mee4 with their options, got {asked.signature().spec}")
     rows = cast("RowMetric", resources.prepare(asked)).statistics(as_segments(segments))
     columns = {name: read_only(np.ascontiguousarray(rows[:, k])) for k, name in enumerate(asked.columns)}
-    return MeeParts(**columns, score=read_only(asked.scores(rows)), metric=asked, signature=asked.signature())
+    return MeeParts(
+        **columns, score=read_only(asked.scores(rows)), metric=cast("Mee2", asked), signature=asked.signature()
+    )

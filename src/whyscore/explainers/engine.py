@@ -51,7 +51,6 @@ from whyscore.types import (
     HYPOTHESIS,
     Evidence,
     Explanation,
-    Explanations,
     Fit,
     FloatVector,
     KeepMasks,
@@ -209,7 +208,7 @@ def scored(plan: Plan, segments: Sequence[Segment]) -> tuple[FloatVector, dict[i
 class Outcome(NamedTuple):
     """Explanations of all segments that could be explained, and why the others could not, by segment."""
 
-    explanations: Explanations
+    explanations: list[Explanation]
     failures: dict[int, str]
 
 
@@ -224,7 +223,7 @@ def explain_segments(
     check_mask(metric, plan.masker, read)
     by = _by_probes if isinstance(plan.explainer, Explainer) else _by_words
     explanations, failures = by(plan, read, sides)
-    return Outcome(Explanations(replace(one, segment=segments[one.index]) for one in explanations), failures)
+    return Outcome([replace(one, segment=segments[one.index]) for one in explanations], failures)
 
 
 def failure_message(failures: Mapping[int, str], segments: int) -> str:
@@ -240,7 +239,7 @@ def _by_probes(plan: Plan, segments: Sequence[Segment], sides: frozenset[Side]) 
     for window in windows(plan, tasks_of(plan, segments, sides)):
         tasks = [task for task in window if task.segment not in failures]
         results += _explained(plan, segments, tasks, whole, failures)
-    return Outcome(Explanations(one for one in results if one.index not in failures), failures)
+    return Outcome([one for one in results if one.index not in failures], failures)
 
 
 def _explained(
@@ -339,7 +338,7 @@ def _by_words(plan: Plan, segments: Sequence[Segment], sides: frozenset[Side]) -
             continue
         for task, answer in zip(group, answers, strict=True):
             found[task] = _answered(segments, task, answer, plan.metric.sign * float(whole[task.segment]), signature)
-    return Outcome(Explanations(found[task] for task in tasks if task in found), failures)
+    return Outcome([found[task] for task in tasks if task in found], failures)
 
 
 def _answered(

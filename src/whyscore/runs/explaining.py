@@ -115,7 +115,7 @@ def _block(
         message = failure_message(outcome.failures, len(segments))
         problems.append(f"{asked.name}: {message} (id {first.id} of {first.system})")
     who = requested_name(explainer)
-    explained = (ExplanationRecord.of(entries[one.index], asked.name, who, one) for one in outcome.explanations)
+    explained = (ExplanationRecord.of(entries[one.index], asked.name, who, one) for one in outcome)
     _, *lines = explanation_lines(Dataset("block", tuple(entries)), explained, {})
     return lines
 

@@ -12,7 +12,7 @@ from whyscore.types.records import (
     SimilarityMatrix,
     Total,
 )
-from whyscore.types.results import SHOWN, Estimate, Explanation, Explanations, Scores, Signature
+from whyscore.types.results import SHOWN, Estimate, Explanation, Scores, Signature
 from whyscore.types.segments import HYPOTHESIS, SOURCE, Inputs, Place, Segment, Side
 from whyscore.types.words import Evidence, Fit, MatchKind, WordMatch, Words, WordScores
 
@@ -28,7 +28,6 @@ __all__ = [
     "Evidence",
     "Explanation",
     "ExplanationRecord",
-    "Explanations",
     "FeatureShare",
     "Finding",
     "Fit",

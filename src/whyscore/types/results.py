@@ -110,14 +110,6 @@ class Explanation:
         return str(head.format(place=str(self.place), score=self.score, signature=str(self.signature), words=words))
 
 
-class Explanations(list[Explanation]):
-    """Several explanations, which a notebook shows below each other."""
-
-    def _repr_html_(self) -> str:
-        shown = "".join(one._repr_html_() for one in self[:SHOWN])
-        return shown + (f"<div>and {len(self) - SHOWN} more</div>" if len(self) > SHOWN else "")
-
-
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A number with its interval; `reason` says why where there is none."""

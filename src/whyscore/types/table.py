@@ -1,7 +1,7 @@
 """Tables: named columns and rows of cells, which every output format writes its own way."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import TypeGuard
@@ -43,6 +43,13 @@ class Table:
         rows = [{key: value for key, value in record.items() if is_cell(value)} for record in records]
         columns = tuple(dict.fromkeys(key for row in rows for key in row))
         return cls(columns, tuple(tuple(row.get(name) for name in columns) for row in rows))
+
+    @classmethod
+    def join(cls, tables: Sequence["Table"]) -> "Table":
+        """Return tables of equal columns as one, each note once."""
+        rows = tuple(row for table in tables for row in table.rows)
+        notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
+        return cls(tables[0].columns, rows, tables[0].higher_is_better, notes=notes)
 
     @property
     def bold(self) -> frozenset[tuple[int, str]]:

@@ -1,10 +1,9 @@
 """`whyscore boost`: a metric's scores, made better by its own explanations."""
 
-import argparse
 from dataclasses import dataclass
 
 from whyscore.analysis.boost import BoostResult, BoostSettings, boost_segments, boosted, cost
-from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, Parser, RunningSettings
+from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result, format_of, tell, tell_signatures
 from whyscore.cli.setup import load_dataset, make_resources, requested_metrics, working
 from whyscore.errors import UserError
@@ -87,24 +86,3 @@ def _say(result: BoostResult, settings: BoostCommand) -> None:
         tell(settings, "note: w = 1, not boosted: these are the original scores")
     if format_of(settings) == "text":
         tell_signatures(settings, [result.scores.signature])
-
-
-def add_explaining(parser: Parser) -> None:
-    """Add what explains the metric, and which words are aggregated."""
-    parser.add_argument(
-        "-e", "--explainer", "--explainers", metavar="SPEC", help="erasure (default), 'lime(samples=100)', intrinsic"
-    )
-    parser.add_argument(
-        "--parts", choices=("all", "hypothesis", "first_reference"), default="all", help="whose words are aggregated"
-    )
-    parser.add_argument("--unit", default="word", metavar="SPEC", help="what is hidden at a time (default: word)")
-    parser.add_argument("--masker", metavar="SPEC", help="what a hidden word becomes (default: the explainer's choice)")
-
-
-def one_metric(arguments: argparse.Namespace) -> str | None:
-    """Return the one metric that was named, if any."""
-    metrics = arguments.metrics or [None]
-    if len(metrics) > 1:
-        raise UserError(f"one metric at a time, got {' '.join(metrics)}")
-    found: str | None = metrics[0]
-    return found

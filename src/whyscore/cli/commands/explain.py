@@ -1,15 +1,12 @@
 """`whyscore explain`: which words made the score.
 
-Explanations as a table: one row per word.
-
-Explanations on a terminal: words on colours, or in brackets with their numbers where there is no colour.
-
-`--until-stable`: raise the budget of sampled explainers until they repeat themselves.
+On a terminal words stand on colours, or in brackets with their numbers where there is no colour; every other format is
+that of the result. `--until-stable` first raises the budget of sampled explainers until they repeat themselves.
 """
 
-import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from io import StringIO
 from itertools import groupby
 
@@ -18,50 +15,194 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from whyscore import marking
-from whyscore.analysis.common import as_metric, requested_name, with_languages
-from whyscore.analysis.explain import Unexplained, attempt, cost, require_matrix, word_matrices
-from whyscore.analysis.mee import Behind, is_mee, mee_behind
+from whyscore.analysis.common import as_metric, with_languages
+from whyscore.analysis.explain import (
+    ExplainSettings,
+    Explanations,
+    Unexplained,
+    attempt,
+    cost,
+    require_matrix,
+    word_matrices,
+)
 from whyscore.analysis.metaeval.faithfulness import until_stable
 from whyscore.analysis.score import fail_if_truncated, truncation_messages
-from whyscore.cli.commands.score import part_bars
-from whyscore.cli.legacy import dataset, progress, resources
 from whyscore.cli.options import (
-    Parser,
-    QuietSettings,
-    add_cut_gate,
-    add_inputs,
-    add_metrics,
-    add_output,
-    add_running,
-    positive,
-    read_settings,
+    InputSettings,
+    MetricSettings,
+    OutputSettings,
+    RunningSettings,
+    TruncationSettings,
 )
-from whyscore.cli.output import document, emit, format_of, tell, tell_signatures
-from whyscore.cli.setup import tell_time
-from whyscore.data.records import explanation_lines
+from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures
+from whyscore.cli.setup import load_dataset, make_resources, requested_metrics, tell_time, working
 from whyscore.errors import UserError
 from whyscore.explainers.engine import failure_message
-from whyscore.present import render
 from whyscore.registry import spec_of
 from whyscore.scoring.stack import Resources
-from whyscore.types import Dataset, Entry, Explanation, ExplanationRecord, Inputs, SimilarityMatrix
-from whyscore.types.table import Cell, Table
+from whyscore.settings import option
+from whyscore.types import Dataset, Explanation, Inputs
+from whyscore.types.result import Joined
 
-COLUMNS = ("id", "system", "metric", "explainer", "side", "reference", "word", "start", "end", "importance")
+EXAMPLES = """\
+examples:
+  whyscore explain --text -s "Ich habe einen Hund" -t "I have a cat" -r "I have a dog" -m chrf -e erasure
+  whyscore explain -r ref.txt -t sys.txt -m chrf -e "lime(samples=100)" --side hypothesis reference -o why.jsonl
+  whyscore explain -r ref.txt -t sys.txt -m my_metric.py:score -e shap
+  whyscore explain --sample --limit 3 -m ter -e intrinsic
+  whyscore explain -r ref.txt -t sys.txt -m chrf -e erasure -o words.tsv
+  whyscore explain -s src.txt -t sys.txt -m xbertscore -e matching --matrix -o why.jsonl
+"""
+
+_DIGITS, _MOST_DIGITS = 2, 8
+_NAMED = 3  # words that are named below a text
+_STEPS = 10  # of a bar
 
 
-def word_table(explained: Iterable[ExplanationRecord], notes: Sequence[str] = ()) -> Table:
-    """Return the words of all explanations with their places and importances; notes stand below."""
-    return Table(COLUMNS, tuple(row for one in explained for row in _rows(one)), notes=tuple(notes))
+@dataclass(frozen=True, kw_only=True)
+class ExplainCommand(
+    RunningSettings, OutputSettings, TruncationSettings, InputSettings, ExplainSettings, MetricSettings
+):  # fmt: skip
+    """What `whyscore explain` takes."""
+
+    explainers: tuple[str, ...] = option(
+        ("erasure",),
+        "erasure (default), 'lime(samples=100)', shap, intrinsic; see: whyscore list explainers",
+        flags=("-e", "--explainers", "--explainer"),
+        metavar="SPEC",
+        basic=True,
+    )
+    until_stable: float | None = option(
+        None,
+        "double the budget of each explainer until two halves of its probes agree by R",
+        least=-1,
+        most=1,
+        metavar="R",
+    )
+    limit: int | None = option(None, "only the first N segments of each system", least=1, metavar="N", basic=True)
+    matrix: bool = option(False, "add the similarities of words to json and jsonl (bertscore, xbertscore)")
 
 
-def _rows(one: ExplanationRecord) -> Iterable[tuple[Cell, ...]]:
-    named = one.id, one.system, one.metric, one.explainer, str(one.place.side), one.place.reference
-    for word, (start, end), importance in zip(one.words, one.spans.tolist(), one.importance.tolist(), strict=True):
-        yield (*named, word, start, end, importance)
+SETTINGS = ExplainCommand
 
 
-_NAMED = 3
+def run(settings: ExplainCommand) -> int:
+    """Explain everything that was asked for and write it out."""
+    metrics, explainers = requested_metrics(settings), list(dict.fromkeys(settings.explainers))
+    if not metrics:
+        raise UserError("no metric: name one with -m, for example -m chrf")
+    if settings.matrix:
+        _check_matrix(metrics, settings)
+    data = load_dataset(settings, metrics, explainers)
+    if settings.limit is not None:
+        ids = set(data.ids[: settings.limit])
+        data = replace(data, entries=tuple(entry for entry in data.entries if entry.id in ids))
+    if settings.dry_run:
+        return _say_costs(data, metrics, explainers, settings)
+    cut = truncation_messages({name: name for name in metrics}, data) if settings.fail_if_truncated else []
+    with working(settings) as resources:
+        found = [
+            _explain(data, metric, explainer, settings, resources) for metric in metrics for explainer in explainers
+        ]
+    _write(found, settings)
+    failed = next((one.failures for one in found if one.failures), None)
+    if failed:
+        raise Unexplained(failure_message(failed, len(data)))
+    fail_if_truncated(cut)
+    return 0
+
+
+def _check_matrix(metrics: Sequence[str], settings: ExplainCommand) -> None:
+    if format_of(settings) not in ("json", "jsonl"):
+        raise UserError("--matrix goes into records: add -f jsonl, or -o FILE.jsonl")
+    for metric in metrics:
+        require_matrix(metric)
+
+
+def _explain(
+    data: Dataset, metric: str, explainer: str, settings: ExplainCommand, resources: Resources
+) -> Explanations:
+    if settings.until_stable is not None:
+        explainer = _raise_budget(data, metric, explainer, settings, resources)
+    found = attempt(data, metric, explainer, settings=settings, resources=resources)
+    if settings.matrix:
+        found.matrices = word_matrices(found, settings.unit)
+    return found
+
+
+def _raise_budget(data: Dataset, metric: str, explainer: str, settings: ExplainCommand, resources: Resources) -> str:
+    """Return the explainer with a budget at which it is stable, and say which."""
+    options = {name: getattr(settings, name) for name in ("unit", "sides", "masker", "seed")}
+    found = until_stable(data, metric, explainer, mark=settings.until_stable, resources=resources, **options)
+    spec, state = spec_of(found.explainer), "stable" if found.reached else "not stable"
+    tell(settings, f"note: {spec} is {state}: two halves agree by {found.spearman:.3f} after {found.rounds} round(s)")
+    return spec
+
+
+def _say_costs(data: Dataset, metrics: Sequence[str], explainers: Sequence[str], settings: ExplainCommand) -> int:
+    """Say how many texts would be scored, and how long that would take."""
+    resources = make_resources(settings)
+    for metric in metrics:
+        used = with_languages(as_metric(metric), data.languages)
+        for explainer in explainers:
+            asked = cost(data, metric, explainer, settings=settings, resources=resources)
+            name = f"{metric} {explainer}"
+            print(f"{name}: {asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored")
+            tell_time(settings, name, used, data.segments, asked.distinct - asked.stored)
+    return 0
+
+
+def _write(found: Sequence[Explanations], settings: ExplainCommand) -> None:
+    if format_of(settings) == "text":
+        _show(found, settings)
+        tell_signatures(settings, [one.signature for one in found if one.signature is not None])
+        return
+    emit_result(Joined(found), settings)
+    if not any(found):
+        tell(settings, "note: nothing was explained")
+
+
+def _show(found: Sequence[Explanations], settings: ExplainCommand) -> None:
+    digits = _digits(found) if settings.width is None else settings.width
+    titled = [pair for one in found for pair in _titled(one)]
+    if settings.output and settings.output != "-":
+        text = StringIO()
+        show(titled, Console(file=text, color_system=None, width=120), digits)
+        emit(settings, [text.getvalue()])
+    else:
+        show(titled, Terminal(file=sys.stdout, highlight=False), digits)
+
+
+def _titled(found: Explanations) -> Iterator[tuple[str, Explanation]]:
+    """Yield each explanation with its title, and the parts of its score as bars where it has such that no word has."""
+    parts = [one.parts for one in found.word_matches or ()] or [{}] * len(found)
+    for one, known in zip(found, parts, strict=True):
+        entry = found.dataset.entries[one.index]
+        bars = f"\n{part_bars(known)}" if "syn" in known else ""
+        title = f"{entry.system} {entry.id} · {found.metric} {one.score:.{_DIGITS}f} · {one.signature.spec}"
+        yield f"{title}{bars}", one
+
+
+def _digits(found: Iterable[Iterable[Explanation]]) -> int:
+    """Return enough decimals for the largest importance to show two digits."""
+    largest = max((float(abs(one.importance).max(initial=0.0)) for group in found for one in group), default=0.0)
+    return next((digits for digits in range(_DIGITS, _MOST_DIGITS) if largest >= 10.0**-digits * 10), _MOST_DIGITS)
+
+
+def bar(value: float) -> str:
+    """Return a number from 0 to 1 as a bar of ten steps.
+
+    >>> bar(0.23), bar(-0.5)
+    ('██░░░░░░░░', '░░░░░░░░░░')
+    """
+    filled = min(_STEPS, max(0, round(_STEPS * value)))
+    return "█" * filled + "░" * (_STEPS - filled)
+
+
+def part_bars(parts: Mapping[str, float]) -> str:
+    """Return the parts of a score as bars; what a metric does not have is left out."""
+    names = {"lms": "LMS", "syn": "Syn", "cxt": "Cxt"}
+    return "  ".join(f"{name} {bar(parts[key])} {parts[key]:.2f}" for key, name in names.items() if key in parts)
 
 
 class Terminal(Console):
@@ -163,224 +304,3 @@ def _remarks(one: Explanation, digits: int) -> list[str]:
         lines += ["; ".join(told)] if told else []
     known = " · ".join(fact for fact in facts if fact)
     return [*lines, known] if known else lines
-
-
-def add_until_stable(parser: Parser) -> None:
-    """Add the agreement that is wanted of two halves of the probes."""
-    parser.add_argument("--until-stable", type=float, metavar="R", help="raise budgets until halves agree by R")
-
-
-def raised(
-    arguments: argparse.Namespace, data: Dataset, metric: str, explainer: str, options: dict[str, object]
-) -> str:
-    """Return the explainer with a budget at which it is stable, and say which; itself where nobody asked."""
-    if arguments.until_stable is None:
-        return explainer
-    found = until_stable(data, metric, explainer, mark=arguments.until_stable, **options)
-    spec = spec_of(found.explainer)
-    state = "stable" if found.reached else "not stable"
-    tell(arguments, f"note: {spec} is {state}: two halves agree by {found.spearman:.3f} after {found.rounds} round(s)")
-    return spec
-
-
-EXAMPLES = """\
-examples:
-  whyscore explain --text -s "Ich habe einen Hund" -t "I have a cat" -r "I have a dog" -m chrf -e erasure
-  whyscore explain -r ref.txt -t sys.txt -m chrf -e "lime(samples=100)" --side hypothesis reference -o why.jsonl
-  whyscore explain -r ref.txt -t sys.txt -m my_metric.py:score -e shap
-  whyscore explain --sample --limit 3 -m ter -e intrinsic
-  whyscore explain -r ref.txt -t sys.txt -m chrf -e erasure -o words.tsv
-  whyscore explain -s src.txt -t sys.txt -m xbertscore -e matching --matrix -o why.jsonl
-"""
-
-_DIGITS = 2
-_MOST_DIGITS = 8
-_RECORDS = ("json", "jsonl")
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add inputs, metrics, explainers and output."""
-    add_metrics(parser)
-    parser.add_argument(
-        "-e", "--explainers", "--explainer", dest="explainers", nargs="+", action="extend", metavar="SPEC",
-        help="erasure, 'lime(samples=100)', shap, intrinsic (default: erasure); see: whyscore list explainers",
-    )  # fmt: skip
-    parser.add_argument(
-        "--side", "--sides", dest="sides", nargs="+", action="extend", choices=("hypothesis", "source", "reference"),
-        help="which texts to explain (default: all that the metric reads)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--unit", default="word", metavar="SPEC", help="word (default), char, auto, sentence, 'chunk(3)'"
-    )
-    parser.add_argument("--masker", metavar="SPEC", help="what a hidden word becomes (default: the explainer's choice)")
-    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="use N seeds, say how well they agree")
-    add_until_stable(parser)
-    parser.add_argument("--limit", type=positive, metavar="N", help="only the first N segments of each system")
-    parser.add_argument(
-        "--matrix", action="store_true",
-        help="add the similarities of words to json and jsonl (bertscore, xbertscore)",
-    )  # fmt: skip
-    add_inputs(parser)
-    add_cut_gate(parser)
-    add_output(parser)
-    add_running(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Explain everything that was asked for and write it out."""
-    if not arguments.metrics:
-        raise UserError("no metric: name one with -m, for example -m chrf")
-    if arguments.matrix:
-        _check_matrix(arguments)
-    data = _limited(dataset(arguments), arguments.limit)
-    explainers = arguments.explainers or ["erasure"]
-    if arguments.dry_run:
-        return _dry_run(arguments, data, explainers)
-    cut = truncation_messages({name: name for name in arguments.metrics}, data) if arguments.fail_if_truncated else []
-    with progress(arguments) as bar:
-        held = resources(arguments, bar)
-        found = [
-            (metric, explainer, *_explained(arguments, data, metric, explainer, held))
-            for metric in dict.fromkeys(arguments.metrics)
-            for asked in dict.fromkeys(explainers)
-            for explainer in [_stable(arguments, data, metric, asked, held)]
-        ]
-    _write(arguments, data, found)
-    failures = [failure for *_, failure in found if failure is not None]
-    if failures:
-        raise failures[0]
-    fail_if_truncated(cut)
-    return 0
-
-
-def _stable(arguments: argparse.Namespace, data: Dataset, metric: str, explainer: str, held: Resources) -> str:
-    options = {"unit": arguments.unit, "sides": arguments.sides, "masker": arguments.masker, "seed": arguments.seed}
-    return raised(arguments, data, metric, explainer, options | {"resources": held})
-
-
-def _check_matrix(arguments: argparse.Namespace) -> None:
-    if format_of(arguments) not in _RECORDS:
-        raise UserError("--matrix goes into records: add -f jsonl, or -o FILE.jsonl")
-    for metric in arguments.metrics:
-        require_matrix(metric)
-
-
-Found = tuple[str, str, list[tuple[Entry, Explanation]], Unexplained | None]
-
-
-def _explained(
-    arguments: argparse.Namespace, data: Dataset, metric: str, explainer: str, held: Resources
-) -> tuple[list[tuple[Entry, Explanation]], Unexplained | None]:
-    """Return the explanations with their entries, and the failure that left some out."""
-    outcome = attempt(data, metric, explainer, **_options(arguments), resources=held)
-    failed = Unexplained(failure_message(outcome.failures, len(data))) if outcome.failures else None
-    return list(_with_entries(data, outcome.explanations)), failed
-
-
-def _options(arguments: argparse.Namespace) -> dict[str, object]:
-    return {
-        "sides": arguments.sides,
-        "unit": arguments.unit,
-        "masker": arguments.masker,
-        "seed": arguments.seed,
-        "repeat": arguments.repeat,
-    }
-
-
-def _with_entries(data: Dataset, results: Sequence[Explanation]) -> Iterator[tuple[Entry, Explanation]]:
-    for one in results:
-        yield data.entries[one.index], one
-
-
-def _limited(data: Dataset, limit: int | None) -> Dataset:
-    if limit is None:
-        return data
-    wanted = set(data.ids[:limit])
-    return Dataset(data.name, tuple(entry for entry in data.entries if entry.id in wanted), data.languages)
-
-
-def _dry_run(arguments: argparse.Namespace, data: Dataset, explainers: Sequence[str]) -> int:
-    emit(arguments, _planned(arguments, data, explainers))
-    return 0
-
-
-def _planned(arguments: argparse.Namespace, data: Dataset, explainers: Sequence[str]) -> Iterator[str]:
-    for metric in dict.fromkeys(arguments.metrics):
-        for explainer in dict.fromkeys(explainers):
-            asked = cost(data, metric, explainer, resources=resources(arguments), **_options(arguments))
-            told = f"{asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored"
-            yield f"{metric} {explainer}: {told}\n"
-            used = with_languages(as_metric(metric), data.languages)
-            tell_time(
-                read_settings(QuietSettings, arguments),
-                f"{metric} {explainer}",
-                used,
-                data.segments,
-                asked.distinct - asked.stored,
-            )
-
-
-def _write(arguments: argparse.Namespace, data: Dataset, found: Sequence[Found]) -> None:
-    signatures = {
-        f"{one.signature.spec} of {metric}": one.signature for metric, _, pairs, _ in found for _, one in pairs[:1]
-    }
-    chosen = format_of(arguments)
-    if chosen == "text":
-        _show(arguments, data, found)
-        tell_signatures(arguments, signatures.values())
-        return
-    explained = (item for one in found for item in _records(arguments, data, one))
-    if chosen in _RECORDS:
-        lines = explanation_lines(data, explained, {name: str(signature) for name, signature in signatures.items()})
-        emit(arguments, document(lines) if chosen == "json" else lines)
-    else:
-        table = word_table(explained, [str(signature) for signature in signatures.values()])
-        emit(arguments, [render(table, chosen, decimals=arguments.width, safe=arguments.safe_csv)])
-    if not signatures:
-        tell(arguments, "note: nothing was explained")
-
-
-def _records(arguments: argparse.Namespace, data: Dataset, found: Found) -> Iterator[ExplanationRecord]:
-    metric, explainer, pairs, _ = found
-    explanations = [one for _, one in pairs]
-    heats: Sequence[SimilarityMatrix | None] = [None] * len(pairs)
-    if arguments.matrix:
-        heats = word_matrices(data, metric, explanations, explainer, unit=arguments.unit)
-    behind: Sequence[Behind | None] = [None] * len(pairs)
-    if is_mee(metric):
-        behind = mee_behind(data, metric, explanations)
-    for (entry, one), heat, known in zip(pairs, heats, behind, strict=True):
-        others = {"matrix": heat} | ({} if known is None else {"parts": known.parts, "matches": known.matches})
-        yield ExplanationRecord.of(entry, requested_name(metric), requested_name(explainer), one, **others)
-
-
-def _show(arguments: argparse.Namespace, data: Dataset, found: Sequence[Found]) -> None:
-    digits = _digits(found) if arguments.width is None else arguments.width
-    titled = [
-        (f"{entry.system} {entry.id} · {metric} {one.score:.{_DIGITS}f} · {one.signature.spec}{bars}", one)
-        for metric, _, pairs, _ in found
-        for (entry, one), bars in zip(pairs, _bars(data, metric, [one for _, one in pairs]), strict=True)
-    ]
-    if arguments.output and arguments.output != "-":
-        text = StringIO()
-        show(titled, Console(file=text, color_system=None, width=120), digits)
-        emit(arguments, [text.getvalue()])
-        return
-    console = Terminal(file=sys.stdout, highlight=False)
-    show(titled, console, digits)
-
-
-def _bars(data: Dataset, metric: str, explanations: Sequence[Explanation]) -> list[str]:
-    """Return the parts of each score as bars, where a metric has parts that no word stands for."""
-    if not is_mee(metric):
-        return [""] * len(explanations)
-    behind = mee_behind(data, metric, explanations)
-    return [f"\n{part_bars(known.parts)}" if "syn" in known.parts else "" for known in behind]
-
-
-def _digits(found: Sequence[Found]) -> int:
-    """Return enough decimals for the largest importance to show two digits."""
-    largest = max(
-        (float(abs(one.importance).max(initial=0.0)) for *_, pairs, _ in found for _, one in pairs), default=0.0
-    )
-    return next((digits for digits in range(_DIGITS, _MOST_DIGITS) if largest >= 10.0**-digits * 10), _MOST_DIGITS)

@@ -1,23 +1,19 @@
 """`whyscore score`: any metrics for any systems in one pass."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from whyscore.analysis.common import as_metric, with_languages
-from whyscore.analysis.mee import MeeView, is_mee, mee_view
+from whyscore.analysis.mee import has_parts, mee_view
 from whyscore.analysis.score import ScoreSettings, SystemScores, fail_if_truncated, score_systems, truncation_messages
 from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings, TruncationSettings
 from whyscore.cli.output import emit, emit_result, format_of, tell_signatures
 from whyscore.cli.setup import load_dataset, make_resources, requested_metrics, tell_time, working
-from whyscore.data.records import Kind, header_of
 from whyscore.errors import UserError
-from whyscore.metrics.mee.words import MARKS
 from whyscore.scoring.stack import Resources, cost
 from whyscore.settings import option
 from whyscore.types import Dataset
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Table
+from whyscore.types.result import Joined
 
 EXAMPLES = """\
 examples:
@@ -55,7 +51,7 @@ def run(settings: ScoreCommand) -> int:
     cut = truncation_messages({name: name for name in metrics}, data) if settings.fail_if_truncated else []
     with working(settings) as resources:
         if settings.parts:
-            emit_result(part_views(data, metrics, resources), settings)
+            emit_result(_parts(data, metrics, resources), settings)
         else:
             _emit_scores(score_systems(data, metrics, settings=settings, resources=resources), settings)
     fail_if_truncated(cut)
@@ -96,65 +92,9 @@ def _numbers(scores: SystemScores, decimals: int | None, *, segments: bool) -> I
         yield from (f"{value:.{digits}f}\n" for value in values)
 
 
-_STEPS = 10
-_FULL, _EMPTY = "█", "░"
-_BARS = (("lms", "LMS"), ("syn", "Syn"), ("cxt", "Cxt"))
-
-
-def bar(value: float) -> str:
-    """Return a number from 0 to 1 as a bar of ten steps.
-
-    >>> bar(0.23), bar(-0.5)
-    ('██░░░░░░░░', '░░░░░░░░░░')
-    """
-    filled = min(_STEPS, max(0, round(_STEPS * value)))
-    return _FULL * filled + _EMPTY * (_STEPS - filled)
-
-
-def part_bars(parts: Mapping[str, float]) -> str:
-    """Return the parts of a score as bars; what a metric does not have is left out."""
-    return "  ".join(f"{name} {bar(parts[key])} {parts[key]:.2f}" for key, name in _BARS if key in parts)
-
-
-def part_views(data: Dataset, metrics: Sequence[str], resources: Resources) -> "PartViews":
+def _parts(data: Dataset, metrics: Sequence[str], resources: Resources) -> Joined:
     """Return the parts of every metric that has some; none at all is an error."""
-    chosen = [metric for metric in metrics if is_mee(metric)]
+    chosen = [metric for metric in metrics if has_parts(metric)]
     if not chosen:
-        raise UserError(f"--parts shows the parts of mee, mee2 and mee4; asked for: {', '.join(metrics)}")
-    return PartViews(data, {metric: mee_view(data, metric, resources=resources) for metric in chosen})
-
-
-@dataclass(frozen=True, repr=False)
-class PartViews(Result):
-    """The parts of several metrics of the MEE family."""
-
-    dataset: Dataset
-    views: Mapping[str, MeeView]
-    kind: ClassVar[Kind] = "totals"
-
-    def header(self) -> Record:
-        """Return the data and the signatures."""
-        signatures = {metric: str(view.signature) for metric, view in self.views.items()}
-        return header_of(self.kind, self.dataset, signatures).object()
-
-    def records(self) -> Iterator[Record]:
-        """Yield what each part gives to each system, and which words were paired."""
-        for metric, view in self.views.items():
-            yield from ({"metric": metric, **record} for record in view.records())
-
-    def tables(self, *, long: bool = False) -> list[Table]:
-        """Return parts by system, and for people the paired words."""
-        bars = [_bars(metric, view) for metric, view in self.views.items()]
-        pairs = [_pairs(metric, view) for metric, view in self.views.items()]
-        return bars if long else [table for both in zip(bars, pairs, strict=True) for table in both]
-
-
-def _bars(metric: str, view: MeeView) -> Table:
-    rows = [(metric, *one) for one in view.bars]
-    columns = ("metric", "system", "n", "exact", "root", "synonym", "syn", "cxt", "score", "unknown", "no vectors")
-    return Table(columns, tuple(rows))
-
-
-def _pairs(metric: str, view: MeeView) -> Table:
-    rows = [(metric, f"{MARKS[one.kind]} {one.kind}", *one[1:]) for one in view.pairs]
-    return Table(("metric", "match", "hypothesis", "reference", "times", "cosine"), tuple(rows))
+        raise UserError(f"--parts shows the parts of mee, mee2 and mee4; requested: {', '.join(metrics)}")
+    return Joined([mee_view(data, metric, resources=resources) for metric in chosen])
