@@ -21,7 +21,9 @@ from whyscore.types.table import Cell, Table
 _DECIMALS = 2
 _SHARE_DECIMALS = 3
 _SHOWN = 50
-_COLUMNS = "metric first second difference low high p adjusted better test method exact n blocks detectable needed reason"
+_COLUMNS = (
+    "metric first second difference low high p adjusted better test method exact n blocks detectable needed reason"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
