@@ -82,7 +82,7 @@ def test_findings_are_data_where_a_format_is_asked_for(table: Path, run: Run) ->
     out, err = said(run, "validate", str(table), "-f", "json")
     found = json.loads(out)
     assert (found["name"], found["segments"], len(found["systems"])) == ("data.tsv", 2, 1)
-    assert {"kind", "file", "line", "message"} == set(found["findings"][0])
+    assert {"kind", "code", "file", "line", "message"} == set(found["findings"][0])
     assert (str(table), 3) in [(one["file"], one["line"]) for one in found["findings"]]
     assert {one["kind"] for one in found["findings"]} == {"note"}
     assert err == ""

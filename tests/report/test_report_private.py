@@ -83,6 +83,12 @@ def test_remarks_are_counted_but_not_quoted(secret: Run) -> None:
     assert [str(one) for one in made.problems] == ["4 are few", "2 problems: see the report with texts"]
 
 
+def test_what_tests_say_of_systems_is_kept(secret: Run) -> None:
+    tests = [one for one in build_report(secret).made.problems if one.code == "tests"]
+    assert tests
+    assert [one for one in build_report(secret, texts=False).made.problems if one.code == "tests"] == tests
+
+
 def test_words_that_cost_are_counted_where_zero_is_the_middle(secret: Run) -> None:
     counted = {(one.metric, one.side): one for one in build_report(secret).words}
     hypothesis = counted["chrf", "hypothesis"]

@@ -173,7 +173,7 @@ def test_what_could_not_be_explained_before_a_stop_is_told_all_the_same(
     evaluate(data, [picky], output=stopped, settings=QUICK)
     assert files(stopped) == files(whole)
     assert told(stopped) == told(whole)
-    assert sum("(id 0 of a)" in problem for problem in told(stopped)["problems"]) == 1
+    assert sum("(id 0 of a)" in problem["message"] for problem in told(stopped)["problems"]) == 1
     assert {path.name for path in stopped.iterdir()} == {path.name for path in whole.iterdir()}
 
 
@@ -363,7 +363,8 @@ def test_a_segment_that_cannot_be_explained_is_told_and_left_out(tmp_path: Path)
     found = evaluate(Dataset("picky", tuple(entries)), [picky], output=tmp_path / "run", settings=QUICK)
     assert {one.entry for one in found.explanations} == {1}
     (problem,) = found.facts["problems"]
-    assert "1 of 2 segments could not be explained" in problem
+    assert "1 of 2 segments could not be explained" in problem["message"]
+    assert problem["code"] == "words"
 
 
 def test_a_run_folder_of_the_first_schema_still_opens() -> None:

@@ -192,7 +192,7 @@ def test_more_shards_than_segments_and_words_that_cannot_be_explained_change_not
     joined, whole = (json.loads((tmp_path / name / "run.json").read_text("utf-8")) for name in ("joined", "whole"))
     assert len(whole["problems"]) == 1
     # The worst segment comes first, which is 1, then the best one, which is 4.
-    assert whole["problems"][0].endswith("(id 4 of h)")
+    assert whole["problems"][0]["message"].endswith("(id 4 of h)")
     for name in ("created", "command", "seconds"):
         del joined[name], whole[name]
     assert joined == whole

