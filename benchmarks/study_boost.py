@@ -32,7 +32,7 @@ from whyscore.analysis.calibrate.material import Columns, Material, Numbers, Set
 from whyscore.analysis.calibrate.rules import RULES, Rule
 from whyscore.analysis.calibrate.settings import ChoosingSettings, Search
 from whyscore.data.reading import read
-from whyscore.experiments.bmx.study import RunFolder, explained_in
+from whyscore.experiments.bmx.study import RunFolder, explain_in
 from whyscore.experiments.bmx.summeval import ASPECTS, SPLIT, read_summeval
 from whyscore.present import render
 from whyscore.types import Dataset, FloatMatrix, FloatVector
@@ -83,7 +83,7 @@ def studied(data: Path, folder: Path) -> Iterator[tuple[str, Material, list[Case
     ]
     for name, dataset, metric, explainer in plans:
         held = RunFolder.make(folder / f"{name}_{metric}", "study")
-        material = explained_in(held, dataset, metric, explainer).material
+        material = explain_in(held, dataset, metric, explainer).material
         cases = pairs(dataset) if name == "wmt17" else splits(dataset)
         print(f"{name} {metric} {explainer}: {len(material)} entries", file=sys.stderr, flush=True)
         yield f"{metric} {explainer.partition('(')[0]}", material, cases

@@ -155,5 +155,5 @@ def test_a_number_beyond_all_floats_is_no_option() -> None:
 
 def test_a_calibration_holds_texts_of_one_line(tmp_path: Path) -> None:
     content = json.loads(doors()["calibration.json"].files["c.json"]) | {"metric_signature": "a\nb"}
-    with pytest.raises(DataError, match=re.escape(r"is no whole calibration: metric_signature is 'a\nb', expected")):
+    with pytest.raises(DataError, match=re.escape(r"'metric_signature' is 'a\nb', expected one line")):
         Calibration.load(written(tmp_path, "c.json", content))

@@ -30,7 +30,7 @@ from whyscore.metrics.matching import baseline as matching_baseline
 from whyscore.metrics.matching import weights as matching_weights
 from whyscore.metrics.matching import weights as moverscore_masses
 from whyscore.metrics.matching.units import stop_words
-from whyscore.models.checkpoints import Home, read, read_json
+from whyscore.models.checkpoints import ModelLocation, read, read_json
 from whyscore.models.encoders import sentence
 from whyscore.models.encoders.stacks import languages_of
 from whyscore.models.licences import licence_of
@@ -262,7 +262,7 @@ def doors() -> Mapping[str, Door]:
         "sentence": Door(
             {"modules.json": _json([{"idx": 0, "type": "a.Transformer", "path": ""}]),
              "1_Pooling/config.json": b'{"pooling_mode_mean_tokens": true}'},
-            lambda folder: (sentence._modules(Home("m", folder, hub=False)),
+            lambda folder: (sentence._modules(ModelLocation("m", folder, hub=False)),
                             sentence._pools(folder / "1_Pooling" / "config.json")),
         ),
         "config.json": _at("config.json", lambda path: read_json(Path(path)), b'{"model_type": "bert"}'),

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from support.doors import Door
-from whyscore.experiments.bmx.study import RunFolder, explained_in
+from whyscore.experiments.bmx.study import RunFolder, explain_in
 from whyscore.present import present
 from whyscore.protocols import Tagged
 from whyscore.report import build_report
@@ -105,12 +105,12 @@ def _kept(folder: Path) -> object:
 def _experiment(folder: Path) -> None:
     made = RunFolder.make(folder / "bmx", "bmx")
     made.write("gains", [{"a": 1, "b": None}], seed=0)
-    explained_in(made, _data(), "token_f1", "erasure")
+    explain_in(made, _data(), "token_f1", "erasure")
 
 
 def _resumed(folder: Path) -> object:
     made = RunFolder(folder / "bmx", "bmx")
-    return made.head("gains"), made.read("gains"), explained_in(made, _data(), "token_f1", "erasure")
+    return made.head("gains"), made.read("gains"), explain_in(made, _data(), "token_f1", "erasure")
 
 
 @lru_cache(maxsize=1)

@@ -10,7 +10,7 @@ from support.cli import Run
 from whyscore.analysis.calibrate.settings import grid_of
 from whyscore.data.sample import sample
 from whyscore.errors import DataError, UserError
-from whyscore.experiments.bmx.study import RunFolder, explained_in
+from whyscore.experiments.bmx.study import RunFolder, explain_in
 from whyscore.experiments.bmx.summeval import ASPECTS
 from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.report.figures.charts import FORMATS
@@ -85,11 +85,11 @@ def test_a_reader_is_warned_where_the_mean_counts_words(run: Run) -> None:
     assert "note: w = 1, not boosted" in run("boost", *FILES, "-m", "token_f1", "-w", "1").err
     blank = ("boost", "--text", "-t", " ", "-m", "length", "--segments", "-f", "tsv")
     nothing, kept = run(*blank), run(*blank, "--on-empty", "score")
-    assert "note: 1 segments have no word to explain and no boosted score" in nothing.err
+    assert "note: 1 segments have no word to explain and get no boosted score" in nothing.err
     assert "note: 1 segments have no word to explain and keep the original score" in kept.err
     assert nothing.out.splitlines()[1].split("\t")[-1] == ""
     assert float(kept.out.splitlines()[1].split("\t")[-1]) == float(kept.out.splitlines()[1].split("\t")[2])
-    assert "note: lower is better for ter; its scores are turned here" in run("boost", *FILES, "-m", "ter").err
+    assert "note: lower is better for ter; its scores are negated here" in run("boost", *FILES, "-m", "ter").err
 
 
 @pytest.mark.parametrize(
@@ -228,22 +228,22 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path) -> None:
     data = Dataset("sample", sample().entries[:70])
     folder = RunFolder.make(tmp_path / "run", "test")
     metric = Counting(TokenF1())
-    whole = explained_in(folder, data, metric, "lime(samples=5)")
+    whole = explain_in(folder, data, metric, "lime(samples=5)")
     asked = metric.asked
     file = next((tmp_path / "run").glob("importances_*"))
     lines = file.read_bytes().splitlines(keepends=True)
     # The run was killed while it wrote the 66th entry.
     file.write_bytes(b"".join(lines[:66]) + lines[66][:20])
-    resumed = explained_in(folder, data, metric, "lime(samples=5)")
+    resumed = explain_in(folder, data, metric, "lime(samples=5)")
     assert metric.asked - asked < asked / 5
     assert resumed.material.bags.values.tolist() == whole.material.bags.values.tolist()
     assert resumed.material.scores.tolist() == whole.material.scores.tolist()
     # Another run filled the same folder at the same time.
     file.write_bytes(b"".join([*lines[:66], *lines[60:66], *lines[66:]]))
-    twice = explained_in(folder, data, metric, "lime(samples=5)")
+    twice = explain_in(folder, data, metric, "lime(samples=5)")
     assert twice.material.bags.values.tolist() == whole.material.bags.values.tolist()
     with pytest.raises(DataError, match="holds other work"):
-        explained_in(folder, Dataset("other", data.entries[:5]), metric, "lime(samples=5)")
+        explain_in(folder, Dataset("other", data.entries[:5]), metric, "lime(samples=5)")
 
 
 def test_help_opens_with_examples(run: Run) -> None:

@@ -15,9 +15,9 @@ from whyscore.aggregate.means import Quantile
 from whyscore.aggregate.power import PowerMean
 from whyscore.analysis.calibrate.calibrate import calibrate
 from whyscore.analysis.calibrate.file import Calibration, Outcome
-from whyscore.analysis.calibrate.judgement import Question, Source, adjusted, dealt, in_domain, verdict
+from whyscore.analysis.calibrate.judgement import Question, Source, assign_folds, in_domain, verdict, with_corrections
 from whyscore.analysis.calibrate.material import Columns, Material, Setting, columns_of, length_columns, material_of
-from whyscore.analysis.calibrate.rules import WEIGHTS, Choice, Problem, Rule, choose, folds, pick, smoothed
+from whyscore.analysis.calibrate.rules import WEIGHTS, Choice, Problem, Rule, choose, folds, pick, smooth
 from whyscore.analysis.calibrate.settings import parameters_of
 from whyscore.errors import DataError, SpecError
 from whyscore.metrics.lexical.token_f1 import TokenF1
@@ -96,9 +96,9 @@ def test_the_plateau_leaves_degenerate_powers_out() -> None:
 def test_smoothing_is_a_moving_average_with_its_ends_repeated() -> None:
     gain = np.zeros((601, 1))
     gain[300] = 21.0
-    found = smoothed(gain)[:, 0]
+    found = smooth(gain)[:, 0]
     assert found[[289, 290, 310, 311]].tolist() == pytest.approx([0.0, 1.0, 1.0, 0.0], abs=1e-12)
-    assert smoothed(np.ones((601, 1)))[:, 0] == pytest.approx(1.0)
+    assert smooth(np.ones((601, 1)))[:, 0] == pytest.approx(1.0)
 
 
 def test_the_cautious_rule_never_goes_further_than_the_share_that_survives() -> None:
@@ -127,7 +127,7 @@ def test_rows_are_dealt_out_one_by_one_and_documents_stay_together() -> None:
     assert folds(base, setting, 3).tolist() == [0, 1, 2, 0]
     together = replace(base, documents=np.array([7, 3, 7, 3]), has_documents=True)
     assert folds(together, setting, 3).tolist() == [0, 1, 0, 1]
-    assert dealt(replace(base, documents=np.array([0, 1, 0, 2]), has_documents=True), [setting], 2).tolist() == [
+    assert assign_folds(replace(base, documents=np.array([0, 1, 0, 2]), has_documents=True), [setting], 2).tolist() == [
         0,
         1,
         0,
@@ -264,7 +264,7 @@ def test_data_that_the_calibration_was_fitted_on_are_refused(found: Calibration)
         ("{", "is no calibration: "),
         ('{"kind": "scores"}', "is no calibration: make one with whyscore calibrate"),
         ('{"kind": "calibration", "schema_version": 9}', "has schema_version 9, this whyscore reads 1: update it"),
-        ('{"kind": "calibration", "schema_version": 1}', "is no whole calibration"),
+        ('{"kind": "calibration", "schema_version": 1}', "'metric' is None, expected"),
     ],
 )
 def test_files_that_are_no_calibration_are_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -418,14 +418,14 @@ CHOICE = Choice(1.0, 0.5)
     ],
 )
 def test_the_verdict_is_a_plain_sentence(found: list[Outcome], choice: Choice, message: str) -> None:
-    assert message in verdict(choice, adjusted(found, "holm"), "x")
+    assert message in verdict(choice, with_corrections(found, "holm"), "x")
 
 
 def test_corrected_p_values_belong_to_one_source_and_protocol() -> None:
     rows = [replace(one, p_value=0.02) for one in outcomes(0.1, 0.1, 0.1)]
-    assert [one.adjusted for one in adjusted(rows, "holm")] == [0.02] * 4
+    assert [one.adjusted for one in with_corrections(rows, "holm")] == [0.02] * 4
     same = [replace(one, source="x") for one in rows]
-    assert [one.adjusted for one in adjusted(same, "holm")] == pytest.approx([0.08] * 4)
+    assert [one.adjusted for one in with_corrections(same, "holm")] == pytest.approx([0.08] * 4)
 
 
 def test_off_grid_powers_are_evaluated_exactly(wmt17: Dataset, erasure: Callable[..., tuple[np.ndarray, Bags]]) -> None:

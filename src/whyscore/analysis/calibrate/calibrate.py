@@ -21,13 +21,13 @@ from whyscore.analysis.calibrate.judgement import (
     RANDOM,
     Question,
     Source,
-    adjusted,
     cross_domain,
     in_domain,
     oracle,
     outcome,
-    tested,
     verdict,
+    with_corrections,
+    with_test,
 )
 from whyscore.analysis.calibrate.material import (
     Explained,
@@ -36,7 +36,7 @@ from whyscore.analysis.calibrate.material import (
     explained_of,
     groups_of,
     human_of,
-    joined,
+    join_datasets,
     settings_of,
 )
 from whyscore.analysis.calibrate.rules import Choice
@@ -74,7 +74,7 @@ def calibrate(
         explanations: what `explain` gave for these segments; nothing is scored then.
         resources: store, executor and progress.
     """
-    data = joined(dataset)
+    data = join_datasets(dataset)
     chosen = as_metric(metric)
     check_judged(data, human_of(data, settings.human))
     check_sides(settings.search.family, settings.parts)
@@ -113,7 +113,7 @@ def _calibrated(about: Explained, question: Question, how: JudgingSettings, note
     at_choice, shift, stretch = main.at(choice.p if choice.boosted else 1.0, rows)
     reports = [_report(main, question, setting, choice, about.data) for setting in question.settings]
     every = [one for source in sources for one in _outcomes(source, question, how, about.seed)]
-    outcomes = adjusted(every, how.correction)
+    outcomes = with_corrections(every, how.correction)
     degenerate = float(at_choice.degenerate_share(rows)[0]) if choice.boosted else 0.0
     if degenerate > _WARN_DEGENERATE:
         notes.append(f"at p = {choice.p:g} the aggregate hangs on the floor alone in {degenerate:.0%} of the segments")
@@ -159,7 +159,7 @@ def _outcomes(source: Source, question: Question, how: JudgingSettings, seed: in
 
     def test(one: Outcome, setting: Setting, values: FloatVector) -> Outcome:
         given = (one, source.material, setting, values)
-        return tested(*given, n=how.resamples, seed=seed, permute=permute, compat=compat)
+        return with_test(*given, n=how.resamples, seed=seed, permute=permute, compat=compat)
 
     choice, values = oracle(source, question)
     found = [outcome(source, setting, "oracle", values, choice) for setting in question.settings]

@@ -7,15 +7,15 @@ signature of every boosted metric that is made from it.
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import ClassVar, Literal, Self, cast, get_args, get_type_hints
+from typing import ClassVar, Literal, Self, cast, get_args
 
+from whyscore.data.codec import Where, convert
 from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, SpecError
-from whyscore.options import converted, described, fits
 from whyscore.text.strict import finite, whole
 from whyscore.types import Segment, Signature
 from whyscore.types.result import Record, Result
@@ -217,12 +217,14 @@ class Calibration(Result):
         if not isinstance(found.get("schema_version"), int) or found["schema_version"] > VERSION:
             came = found.get("schema_version")
             raise DataError(f"has schema_version {came!r}, this whyscore reads {VERSION}: update it", file=str(path))
-        try:
-            own = _arguments(found)
-            _check_kinds(own)
-            return cls(**own)  # type: ignore[arg-type]
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(f"is no whole calibration: {error}", file=str(path)) from error
+        where = Where(str(path), cure="make it again with whyscore calibrate")
+        optional: dict[str, object] = {"parameters": [], "weights": [], "nearest": None}
+        made = convert(cls, {**optional, **found, "settings": [], "outcomes": []}, where)
+        for name, value in vars(made).items():
+            if isinstance(value, str) and len(value.splitlines()) > 1:
+                raise where.error(f"{name!r} is {value!r}, expected one line")
+        settings, outcomes = (_rows(kind, found.get(name), where) for name, kind in _NESTED.items())
+        return replace(made, settings=settings, outcomes=outcomes)  # type: ignore[arg-type]
 
     def check(self, metric: Signature | None, explainer: str | None) -> None:
         """Refuse another metric or explainer than the one this was made with."""
@@ -260,41 +262,8 @@ def _plain(signature: str) -> str:
     return str(replace(known, facts=tuple(fact for fact in known.facts if fact[0] != "version")))
 
 
-def _arguments(found: Mapping[str, object]) -> dict[str, object]:
-    """Return what the dataclass is made of; unknown keys are left out, null numbers are NaN."""
-    own = {one.name: found[one.name] for one in fields(Calibration) if one.name in found}
-    for name in ("parameters", "weights", "notes", "inputs"):
-        own[name] = tuple(cast("Sequence[object]", own.get(name, ())))
-    own["settings"] = tuple(
-        SettingReport(**_numbers(one, SettingReport))  # type: ignore[arg-type]
-        for one in _rows(found, "settings")
-    )
-    own["outcomes"] = tuple(
-        Outcome(**_numbers(one, Outcome))  # type: ignore[arg-type]
-        for one in _rows(found, "outcomes")
-    )
-    own["p"] = math.nan if own["p"] is None else own["p"]
-    own["nearest"] = math.nan if own.get("nearest") is None else own["nearest"]
-    return own
+_NESTED: dict[str, type] = {"settings": SettingReport, "outcomes": Outcome}
 
 
-def _check_kinds(own: Mapping[str, object]) -> None:
-    """Refuse values of the wrong kind, and texts that would go over several lines of a message."""
-    for name, hint in get_type_hints(Calibration).items():
-        value = own.get(name)
-        if name not in own or name in ("settings", "outcomes", "versions", "gains"):
-            continue
-        if not fits(converted(value, hint), hint) or (isinstance(value, str) and len(value.splitlines()) > 1):
-            raise TypeError(f"{name} is {value!r}, expected {described(hint)}")
-    if not isinstance(own.get("versions", {}), Mapping):
-        raise TypeError(f"versions is {own['versions']!r}, expected an object")
-
-
-def _rows(found: Mapping[str, object], name: str) -> list[dict[str, object]]:
-    return cast("list[dict[str, object]]", found[name])
-
-
-def _numbers(row: Mapping[str, object], kind: type) -> dict[str, object]:
-    """Return a row with NaN for null where a number is needed."""
-    needed = {one.name for one in fields(kind) if one.type is float or one.type == "float"}
-    return {name: math.nan if value is None and name in needed else value for name, value in row.items()}
+def _rows(kind: type, rows: object, where: Where) -> tuple[object, ...]:
+    return tuple(convert(kind, row, where) for row in (rows if isinstance(rows, list) else [rows]))

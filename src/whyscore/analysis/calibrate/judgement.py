@@ -25,7 +25,7 @@ from whyscore.analysis.calibrate.material import (
     Setting,
     columns_of,
     length_columns,
-    rescaled,
+    rescale,
 )
 from whyscore.analysis.calibrate.rules import FOLDS, Choice, Problem, Rule, choose
 from whyscore.stats.correction import corrected
@@ -59,7 +59,7 @@ class Source:
         """Return the table as it may be seen from some rows."""
         if self.name in _SIGNS:
             return length_columns(self.material, rows, _SIGNS[self.name])
-        return rescaled(self.raw, self.material, rows)[0] if self.scale == "z" else self.raw
+        return rescale(self.raw, self.material, rows)[0] if self.scale == "z" else self.raw
 
     def at(self, p: float, rows: Numbers) -> tuple[Columns, float, float]:
         """Return the table at exactly one parameter, on the grid or not, with the shift and stretch it got."""
@@ -68,7 +68,7 @@ class Source:
         one = columns_of(self.material, self.family, np.array([p]))
         if self.scale == "raw":
             return one, 0.0, 1.0
-        scaled, shift, stretch = rescaled(one, self.material, rows)
+        scaled, shift, stretch = rescale(one, self.material, rows)
         return scaled, float(shift[0]), float(stretch[0])
 
     def mixed(self, choice: Choice, rows: Numbers) -> FloatVector:
@@ -108,12 +108,12 @@ def oracle(source: Source, question: Question) -> tuple[Choice, FloatVector]:
 
 def in_domain(source: Source, question: Question, count: int = FOLDS) -> FloatVector:
     """Return boosted scores of which each was made without its fold."""
-    turn = dealt(source.material, question.settings, count)
+    turn = assign_folds(source.material, question.settings, count)
     result = np.full(len(source.material), np.nan)
     for fold in range(int(turn.max()) + 1):
         fitted = [setting.on(setting.rows[turn[setting.rows] != fold]) for setting in question.settings]
         rows = _rows(fitted)
-        values = _levelled(source.mixed(question.choose(source, fitted), rows), source.material.scores, rows)
+        values = _on_scale_of(source.mixed(question.choose(source, fitted), rows), source.material.scores, rows)
         result[turn == fold] = values[turn == fold]
     return result
 
@@ -127,7 +127,7 @@ def cross_domain(source: Source, question: Question) -> Iterator[tuple[str, Choi
         yield group, choice, source.mixed(choice, _rows(others))
 
 
-def dealt(material: Material, settings: Sequence[Setting], count: int) -> NDArray[np.int64]:
+def assign_folds(material: Material, settings: Sequence[Setting], count: int) -> NDArray[np.int64]:
     """Return the fold of each entry: documents in turn, or the rows of each group in turn."""
     if material.has_documents:
         return material.documents % min(count, int(material.documents.max()) + 1)
@@ -137,7 +137,7 @@ def dealt(material: Material, settings: Sequence[Setting], count: int) -> NDArra
     return turn
 
 
-def _levelled(values: FloatVector, scores: FloatVector, rows: Numbers) -> FloatVector:
+def _on_scale_of(values: FloatVector, scores: FloatVector, rows: Numbers) -> FloatVector:
     """Return scores on the scale the original has on some rows, so that folds can stand together."""
     spread = float(np.nanstd(values[rows]))
     if values is scores or not spread > 0:
@@ -156,7 +156,7 @@ def outcome(
     return Outcome(source.name, protocol, setting.name, judged.n, before, after, after - before, used.p, used.w)
 
 
-def tested(
+def with_test(
     found: Outcome,
     material: Material,
     setting: Setting,
@@ -190,7 +190,7 @@ def as_matrix(values: FloatVector, material: Material, setting: Setting) -> Floa
     return matrix
 
 
-def adjusted(outcomes: Sequence[Outcome], method: str) -> list[Outcome]:
+def with_corrections(outcomes: Sequence[Outcome], method: str) -> list[Outcome]:
     """Return the outcomes with p-values corrected within each family: one source under one protocol."""
     result = list(outcomes)
     for family in dict.fromkeys((one.source, one.protocol) for one in outcomes):

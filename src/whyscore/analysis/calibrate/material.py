@@ -54,7 +54,7 @@ class Material:
         """Return the number of entries."""
         return len(self.scores)
 
-    def replaced(self, bags: Bags) -> "Material":
+    def with_bags(self, bags: Bags) -> "Material":
         """Return the same entries with other importances."""
         return replace(self, bags=bags)
 
@@ -96,7 +96,7 @@ def length_columns(material: Material, rows: Numbers, sign: float = 1.0) -> Colu
     return Columns(np.ones(1), values[None])
 
 
-def rescaled(columns: Columns, material: Material, rows: Numbers) -> tuple[Columns, FloatVector, FloatVector]:
+def rescale(columns: Columns, material: Material, rows: Numbers) -> tuple[Columns, FloatVector, FloatVector]:
     """Return the columns with mean and deviation of the scores of some rows, and the shift and stretch of each."""
     known = columns.values[:, rows]
     spread = np.nanstd(known, axis=1)
@@ -252,7 +252,7 @@ def explained_of(
         metric,
         spec_of(explaining),
         material,
-        material.replaced(gathered(drawn, len(material), parts)[1]),
+        material.with_bags(gathered(drawn, len(material), parts)[1]),
         None if own is not None and spec_of(own) == masker else masker,
         facts.get("unit", "word"),
         parts,
@@ -311,7 +311,7 @@ def _unusable(material: Material, human: FloatVector, rows: Numbers, level: str)
     return ""
 
 
-def joined(given: Dataset | Sequence[Dataset]) -> Dataset:
+def join_datasets(given: Dataset | Sequence[Dataset]) -> Dataset:
     """Return one data set; of several, the entries know where they come from."""
     if isinstance(given, Dataset):
         return given

@@ -114,9 +114,9 @@ def pick(gains: Sequence[FloatMatrix], columns: Columns, problem: Problem, rule:
     mean = np.mean(gains, axis=0)
     if rule == "argmax":
         return _largest(mean, p, w)
-    smooth = smoothed(mean)
-    smooth[columns.degenerate_share(problem.rows) > _DEGENERATE] = np.nan
-    return _largest(smooth, p, w)
+    plateau = smooth(mean)
+    plateau[columns.degenerate_share(problem.rows) > _DEGENERATE] = np.nan
+    return _largest(plateau, p, w)
 
 
 def _largest(gain: FloatMatrix, p: FloatVector, w: FloatVector) -> Choice:
@@ -130,7 +130,7 @@ def _largest(gain: FloatMatrix, p: FloatVector, w: FloatVector) -> Choice:
     return Choice(float(p[i]), float(w[j]))
 
 
-def smoothed(gain: FloatMatrix) -> FloatMatrix:
+def smooth(gain: FloatMatrix) -> FloatMatrix:
     """Return the moving average over neighbouring parameters (21 of 601), the outermost repeated beyond the ends."""
     if len(gain) == 1:
         return gain.copy()

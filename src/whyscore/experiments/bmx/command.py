@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from whyscore.analysis.calibrate.material import joined
+from whyscore.analysis.calibrate.material import join_datasets
 from whyscore.analysis.calibrate.settings import JudgingSettings
 from whyscore.analysis.explain import cost
 from whyscore.cli.commands.calibrate import load_datasets
@@ -68,7 +68,7 @@ class StabilityCommand(BmxCommand, StabilitySettings, InputSettings):
 def run_grid(settings: GridCommand) -> int:
     """Write the whole grid, the calibrations and the figures of every explainer."""
     metric, explainers = only_metric(settings), settings.explainers
-    data = joined(load_datasets(settings, metric, explainers))
+    data = join_datasets(load_datasets(settings, metric, explainers))
 
     def work(output: str, resources: Resources) -> Run:
         return bmx_grid(data, metric, explainers, output=output, settings=settings, resources=resources)

@@ -12,7 +12,7 @@ from whyscore.analysis.calibrate.file import Calibration
 from whyscore.analysis.calibrate.material import Explained, columns_of, groups_of, human_of, settings_of
 from whyscore.analysis.calibrate.settings import JudgingSettings
 from whyscore.analysis.common import MetricLike
-from whyscore.experiments.bmx.study import Figure, Row, Run, RunFolder, explained_by_each
+from whyscore.experiments.bmx.study import Figure, Row, Run, RunFolder, explain_by_each
 from whyscore.registry import build
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import takes
@@ -70,7 +70,7 @@ def bmx_grid(
     grids: list[Row] = []
     ordered: list[Row] = []
     costs: list[Row] = []
-    for found, cost_row in explained_by_each(folder, data, metric, explainers, seed=settings.seed, resources=resources):
+    for found, cost_row in explain_by_each(folder, data, metric, explainers, seed=settings.seed, resources=resources):
         judged = calibrate_explained(found, settings)
         judged.save(folder.path / f"calibration_{len(calibrations)}.json")
         calibrations.append(judged)

@@ -19,7 +19,7 @@ from whyscore.aggregate.bags import Bags, Family
 from whyscore.analysis.calibrate.material import Material, Numbers, columns_of, groups_of
 from whyscore.analysis.calibrate.settings import ChoosingSettings
 from whyscore.analysis.common import MetricLike
-from whyscore.experiments.bmx.study import Figure, Row, Run, RunFolder, explained_in
+from whyscore.experiments.bmx.study import Figure, Row, Run, RunFolder, explain_in
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import Seeded, option, takes
 from whyscore.stats.coefficients import pearson
@@ -82,7 +82,7 @@ def bmx_stability(
     rows: list[Row] = []
     for count in settings.samples:
         found = [
-            explained_in(
+            explain_in(
                 folder, part, metric, f"lime(samples={count})", seed=settings.seed + run, resources=resources
             ).material
             for run in range(settings.runs)

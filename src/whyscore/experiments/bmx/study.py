@@ -105,7 +105,7 @@ class Run(Result):
         return list(self.records())
 
 
-def explained_in(
+def explain_in(
     folder: RunFolder,
     data: Dataset,
     metric: MetricLike,
@@ -145,11 +145,11 @@ def explained_in(
     scores = oriented(chosen).sign * np.array([score for score, _ in known])
     bags = Bags.of([np.array(values, dtype=np.float64) for _, values in known])
     material = material_from(data, scores, bags)
-    noise = material.replaced(random_bags(data, chosen, parts, seed))
+    noise = material.with_bags(random_bags(data, chosen, parts, seed))
     return Explained(data, chosen, spec_of(explaining), material, noise, parts=parts, seed=seed)
 
 
-def explained_by_each(
+def explain_by_each(
     folder: RunFolder,
     data: Dataset,
     metric: MetricLike,
@@ -161,7 +161,7 @@ def explained_by_each(
     """Yield the data explained by each explainer, with what that cost."""
     for explainer in explainers:
         planned, start = cost(data, metric, explainer), time.perf_counter()
-        found = explained_in(folder, data, metric, explainer, seed=seed, resources=resources)
+        found = explain_in(folder, data, metric, explainer, seed=seed, resources=resources)
         seconds = round(time.perf_counter() - start, 3)
         yield found, {"explainer": found.explainer, "texts": planned.distinct, "seconds": seconds}
 

@@ -25,7 +25,7 @@ from whyscore.analysis.calibrate.rules import RULES, Choice, Rule
 from whyscore.analysis.calibrate.settings import ChoosingSettings
 from whyscore.analysis.common import MetricLike
 from whyscore.errors import DataError
-from whyscore.experiments.bmx.study import Figure, Row, Run, RunFolder, explained_by_each, lines_of
+from whyscore.experiments.bmx.study import Figure, Row, Run, RunFolder, explain_by_each, lines_of
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import Seeded, option, takes
 from whyscore.stats.correction import partial_conjunction
@@ -206,7 +206,7 @@ def bmx_summeval(
     folder = RunFolder.make(output, "bmx-summeval")
     rows: list[Split] = []
     costs: list[Row] = []
-    for found, cost_row in explained_by_each(folder, data, metric, explainers, seed=settings.seed, resources=resources):
+    for found, cost_row in explain_by_each(folder, data, metric, explainers, seed=settings.seed, resources=resources):
         costs.append(cost_row)
         rows += splits(found, settings)
     unique = list(dict.fromkeys(rows))  # the length control is the same for every explainer

@@ -16,7 +16,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from whyscore.errors import MissingExtra
+from whyscore.report.figures.charts import load_package
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -36,7 +36,7 @@ _BOX = 44
 
 def curves(rows: Rows) -> "Chart":
     """Return correlation over p for each w, a panel per setting and explainer."""
-    alt = _altair()
+    alt = load_package("altair")
     base = alt.Chart(_values(rows)).properties(width=_WIDTH, height=_HEIGHT)
     # The degenerate share is the same for every w: one row for each p will do.
     least = min((float(str(row["w"])) for row in rows), default=0.0)
@@ -61,7 +61,7 @@ def curves(rows: Rows) -> "Chart":
 
 def heat(rows: Rows) -> "Chart":
     """Return the gain of every p and w as colours, a panel per setting and explainer."""
-    alt = _altair()
+    alt = load_package("altair")
     gains = [abs(row["gain"]) for row in rows if isinstance(row["gain"], float)]
     largest = max(gains, default=0.0) or 1.0
     base = alt.Chart(_values(rows, every=_COARSE)).properties(width=_WIDTH, height=_HEIGHT)
@@ -82,7 +82,7 @@ def heat(rows: Rows) -> "Chart":
 
 def improving(rows: Rows, epsilon: float) -> "Chart":
     """Return box plots of the p and the w that gain more than epsilon, per explainer."""
-    alt = _altair()
+    alt = load_package("altair")
     kept = [row for row in rows if isinstance(row["gain"], float) and row["gain"] > epsilon]
     panels = []
     for name in ("p", "w"):
@@ -104,7 +104,7 @@ def improving(rows: Rows, epsilon: float) -> "Chart":
 
 def settings(rows: Rows) -> "Chart":
     """Return original against boosted correlation in every setting, by source and protocol."""
-    alt = _altair()
+    alt = load_package("altair")
     told = [{**row, "result": _result(row["gain"]), "panel": f"{row['protocol']} · {row['setting']}"} for row in rows]
     base = alt.Chart({"values": told}).properties(width=_WIDTH)
     rule = base.mark_rule(color=GREY).encode(
@@ -125,7 +125,7 @@ def settings(rows: Rows) -> "Chart":
 
 def counts(rows: Rows) -> "Chart":
     """Return how many settings got better or worse, by source."""
-    alt = _altair()
+    alt = load_package("altair")
     told = [{**row, "result": _result(row["gain"])} for row in rows]
     chart: Chart = (
         alt.Chart({"values": told})
@@ -143,7 +143,7 @@ def counts(rows: Rows) -> "Chart":
 
 def sorted_scores(rows: Rows) -> "Chart":
     """Return human, original and aggregated scores, standardised, in the order of the human scores."""
-    alt = _altair()
+    alt = load_package("altair")
     chart: Chart = (
         alt.Chart({"values": [{**row, "panel": _panel(row)} for row in rows]})
         .mark_point(size=8, filled=True, opacity=0.6)
@@ -162,7 +162,7 @@ def sorted_scores(rows: Rows) -> "Chart":
 
 def stability(rows: Rows) -> "Chart":
     """Return the agreement of repeated runs by w, one line per number of samples."""
-    alt = _altair()
+    alt = load_package("altair")
     kept = [dict(row) for row in rows if row["w"] is not None]
     chart: Chart = (
         alt.Chart({"values": kept})
@@ -181,7 +181,7 @@ def stability(rows: Rows) -> "Chart":
 
 def choices(rows: Rows) -> "Chart":
     """Return p and w as chosen on every split, by source and rule."""
-    alt = _altair()
+    alt = load_package("altair")
     chart: Chart = (
         alt.Chart({"values": [dict(row) for row in rows if row["p"] is not None]})
         .mark_point(filled=True, size=60, opacity=0.7)
@@ -200,7 +200,7 @@ def choices(rows: Rows) -> "Chart":
 
 def costs(rows: Rows) -> "Chart":
     """Return texts scored and seconds taken by explainer."""
-    alt = _altair()
+    alt = load_package("altair")
     base = alt.Chart({"values": [dict(row) for row in rows]}).mark_bar(color=BLUE).properties(width=_WIDTH)
     chart: Chart = alt.hconcat(
         base.encode(x=alt.X("texts:Q"), y=alt.Y("explainer:N", title=None)),
@@ -233,11 +233,3 @@ def _result(gain: object) -> str:
     if not isinstance(gain, float) or gain == 0:
         return "unchanged"
     return "improved" if gain > 0 else "worse"
-
-
-def _altair() -> "ModuleType":
-    try:
-        import altair as alt  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise MissingExtra.of("drawing figures", "report") from error
-    return alt

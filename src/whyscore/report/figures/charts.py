@@ -5,8 +5,10 @@
 writes `grid.html`, `grid.svg`, `grid.png`, `grid.pdf` and `grid.txt`.
 """
 
+import importlib
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Literal, get_args
 
 from whyscore.errors import MissingExtra, SpecError, UserError
@@ -42,14 +44,19 @@ def save_chart(
     return written
 
 
+def load_package(name: str) -> ModuleType:
+    """Return a package that draws; it belongs to an extra."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingExtra.of("drawing figures", "report") from error
+
+
 def drawn(chart: "Chart", form: str) -> bytes:
     """Return a chart in one format; HTML carries the libraries it needs."""
     if form not in FORMATS:
         raise SpecError(f"no chart format named {form!r}: use {', '.join(FORMATS)}")
-    try:
-        import vl_convert  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise MissingExtra.of("drawing figures", "report") from error
+    vl_convert = load_package("vl_convert")
     spec = chart.to_json()
     if form == "html":
         return str(vl_convert.vegalite_to_html(spec, bundle=True)).encode()
