@@ -80,18 +80,18 @@ def annotators_of(dataset: Dataset) -> Annotators | None:
     given = [_column(entry, ("annotations",)) for entry in dataset.entries]
     if all(value is None for value in given):
         return None
-    found: dict[tuple[str, str], dict[int, list[float]]] = {}
+    tags_by_row: dict[tuple[str, str], dict[int, list[float]]] = {}
     for row, value in enumerate(given):
         for one in value if isinstance(value, list) else []:
             if not isinstance(one, Mapping) or "annotator" not in one or "tags" not in one:
                 raise _error(dataset, row, f"an annotation is {one!r}, expected annotator, side and tags")
             side = _side(dataset, row, one.get("side", "target"))
             words = SPLITTER.split(_text(dataset.entries[row], side) or "")
-            found.setdefault((side, str(one["annotator"])), {})[row] = _row(dataset, row, one["tags"], words)
-    names = tuple(dict.fromkeys(name for _, name in found))
+            tags_by_row.setdefault((side, str(one["annotator"])), {})[row] = _row(dataset, row, one["tags"], words)
+    names = tuple(dict.fromkeys(name for _, name in tags_by_row))
     tags: dict[Judged, tuple[Ragged, ...]] = {}
     for side in SIDES:
-        rows = [found.get((side, name), {}) for name in names]
+        rows = [tags_by_row.get((side, name), {}) for name in names]
         if any(rows):
             tags[side] = tuple(Ragged.of([one.get(k, []) for k in range(len(dataset))]) for one in rows)
     return Annotators(names, tags)
@@ -200,8 +200,8 @@ def annotator_agreement(annotators: Annotators, gold: Gold, settings: MetaevalWo
     """Return how far annotators agree, and each judged as a system against the majority of the others."""
     pairs: dict[Judged, dict[tuple[str, str], PairAgreement]] = {}
     for side, tags in annotators.tags.items():
-        found = pair_agreements(tags)
-        pairs[side] = {(annotators.names[i], annotators.names[j]): pair for (i, j), pair in found.items()}
+        agreements = pair_agreements(tags)
+        pairs[side] = {(annotators.names[i], annotators.names[j]): pair for (i, j), pair in agreements.items()}
     return AnnotatorAgreement(annotators.names, pairs, _ceiling(annotators, gold, settings))
 
 
@@ -214,15 +214,15 @@ def with_annotators(result: WordsResult, annotators: Annotators) -> WordsResult:
 
 def against_shares(annotators: Annotators, result: SystemResult) -> dict[Judged, ContinuousResult]:
     """Return how well a system's scores follow the share of annotators who marked a word."""
-    found: dict[Judged, ContinuousResult] = {}
+    results: dict[Judged, ContinuousResult] = {}
     for side, tags in annotators.tags.items():
         own = result.sides.get(side)
         if own is None or own.scores is None:
             continue
         gold = shares(tags)
         if np.array_equal(gold.lengths, own.scores.lengths):
-            found[side] = _means(gold, own.scores)
-    return found
+            results[side] = _means(gold, own.scores)
+    return results
 
 
 def _means(gold: Ragged, scores: Ragged) -> ContinuousResult:
@@ -235,7 +235,7 @@ def _means(gold: Ragged, scores: Ragged) -> ContinuousResult:
 def _ceiling(annotators: Annotators, gold: Gold, settings: MetaevalWordsSettings) -> tuple[SystemResult, ...]:
     """Return each annotator against the others; with two there is one other, whose word is taken."""
     tags = annotators.tags["target"]
-    found = []
+    ceiling = []
     for k, name in enumerate(annotators.names):
         others = [*tags[:k], *tags[k + 1 :]]
         against = majority(others) if len(others) > 1 else others[0]
@@ -243,5 +243,5 @@ def _ceiling(annotators: Annotators, gold: Gold, settings: MetaevalWordsSettings
         side = GoldSide(against.chosen(seen), gold.target.file)
         scored = Scored(tags[k].chosen(seen), name)
         one = Submission(f"annotator {name}", {"target": scored})
-        found.append(judge(Gold(gold.name, gold.task, side), one, replace(settings, drop_eos=False), baseline=True))
-    return tuple(found)
+        ceiling.append(judge(Gold(gold.name, gold.task, side), one, replace(settings, drop_eos=False), baseline=True))
+    return tuple(ceiling)

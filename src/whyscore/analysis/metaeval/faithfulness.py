@@ -468,11 +468,11 @@ def _repeats(
 ) -> Iterator[FloatMatrix]:
     """Yield for each text its importances, one row per seed; all seeds share the score calls."""
     plan = replace(plan, metric=oriented(resources.prepare(plan.metric.metric)))
-    asked = [segment.only(plan.metric.inputs) for segment in segments]
-    whole, failures = scored(plan, asked)
+    read = [segment.only(plan.metric.inputs) for segment in segments]
+    whole, failures = scored(plan, read)
     _refuse(failures)
-    for window in windows(plan, tasks_of(plan, asked, sides)):
-        known = _answered(plan, asked, window, whole)
+    for window in windows(plan, tasks_of(plan, read, sides)):
+        known = _answered(plan, read, window, whole)
         explainer = cast("Explainer", plan.explainer)
         fits = [explainer.fit(evidence).importance for evidence in known]
         for start in range(0, len(fits), plan.repeat):

@@ -79,15 +79,15 @@ def agreement_of(one: MatrixSet, name: str, measure: Measure, settings: Metaeval
     """Return how well a metric, or a sentinel, agrees with people."""
     matrix = one.metrics[name] if name in one.metrics else one.sentinels[name]
     fine = Fine(settings.undefined, settings.tie_tolerance, settings.epsilon, settings.compat == "mtme")
-    found, facts = agree(matrix, one.human, measure, missing=settings.missing, seed=settings.seed, fine=fine)
-    drawn = _interval(matrix, one.human, measure, settings) if not math.isnan(found.value) else None
+    measured, facts = agree(matrix, one.human, measure, missing=settings.missing, seed=settings.seed, fine=fine)
+    drawn = _interval(matrix, one.human, measure, settings) if not math.isnan(measured.value) else None
     low, high = (drawn.low, drawn.high) if drawn else (None, None)
     one_vector = measure.name in _FISHER and measure.level in ("system", "global")
-    check = fisher(found.value, found.n_used, measure.name) if one_vector else None
+    check = fisher(measured.value, measured.n_used, measure.name) if one_vector else None
     return Agreement(
-        *(found.value, low, high, _LEVEL, found.n, found.reason or (drawn.reason if drawn else None), name),
-        *(found.name, one.group, found.n_used),
-        dropped=found.dropped.cells,
+        *(measured.value, low, high, _LEVEL, measured.n, measured.reason or (drawn.reason if drawn else None), name),
+        *(measured.name, one.group, measured.n_used),
+        dropped=measured.dropped.cells,
         below_chance=high is not None and measure.chance is not None and high < measure.chance,
         epsilon=facts.get("epsilon"),
         at_zero=facts.get("at_zero"),
@@ -232,13 +232,13 @@ def _judge_group(one: MatrixSet, measure: Measure, settings: MetaevalScoresSetti
     with warnings.catch_warnings():
         # Told in the table, with the reason.
         warnings.simplefilter("ignore", DegenerateStatisticWarning)
-        found = [agreement_of(one, name, measure, settings) for name in one.metrics]
+        agreements = [agreement_of(one, name, measure, settings) for name in one.metrics]
         controls = [replace(agreement_of(one, name, measure, settings), sentinel=True) for name in shown]
-        values = {a.metric: a.value for a in found}
+        values = {a.metric: a.value for a in agreements}
         tests, order = compare_metrics(one.metrics, one.human, values, measure, settings)
     best = max((a.value for a in controls if not math.isnan(a.value)), default=math.nan)
     ranks = dict(zip(order.names, order.ranks, strict=True)) if order else {}
-    marked = [replace(a, beaten=a.value <= best, rank=ranks.get(a.metric)) for a in found]
+    marked = [replace(a, beaten=a.value <= best, rank=ranks.get(a.metric)) for a in agreements]
     ordered = [*sorted(marked, key=_place), *sorted(controls, key=_place)]
     systems = int((~np.isnan(one.human)).any(axis=1).sum())
     segments = int((~np.isnan(one.human)).any(axis=0).sum())
@@ -253,37 +253,39 @@ def _place(one: Agreement) -> tuple[bool, float, str]:
 def _warnings(one: GroupAgreement, measure: Measure, settings: MetaevalScoresSettings) -> list[str]:
     """Return what a reader of the numbers should know."""
     where = "" if one.group is None else f"{one.group}: "
-    told = [
+    notes = [
         f"{where}{a.metric} is below chance ({a.value:.4f}, at most {a.high:.4f}): are lower scores the better ones?"
         for a in one.agreements
         if a.below_chance and not a.sentinel and a.high is not None
     ]
-    told += [f"{where}{a.metric} is not above the best sentinel" for a in one.agreements if a.beaten and not a.sentinel]
-    told += [
+    notes += [
+        f"{where}{a.metric} is not above the best sentinel" for a in one.agreements if a.beaten and not a.sentinel
+    ]
+    notes += [
         f"{where}{a.metric} has no {'interval' if a.reason == TOO_MANY else a.measure}: {a.reason}"
         for a in one.agreements
         if a.reason and not a.sentinel
     ]
     dropped = max((a.dropped for a in one.agreements if not a.sentinel), default=0)
     if dropped:
-        told.append(f"{where}up to {dropped} cells were left out ({settings.missing}), as one side lacks them")
+        notes.append(f"{where}up to {dropped} cells were left out ({settings.missing}), as one side lacks them")
     if one.systems < 2 and measure.level in ("system", "segment"):  # noqa: PLR2004 - a correlation takes two
-        told.append(f"{where}one system has no {measure.name}@{measure.level}: use the level global")
-    return told
+        notes.append(f"{where}one system has no {measure.name}@{measure.level}: use the level global")
+    return notes
 
 
 def _tie_warnings(one: MatrixSet) -> list[str]:
     """Return which metrics have so few distinct scores that ties decide."""
     where = "" if one.group is None else f"{one.group}: "
-    found = {name: ties_of(matrix) for name, matrix in one.metrics.items()}
-    return [f"{where}{ties.warning(name)}" for name, ties in found.items() if ties.heavy]
+    ties_by_name = {name: ties_of(matrix) for name, matrix in one.metrics.items()}
+    return [f"{where}{ties.warning(name)}" for name, ties in ties_by_name.items() if ties.heavy]
 
 
 def _means(groups: Sequence[GroupAgreement], metrics: Sequence[str], measure: Measure) -> list[str]:
     """Return each metric over several groups: their mean, all of the same weight; of pairwise accuracy, all pairs."""
     if len(groups) < 2:  # noqa: PLR2004 - one group is its own mean
         return []
-    told = []
+    notes = []
     for name in metrics:
         own = [a for one in groups for a in one.agreements if a.metric == name]
         if any(math.isnan(a.value) for a in own):
@@ -291,8 +293,8 @@ def _means(groups: Sequence[GroupAgreement], metrics: Sequence[str], measure: Me
         if measure.name == "pairwise_accuracy":
             pairs = [a.n_used * (a.n_used - 1) // 2 for a in own]
             value = math.fsum(a.value * count for a, count in zip(own, pairs, strict=True)) / sum(pairs)
-            told.append(f"{name}: {value:.4f} over the {sum(pairs)} pairs of {len(own)} groups")
+            notes.append(f"{name}: {value:.4f} over the {sum(pairs)} pairs of {len(own)} groups")
         else:
             mean = math.fsum(a.value for a in own) / len(own)
-            told.append(f"{name}: mean over {len(own)} groups {mean:.4f} (equal weights)")
-    return told
+            notes.append(f"{name}: mean over {len(own)} groups {mean:.4f} (equal weights)")
+    return notes

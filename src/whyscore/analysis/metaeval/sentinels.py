@@ -25,17 +25,17 @@ def sentinels(table: ScoreTable, seed: int = 0) -> dict[str, FloatVector]:
     """
     systems = table.systems or ("",) * len(table)
     drawn = [generator(seed, *row).random() for row in zip(systems, table.segments, strict=True)]
-    found: dict[str, FloatVector] = {"random": np.array(drawn), "constant": np.ones(len(table))}
+    columns: dict[str, FloatVector] = {"random": np.array(drawn), "constant": np.ones(len(table))}
     if table.texts is None:
-        return found
+        return columns
     segments = table.texts.segments
     length = Length().score(segments)
-    found |= {LENGTH: length, f"-{LENGTH}": -length}
+    columns |= {LENGTH: length, f"-{LENGTH}": -length}
     if all(segment.source is not None for segment in segments):
-        found["source length"] = np.array([float(len((segment.source or "").split())) for segment in segments])
-        found["copy rate"] = Copy().score(segments)
+        columns["source length"] = np.array([float(len((segment.source or "").split())) for segment in segments])
+        columns["copy rate"] = Copy().score(segments)
     ratio = _ratio(segments)
-    return found if ratio is None else found | {"length ratio": ratio}
+    return columns if ratio is None else columns | {"length ratio": ratio}
 
 
 def _ratio(segments: tuple[Segment, ...]) -> FloatVector | None:

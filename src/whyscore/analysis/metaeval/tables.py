@@ -63,6 +63,19 @@ class ScoreTable:
         """Return the number of rows."""
         return len(self.segments)
 
+    def select(self, rows: Sequence[int]) -> "ScoreTable":
+        """Return some of the rows."""
+        texts = self.texts
+        return replace(
+            self,
+            systems=None if self.systems is None else tuple(self.systems[k] for k in rows),
+            segments=tuple(self.segments[k] for k in rows),
+            groups=None if self.groups is None else tuple(self.groups[k] for k in rows),
+            scores={name: values[rows] for name, values in self.scores.items()},
+            lines=tuple(self.lines[k] for k in rows),
+            texts=None if texts is None else replace(texts, entries=tuple(texts.entries[k] for k in rows)),
+        )
+
     def with_scores(self, **scores: FloatVector) -> "ScoreTable":
         """Return the table with more columns."""
         return replace(self, scores={**self.scores, **scores})
@@ -90,10 +103,10 @@ class Columns:
 
     def names(self, name: str) -> tuple[str, ...]:
         """Return a column of names, none of them empty."""
-        found = tuple("" if value is None else str(value) for value in self.values[name])
-        if "" in found:
-            raise DataError(f"{name!r} is empty, expected a name", file=self.name, line=self.lines[found.index("")])
-        return found
+        names = tuple("" if value is None else str(value) for value in self.values[name])
+        if "" in names:
+            raise DataError(f"{name!r} is empty, expected a name", file=self.name, line=self.lines[names.index("")])
+        return names
 
     def find(self, role: str, given: str | None, *aliases: str) -> str | None:
         """Return the column for a role: as named, or by one of the usual names; None where there is none."""
@@ -140,11 +153,11 @@ def read_columns(path: str | Path, *, encoding: str = "utf-8") -> Columns:
 
 
 def _from_objects(file: TextFile) -> Columns:
-    found = list(objects(file, []))
+    items = list(objects(file, []))
     file.refuse_empty("one object a line")
-    names = tuple(dict.fromkeys(key for item in found for key in item.value))
-    columns = {name: [item.value.get(name) for item in found] for name in names}
-    lines = [item.line for item in found]
+    names = tuple(dict.fromkeys(key for item in items for key in item.value))
+    columns = {name: [item.value.get(name) for item in items] for name in names}
+    lines = [item.line for item in items]
     return Columns(
         file.name, dict(columns), lines, [Block(file.name, names, list(columns.values()), lines, cells=False)]
     )
@@ -218,18 +231,10 @@ def _over_raters(table: ScoreTable) -> ScoreTable:
     def mean(values: FloatVector, rows: list[int]) -> float:
         return mean_rating([value for value in values[rows].tolist() if not math.isnan(value)])
 
-    first = [rows[0] for rows in places.values()]
-    return replace(
-        table,
-        systems=None if table.systems is None else tuple(table.systems[k] for k in first),
-        segments=tuple(table.segments[k] for k in first),
-        groups=None if table.groups is None else tuple(table.groups[k] for k in first),
-        scores={
-            name: np.array([mean(values, rows) for rows in places.values()]) for name, values in table.scores.items()
-        },
-        lines=tuple(table.lines[k] for k in first),
-        notes=(*table.notes, f"{len(table)} ratings of {len(first)} segments were averaged"),
-    )
+    means = {name: np.array([mean(values, rows) for rows in places.values()]) for name, values in table.scores.items()}
+    note = f"{len(table)} ratings of {len(places)} segments were averaged"
+    first = table.select([rows[0] for rows in places.values()])
+    return replace(first, scores=means, notes=(*table.notes, note))
 
 
 def texts_of(columns: Columns, roles: Roles | None = None) -> Dataset | None:
@@ -257,22 +262,22 @@ def with_records(table: ScoreTable, path: str | Path) -> tuple[ScoreTable, list[
     records = Records(TextFile(path), drop_torn=False)
     if records.header.kind != "scores":
         raise DataError(f"holds records of the kind {records.header.kind!r}, expected 'scores'", file=str(path))
-    found: dict[str, dict[Key, float]] = {}
+    by_metric: dict[str, dict[Key, float]] = {}
     for number, record in records.numbered():
         key = (str(record.get("system")), str(record.get("id")))
-        own = found.setdefault(str(record.get("metric")), {})
+        own = by_metric.setdefault(str(record.get("metric")), {})
         if key in own:
             raise DataError(f"system {key[0]!r} has the segment {key[1]!r} twice", file=str(path), line=number)
         value = record.get("score")
         own[key] = float(value) if isinstance(value, int | float) else math.nan
-    for metric, scores in found.items():
-        table = _joined(table, metric, scores, str(path))
-    return table, list(found)
+    for metric, scores in by_metric.items():
+        table = _join(table, metric, scores, str(path))
+    return table, list(by_metric)
 
 
 def with_ratings(table: ScoreTable, path: str | Path, weights: Weights = GOOGLE) -> ScoreTable:
     """Return a table with the column `mqm`, from a file of raw MQM ratings: one row per error and rater."""
-    return _joined(table, MQM, read_ratings(path, weights), str(path))
+    return _join(table, MQM, read_ratings(path, weights), str(path))
 
 
 def read_ratings(path: str | Path, weights: Weights = GOOGLE) -> dict[Key, float]:
@@ -285,21 +290,11 @@ def read_ratings(path: str | Path, weights: Weights = GOOGLE) -> dict[Key, float
         raise DataError(f"raw MQM ratings have no column {', '.join(absent)}", file=str(path))
     system, segment, rater, severity, category = (columns.names(str(names[role])) for role in wanted)
     cells = list(zip(system, segment, strict=True))
-    return {(str(cell[0]), str(cell[1])): value for cell, value in _scores(cells, rater, severity, category, weights)}
+    scores = mqm_scores(cells, rater, severity, category, weights)
+    return {cell: scores[cell] for cell in dict.fromkeys(cells)}
 
 
-def _scores(
-    cells: list[Key],
-    raters: tuple[str, ...],
-    severities: tuple[str, ...],
-    categories: tuple[str, ...],
-    weights: Weights,
-) -> list[tuple[Key, float]]:
-    found = mqm_scores(cells, raters, severities, categories, weights)
-    return [(cell, found[cell]) for cell in dict.fromkeys(cells)]
-
-
-def _joined(table: ScoreTable, name: str, scores: Mapping[Key, float], file: str) -> ScoreTable:
+def _join(table: ScoreTable, name: str, scores: Mapping[Key, float], file: str) -> ScoreTable:
     if table.systems is None:
         raise DataError(f"{table.name} has no column for the system: scores of {file} cannot be matched to its rows")
     keys = list(zip(table.systems, table.segments, strict=True))
@@ -344,13 +339,13 @@ def read_wmt(folder: str | Path, pair: str, human: str) -> tuple[ScoreTable, lis
     for path in sorted((root / "metric-scores" / pair).glob("*.seg.score")):
         name = path.name.removesuffix(".seg.score")
         names.append(name)
-        table = _joined(table, name, _segment_scores(path), str(path))
+        table = _join(table, name, _segment_scores(path), str(path))
     return table, names
 
 
 def _segment_scores(path: Path) -> dict[Key, float]:
     """Return the scores of a file by system and number of the segment, from zero."""
-    found: dict[Key, float] = {}
+    scores: dict[Key, float] = {}
     counts: dict[str, int] = {}
     for number, line in enumerate(read_lines(path).texts, start=1):
         system, _, value = line.replace("\t", " ").partition(" ")
@@ -358,9 +353,9 @@ def _segment_scores(path: Path) -> dict[Key, float]:
             score = math.nan if value.strip() == "None" else float(value)
         except ValueError as error:
             raise DataError(f"{line!r} is not a system and a score", file=str(path), line=number) from error
-        found[system, str(counts.get(system, 0))] = score
+        scores[system, str(counts.get(system, 0))] = score
         counts[system] = counts.get(system, 0) + 1
-    return found
+    return scores
 
 
 class MatrixSet(NamedTuple):
@@ -378,43 +373,26 @@ def without_humans(table: ScoreTable, *, keep: bool) -> tuple[ScoreTable, list[s
     if not people or keep or table.systems is None:
         return table, []
     kept = [k for k, name in enumerate(table.systems) if name not in people]
-    texts = table.texts
-    chosen = replace(
-        table,
-        systems=tuple(table.systems[k] for k in kept),
-        segments=tuple(table.segments[k] for k in kept),
-        groups=None if table.groups is None else tuple(table.groups[k] for k in kept),
-        scores={name: values[kept] for name, values in table.scores.items()},
-        lines=tuple(table.lines[k] for k in kept),
-        texts=None if texts is None else replace(texts, entries=tuple(texts.entries[k] for k in kept)),
-    )
-    return chosen, [f"{len(people)} human references among the systems were left out: {', '.join(people)}"]
+    note = f"{len(people)} human references among the systems were left out: {', '.join(people)}"
+    return table.select(kept), [note]
 
 
 def matrix_sets(
     table: ScoreTable, human: str, metrics: Sequence[str], extra: Mapping[str, FloatVector]
 ) -> list[MatrixSet]:
     """Return the matrices of each group."""
+
+    def matrix(part: ScoreTable, values: FloatVector) -> FloatMatrix:
+        alone = part.systems is None
+        systems = part.systems or tuple(map(str, range(len(part))))
+        segments = ("",) * len(part) if alone else part.segments
+        return from_rows(systems, segments, values.tolist(), lines=part.lines, file=part.name).values
+
     sets = []
     for group in dict.fromkeys(table.groups) if table.groups is not None else (None,):
         rows = [k for k in range(len(table)) if table.groups is None or table.groups[k] == group]
-        systems = [table.systems[k] if table.systems is not None else str(k) for k in rows]
-        segments = [table.segments[k] if table.systems is not None else "" for k in rows]
-        lines = [table.lines[k] for k in rows]
-
-        def matrix(
-            values: FloatVector,
-            rows: list[int] = rows, systems: list[str] = systems, segments: list[str] = segments,
-            lines: list[int] = lines,
-        ) -> FloatMatrix:  # fmt: skip
-            return from_rows(systems, segments, values[rows].tolist(), lines=lines, file=table.name).values
-
-        sets.append(
-            MatrixSet(
-                group,
-                matrix(table.scores[human]),
-                {name: matrix(table.scores[name]) for name in metrics},
-                {name: matrix(values) for name, values in extra.items()},
-            )
-        )
+        part = table.select(rows)
+        columns = {name: matrix(part, part.scores[name]) for name in (human, *metrics)}
+        controls = {name: matrix(part, values[rows]) for name, values in extra.items()}
+        sets.append(MatrixSet(group, columns[human], {name: columns[name] for name in metrics}, controls))
     return sets

@@ -50,16 +50,16 @@ def compare_metrics(
         return (), None
     _check(measure, human, settings)
     names = list(metrics)
-    found = {
+    outcomes = {
         (i, j): _pair(metrics[names[i]], metrics[names[j]], human, measure, settings)
         for i, j in combinations(range(len(names)), 2)
     }
-    better = {pair: one.delta >= 0 or math.isnan(one.delta) for pair, one in found.items()}
-    raw = [one.first if better[pair] else one.second for pair, one in found.items()]
-    adjusted = dict(zip(found, corrected(settings.correction, raw, settings.alpha).adjusted, strict=True))
+    better = {pair: one.delta >= 0 or math.isnan(one.delta) for pair, one in outcomes.items()}
+    raw = [one.first if better[pair] else one.second for pair, one in outcomes.items()]
+    adjusted = dict(zip(outcomes, corrected(settings.correction, raw, settings.alpha).adjusted, strict=True))
     method = method_of(measure, settings)
     tests = []
-    for (i, j), one in found.items():
+    for (i, j), one in outcomes.items():
         first, second, p_value = (i, j, one.first) if better[i, j] else (j, i, one.second)
         facts = (abs(one.delta), p_value, adjusted[i, j], method, one.exact)
         tests.append(MetricTest(names[first], names[second], *facts, reason=one.reason))
@@ -88,10 +88,10 @@ def method_of(measure: Measure, settings: MetaevalScoresSettings) -> str:
     if test == "permutation" and measure.name == "acc_eq":
         return METHODS[test].format(permute="pairs")
     form = _PERMUTED.get(settings.compat or "", METHODS[test]) if test == "permutation" else METHODS[test]
-    told = form.format(permute=settings.permute, drawn=DRAWN[settings.resample])
+    name = form.format(permute=settings.permute, drawn=DRAWN[settings.resample])
     if settings.early_stop:
-        told += ", stopped early where p is clear"
-    return f"{told} as in {settings.compat}" if test == "williams" and settings.compat else told
+        name += ", stopped early where p is clear"
+    return f"{name} as in {settings.compat}" if test == "williams" and settings.compat else name
 
 
 def _pair(x: FloatMatrix, y: FloatMatrix, z: FloatMatrix, measure: Measure, settings: MetaevalScoresSettings) -> _Both:
@@ -130,13 +130,13 @@ def _pair(x: FloatMatrix, y: FloatMatrix, z: FloatMatrix, measure: Measure, sett
     )
 
 
-def _one_sided(found: PermutationTest, alternative: Literal["greater", "less"]) -> float:
+def _one_sided(test: PermutationTest, alternative: Literal["greater", "less"]) -> float:
     """Return the p-value of one direction, from the same swaps."""
-    if found.samples is None:
+    if test.samples is None:
         return math.nan
-    known = _known(found.samples)
-    extreme = int(at_least(known, found.delta, alternative).sum())
-    return extreme / len(known) if found.exact or found.compat else (extreme + 1) / (len(known) + 1)
+    known = _known(test.samples)
+    extreme = int(at_least(known, test.delta, alternative).sum())
+    return extreme / len(known) if test.exact or test.compat else (extreme + 1) / (len(known) + 1)
 
 
 def _known(samples: FloatVector | None) -> FloatVector:

@@ -83,7 +83,7 @@ from whyscore.text.randomness import generator
 from whyscore.types import HYPOTHESIS, Estimate, FloatMatrix, FloatVector, Inputs, Segment, Side, Words
 
 BASELINES = ("random", "length", "position", "constant", "copy")
-_TOLD_LINES = 20
+_SHOWN_LINES = 20
 _SMALLEST_P = 0.0001
 _JUDGED: dict[Side, Judged] = {Side.HYPOTHESIS: "target", Side.SOURCE: "source"}
 
@@ -152,16 +152,16 @@ def _with_trust(
 ) -> list[SystemResult]:
     """Return judged explainers with their faithfulness and stability, where that is asked for."""
     shared = {"unit": SPLITTER, "seed": settings.seed, "resources": resources}
-    found = dict(zip(pairs, systems, strict=True))
+    judged = dict(zip(pairs, systems, strict=True))
     for metric in dict.fromkeys(metric for metric, _ in pairs) if settings.faithfulness else ():
         own = [pair for pair in pairs if pair[0] == metric]
         results = faithfulness(segments, metric, [name for _, name in own], draws=settings.draws, **shared)
-        found |= {pair: replace(found[pair], faithfulness=one) for pair, one in zip(own, results, strict=True)}
+        judged |= {pair: replace(judged[pair], faithfulness=one) for pair, one in zip(own, results, strict=True)}
     for pair in pairs if settings.seeds else ():
         stable = stability(segments, *pair, seeds=settings.seeds, **shared)
         spread = _spread(stable.importances, gold, settings)
-        found[pair] = replace(found[pair], stability=stable, spread=spread)
-    return list(found.values())
+        judged[pair] = replace(judged[pair], stability=stable, spread=spread)
+    return list(judged.values())
 
 
 def _spread(repeats: Sequence[FloatMatrix], gold: GoldSide, settings: MetaevalWordsSettings) -> dict[Measure, float]:
@@ -256,9 +256,9 @@ def _without_eos(gold: GoldSide, values: Ragged) -> Ragged:
 
 
 def _mismatch(gold: GoldSide, scored: Scored, rows: Sequence[int]) -> DataError:
-    told = [f"line {k + 1} has {scored.scores.lengths[k]} scores for {gold.tags.lengths[k]} tags" for k in rows]
+    lines = [f"line {k + 1} has {scored.scores.lengths[k]} scores for {gold.tags.lengths[k]} tags" for k in rows]
     return DataError(
-        f"{len(rows)} of {len(gold.tags)} lines do not fit {gold.file}: {few(told, limit=_TOLD_LINES)}. Fix them, or "
+        f"{len(rows)} of {len(gold.tags)} lines do not fit {gold.file}: {few(lines, limit=_SHOWN_LINES)}. Fix them, or "
         "pass --on-mismatch skip or truncate",
         file=scored.file,
         line=rows[0] + 1,
@@ -392,11 +392,11 @@ def _rank_sides(
 
 
 def _rank_side(side: Judged, results: Sequence[SystemResult], settings: MetaevalWordsSettings) -> SideRanking:
-    there = {one.system: found for one in results if (found := one.sides.get(side)) is not None}
+    there = {one.system: own for one in results if (own := one.sides.get(side)) is not None}
     names = list(there)
-    common = np.logical_and.reduce([found.judged > 0 for found in there.values()])
+    common = np.logical_and.reduce([own.judged > 0 for own in there.values()])
     values: dict[Measure, FloatMatrix] = {
-        measure: np.stack([getattr(found.values, measure)[common] for found in there.values()]) for measure in MEASURES
+        measure: np.stack([getattr(own.values, measure)[common] for own in there.values()]) for measure in MEASURES
     }
     tests = {measure: pair_tests(values[measure], settings.test or "ttest", seed=settings.seed) for measure in MEASURES}
     pairs = list(combinations(range(len(names)), 2))
@@ -437,7 +437,7 @@ def _rank_side(side: Judged, results: Sequence[SystemResult], settings: Metaeval
 
 
 def _ranks(measure: Measure, side: Judged, results: Sequence[SystemResult]) -> dict[str, float]:
-    means = [found.mean(measure) if (found := one.sides.get(side)) is not None else np.nan for one in results]
+    means = [own.mean(measure) if (own := one.sides.get(side)) is not None else np.nan for one in results]
     return dict(zip([one.system for one in results], ranks(np.array(means)).tolist(), strict=True))
 
 
@@ -448,10 +448,10 @@ def _strengths(
     strengths: dict[Measure, dict[str, Estimate]] = {}
     warnings = []
     for measure, matrix in values.items():
-        found = bradley_terry(matrix, draws=settings.draws, seed=settings.seed)
-        plain = [Estimate(value, n=matrix.shape[1]) for value in found.strengths.tolist()]
-        strengths[measure] = dict(zip(names, found.intervals or plain, strict=True))
-        never = {"wins": found.wins.sum(axis=1) == 0, "loses": found.wins.sum(axis=0) == 0}
+        fitted = bradley_terry(matrix, draws=settings.draws, seed=settings.seed)
+        plain = [Estimate(value, n=matrix.shape[1]) for value in fitted.strengths.tolist()]
+        strengths[measure] = dict(zip(names, fitted.intervals or plain, strict=True))
+        never = {"wins": fitted.wins.sum(axis=1) == 0, "loses": fitted.wins.sum(axis=0) == 0}
         for what, rows in never.items():
             warnings += [
                 f"{names[k]} never {what} by {measure}: its strength is at the border, half a win was added each way"
@@ -556,6 +556,6 @@ def _check_ids(file: str, name: str, given: Sequence[str], ids: Sequence[str]) -
     strange = sorted(set(given) - set(ids))
     missing = sorted(set(ids) - set(given))
     if strange or missing:
-        told = [f"not in the gold: {few(strange)}"] if strange else []
-        told += [f"without an explanation: {few(missing)}"] if missing else []
-        raise DataError(f"the ids of {name} and of the gold do not match; {'; '.join(told)}", file=file)
+        faults = [f"not in the gold: {few(strange)}"] if strange else []
+        faults += [f"without an explanation: {few(missing)}"] if missing else []
+        raise DataError(f"the ids of {name} and of the gold do not match; {'; '.join(faults)}", file=file)

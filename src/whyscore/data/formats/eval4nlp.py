@@ -1,27 +1,24 @@
-"""Gold folders of the word-level shared tasks: texts, word tags and sentence scores.
+"""Gold and submissions of the word-level shared tasks Eval4NLP 2021 and WMT22: folders or zip archives of plain lines.
 
-| task | files |
+| task | gold |
 |---|---|
 | `eval4nlp2021` | `X.src X.mt X.src-tags X.tgt-tags X.da` for one prefix X |
 | `wmt22` | `src_tok mt_tok target.gold sentence.gold` |
 
-1. The task is told by the files that are there; texts, source tags and sentence scores may be missing.
-2. Words are what stands between blanks (U+0020 alone) of a line that somebody else cut; they are never cut again.
-3. A line with another number of words than of tags is a finding: tags are judged all the same, texts are not used.
-
-A gold folder of a word-level shared task as data of every verb: runs of marked words are error spans.
-
-Submissions to the word-level shared tasks: a folder or zip archive with one file per judged text.
-
-| file | content |
+| submission | content |
 |---|---|
 | `target.submission` | error scores of the hypothesis' words, blanks between, one sentence a line |
 | `source.submission` | the same for the source, optional |
 | `sentence.submission` | one number a sentence, optional |
 | `metadata.txt` | Eval4NLP 2021: team; `constrained` or `unconstrained`; description. WMT22: team; description |
 
-1. Reading collects every fault with file and line; `read_submission` raises the first, `look_at_submission` lists all.
-2. Writing gives full precision, so that reading gives the same floats back.
+1. The task is recognised by the files that are there; texts, source tags and sentence scores may be missing.
+2. Words are what stands between blanks (U+0020 alone) of a line that somebody else split; they are never split again.
+3. A line with another number of words than of tags is a finding: tags are judged all the same, texts are not used.
+4. `look_at_gold` and `look_at_submission` collect every fault with file and line; `read_gold` and `read_submission`
+   raise the first.
+5. Writing gives full precision, so that reading gives the same floats back.
+6. As data for other commands, runs of marked words are error spans (`gold_dataset`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,9 +39,19 @@ from whyscore.types import Dataset, Entry, ErrorSpan, Finding, FloatVector, Segm
 
 Task = Literal["eval4nlp2021", "wmt22"]
 Judged = Literal["target", "source"]
+Track = Literal["constrained", "unconstrained"]
+TRACKS: tuple[Track, ...] = get_args(Track)
+SIDES: tuple[Judged, ...] = get_args(Judged)
 EOS = "<EOS>"
-_TARGET = ".tgt-tags"
+METADATA = "metadata.txt"
+SENTENCE = "sentence.submission"
 SPLITTER = WhiteSpace("space")
+_TARGET = ".tgt-tags"
+_RUNS = Thresholds(major=0.5)
+_LINES: dict[Task, tuple[str, ...]] = {
+    "eval4nlp2021": ("team", "track", "description"),
+    "wmt22": ("team", "description"),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,10 +61,6 @@ class GoldSide:
     tags: Ragged
     file: str
     words: tuple[Words, ...] | None = None
-
-    def fits(self) -> list[bool]:
-        """Return for each segment whether it has as many words as tags."""
-        return [len(own) == count for own, count in zip(self.words or (), self.tags.lengths.tolist(), strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +92,25 @@ class Gold:
     def names(self) -> tuple[str, ...]:
         """Return the id of each segment: given, or its line from zero."""
         return self.ids or tuple(map(str, range(len(self))))
+
+
+class Scored(NamedTuple):
+    """The error scores of one side."""
+
+    scores: Ragged
+    file: str
+
+
+@dataclass(frozen=True, eq=False)
+class Submission:
+    """The scores somebody hands in."""
+
+    name: str
+    sides: Mapping[Judged, Scored]
+    sentence: FloatVector | None = None
+    sentence_file: str | None = None
+    metadata: tuple[str, ...] | None = None
+    findings: tuple[Finding, ...] = ()
 
 
 def read_gold(path: str | Path, *, limits: Limits | None = None) -> Gold:
@@ -126,56 +148,53 @@ def refuse(findings: Iterable[Finding]) -> None:
 
 
 def _gold(bundle: Bundle, task: Task, names: dict[str, str]) -> Gold:
-    found: list[Finding] = []
-    target = _side(bundle, names["target"], names["mt"], found)
-    source = _side(bundle, names["source"], names["src"], found) if names["source"] in bundle.members else None
-    sources = source.words if source is not None else _texts(bundle, names["src"], target, found)
+    findings: list[Finding] = []
+    target = _side(bundle, names["target"], names["mt"], findings)
+    source = _side(bundle, names["source"], names["src"], findings) if names["source"] in bundle.members else None
+    sources = source.words if source is not None else _texts(bundle, names["src"], target, findings)
     sentence = None
     if names["sentence"] in bundle.members:
         file = bundle.file(names["sentence"])
         sentence, faults = numbers(bundle.lines(names["sentence"]), file)
-        found.extend(faults)
-        _check_count(len(sentence), len(target.tags), file, target.file, found)
+        findings.extend(faults)
+        _check_count(len(sentence), len(target.tags), file, target.file, findings)
     if source is not None:
-        _check_count(len(source.tags), len(target.tags), source.file, target.file, found)
-    return Gold(bundle.name, task, target, source, sentence, findings=tuple(found), sources=sources)
+        _check_count(len(source.tags), len(target.tags), source.file, target.file, findings)
+    return Gold(bundle.name, task, target, source, sentence, findings=tuple(findings), sources=sources)
 
 
-def _side(bundle: Bundle, tags: str, texts: str, found: list[Finding]) -> GoldSide:
+def _side(bundle: Bundle, tags: str, texts: str, findings: list[Finding]) -> GoldSide:
     file = bundle.file(tags)
     parsed = tag_lines(bundle.lines(tags), file)
-    found.extend(parsed.findings)
+    findings.extend(parsed.findings)
     bare = GoldSide(parsed.values, file)
-    words = _texts(bundle, texts, bare, found)
+    words = _texts(bundle, texts, bare, findings)
     if words is None:
         return bare
     counts = np.array([len(own) for own in words])
     for k in np.flatnonzero(counts != parsed.values.lengths).tolist():
         tagged = int(parsed.values.lengths[k])
-        if tagged:  # an unreadable line of tags was told already
+        if tagged:  # an unreadable line of tags is reported already
             message = f"{counts[k]} words for {tagged} tags in {Path(file).name}"
-            found.append(Finding("word-count", message, bundle.file(texts), k + 1))
+            findings.append(Finding("word-count", message, bundle.file(texts), k + 1))
     return GoldSide(parsed.values, file, words)
 
 
-def _texts(bundle: Bundle, name: str, side: GoldSide, found: list[Finding]) -> tuple[Words, ...] | None:
+def _texts(bundle: Bundle, name: str, side: GoldSide, findings: list[Finding]) -> tuple[Words, ...] | None:
     """Return the words of a file of texts, None where there is none that fits."""
     if name not in bundle.members:
         return None
     lines = bundle.lines(name)
-    found.extend(lines.findings)
-    fits = _check_count(len(lines.texts), len(side.tags), bundle.file(name), side.file, found)
+    findings.extend(lines.findings)
+    fits = _check_count(len(lines.texts), len(side.tags), bundle.file(name), side.file, findings)
     return tuple(map(SPLITTER.split, lines.texts)) if fits else None
 
 
-def _check_count(lines: int, wanted: int, file: str, other: str, found: list[Finding]) -> bool:
+def _check_count(lines: int, wanted: int, file: str, other: str, findings: list[Finding]) -> bool:
     if lines != wanted:
         message = f"{file} has {lines} lines, {other} has {wanted}: line counts must match"
-        found.append(Finding("line-count", message, error=True))
+        findings.append(Finding("line-count", message, error=True))
     return lines == wanted
-
-
-_RUNS = Thresholds(major=0.5)
 
 
 def is_gold(path: str | Path) -> bool:
@@ -227,36 +246,6 @@ def _references(gold: Gold, ending: str, limits: Limits | None) -> list[str]:
     return lines
 
 
-Track = Literal["constrained", "unconstrained"]
-TRACKS: tuple[Track, ...] = get_args(Track)
-SIDES: tuple[Judged, ...] = get_args(Judged)
-METADATA = "metadata.txt"
-SENTENCE = "sentence.submission"
-_LINES: dict[Task, tuple[str, ...]] = {
-    "eval4nlp2021": ("team", "track", "description"),
-    "wmt22": ("team", "description"),
-}
-
-
-class Scored(NamedTuple):
-    """The error scores of one side."""
-
-    scores: Ragged
-    file: str
-
-
-@dataclass(frozen=True, eq=False)
-class Submission:
-    """The scores somebody hands in."""
-
-    name: str
-    sides: Mapping[Judged, Scored]
-    sentence: FloatVector | None = None
-    sentence_file: str | None = None
-    metadata: tuple[str, ...] | None = None
-    findings: tuple[Finding, ...] = ()
-
-
 def read_submission(path: str | Path, *, name: str | None = None, limits: Limits | None = None) -> Submission:
     """Return a submission; a value that is no finite number is an error with file and line."""
     submission = look_at_submission(path, name=name, limits=limits)
@@ -267,13 +256,13 @@ def read_submission(path: str | Path, *, name: str | None = None, limits: Limits
 def look_at_submission(path: str | Path, *, name: str | None = None, limits: Limits | None = None) -> Submission:
     """Return a submission with all its faults as findings."""
     bundle = open_bundle(path, "a submission with target.submission", limits)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     sides: dict[Judged, Scored] = {}
     for side in SIDES:
         if f"{side}.submission" in bundle.members:
             file = bundle.file(f"{side}.submission")
             parsed = score_lines(bundle.lines(f"{side}.submission"), file)
-            found.extend(parsed.findings)
+            findings.extend(parsed.findings)
             sides[side] = Scored(parsed.values, file)
     if not sides:
         there = ", ".join(sorted(bundle.members)) or "nothing"
@@ -281,37 +270,35 @@ def look_at_submission(path: str | Path, *, name: str | None = None, limits: Lim
     sentence = None
     if SENTENCE in bundle.members:
         sentence, faults = numbers(bundle.lines(SENTENCE), bundle.file(SENTENCE))
-        found.extend(faults)
-    return Submission(name or bundle.name, sides, sentence, bundle.file(SENTENCE), _metadata(bundle), tuple(found))
+        findings.extend(faults)
+    metadata = tuple(bundle.lines(METADATA).texts) if METADATA in bundle.members else None
+    return Submission(name or bundle.name, sides, sentence, bundle.file(SENTENCE), metadata, tuple(findings))
 
 
 def misfits(submission: Submission, gold: Gold) -> list[Finding]:
     """Return every line whose number of scores is not the gold's, and every file with another number of lines."""
-    found = []
+    findings: list[Finding] = []
     for side, (scores, file) in submission.sides.items():
-        gold_side = gold.side(side)
-        if gold_side is None:
+        own = gold.side(side)
+        if own is None or not _check_count(len(scores), len(own.tags), file, own.file, findings):
             continue
-        if len(scores) != len(gold_side.tags):
-            found.append(_line_count(file, len(scores), gold_side.file, len(gold_side.tags)))
-            continue
-        wrong = (scores.lengths != gold_side.tags.lengths) & (scores.lengths > 0)
-        rows = np.flatnonzero(wrong).tolist()
-        found.extend(_value_count(file, k, scores, gold_side.tags, gold_side.file) for k in rows)
-    if submission.sentence is not None and len(submission.sentence) != len(gold):
-        found.append(_line_count(str(submission.sentence_file), len(submission.sentence), gold.name, len(gold)))
-    return found
+        for k in np.flatnonzero((scores.lengths != own.tags.lengths) & (scores.lengths > 0)).tolist():
+            message = f"{scores.lengths[k]} scores for {own.tags.lengths[k]} tags in {Path(own.file).name}"
+            findings.append(Finding("word-count", message, file, k + 1, error=True))
+    if submission.sentence is not None:
+        _check_count(len(submission.sentence), len(gold), str(submission.sentence_file), gold.name, findings)
+    return findings
 
 
 def metadata_faults(submission: Submission, task: Task, path: str | Path, *, required: bool) -> list[Finding]:
     """Return what is wrong with the metadata of a task."""
     wanted, file = _LINES[task], str(Path(path) / METADATA)
-    told = f"{task} wants {len(wanted)} non-empty lines: {', '.join(wanted)}"
+    rule = f"{task} wants {len(wanted)} non-empty lines: {', '.join(wanted)}"
     if submission.metadata is None:
-        return [Finding("metadata", f"is missing; {told}", file, error=True)] if required else []
+        return [Finding("metadata", f"is missing; {rule}", file, error=True)] if required else []
     given = [line for line in submission.metadata if line.strip()]
     if len(given) != len(wanted):
-        return [Finding("metadata", f"{len(given)} non-empty lines; {told}", file, error=True)]
+        return [Finding("metadata", f"{len(given)} non-empty lines; {rule}", file, error=True)]
     if "track" in wanted and given[1].strip().lower() not in TRACKS:
         return [Finding("metadata", f"the track is {given[1]!r}, expected {' or '.join(TRACKS)}", file, 2, error=True)]
     return []
@@ -353,16 +340,3 @@ def _shown(value: float) -> str:
     if not np.isfinite(value):
         raise DataError(f"a word score is {value}: submissions hold finite numbers only")
     return repr(float(value))
-
-
-def _metadata(bundle: Bundle) -> tuple[str, ...] | None:
-    return tuple(bundle.lines(METADATA).texts) if METADATA in bundle.members else None
-
-
-def _line_count(file: str, lines: int, other: str, wanted: int) -> Finding:
-    return Finding("line-count", f"{file} has {lines} lines, {other} has {wanted}: line counts must match", error=True)
-
-
-def _value_count(file: str, row: int, scores: Ragged, tags: Ragged, other: str) -> Finding:
-    message = f"{scores.lengths[row]} scores for {tags.lengths[row]} tags in {Path(other).name}"
-    return Finding("word-count", message, file, row + 1, error=True)

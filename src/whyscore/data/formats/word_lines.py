@@ -39,14 +39,14 @@ def tag_lines(lines: Lines, file: str) -> Parsed:
 
 def numbers(lines: Lines, file: str) -> tuple[FloatVector, tuple[Finding, ...]]:
     """Return one finite number a line."""
-    values, found = [], [*lines.findings]
+    values, findings = [], [*lines.findings]
     for line, text in enumerate(lines.texts, start=1):
         try:
             values.append(number(text.strip()))
         except Fault as fault:
             values.append(math.nan)
-            found.append(Finding("unreadable-line", str(fault), file, line, error=True))
-    return np.array(values, dtype=np.float64), tuple(found)
+            findings.append(Finding("unreadable-line", str(fault), file, line, error=True))
+    return np.array(values, dtype=np.float64), tuple(findings)
 
 
 def number(cell: str) -> float:
@@ -70,14 +70,14 @@ def _tag(cell: str) -> float:
 
 def _parsed(lines: Lines, file: str, read: Callable[[Sequence[str]], list[float]], expected: str) -> Parsed:
     rows: list[list[float]] = []
-    found = [*lines.findings]
+    findings = [*lines.findings]
     for line, text in enumerate(lines.texts, start=1):
         try:
             rows.append(read(_cells(text, expected)))
         except Fault as fault:
             rows.append([])
-            found.append(Finding("unreadable-line", str(fault), file, line, error=True))
-    return Parsed(Ragged.of(rows), tuple(found))
+            findings.append(Finding("unreadable-line", str(fault), file, line, error=True))
+    return Parsed(Ragged.of(rows), tuple(findings))
 
 
 def _cells(text: str, expected: str) -> list[str]:

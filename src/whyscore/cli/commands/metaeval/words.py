@@ -74,8 +74,16 @@ def run(settings: WordsCommand) -> int:
     submissions = _submissions(settings, gold)
     tuning = _tuning(settings, len(submissions) + len(metrics) * len(explainers)) if settings.tune_on else None
     with working(settings) as resources:
-        asked = {"segments": segments, "metrics": metrics, "explainers": explainers, "tuning": tuning}
-        result = metaevaluate_words(gold, submissions, settings=settings, resources=resources, **asked)
+        result = metaevaluate_words(
+            gold,
+            submissions,
+            segments=segments,
+            metrics=metrics,
+            explainers=explainers,
+            tuning=tuning,
+            settings=settings,
+            resources=resources,
+        )
     if annotators is not None:
         result = with_annotators(result, annotators)
     emit_result(result.segments() if settings.segments else result, settings)
