@@ -23,11 +23,9 @@ from pathlib import Path
 
 import numpy as np
 
-from whyscore.analysis.decompose.decompose import measure, members_of
-from whyscore.analysis.decompose.fit import FLOOR
-from whyscore.analysis.decompose.scoring import decomposed_metric
-from whyscore.analysis.decompose.settings import Settings, Study
-from whyscore.analysis.decompose.tagging import Marked, Marking, mark
+from whyscore.analysis.decompose.scoring import FLOOR, Study, decomposed_metric, measure
+from whyscore.analysis.decompose.settings import FeatureSettings
+from whyscore.analysis.decompose.tagging import Marked, Marking, mark, members_of
 from whyscore.data.formats.text import read_texts
 from whyscore.scoring.stack import Resources
 from whyscore.scoring.store import Store
@@ -74,7 +72,7 @@ def tagged(data: Dataset, tagger: str, store: Path) -> Marking:
     """Return the marked data, tagged twice: the second time everything is in the store."""
     for run in ("first", "second"):
         begin = time.perf_counter()
-        marking = mark(data, tagger, None, resources=Resources(Store(store)))
+        marking = mark(data, FeatureSettings(tagger=tagger), Resources(Store(store)))
         seconds = time.perf_counter() - begin
         print(f"tagging, {run:<15} {marking.tagged} of {marking.distinct} distinct texts, {seconds:.1f} s")
     if marking.tagged:
@@ -86,7 +84,7 @@ def decomposed(data: Dataset, marking: Marking) -> tuple[float, list[float], int
     """Return seconds, shares and segments asked of the whole work: masking, scoring, shares."""
     begin = time.process_time()
     metric = decomposed_metric("bleu", "paper")
-    measured = measure(Study(data, marking, Settings(), Resources()), "bleu", metric)
+    measured = measure(Study(data, marking, FeatureSettings(), Resources()), "bleu", metric)
     shares = []
     for feature in range(len(marking.features)):
         sigma, oracle, anti = measured.values.of(feature, range(len(measured.values.members[feature])))
@@ -102,7 +100,7 @@ def one_by_one(data: Dataset, marking: Marking) -> tuple[float, list[float], int
     begin = time.process_time()
     metric = decomposed_metric("bleu", "paper")
     masks = unused_characters(text.text for text in marking.texts)
-    plain = metric.score(data.segments) / 100
+    plain = metric.score(data.segments)
     shares, rescored = [], len(plain)
     for feature in range(len(marking.features)):
         sides = []
@@ -114,7 +112,7 @@ def one_by_one(data: Dataset, marking: Marking) -> tuple[float, list[float], int
                 )
                 for entry in marking.entries
             ]
-            sides.append(metric.score(segments) / 100)
+            sides.append(metric.score(segments))
             rescored += len(segments)
         kept = members_of(marking)[feature]
         shares.append(ratio(plain[kept], sides[0][kept], sides[1][kept]))

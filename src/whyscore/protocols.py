@@ -31,7 +31,10 @@ from whyscore.types import (
 class Metric(Protocol):
     """Scores segments.
 
-    A metric that can do without some text it would read says so by an attribute `needs: Inputs`: what must be there.
+    What else the rest of the system can use is a protocol of its own, which a metric fulfils or not: rows
+    (`RowMetric`), a corpus score (`CorpusMetric`), scores of words (`WordScorer`), similarities (`MatrixMetric`),
+    tokens (`TokenMetric`), less input than it reads (`SupportsNeeds`), scale (`SupportsScale`), how texts are masked
+    for it (`SupportsMasking`), and which variant of it is decomposed (`SupportsDecomposition`).
 
     >>> class Shouting:
     ...     inputs, higher_is_better = Inputs.HYPOTHESIS, False
@@ -121,6 +124,82 @@ class MatrixMetric(Metric, Protocol):
 
     def matched(self, similarities: Sequence[Sequence[Similarities]]) -> FloatVector:
         """Return the score of each segment from its matrices; unchanged ones give what `score` gives."""
+
+
+class Token(NamedTuple):
+    """A token as the metric counts it, and where it stands in the text as given."""
+
+    text: str
+    start: int
+    end: int
+
+
+@runtime_checkable
+class TokenMetric(Metric, Protocol):
+    """A metric that counts tokens and says which: a feature is masked token by token (BLEU, ROUGE, TER)."""
+
+    def tokens(self, text: str) -> tuple[Token, ...]:
+        """Return the tokens with their places in the text as given."""
+
+    def on_tokens(self) -> Metric:
+        """Return the metric for texts that are cut already: a text scores what its joined tokens score there."""
+
+
+@runtime_checkable
+class SupportsNeeds(Protocol):
+    """A metric that can do without some of the texts that it would read."""
+
+    @property
+    def needs(self) -> Inputs:
+        """What must be there: a part of `inputs`."""
+
+
+@runtime_checkable
+class SupportsScale(Protocol):
+    """A metric that says how large its numbers are; all others count as if they went to 1."""
+
+    @property
+    def score_scale(self) -> float | None:
+        """The score of a perfect hypothesis, 100 or 1, or of a useless one where lower is better; None: find out."""
+
+
+Masking = Literal["token", "character", "matrix", "opaque"]
+"""What is masked for a metric: its tokens, characters, cells of its similarity matrix, or words of the text."""
+
+
+@runtime_checkable
+class SupportsMasking(Protocol):
+    """A metric that says how texts are masked for it; of others, tokens or matrices are masked, or words replaced."""
+
+    @property
+    def masking(self) -> Literal["character", "opaque"] | None:
+        """`character` where runs of characters are compared, blind to what they mean (chrF); None: find out."""
+
+
+@runtime_checkable
+class SupportsPlaceholders(Protocol):
+    """A metric whose model has words of its own for masked ones."""
+
+    @property
+    def placeholders(self) -> tuple[str, str, str]:
+        """Three words that never agree: one of both sides, one of hypotheses, one of references."""
+
+
+@runtime_checkable
+class SupportsDecomposition(Protocol):
+    """A metric of which a decomposition scores another variant, unless its options were chosen explicitly."""
+
+    def for_decomposition(self, *, published: bool) -> Metric:
+        """Return that variant, whose spec says what it is; with `published`, the one behind the published tables."""
+
+
+@runtime_checkable
+class SupportsMinimumLength(Protocol):
+    """A metric that is 0 for short texts, even against themselves."""
+
+    @property
+    def minimum_tokens(self) -> int:
+        """The tokens that a text must have to score more than 0."""
 
 
 @runtime_checkable
@@ -213,6 +292,34 @@ class Tagger(Protocol):
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
         """Return the tagged stretches of each text, in order."""
+
+
+@runtime_checkable
+class SupportsLabels(Protocol):
+    """A tagger that knows beforehand which features it can find."""
+
+    def labels(self) -> tuple[str, ...]:
+        """Return the features."""
+
+
+@runtime_checkable
+class SupportsLanguage(Protocol):
+    """A frozen dataclass whose work depends on the language of the texts."""
+
+    @property
+    def language(self) -> str | None:
+        """The language; None takes that of the data."""
+
+
+@runtime_checkable
+class SentenceScorer(Protocol):
+    """Gives each text by itself a number: sentiment, concreteness."""
+
+    def signature(self) -> Signature:
+        """Return the text that names every choice behind the scores."""
+
+    def scores(self, texts: Sequence[str]) -> list[float | None]:
+        """Return one number per text; None where there is nothing to say."""
 
 
 @runtime_checkable

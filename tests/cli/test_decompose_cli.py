@@ -116,7 +116,7 @@ def test_a_language_alone_is_that_of_the_texts(files: list[str], capsys: pytest.
         (["-m", "bleu", "--tagger", "spcay"], 2, "no tagger named 'spcay'. Did you mean 'spacy'?"),
         (["-m", "bleu", "--tagger", "spacy(model='xx_none')"], 4, "python -m spacy download xx_none"),
         (["-m", "bleu", "--scorers", "sad"], 2, "no scorer named 'sad'"),
-        (["-m", "bleu", "--draws", "-1"], 2, "decompose: draws is -1, expected 0 or more"),
+        (["-m", "bleu", "--draws", "-1"], 2, "expected a whole number, 0 or more, got '-1'"),
         (["-m", "rouge", "--level", "corpus"], 2, "rouge has no corpus score of its own"),
         (
             ["-m", "bleu", "--tagger", "pretagged(reference='no.tag', hypothesis=('a', 'b'))"],

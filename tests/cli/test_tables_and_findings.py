@@ -11,7 +11,6 @@ import pytest
 
 import whyscore as ws
 from support.cli import Run
-from whyscore.analysis.decompose.settings import Settings
 from whyscore.data.reading import DIALECTS, dialect_of, read_foreign
 from whyscore.errors import SpecError
 from whyscore.text.randomness import generator
@@ -145,7 +144,7 @@ def test_a_negative_seed_is_refused_with_its_value(seed: int) -> None:
         lambda data: ws.stability(data, "token_f1", "random", seed=-1),
         lambda data: ws.boost(data, "token_f1", "random", p=1.0, w=0.5, seed=-1),
         lambda data: ws.metaevaluate(data, {"mine": [1.0] * len(data)}, human="mqm", seed=-1),
-        lambda data: ws.experiment("hybrid", data, "token_f1", settings=Settings(seed=-1)),
+        lambda data: ws.experiment("hybrid", data, "token_f1", seed=-1),
     ],
 )
 def test_every_job_refuses_a_negative_seed_in_the_same_words(asked: Callable[[ws.Dataset], object]) -> None:

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from whyscore.metrics.lexical.bleu import Bleu
 from whyscore.metrics.lexical.rouge import Rouge
 from whyscore.metrics.lexical.ter import Ter
-from whyscore.metrics.spans import Token, located, touching
+from whyscore.metrics.spans import located, touching
+from whyscore.protocols import Token
 from whyscore.types import Words
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from whyscore.analysis.decompose.decompose import decompose
 from whyscore.analysis.decompose.result import Decompositions
+from whyscore.analysis.decompose.settings import DecomposeSettings
 from whyscore.data.formats.text import from_texts
 from whyscore.errors import UserError
 from whyscore.report.figures.decompose import charts, discrepancy_rows, draw, measure_rows, pearson, usage_rows
-from whyscore.report.tables import difference_table, long_table, share_table
 
 REFERENCES = ["he saw 3 cats in the garden", "she had 12 dogs in her house", "it cost 7 coins at the fair"]
 SYSTEMS = {
@@ -70,17 +70,25 @@ def test_a_folder_that_cannot_be_made_is_told(found: Decompositions, tmp_path: P
 
 
 def test_the_smallest_share_of_a_feature_is_the_best(found: Decompositions) -> None:
-    table = share_table(found)
+    table = found.tables()[0]
     assert table.best == frozenset({(0, "share")})
     assert table.columns[:4] == ("system", "feature", "n", "share")
-    assert share_table(found, "paper").columns[7:10] == ("add", "hit", "miss")
+    paper = Decompositions(found, settings=DecomposeSettings(labels="paper"))
+    assert paper.tables()[0].columns[7:10] == ("add", "hit", "miss")
 
 
 def test_programs_get_every_number(found: Decompositions) -> None:
-    table = long_table(found)
+    (table,) = found.tables(long=True)
     assert len(table.columns) == 38
     assert len(table.rows) == 6
 
 
 def test_tests_are_shown_pair_by_pair(found: Decompositions) -> None:
-    assert len(difference_table(found).rows) == 6
+    assert len(found.tables()[1].rows) == 6
+    assert [len(table.rows) for table in found.tables()] == [6, 6, 3]
+
+
+def test_a_prompt_shows_a_line_and_a_notebook_a_screenful(found: Decompositions) -> None:
+    assert len(repr(found)) < 200
+    assert "<td>number</td>" in found._repr_html_()
+    assert len(found._repr_html_()) < 10_000

@@ -1,6 +1,7 @@
 """What comes out: data on stdout or in a file, everything else on stderr."""
 
 import argparse
+import itertools
 import json
 import os
 import sys
@@ -67,10 +68,12 @@ def emit(output: Writes, lines: Iterable[str]) -> None:
         sys.stdout.write(line)
 
 
-def emit_result(result: Result, output: OutputSettings, decimals: int | None = None) -> None:
-    """Write a result in the format that was asked for."""
+def emit_result(
+    result: Result, output: OutputSettings, decimals: int | None = None, *, below: Iterable[str] = ()
+) -> None:
+    """Write a result in the format that was asked for, and lines below it."""
     look = Look(output.width if output.width is not None else decimals, safe=output.safe_csv)
-    emit(output, present(result, format_of(output), look))
+    emit(output, itertools.chain(present(result, format_of(output), look), below))
 
 
 def document(lines: Iterable[str]) -> Iterator[str]:

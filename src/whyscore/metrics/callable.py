@@ -131,6 +131,9 @@ class Callable:
         reads: the texts of a segment that it depends on; what it does not read need not be given, and segments that
             differ only there are scored once.
         higher_is_better: whether a larger number means a better hypothesis.
+        masking: `character` where it compares runs of characters, blind to what they mean, `opaque` where it reads
+            words; None finds out by scoring a few sentences. A decomposition masks texts accordingly.
+        score_scale: its score of a perfect hypothesis, 100 or 1; None finds out.
         version: printed in the signature; change it when the function changes in a way its file does not show.
     """
 
@@ -139,10 +142,14 @@ class Callable:
     reads: tuple[str, ...] = _ANY
     higher_is_better: bool = True
     version: str = ""
+    masking: Literal["character", "opaque"] | None = None
+    score_scale: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse options of the wrong type and unknown texts."""
         check_fields(self)
+        if self.score_scale is not None and not self.score_scale > 0:
+            raise SpecError(f"callable: score_scale is {self.score_scale!r}, expected a number above 0")
         for name in self.reads:
             if name not in _INPUTS:
                 raise SpecError(f"callable: {UnknownName.among('text of a segment', name, _INPUTS)}")

@@ -15,7 +15,7 @@ import numpy as np
 
 from whyscore.errors import SpecError
 from whyscore.options import check_fields
-from whyscore.protocols import Metric, WordScorer
+from whyscore.protocols import Metric, SupportsNeeds, WordScorer
 from whyscore.registry import component, spec_of
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Signature, Words, WordScores
 from whyscore.version import __version__
@@ -55,7 +55,7 @@ class Ensemble:
     @property
     def needs(self) -> Inputs:
         """All that any member cannot do without."""
-        return _joined([getattr(member, "needs", member.inputs) for member in self.members])
+        return _joined([m.needs if isinstance(m, SupportsNeeds) else m.inputs for m in self.members])
 
     @property
     def higher_is_better(self) -> bool:

@@ -1,9 +1,25 @@
-"""What a metric needs of a segment, with the message for those who did not bring it."""
+"""What a metric needs of a segment, and what is to be known of a metric that does not say it.
 
+A plain function says neither how large its numbers are nor what it compares. Both are found out by scoring a few
+sentences (`traits_of`):
+
+1. Its scale is 100 where a text scores 100 against itself, else 1.
+2. It compares characters where exchanging all letters of both texts for others (rot13) leaves the score as it is, so
+   that nothing but the form counts, and where a word with one wrong letter scores other than one with all wrong.
+"""
+
+import codecs
+import math
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from whyscore.errors import MissingInput, SpecError
+from whyscore.errors import MissingInput, SpecError, WhyscoreError
+from whyscore.protocols import Masking, MatrixMetric, Metric, SupportsMasking, SupportsScale, TokenMetric
 from whyscore.types import Place, Segment, Side
+
+_REFERENCE = "the small brown dog sleeps under our old table"
+_ONE_WRONG, _ALL_WRONG = _REFERENCE.replace("sleeps", "sleepz"), _REFERENCE.replace("sleeps", "zzzzzz")
+_PERCENT = 100.0
 
 _SHOWN = 60
 
@@ -48,3 +64,38 @@ def present(references: Sequence[str]) -> tuple[str, ...]:
     ('',)
     """
     return tuple(text for text in references if text and not text.isspace()) or tuple(references[:1])
+
+
+class Traits(NamedTuple):
+    """How large the numbers of a metric are, and how texts are masked for it."""
+
+    scale: float
+    masking: Masking
+
+
+def traits_of(metric: Metric) -> Traits:
+    """Return what a metric declares, else what its tokens or matrices imply, else what probing it shows."""
+    scale = metric.score_scale if isinstance(metric, SupportsScale) else 1.0
+    masking: Masking | None = metric.masking if isinstance(metric, SupportsMasking) else "opaque"
+    if isinstance(metric, MatrixMetric):
+        masking = "matrix"
+    elif isinstance(metric, TokenMetric):
+        masking = "token"
+    if scale is None or masking is None:
+        probed = probe(metric)
+        return Traits(scale or probed.scale, masking or probed.masking)
+    return Traits(scale, masking)
+
+
+def probe(metric: Metric) -> Traits:
+    """Return scale and masking of a metric by its scores of four sentences; one that fails on them compares words."""
+    texts = [(_REFERENCE, _REFERENCE), (_ONE_WRONG, _REFERENCE), (_ALL_WRONG, _REFERENCE)]
+    texts.append((codecs.encode(_ONE_WRONG, "rot13"), codecs.encode(_REFERENCE, "rot13")))
+    try:
+        scores = metric.score([Segment(own, _REFERENCE, (other,)) for own, other in texts])
+    except WhyscoreError:
+        return Traits(1.0, "opaque")
+    equal, one, every, renamed = scores.tolist()
+    characters = math.isclose(one, renamed, rel_tol=1e-9) and not math.isclose(one, every, rel_tol=1e-9)
+    scale = _PERCENT if math.isclose(equal, _PERCENT, rel_tol=1e-9) else 1.0
+    return Traits(scale, "character" if characters else "opaque")

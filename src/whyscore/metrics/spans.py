@@ -19,18 +19,11 @@ from typing import NamedTuple
 import regex
 
 from whyscore.marking import Span
+from whyscore.protocols import Token
 from whyscore.types import Words
 
 _CHARACTERS = regex.compile(r"\S")
 _WITH_ENTITIES = regex.compile(r"&(?:quot|amp|lt|gt);|\S")
-
-
-class Token(NamedTuple):
-    """A token as the metric sees it, with its place in the original text."""
-
-    text: str
-    start: int
-    end: int
 
 
 class _Letters(NamedTuple):

@@ -5,9 +5,9 @@ Metrics that count or match are taken apart; for others every feature would cost
 
 from collections.abc import Iterator, Sequence
 
-from whyscore.analysis.decompose.decompose import decompose, marked
-from whyscore.analysis.decompose.settings import Settings as Ways
-from whyscore.analysis.decompose.tagging import Marking
+from whyscore.analysis.decompose.decompose import decompose
+from whyscore.analysis.decompose.settings import DecomposeSettings
+from whyscore.analysis.decompose.tagging import Marking, mark
 from whyscore.data.records import row_lines
 from whyscore.errors import MissingExtra
 from whyscore.protocols import CorpusMetric, MatrixMetric
@@ -29,14 +29,15 @@ def write_decomposition(
     chosen = [one for one in asked if _apart(one)]
     if not chosen or settings.tagger is None or not all(segment.references for segment in dataset.segments):
         return []
-    options = {"tagger": settings.tagger, "seed": settings.seed, "resources": resources}
+    features = DecomposeSettings(tagger=settings.tagger, seed=settings.seed)
+    metrics = [one.name if one.spec else one.metric for one in chosen]
     try:
-        found = decompose(dataset, [one.name if one.spec else one.metric for one in chosen], **options)  # type: ignore[arg-type]
-        marking = marked(dataset, settings.tagger, None, Ways(), resources)
+        found = decompose(dataset, metrics, settings=features, resources=resources)
+        marking = mark(dataset, features, resources)
     except MissingExtra as error:
         return [str(error)]
     signatures = {f"{name}, features": str(signature) for name, signature in found.signatures.items()}
-    rows = [_told(row.record() | {"examples": [one.id for one in row.examples]}) for row in found]
+    rows = [_told(row.record() | {"examples": list(row.examples)}) for row in found]
     rows += [_told(test.record()) for test in found.tests]
     rows += list(_segments(dataset, marking))
     folder.finished_file(

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from whyscore.errors import ContractError, TextFailure, WhyscoreError
-from whyscore.protocols import Metric, RowMetric
+from whyscore.protocols import Metric, RowMetric, SupportsNeeds
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Segment, Signature
 
 _SHOWN = 80
@@ -77,8 +77,7 @@ def read_scores(metric: Metric, rows: FloatMatrix) -> FloatVector:
 
 def needs(metric: Metric) -> Inputs:
     """Return what must be there: all that the metric reads, unless it says that it can do with less."""
-    wanted: Inputs = getattr(metric, "needs", metric.inputs)
-    return wanted
+    return metric.needs if isinstance(metric, SupportsNeeds) else metric.inputs
 
 
 def needed(metric: Metric) -> str:

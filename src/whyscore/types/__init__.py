@@ -9,6 +9,7 @@ from whyscore.types.records import (
     PairTest,
     RunMetric,
     SegmentFeatures,
+    ShareTest,
     SimilarityMatrix,
     Total,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "Segment",
     "SegmentFeatures",
     "Severity",
+    "ShareTest",
     "Side",
     "Signature",
     "SimilarityMatrix",

@@ -5,7 +5,7 @@ Field names are the keys of records, in their order, so that a record is the fac
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from whyscore.types.segments import Place
 from whyscore.types.words import WordMatch, Words
 
 _SMALLEST = 0.001
+_BESIDE = ("examples", "because")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,42 +116,85 @@ class ClusterRank:
     cluster: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FeatureShare:
-    """How much of what a system could earn under a metric is lost on one linguistic feature.
+    """How much of what a system loses under a metric it loses on one feature: a line of `decomposition.jsonl`.
 
-    `share` = (oracle - sigma) / (oracle - anti), from 0 (nothing) to 1 (all); None, with a reason, where undefined.
+    `share` = (oracle - sigma) / (oracle - anti): 0 means nothing to gain from the feature, 1 that every occurrence is
+    as bad as it can be; lower is better. It is None, with a `reason`, where it is undefined.
     """
 
     system: str
     metric: str
     feature: str
     n: int = 0
+    """Segments with the feature in the hypothesis and in a reference."""
     informative: int = 0
+    """Those of them whose best and worst cases differ."""
     sigma: float | None = None
+    """The mean score of the n segments, turned so that more is better and scaled to 1; `sigma_all`: of all segments."""
     sigma_all: float | None = None
     oracle: float | None = None
+    """The best case: every occurrence of the feature agrees with the reference."""
     anti: float | None = None
+    """The worst case: no occurrence agrees."""
     share: float | None = None
     low: float | None = None
     high: float | None = None
+    """Ends of the 95 % bootstrap interval of the share."""
     guarded: float | None = None
     gain: float | None = None
-    discrepancy: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Over `all` or `informative` segments: the shares of those with fewer (`under`) or more (`over`) of it."""
+    """oracle - sigma."""
+    discrepancy: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Segments with fewer (`under`), more (`over`) or as many occurrences as the references: of `all`, and of `both`,
+    those with the feature on both sides."""
     frequency: Mapping[str, float | None] = field(default_factory=dict)
     uniqueness: Mapping[str, float | None] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
     reason: str | None = None
     range: float | None = None
+    """oracle - anti."""
     outside: int = 0
+    """Segments whose score is not between the worst and the best case."""
     dropped: int = 0
+    """Bootstrap draws without a value."""
     word_f: Mapping[str, float | None] = field(default_factory=dict)
+    """Precision, recall and F of the words of the feature."""
     additive: float | None = None
+    """Summed importance of the words of the feature, mean over segments."""
     examples: tuple[str, ...] = ()
-    """Ids of the segments in which most is lost on it."""
+    """Ids of the segments that move the share most."""
     because: str | None = None
-    """The reason in a sentence."""
+    """The reason in a sentence, where `reason` is a word of the closed list of records."""
+
+    def record(self) -> dict[str, object]:
+        """Return the row under the names it has in files; those beside the numbers, examples, are left out."""
+        row = {name: getattr(self, name) for name in FeatureShare.__dataclass_fields__ if name not in _BESIDE}
+        row |= {"discrepancy": {over: dict(counts) for over, counts in self.discrepancy.items()}}
+        row |= {name: dict(row[name]) for name in ("frequency", "uniqueness", "word_f")}
+        return row | {"flags": list(self.flags)}
+
+
+@dataclass(frozen=True, slots=True)
+class ShareTest:
+    """The difference of two systems' shares of one feature, first - second, with the test of it."""
+
+    metric: str
+    feature: str
+    first: str
+    second: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    q: float | None
+    """p corrected over all features and pairs of systems."""
+    correction: str
+    reason: str | None = None
+
+    def record(self) -> dict[str, object]:
+        """Return the row under the names it has in files."""
+        return {"row": "test"} | asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

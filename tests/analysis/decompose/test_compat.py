@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from whyscore.analysis.decompose.decompose import decompose
-from whyscore.analysis.decompose.masking import compat_grain
+from whyscore.analysis.decompose.masking import compat_masking
 from whyscore.analysis.decompose.scoring import decomposed_metric
 from whyscore.analysis.decompose.tagging import Marked, Marking
 from whyscore.data.formats.text import from_texts
@@ -24,25 +24,25 @@ def marking(text: str, *spans: tuple[int, int]) -> tuple[Marked, Marking]:
 
 def test_words_become_the_name_of_the_feature_and_lose_their_clitic() -> None:
     text, held = marking("The dog's house's roof", (4, 7), (10, 15))
-    grain = compat_grain(Bleu(), held)
-    assert grain.variant(text, 0, hypothesis=True) == ("The NOUN NOUN roof", "The Y0 Y1 roof")
-    assert grain.variant(text, 0, hypothesis=False).anti == "The X0 X1 roof"
+    masking = compat_masking(Bleu(), held)
+    assert masking.variant(text, 0, hypothesis=True) == ("The NOUN NOUN roof", "The Y0 Y1 roof")
+    assert masking.variant(text, 0, hypothesis=False).anti == "The X0 X1 roof"
 
 
 def test_every_such_letter_of_the_text_is_numbered_too() -> None:
     text, held = marking("X marks Y here", (8, 9))
-    grain = compat_grain(Bleu(), held)
-    assert grain.variant(text, 0, hypothesis=False).anti == "X0 marks X1 here"
+    masking = compat_masking(Bleu(), held)
+    assert masking.variant(text, 0, hypothesis=False).anti == "X0 marks X1 here"
 
 
 def test_a_span_is_hidden_piece_by_piece_and_its_article_stays() -> None:
     text, held = marking("in the United States now", (3, 20))
-    assert compat_grain(Bleu(), held).variant(text, 0, hypothesis=True).oracle == "in the NOUN NOUN now"
+    assert compat_masking(Bleu(), held).variant(text, 0, hypothesis=True).oracle == "in the NOUN NOUN now"
 
 
 def test_metrics_without_tokens_read_the_masked_text() -> None:
     text, held = marking("a dog.", (2, 5))
-    assert compat_grain(Chrf(), held).variant(text, 0, hypothesis=True).oracle == "a NOUN."
+    assert compat_masking(Chrf(), held).variant(text, 0, hypothesis=True).oracle == "a NOUN."
 
 
 def test_zeros_are_tiny_numbers_and_only_words_in_lower_case_count() -> None:
@@ -72,6 +72,9 @@ def test_plain_names_mean_what_the_tables_used() -> None:
     assert decomposed_metric("rouge", "compat") == Rouge(measure="p", stem=True, mode="compat")
     assert decomposed_metric("rouge", "paper") == Rouge()
     assert decomposed_metric("rouge(kind=1)", "compat") == Rouge(kind="1")
-    assert decomposed_metric("bleu", "paper") == Bleu(smoothing="none", effective_order=False)
-    assert decomposed_metric("bleu(effective_order=True)", "paper") == Bleu(smoothing="none", effective_order=True)
-    assert decomposed_metric('bleu(smoothing="exp")', "paper") == Bleu()
+    assert decomposed_metric("bleu", "paper") == Bleu(smoothing="none", effective_order=False, score_scale=1)
+    assert decomposed_metric("bleu(effective_order=True)", "paper") == Bleu(
+        smoothing="none", effective_order=True, score_scale=1
+    )
+    assert decomposed_metric('bleu(smoothing="exp")', "paper") == Bleu(smoothing="exp")
+    assert decomposed_metric("bleu", "compat") == Bleu(smoothing="nltk", effective_order=False, score_scale=1)

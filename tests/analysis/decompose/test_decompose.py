@@ -2,22 +2,24 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from sacrebleu.metrics import CHRF
 
 import whyscore as ws
-from whyscore.analysis.decompose.decompose import decompose, members_of, plan
-from whyscore.analysis.decompose.fit import guarded, share_of
-from whyscore.analysis.decompose.result import Decomposition, Decompositions
-from whyscore.analysis.decompose.settings import Settings
-from whyscore.analysis.decompose.tagging import mark
-from whyscore.analysis.decompose.views import discrepancy, named
+from whyscore.analysis.decompose.decompose import decompose, plan
+from whyscore.analysis.decompose.result import Decomposition, Decompositions, named
+from whyscore.analysis.decompose.settings import FeatureSettings
+from whyscore.analysis.decompose.shares import guarded, share_of
+from whyscore.analysis.decompose.tagging import mark, members_of
+from whyscore.analysis.decompose.views import discrepancy
 from whyscore.data.formats.text import from_texts
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError, UnknownName
+from whyscore.metrics.callable import Callable as CallableMetric
 from whyscore.metrics.lexical.bleu import Bleu
 from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.protocols import Similarities, Tagged
@@ -63,9 +65,25 @@ def test_bleu_is_unsmoothed_and_from_zero_to_one() -> None:
     assert 0 < smoothed[0].sigma_all < 1
 
 
-def test_a_plain_bleu_object_is_taken_as_it_is() -> None:
-    row = only(decompose([Segment("a b c 5 e", references=("a b c 3 e",))], Bleu(), features=["number"], draws=0))
-    assert row.sigma_all > 0
+def test_a_metric_means_the_same_by_its_name_and_as_an_object() -> None:
+    data = [Segment("a b c 5 e", references=("a b c 3 e",)), Segment(REFERENCE, references=(REFERENCE,))]
+    by_name, by_object = (decompose(data, metric, draws=20) for metric in ("bleu", Bleu()))
+    assert by_name == by_object
+    assert by_name.signatures == by_object.signatures
+    own = decompose(data, 'bleu(smoothing="none", effective_order=False, score_scale=1)', draws=20)
+    assert [(row.sigma_all, row.share) for row in own] == [(row.sigma_all, row.share) for row in by_name]
+    smoothed = decompose(data, Bleu(smoothing="exp"), draws=0)
+    assert [row.sigma_all for row in smoothed] == [row.sigma_all for row in decompose(data, 'bleu(smoothing="exp")')]
+    assert smoothed[0].sigma_all == pytest.approx(ws.score(data, "bleu").values.mean() / 100)
+
+
+def test_the_result_says_which_bleu_was_scored() -> None:
+    found = decompose([Segment(REFERENCE, references=(REFERENCE,))], "bleu", features=["number"], draws=0)
+    spec = 'bleu(smoothing="none", effective_order=False, score_scale=1)'
+    assert str(found.signatures["bleu"]).startswith(f"{spec}|")
+    assert found.notes == [f"bleu: scored as {spec}"]
+    assert f"bleu: scored as {spec}" in found.tables()[0].notes
+    assert decompose([Segment("a 3", references=("a 3",))], "bleu(smoothing='exp')", draws=0).notes == []
 
 
 def test_where_no_segment_has_the_feature_on_both_sides_it_is_said_why() -> None:
@@ -93,7 +111,7 @@ def test_a_tagger_that_sees_the_sides_differently_makes_a_share_below_zero_which
     assert noisy.share < 0
     assert "negative" in noisy.flags
     assert noisy.outside == 1
-    assert [one.gain < 0 for one in noisy.examples] == [True]
+    assert [one.gain < 0 for one in noisy.details] == [True]
 
 
 class Sides:
@@ -115,8 +133,8 @@ def test_few_segments_are_flagged() -> None:
 def test_metrics_that_only_read_text_are_asked_about_words_and_flagged() -> None:
     row = only(decompose([Segment("see 10km", references=("see 12km",))], TokenF1(), features=["number"], draws=0))
     assert "unnatural-text" in row.flags
-    assert row.examples[0].masked_hypothesis == "see zzzq km"
-    assert row.examples[0].masked_references == ("see zzzz km",)
+    assert row.details[0].masked_hypothesis == "see zzzq km"
+    assert row.details[0].masked_references == ("see zzzz km",)
     assert (row.oracle, row.share) == (1.0, pytest.approx((1 - 0.5) / (1 - 2 / 3)))
 
 
@@ -129,6 +147,33 @@ def test_any_function_can_be_decomposed() -> None:
     assert row.share is None
 
 
+def chrf(segments: Sequence[Segment]) -> list[float]:
+    metric = CHRF()
+    return [metric.sentence_score(segment.hypothesis, segment.references).score for segment in segments]
+
+
+def chrf_of_one(segments: Sequence[Segment]) -> list[float]:
+    return [score / 100 for score in chrf(segments)]
+
+
+@pytest.mark.parametrize("function", [chrf, chrf_of_one])
+def test_a_function_that_computes_chrf_has_the_shares_of_chrf(function: Callable[..., object]) -> None:
+    data = ws.sample().of(ws.sample().systems[0])
+    own, known = decompose(data, function, draws=0), decompose(data, "chrf", draws=0)
+    assert len(own) == len(known) > 0
+    for one, other in zip(own, known, strict=True):
+        assert (one.n, one.informative, one.flags) == (other.n, other.informative, other.flags)
+        for name in ("share", "guarded", "gain", "sigma", "sigma_all", "oracle", "anti"):
+            assert getattr(one, name) == pytest.approx(getattr(other, name), abs=1e-9)
+
+
+def test_a_function_can_say_how_it_compares() -> None:
+    data = [Segment("a 1234 cat", references=("a 5678 cat",))]
+    found, said = decompose(data, chrf, draws=0), decompose(data, CallableMetric(chrf, masking="opaque"), draws=0)
+    assert "unnatural-text" in said[0].flags
+    assert "unnatural-text" not in found[0].flags
+
+
 def test_lower_is_better_metrics_are_turned() -> None:
     row = only(decompose([Segment("a 5 c d", references=("a 3 c d",))], "ter", features=["number"], draws=0))
     assert (row.sigma, row.oracle, row.anti, row.share) == (-0.25, 0.0, -0.25, 1.0)
@@ -137,7 +182,7 @@ def test_lower_is_better_metrics_are_turned() -> None:
 def test_chrf_hides_behind_as_many_characters_as_the_words_have() -> None:
     data = [Segment("a 1234 cat", references=("a 5678 cat",)), Segment("b 12 dog", references=("b 34 dog",))]
     row = only(decompose(data, "chrf", features=["number"], draws=0))
-    example = row.examples[0]
+    example = row.details[0]
     assert example.masked_hypothesis is not None
     assert len(example.masked_hypothesis) - len("a  cat") == 3  # the mean of four and two
     assert row.oracle == pytest.approx(1.0)
@@ -145,7 +190,7 @@ def test_chrf_hides_behind_as_many_characters_as_the_words_have() -> None:
 
 def test_hiding_happens_in_tokens_and_not_in_text() -> None:
     row = numbers("a 10-year plan for 3 men", "a 12-year plan for 3 men")
-    masked = row.examples[0].masked_hypothesis
+    masked = row.details[0].masked_hypothesis
     assert masked is not None
     assert masked.split()[2:] == ["-", "year", "plan", "for", masked.split()[1], "men"]
 
@@ -220,7 +265,7 @@ def test_a_span_can_be_hidden_as_one() -> None:
     assert whole.oracle == pytest.approx(1.0)
     assert words.oracle is not None
     assert words.oracle < 1
-    masked = whole.examples[0].masked_hypothesis
+    masked = whole.details[0].masked_hypothesis
     assert masked is not None
     assert len(masked.split()) == 5
 
@@ -273,7 +318,7 @@ def test_importances_of_words_add_up_beside_the_share() -> None:
 
 def test_short_references_are_counted_under_unsmoothed_bleu() -> None:
     found = decompose([Segment("7", references=("7",))], "bleu", features=["number"], draws=0)
-    (note,) = found.notes
+    _, note = found.notes
     assert note.startswith("1 reference(s) have fewer than 4 tokens: bleu without smoothing is 0 there even for the")
 
 
@@ -300,7 +345,7 @@ def test_rows_of_segments_and_records_have_the_promised_names() -> None:
 def test_a_notebook_shows_a_table_with_everything_escaped() -> None:
     data = from_texts({"<s>": ["5 a b c"]}, ["5 a b c"])
     shown = decompose(data, "bleu", features=["number"], draws=0)._repr_html_()
-    assert "<td>&lt;s&gt;</td><td>bleu</td><td>number</td><td>1</td><td>0.000</td>" in shown
+    assert "<td>&lt;s&gt;</td><td>number</td><td>1</td><td>0.000</td>" in shown
 
 
 def test_the_signature_names_how_features_were_hidden(tmp_path: Path) -> None:
@@ -314,8 +359,8 @@ def test_the_signature_names_how_features_were_hidden(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"mode": "papr"}, SpecError, "decompose: mode is 'papr', expected 'paper' or 'compat'"),
-        ({"draws": -1}, SpecError, "decompose: draws is -1, expected 0 or more"),
+        ({"mode": "papr"}, SpecError, "mode is 'papr', expected 'paper' or 'compat'"),
+        ({"draws": -1}, SpecError, "draws is -1, expected 0 or more"),
         ({"features": ["nubmer"]}, UnknownName, "no feature named 'nubmer'. Did you mean 'number'?"),
         ({"tagger": "ruels"}, UnknownName, "no tagger named 'ruels'. Did you mean 'rules'?"),
         ({"tokens": "tagger"}, SpecError, "tokens='tagger' needs a tagger that gives tokens, such as pretagged"),
@@ -330,7 +375,7 @@ def test_wrong_options_are_answered_with_the_right_ones(
 
 
 def test_metrics_and_segments_that_cannot_be_decomposed_are_refused() -> None:
-    with pytest.raises(SpecError, match=re.escape("length reads no reference: a decomposition hides features in")):
+    with pytest.raises(SpecError, match=re.escape("length reads no reference: a decomposition masks features in")):
         decompose([Segment("a")], "length")
     with pytest.raises(MissingInput, match=re.escape("needs a reference: segment 0 has no reference")):
         decompose([Segment("a")], "bleu")
@@ -342,7 +387,7 @@ def test_metrics_and_segments_that_cannot_be_decomposed_are_refused() -> None:
 
 def test_the_language_of_the_data_chooses_the_rules() -> None:
     data = from_texts({"s": ["nicht gut"]}, ["nicht gut"], languages=("en", "de"))
-    marking = mark(data, "rules", ["negation"], resources=LOCAL)
+    marking = mark(data, FeatureSettings(features=("negation",)), LOCAL)
     assert marking.entries[0].hypothesis.spans == [((0, 5),)]
     assert dict(marking.signature.facts)["language"] == "de"
     russian = from_texts({"s": ["нет"]}, ["нет"], languages=("en", "ru"))
@@ -406,14 +451,12 @@ def test_a_matrix_is_changed_instead_of_texts() -> None:
 
 def test_segments_count_where_both_sides_have_the_feature() -> None:
     data = from_texts({"s": ["1", "x", "2", "y"]}, ["1", "2", "x", "y"])
-    assert members_of(mark(data, "rules", ["number"], resources=LOCAL)) == [[0]]
+    assert members_of(mark(data, FeatureSettings(features=("number",)), LOCAL)) == [[0]]
 
 
 def test_settings_say_what_they_take() -> None:
-    with pytest.raises(
-        SpecError, match=re.escape("decompose: tokens is 'moses', expected 'metric' or 'tagger' or 'nltk'")
-    ):
-        Settings(tokens="moses")  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match=re.escape("tokens is 'moses', expected 'metric' or 'tagger' or 'nltk'")):
+        decompose([Segment("a", references=("a",))], "bleu", tokens="moses")  # type: ignore[arg-type]
 
 
 def test_bertscore_lies_between_its_worst_and_best_case_for_one_encoding_of_each_text() -> None:

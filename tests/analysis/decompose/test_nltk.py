@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from whyscore.analysis.decompose.decompose import decompose
-from whyscore.analysis.decompose.settings import Settings
-from whyscore.analysis.decompose.views import named
+from whyscore.analysis.decompose.result import named
 from whyscore.data.formats.text import from_texts, read_texts
 from whyscore.errors import MissingExtra
 from whyscore.experiments.muler.shares import hybrid
@@ -55,9 +54,8 @@ def test_token_space(shared: Path) -> None:
 
 
 def test_hybrids_of_table_four(shared: Path) -> None:
-    settings = Settings(tokens="nltk")
     rows = hybrid(
-        read(shared, "Alibaba"), "bleu", tagger="nltk", features=["NOUN", "VERB"], alpha=(0.5,), settings=settings
+        read(shared, "Alibaba"), "bleu", tagger="nltk", features=["NOUN", "VERB"], alpha=(0.5,), tokens="nltk"
     )
     assert [row.hybrid for row in rows] == pytest.approx([0.238, 0.268], abs=0.01)
 

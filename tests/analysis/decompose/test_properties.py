@@ -1,7 +1,7 @@
 """What must hold for every text: the two theorems about shares, matrices, masks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whyscore.analysis.decompose.decompose import decompose
-from whyscore.analysis.decompose.result import Decomposition
-from whyscore.analysis.decompose.scoring import Reading
-from whyscore.analysis.decompose.views import discrepancy, named
+from whyscore.analysis.decompose.result import Decomposition, named
+from whyscore.analysis.decompose.views import discrepancy
 from whyscore.metrics.lexical.bleu import Bleu
+from whyscore.metrics.lexical.rows import BleuRows
 from whyscore.protocols import Similarities, Tagged
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 
@@ -165,4 +165,7 @@ def test_identical_texts_lose_nothing(texts: list[str]) -> None:
 def test_unsmoothed_bleu_of_many_rows_at_once_is_that_of_the_metric(held: list[tuple[str, str]]) -> None:
     metric = Bleu(smoothing="none", effective_order=False)
     rows = metric.statistics(segments_of(held))
-    assert Reading(metric).values(rows) == pytest.approx(metric.scores(rows) / 100, abs=1e-14)
+    plain = BleuRows(tokenize="13a", lowercase=False, smoothing="none", smoothing_value=None, max_order=4)
+    expected = [plain.formula(row, effective_order=False) for row in rows.tolist()]
+    assert metric.scores(rows) == pytest.approx(expected, abs=1e-12)
+    assert replace(metric, score_scale=1).scores(rows) * 100 == pytest.approx(expected, abs=1e-12)

@@ -8,10 +8,9 @@ import pytest
 
 import whyscore as ws
 from whyscore.analysis.decompose.decompose import decompose
-from whyscore.analysis.decompose.fit import share_of
-from whyscore.analysis.decompose.result import Decompositions
+from whyscore.analysis.decompose.result import Decompositions, named
 from whyscore.analysis.decompose.scorers import score_sentences
-from whyscore.analysis.decompose.views import named
+from whyscore.analysis.decompose.shares import share_of
 from whyscore.data.formats.text import from_texts, read_texts
 from whyscore.report.figures.decompose import pearson
 from whyscore.types import Dataset

@@ -1,36 +1,35 @@
-"""How the texts of a feature are hidden: the grain of the metric decides where.
+"""How a feature is masked in texts: what the metric compares decides where, and behind what.
 
-| grain | metrics | hidden where | behind |
+| masking | metrics | masked where | behind |
 |---|---|---|---|
-| `token` | with `tokens` and `on_tokens`: BLEU, ROUGE, TER | tokens of the unmasked text | one private-use character |
-| `character` | chrF | text | as many as the feature's words are long on average |
-| `matrix` | with similarities: BERTScore | cells of the matrix | nothing |
+| `token` | `TokenMetric`: BLEU, ROUGE, TER | tokens of the unmasked text | one private-use character |
+| `character` | declared or probed: chrF | text | as many characters as the feature's words are long on average |
+| `matrix` | `MatrixMetric`: BERTScore | cells of the matrix (`scoring`) | nothing |
 | `opaque` | all others | text | a word that stands for nothing |
 
-Hiding in a raw string can change how a metric cuts the rest of it; hence tokens wherever a metric has them.
+Masking a raw string can change how a metric cuts the rest of it; hence tokens wherever a metric has them.
 
-The masks of the published tables, to compare with them.
+The masks of the published tables (`mode="compat"`) are others:
 
 1. Best case: each word of the feature becomes the feature's name on both sides, and a following 's or ' goes.
 2. Worst case: X0 X1 ... in references and Y0 Y1 ... in hypotheses; every X of a reference and every Y of a hypothesis
    is numbered, also one that stood there before.
 3. The masked text is then cut by NLTK's word tokenizer, a line as one sentence.
-4. Spans are hidden piece by piece between blanks; a leading "the " stays.
+4. Spans are masked piece by piece between blanks; a leading "the " stays.
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from whyscore.analysis.decompose.settings import FeatureSettings, Tokens
 from whyscore.analysis.decompose.tagging import Marked, Marking
 from whyscore.errors import SpecError
 from whyscore.marking import Span
-from whyscore.metrics.lexical.chrf import Chrf
-from whyscore.metrics.spans import Token
-from whyscore.protocols import MatrixMetric, Metric
+from whyscore.protocols import Masking, Metric, SupportsPlaceholders, Token, TokenMetric
 from whyscore.taggers.nltk import nltk_tokens
 from whyscore.text.placeholders import (
     Placeholders,
@@ -49,61 +48,46 @@ Mask = Literal["agreeing", "differing", "apart"]
 Cut = Callable[[str], Sequence[Token]]
 
 
-@runtime_checkable
-class TokenMetric(Protocol):
-    """A metric that counts tokens and says which."""
-
-    def tokens(self, text: str) -> tuple[Token, ...]:
-        """Return the tokens with their places in the text as given."""
-
-    def on_tokens(self) -> Metric:
-        """Return the same metric for texts that are cut already."""
-
-
 class Variant(NamedTuple):
-    """A text with a feature hidden: where all occurrences agree, and where none does."""
+    """A text with a feature masked: where all occurrences agree, and where none does."""
 
     oracle: str
     anti: str
 
 
-class Grain(Protocol):
-    """Where and how features are hidden for a metric."""
-
-    @property
-    def kind(self) -> str:
-        """The name of the grain."""
+class TextMasking(Protocol):
+    """Where and how features are masked in the texts of a metric."""
 
     @property
     def metric(self) -> Metric:
         """The metric that reads the texts made here."""
 
     def plain(self, text: Marked) -> str:
-        """Return the text with nothing hidden, as the metric reads it."""
+        """Return the text with nothing masked, as the metric reads it."""
 
     def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
-        """Return the text with spans hidden, each behind its own mask."""
+        """Return the text with spans masked, each behind its own mask."""
 
     def variant(self, text: Marked, feature: int, *, hypothesis: bool) -> Variant:
-        """Return the text with a feature hidden in both ways; a reference is the same in both."""
+        """Return the text with a feature masked in both ways; a reference is the same in both."""
 
 
 @dataclass(frozen=True)
 class _Simple:
-    """What all grains of this page share: the two masks, and that one text becomes the other by exchanging them."""
+    """What all but the published masks share: one variant becomes the other by exchanging its mask."""
 
     metric: Metric
     placeholders: Placeholders
     unit: Unit
 
     def variant(self, text: Marked, feature: int, *, hypothesis: bool) -> Variant:
-        """Return the text with a feature hidden; only a hypothesis gets the mask that never agrees."""
+        """Return the text with a feature masked; only a hypothesis gets the mask that never agrees."""
         spans = text.spans[feature]
         agreeing = self.hidden(text, spans, ["agreeing"] * len(spans), feature)
         return Variant(agreeing, self._exchanged(agreeing, feature) if hypothesis else agreeing)
 
     def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
-        """Return the text with spans hidden."""
+        """Return the text with spans masked."""
         raise NotImplementedError
 
     def _exchanged(self, agreeing: str, feature: int) -> str:
@@ -114,7 +98,7 @@ class _Simple:
         return [getattr(self.placeholders, one) for one in masks]
 
     def _pieces(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask]) -> tuple[list[Span], list[str]]:
-        """Return what to hide in text, per word or whole spans, and behind which strings."""
+        """Return what to mask in text, per word or whole spans, and behind which strings."""
         strings = self._strings(masks)
         if self.unit == "span":
             return list(spans), strings
@@ -125,11 +109,10 @@ class _Simple:
 
 
 @dataclass(frozen=True)
-class TokenGrain(_Simple):
-    """Hides tokens of the unmasked text; the metric then reads tokens joined by blanks."""
+class TokenMasking(_Simple):
+    """Masks tokens of the unmasked text; the metric then reads tokens joined by blanks."""
 
     cut: Cut
-    kind: ClassVar[str] = "token"
     _known: dict[int, TokenRow] = field(default_factory=dict, repr=False, compare=False)
 
     def tokens(self, text: Marked) -> TokenRow:
@@ -145,25 +128,24 @@ class TokenGrain(_Simple):
         return _joined(text.text, tokens, tokens.texts)
 
     def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
-        """Return the tokens with spans hidden, joined."""
+        """Return the tokens with spans masked, joined."""
         del feature
         tokens = self.tokens(text)
         return _joined(text.text, tokens, hide_in_tokens(tokens, spans, self._strings(masks), self.unit))
 
 
 @dataclass(frozen=True)
-class CharacterGrain(_Simple):
-    """Hides stretches of text behind as many characters as a feature's words have on average."""
+class CharacterMasking(_Simple):
+    """Masks stretches of text behind as many characters as a feature's words have on average."""
 
     lengths: tuple[int, ...]
-    kind: ClassVar[str] = "character"
 
     def plain(self, text: Marked) -> str:
         """Return the text itself."""
         return text.text
 
     def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
-        """Return the text with spans hidden."""
+        """Return the text with spans masked."""
         pieces, strings = self._pieces(text, spans, masks)
         return hide_in_text(text.text, pieces, [one[: self.lengths[feature]] for one in strings])
 
@@ -173,17 +155,15 @@ class CharacterGrain(_Simple):
 
 
 @dataclass(frozen=True)
-class OpaqueGrain(_Simple):
-    """Hides stretches of text behind words that stand for nothing."""
-
-    kind: ClassVar[str] = "opaque"
+class OpaqueMasking(_Simple):
+    """Masks stretches of text behind words that stand for nothing."""
 
     def plain(self, text: Marked) -> str:
         """Return the text itself."""
         return text.text
 
     def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
-        """Return the text with spans hidden."""
+        """Return the text with spans masked."""
         del feature
         pieces, strings = self._pieces(text, spans, masks)
         return hide_in_text(text.text, pieces, strings, spaced=True)
@@ -199,28 +179,23 @@ def token_row(tokens: Sequence[Token], text: str) -> TokenRow:
     return TokenRow([one.text for one in tokens], starts, ends, text, numbers)
 
 
-def kind_of(metric: Metric) -> str:
-    """Return the grain of a metric."""
-    if isinstance(metric, MatrixMetric):
-        return "matrix"
-    if isinstance(metric, TokenMetric):
-        return "token"
-    return "character" if isinstance(metric, Chrf) else "opaque"
-
-
-def grain_of(metric: Metric, marking: Marking, *, unit: Unit = "word", tokens: str | None = None) -> Grain:
-    """Return where and how the features of a data set are hidden for a metric."""
+def masking_for(metric: Metric, marking: Marking, settings: FeatureSettings, masking: Masking) -> TextMasking:
+    """Return where and how the features of a data set are masked for a metric."""
+    if settings.mode == "compat":
+        return compat_masking(metric, marking)
     texts = [text.text for text in marking.texts]
     if isinstance(metric, TokenMetric):
-        cut = cutter(metric, marking, tokens)
-        return TokenGrain(metric.on_tokens(), unused_characters(texts), unit, cut)
-    if isinstance(metric, Chrf):
-        lengths = mean_lengths(marking, unit)
-        return CharacterGrain(metric, unused_characters(texts, max(lengths, default=1)), unit, lengths)
-    return OpaqueGrain(metric, _declared(metric) or unused_words(texts), unit)
+        cut = cutter(metric, marking, settings.tokens)
+        return TokenMasking(metric.on_tokens(), unused_characters(texts), settings.unit, cut)
+    if masking == "character":
+        lengths = mean_lengths(marking, settings.unit)
+        placeholders = unused_characters(texts, max(lengths, default=1))
+        return CharacterMasking(metric, placeholders, settings.unit, lengths)
+    declared = Placeholders(*metric.placeholders) if isinstance(metric, SupportsPlaceholders) else None
+    return OpaqueMasking(metric, declared or unused_words(texts), settings.unit)
 
 
-def cutter(metric: Metric, marking: Marking, tokens: str | None) -> Cut:
+def cutter(metric: Metric, marking: Marking, tokens: Tokens | None) -> Cut:
     """Return how texts are cut: as the tagger did, as NLTK does, or as the metric does where it has tokens."""
     chosen = tokens or ("tagger" if marking.gives_tokens else "metric")
     if chosen == "tagger":
@@ -243,12 +218,6 @@ def mean_lengths(marking: Marking, unit: Unit) -> tuple[int, ...]:
                 pieces = spans if unit == "span" else by_words(text.text, spans)
                 totals[feature] += (sum(end - start for start, end in pieces), len(pieces))
     return tuple(max(1, round(total / count)) if count else 1 for total, count in totals.tolist())
-
-
-def _declared(metric: Metric) -> Placeholders | None:
-    """Return the mask tokens that a metric's model declares, if it does."""
-    declared = getattr(metric, "placeholders", None)
-    return None if declared is None else Placeholders(*declared)
 
 
 def _as_tokens(words: Words) -> list[Token]:
@@ -275,13 +244,12 @@ _CLITIC = re.compile(r"['’]s?")
 
 
 @dataclass(frozen=True)
-class CompatGrain:
-    """Hides words as the published tables do."""
+class CompatMasking:
+    """Masks words as the published tables do."""
 
     metric: Metric
     names: tuple[str, ...]
     cut: bool
-    kind: ClassVar[str] = "compat"
 
     def plain(self, text: Marked) -> str:
         """Return the text as the metric reads it."""
@@ -293,7 +261,7 @@ class CompatGrain:
         raise SpecError("mode='compat' has no mixed masks: run this experiment with mode='paper'")
 
     def variant(self, text: Marked, feature: int, *, hypothesis: bool) -> Variant:
-        """Return the text with a feature hidden in both ways."""
+        """Return the text with a feature masked in both ways."""
         letter = "Y" if hypothesis else "X"
         pieces = list(_pieces(text.text, text.spans[feature]))
         named = _hidden(text.text, pieces, self.names[feature])
@@ -304,12 +272,12 @@ class CompatGrain:
         return " ".join(token for token, _, _ in nltk_tokens(text)) if self.cut else text
 
 
-def compat_grain(metric: Metric, marking: Marking) -> CompatGrain:
+def compat_masking(metric: Metric, marking: Marking) -> CompatMasking:
     """Return the published masks for a metric; one that counts tokens gets NLTK's."""
     names = tuple(re.sub(r"\W+", "", name.rpartition(":")[2]) or "FEATURE" for name in marking.features)
     if isinstance(metric, TokenMetric):
-        return CompatGrain(metric.on_tokens(), names, cut=True)
-    return CompatGrain(metric, names, cut=False)
+        return CompatMasking(metric.on_tokens(), names, cut=True)
+    return CompatMasking(metric, names, cut=False)
 
 
 def _pieces(text: str, spans: Sequence[Span]) -> Iterator[Span]:

@@ -1,15 +1,29 @@
 """What a decomposition gives back: one row per system, metric and feature, tests between systems, sentence scorers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
-from markupsafe import Markup
-
+from whyscore.analysis.decompose.settings import DecomposeSettings
+from whyscore.data.records import Kind, header_of
 from whyscore.marking import Span
-from whyscore.types import FloatVector, Signature, read_only
+from whyscore.types import Dataset, FeatureShare, FloatVector, ShareTest, Signature, read_only
+from whyscore.types.result import Record, Result
+from whyscore.types.table import DECIMALS, Cell, Table
 
-Discrepancy = Mapping[str, int]
+LABELS: dict[str, dict[str, str]] = {
+    "field": {"under": "under", "over": "over", "equal": "equal"},
+    "paper": {"under": "add", "over": "hit", "equal": "miss"},
+    "code": {"under": "add", "over": "miss", "equal": "hit"},
+}
+"""What the three outcomes are called: by sign, in the paper, and in its published code, which contradicts it."""
+
+
+def named(counts: Mapping[str, int], labels: str) -> dict[str, float]:
+    """Return the fractions of under, over and equal under the names somebody gave them."""
+    total = counts["under"] + counts["over"] + counts["equal"]
+    return {name: counts[kind] / total if total else float("nan") for kind, name in LABELS[labels].items()}
 
 
 class Cost(NamedTuple):
@@ -72,75 +86,16 @@ class Example:
         return self.oracle - self.sigma
 
 
-@dataclass(frozen=True, eq=False)
-class Decomposition:
-    """How much of what a system loses under a metric it loses on one feature.
+@dataclass(frozen=True)
+class Decomposition(FeatureShare):
+    """The share of one feature, with the segments behind it."""
 
-    `share` = (oracle - sigma) / (oracle - anti): 0 means nothing to gain from the feature, 1 that every occurrence is
-    as bad as it can be; lower is better. It is None, with a `reason`, where it is undefined.
-    """
-
-    system: str
-    metric: str
-    feature: str
-    n: int
-    informative: int
-    sigma: float | None
-    sigma_all: float
-    oracle: float | None
-    anti: float | None
-    share: float | None
-    low: float | None
-    high: float | None
-    guarded: float | None
-    gain: float | None
-    discrepancy: Mapping[str, Discrepancy]
-    frequency: Mapping[str, float | None]
-    uniqueness: Mapping[str, float | None]
-    flags: tuple[str, ...] = ()
-    reason: str | None = None
-    range: float | None = None
-    outside: int = 0
-    """Segments whose score is not between the worst and the best case."""
-    dropped: int = 0
-    """Bootstrap draws without a value."""
-    word_f: Mapping[str, float | None] = field(default_factory=dict)
-    additive: float | None = None
-    segments: SegmentRows | None = field(default=None, repr=False)
-    examples: tuple[Example, ...] = field(default=(), repr=False)
-
-    def record(self) -> dict[str, object]:
-        """Return the row under the names it has in files."""
-        hidden = ("segments", "examples")
-        row = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in hidden}
-        row |= {"discrepancy": {over: dict(counts) for over, counts in self.discrepancy.items()}}
-        row |= {name: dict(row[name]) for name in ("frequency", "uniqueness", "word_f")}
-        return row | {"flags": list(self.flags)}
+    segments: SegmentRows | None = field(default=None, repr=False, compare=False)
+    details: tuple[Example, ...] = field(default=(), repr=False)
+    """The texts of `examples`."""
 
     def _repr_html_(self) -> str:
         return Decompositions([self])._repr_html_()
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The difference of two systems' shares of one feature, first - second, with the test of it."""
-
-    metric: str
-    feature: str
-    first: str
-    second: str
-    difference: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    q: float | None
-    """p corrected over all features and pairs of systems."""
-    correction: str
-    reason: str | None = None
-
-    def record(self) -> dict[str, object]:
-        """Return the row under the names it has in files."""
-        return {"row": "test"} | asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +120,19 @@ class ScorerDifference:
         return {"row": "scorer"} | asdict(self)
 
 
-class Decompositions(list[Decomposition]):
-    """The rows of a decomposition, which a notebook shows as a table, with all that belongs beside them."""
+class Decompositions(Result, list[Decomposition]):
+    """One row per system, metric and feature, with everything that belongs beside them."""
+
+    kind: ClassVar[Kind] = "decomposition"
+    __repr__ = Result.__repr__
 
     def __init__(
         self,
-        rows: Sequence[Decomposition] = (),
+        rows: Iterable[Decomposition] = (),
         *,
-        tests: Sequence[Difference] = (),
+        dataset: Dataset | None = None,
+        settings: DecomposeSettings | None = None,
+        tests: Sequence[ShareTest] = (),
         scorers: Sequence[ScorerDifference] = (),
         others: Mapping[tuple[str, str], float] | None = None,
         signatures: Mapping[str, Signature] | None = None,
@@ -181,6 +141,8 @@ class Decompositions(list[Decomposition]):
     ) -> None:
         """Take the rows and what belongs beside them."""
         super().__init__(rows)
+        self.dataset = Dataset("segments", ()) if dataset is None else dataset
+        self.settings = settings or DecomposeSettings()
         self.tests = list(tests)
         self.scorers = list(scorers)
         self.others = dict(others or {})
@@ -188,6 +150,7 @@ class Decompositions(list[Decomposition]):
         self.signatures = dict(signatures or {})
         self.cost = cost
         self.notes = list(notes)
+        self.decimals, self.signed = DECIMALS, True
 
     def of(self, system: str, feature: str, metric: str | None = None) -> Decomposition:
         """Return one row by its names."""
@@ -196,22 +159,137 @@ class Decompositions(list[Decomposition]):
                 return row
         raise KeyError(f"no row of {system!r} and {feature!r}")
 
-    def _repr_html_(self) -> str:
-        head = ("system", "metric", "feature", "n", "share", "interval", "gain", "oracle", "anti", "flags", "reason")
-        rows = [Markup("<tr>{}</tr>").format(_cells(head, "th"))]
-        rows += [Markup("<tr>{}</tr>").format(_cells(_shown(row), "td")) for row in self]
-        notes = [Markup("<div><small>{}</small></div>").format(str(text)) for text in self.signatures.values()]
-        return str(Markup("<table>{}</table>{}").format(Markup("").join(rows), Markup("").join(notes)))
+    def header(self) -> Record:
+        """Return the data and the signatures."""
+        return header_of(self.kind, self.dataset, {name: str(one) for name, one in self.signatures.items()}).object()
+
+    def records(self) -> Iterator[Record]:
+        """Yield the rows, with their examples where some were requested, the tests and the sentence scorers."""
+        for row in self:
+            examples = [asdict(one) for one in row.details]
+            yield row.record() | ({"examples": examples} if self.settings.examples else {})
+        yield from (test.record() for test in self.tests)
+        yield from (scorer.record() for scorer in self.scorers)
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return shares, tests and sentence scorers for people, or every number of every row for programs."""
+        if long:
+            return [Table(_COLUMNS, tuple(_long_row(row) for row in self))]
+        tables = [self._shares(), *([self._tests()] if self.tests else [])]
+        return [*tables, *([self._scorers()] if self.scorers else [])]
+
+    def by_segment(self) -> "SegmentShares":
+        """Return the numbers of every segment behind every row."""
+        return SegmentShares(self)
+
+    def presented(self, decimals: int = DECIMALS, *, signatures: bool = True) -> Self:
+        """Return the same result with other decimals in its tables, or without the notes on how it was made."""
+        other = copy(self)
+        other.decimals, other.signed = decimals, signatures
+        return other
+
+    def _shares(self) -> Table:
+        compat = self.settings.mode == "compat"
+        labels = self.settings.labels or ("code" if compat else "field")
+        several = len({row.metric for row in self}) > 1
+        added = any(row.additive is not None for row in self)
+        rows: list[tuple[Cell, ...]] = [
+            (
+                row.system,
+                *((row.metric,) if several else ()),
+                *(row.feature, row.n, row.share, _interval(row.low, row.high, self.decimals), row.gain, row.range),
+                *named(row.discrepancy["both" if compat else "all"], labels).values(),
+                row.word_f.get("f"),
+                *((row.additive,) if added else ()),
+                ", ".join([*row.flags, *([row.reason] if row.reason else [])]),
+            )
+            for row in self
+        ]
+        columns = ["system", *(["metric"] if several else []), "feature", "n", "share", "interval", "gain", "range"]
+        columns += [*LABELS[labels].values(), "word F", *(["additive"] if added else []), "notes"]
+        return Table(tuple(columns), tuple(rows), {"share": False}, self._best(), tuple(self._notes()))
+
+    def _best(self) -> frozenset[tuple[int, str]]:
+        """Return the cells of the smallest share of each feature, where there are several systems."""
+        shares: dict[tuple[str, str], dict[int, float]] = {}
+        for number, row in enumerate(self):
+            if row.share is not None:
+                shares.setdefault((row.metric, row.feature), {})[number] = row.share
+        several = [known for known in shares.values() if len(known) > 1]
+        best = {number for known in several for number, share in known.items() if share == min(known.values())}
+        return frozenset((number, "share") for number in best)
+
+    def _notes(self) -> Iterator[str]:
+        yield "share: part of what the feature could win or lose that is lost; lower is better; 95 % bootstrap interval"
+        if not self.signed:
+            return
+        for (system, metric), value in self.others.items():
+            yield f"{system}, {metric}: words without any of these features add {value:.4f}"
+        yield from self.notes
+        yield from map(str, self.signatures.values())
+
+    def _tests(self) -> Table:
+        several = len({one.metric for one in self.tests}) > 1
+        rows: list[tuple[Cell, ...]] = []
+        for one in self.tests:
+            names = (*((one.metric,) if several else ()), one.feature, f"{one.first} - {one.second}")
+            rows.append((*names, one.difference, _interval(one.low, one.high, DECIMALS), one.p, one.q))
+        columns = (*(("metric",) if several else ()), "feature", "systems", "difference", "interval", "p", "q")
+        correction = self.tests[0].correction.replace("_", "-")
+        note = f"difference of shares, below zero the first is better; q is p corrected over all rows ({correction})"
+        return Table(columns, tuple(rows), {}, frozenset(), (note,))
+
+    def _scorers(self) -> Table:
+        rows: list[tuple[Cell, ...]] = []
+        for one in self.scorers:
+            signed = one.signed, _interval(one.signed_low, one.signed_high, 4)
+            absolute = one.absolute, _interval(one.absolute_low, one.absolute_high, 4)
+            rows.append((one.system, one.scorer, one.n, one.left_out, *signed, *absolute))
+        columns = ("system", "scorer", "n", "left out", "signed", "interval", "absolute", "its interval")
+        note = "signed: mean of reference - hypothesis; absolute: mean of the size of that difference"
+        return Table(columns, tuple(rows), {}, frozenset(), (note,))
 
 
-def _shown(row: Decomposition) -> tuple[str, ...]:
-    interval = "" if row.low is None or row.high is None else f"[{row.low:.3f}, {row.high:.3f}]"
-    numbers = [("-" if value is None else f"{value:.3f}") for value in (row.share, row.gain, row.oracle, row.anti)]
-    share, *rest = numbers
-    names = (row.system, row.metric, row.feature, str(row.n))
-    return (*names, share, interval, *rest, " ".join(row.flags), row.reason or "")
+@dataclass(frozen=True, repr=False)
+class SegmentShares(Result):
+    """The score of every segment behind every row: as it is, in the best and in the worst case."""
+
+    rows: Decompositions
+    kind: ClassVar[Kind] = "decomposition"
+
+    def header(self) -> Record:
+        """Return the data and the signatures."""
+        return self.rows.header()
+
+    def records(self) -> Iterator[Record]:
+        """Yield one object per row and segment, with the spans of the feature."""
+        for row in self.rows:
+            names = {"system": row.system, "metric": row.metric, "feature": row.feature}
+            yield from (names | record for record in (row.segments.records() if row.segments else ()))
 
 
-def _cells(texts: Sequence[str], tag: str) -> Markup:
-    cell = Markup(f"<{tag}>{{}}</{tag}>")  # noqa: S704 - our own tag
-    return Markup("").join([cell.format(text) for text in texts])
+_NUMBERS = (
+    "n", "informative", "sigma", "sigma_all", "oracle", "anti", "share", "low", "high", "guarded", "gain", "range",
+)  # fmt: skip
+_COUNTS = ("under", "over", "equal", "missing", "invented", "absent")
+_SIDES = ("reference", "hypothesis")
+_COLUMNS = (
+    *("system", "metric", "feature", *_NUMBERS),
+    *(f"{name}_{over}" for over in ("all", "both") for name in _COUNTS),
+    *(f"{name}_{side}" for name in ("frequency", "uniqueness") for side in _SIDES),
+    *("precision", "recall", "word_f", "additive", "outside", "flags", "reason"),
+)
+
+
+def _long_row(row: Decomposition) -> tuple[Cell, ...]:
+    return (
+        *(row.system, row.metric, row.feature, *(getattr(row, name) for name in _NUMBERS)),
+        *(row.discrepancy[over][name] for over in ("all", "both") for name in _COUNTS),
+        *(usage[side] for usage in (row.frequency, row.uniqueness) for side in _SIDES),
+        *(row.word_f.get(name) for name in ("precision", "recall", "f")),
+        *(row.additive, row.outside, " ".join(row.flags), row.reason),
+    )
+
+
+def _interval(low: float | None, high: float | None, digits: int) -> str:
+    return "-" if low is None or high is None else f"[{low:.{digits}f}, {high:.{digits}f}]"

@@ -5,7 +5,7 @@
    what the paper's published code computes; both with bootstrap intervals. Of several references the mean counts.
 3. Pairs without a score on one side are left out and counted; in `compat` that side counts 0.
 
-Word lists with values, read from the user's own files, and the score of a text under them.
+Word lists with values are read from the user's own files:
 
 1. A table is read by its header: the columns of Brysbaert et al. (2014) concreteness, NRC-VAD (Mohammad 2018), Warriner
    et al. (2013) norms and WKWSCI sentiment (Khoo and Johnkhan 2018) are known; else the first column is the word and
@@ -23,14 +23,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, cast, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from whyscore.analysis.decompose.result import ScorerDifference
+from whyscore.analysis.decompose.settings import DecomposeSettings
 from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.options import check_fields
+from whyscore.protocols import SentenceScorer
 from whyscore.registry import build, spec_of
+from whyscore.settings import takes
 from whyscore.stats.resampling import bootstrap_mean
 from whyscore.taggers.aligned import lines_of
 from whyscore.taggers.rules import finder
@@ -157,17 +160,6 @@ def _number(text: str, path: str, line: int) -> float:
 TextFunction = Callable[[str], float]
 
 
-@runtime_checkable
-class SentenceScorer(Protocol):
-    """Gives each text a number, or None where it has nothing to say."""
-
-    def signature(self) -> Signature:
-        """Return the text that names every choice behind the scores."""
-
-    def scores(self, texts: Sequence[str]) -> list[float | None]:
-        """Return one number per text."""
-
-
 ScorerLike = str | SentenceScorer | TextFunction
 
 
@@ -242,7 +234,7 @@ class FunctionScorer:
         return [None if np.isnan(value) else value for value in found]
 
 
-def as_scorer(given: ScorerLike) -> SentenceScorer:
+def as_scorer(given: object) -> SentenceScorer:
     """Return the scorer that a spec, an object or a plain function stands for."""
     if isinstance(given, str):
         return cast("SentenceScorer", build(given, "scorer"))
@@ -253,16 +245,15 @@ def as_scorer(given: ScorerLike) -> SentenceScorer:
     raise SpecError(f"{given!r} is no sentence scorer: give its name, an object with scores(texts), or a function")
 
 
-def score_sentences(
-    dataset: Dataset, scorer: ScorerLike, *, mode: str = "paper", draws: int = 2000, seed: int = 0
-) -> list[ScorerDifference]:
+@takes(DecomposeSettings)
+def score_sentences(dataset: Dataset, scorer: ScorerLike, *, settings: DecomposeSettings) -> list[ScorerDifference]:
     """Return for each system how far its texts are from their references on a sentence score."""
     chosen = as_scorer(scorer)
     name = scorer if isinstance(scorer, str) else chosen.signature().spec
     texts = list(dict.fromkeys(text for one in dataset.segments for text in (*one.references, one.hypothesis)))
     known = dict(zip(texts, chosen.scores(texts), strict=True))
     return [
-        _compared(system, name, _differences(dataset.of(system).segments, known, mode), draws, seed)
+        _compared(system, name, _differences(dataset.of(system).segments, known, settings.mode), settings)
         for system in dataset.systems
     ]
 
@@ -279,13 +270,15 @@ def _differences(segments: Sequence[Segment], known: Mapping[str, float | None],
     return result
 
 
-def _compared(system: str, scorer: str, differences: Sequence[float | None], draws: int, seed: int) -> ScorerDifference:
+def _compared(
+    system: str, scorer: str, differences: Sequence[float | None], settings: DecomposeSettings
+) -> ScorerDifference:
     values = np.array([value for value in differences if value is not None], dtype=np.float64)
     left_out = len(differences) - len(values)
     if not len(values):
         reason = f"no pair of texts has a score on both sides ({left_out} left out)"
         return ScorerDifference(system, scorer, 0, left_out, None, None, None, None, None, None, reason)
-    signed, absolute = (_estimate(each, draws, seed) for each in (values, np.abs(values)))
+    signed, absolute = (_estimate(each, settings.draws, settings.seed) for each in (values, np.abs(values)))
     return ScorerDifference(
         system,
         scorer,

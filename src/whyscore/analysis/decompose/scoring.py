@@ -2,39 +2,57 @@
 
 1. Originals of all entries, and for each feature the two variants of its segments, are put into one list.
 2. One deduplicated call gives a row per text; a metric with rows gives corpus scores from the same rows.
-3. `Reading` turns rows into numbers for which more is better; BLEU, chrF and TER are read from 0 to 1.
+3. `Reading` turns rows into numbers for which more is better, from 0 to 1 where the metric says its scale.
 
 A metric over a matrix of similarities (BERTScore) is asked for its matrices once; variants are then arithmetic:
-the best case sets cells of hidden reference and hidden hypothesis units to 1; the worst case sets the rows and columns
-of hidden units to min(cell, 0), which is the paper's 0 unless a cosine is negative.
+the best case sets cells of masked reference and masked hypothesis units to 1; the worst case sets the rows and columns
+of masked units to min(cell, 0), which is the paper's 0 unless a cosine is negative.
 """
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple, cast
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.analysis.common import MetricLike, as_metric
-from whyscore.analysis.decompose.masking import Grain, Variant
-from whyscore.analysis.decompose.tagging import MarkedEntry, Marking
+from whyscore.analysis.decompose.masking import TextMasking, Variant, masking_for
+from whyscore.analysis.decompose.settings import FeatureSettings, Level, Mode
+from whyscore.analysis.decompose.tagging import MarkedEntry, Marking, members_of
 from whyscore.errors import SpecError
 from whyscore.marking import Span
-from whyscore.metrics.lexical.bleu import Bleu
-from whyscore.metrics.lexical.chrf import Chrf
-from whyscore.metrics.lexical.ter import Ter
-from whyscore.protocols import CorpusMetric, MatrixMetric, Metric, RowMetric, Similarities
-from whyscore.registry.specs import parse
-from whyscore.scoring.stack import Prepared
-from whyscore.types import FloatMatrix, FloatVector, Segment
+from whyscore.metrics.needs import traits_of
+from whyscore.protocols import (
+    CorpusMetric,
+    Masking,
+    MatrixMetric,
+    Metric,
+    RowMetric,
+    Similarities,
+    SupportsDecomposition,
+)
+from whyscore.scoring.stack import Prepared, Resources
+from whyscore.types import Dataset, FloatMatrix, FloatVector, Segment, Signature
+
+FLOOR = 1e-6
+"""Of a metric's scale: a range at or below it says nothing."""
 
 Members = Sequence[Sequence[int]]
 """For each feature the entries that have it on both sides."""
 
-_TINY = 2.2250738585072014e-308  # what NLTK takes for an order without a match
-_PERCENT = (Bleu, Chrf, Ter)
+
+S_co = TypeVar("S_co", bound=FeatureSettings, covariant=True)
+
+
+class Study(NamedTuple, Generic[S_co]):
+    """What is decomposed and how: a data set, its features marked."""
+
+    dataset: Dataset
+    marking: Marking
+    settings: S_co
+    resources: Resources
 
 
 class Answers(NamedTuple):
@@ -50,21 +68,17 @@ class Reading:
     """How the rows of a metric become numbers for which more is better."""
 
     metric: Metric
-    pseudo_zero: bool = False
-    """Whether orders without a match count as the smallest number there is, as in NLTK, instead of zero."""
+    scale: float = 1.0
     direct: bool = False
     """Whether the rows are the scores themselves, as those of changed matrices are."""
 
     @property
     def factor(self) -> float:
         """What the metric's own numbers are multiplied by."""
-        sign = 1.0 if self.metric.higher_is_better else -1.0
-        return sign / 100 if isinstance(self.metric, _PERCENT) else sign
+        return (1.0 if self.metric.higher_is_better else -1.0) / self.scale
 
     def values(self, rows: FloatMatrix) -> FloatVector:
         """Return the segment scores of rows."""
-        if isinstance(self.metric, Bleu) and (self.pseudo_zero or _is_plain(self.metric)):
-            return _plain_bleu(rows, self.metric.max_order, _TINY if self.pseudo_zero else 0.0)
         if self.direct or not isinstance(self.metric, RowMetric):
             return self.factor * rows[:, 0]
         return self.factor * self.metric.scores(rows)
@@ -76,43 +90,110 @@ class Reading:
         return self.factor * self.metric.total(row)
 
 
-def decomposed_metric(given: MetricLike, mode: str) -> Metric:
-    """Return the metric that a decomposition means by a spec: plain `bleu` is unsmoothed, of order 4.
+@dataclass(frozen=True, eq=False)
+class Values:
+    """The segment scores of one metric: of all entries, and of each feature's entries in best and worst case."""
 
-    In `compat`, plain `rouge` is the precision of ROUGE-L with stemming, as in the published tables. A metric over a
-    matrix that may match phrases as well as pieces (BERTScore) matches pieces, unless it was told.
-    """
+    reading: Reading
+    answers: Answers
+    members: Members
+    corpus: bool = False
+    floor: float = FLOOR
+    guard: float = FLOOR
+    """The floor of a single segment's range in `guarded`."""
+
+    @cached_property
+    def scores(self) -> tuple[FloatVector, list[FloatVector], list[FloatVector]]:
+        """The scores of all entries, and for each feature those of its members in best and worst case."""
+        groups = [self.answers.plain, *self.answers.oracle, *self.answers.anti]
+        values = self.reading.values(np.vstack(groups))
+        plain, *rest = np.split(values, np.cumsum([len(group) for group in groups])[:-1])
+        features = len(self.members)
+        return plain, rest[:features], rest[features:]
+
+    def of(self, feature: int, chosen: Sequence[int]) -> tuple[FloatVector, FloatVector, FloatVector]:
+        """Return sigma, oracle and anti of chosen members of a feature, by their position among the members."""
+        entries = np.array(self.members[feature], dtype=np.intp)[list(chosen)]
+        plain, oracle, anti = self.scores
+        return plain[entries], oracle[feature][list(chosen)], anti[feature][list(chosen)]
+
+    def triple(self, feature: int, chosen: Sequence[int]) -> tuple[float, float, float]:
+        """Return the corpus scores of chosen members: as they are, in the best and in the worst case."""
+        entries = np.array(self.members[feature], dtype=np.intp)[list(chosen)]
+        rows = self.answers.plain[entries], self.answers.oracle[feature][chosen], self.answers.anti[feature][chosen]
+        sigma, oracle, anti = (self.reading.total(part.sum(axis=0)) for part in rows)
+        return sigma, oracle, anti
+
+
+class Measured(NamedTuple):
+    """One metric over a marked data set: everything that was asked, before anything is fitted."""
+
+    name: str
+    metric: Metric
+    values: Values
+    texts: TextMasking | None
+    """None where a matrix was changed instead of texts."""
+    masking: Masking
+    signature: Signature
+    asked: int
+    distinct: int
+
+
+def decomposed_metric(given: MetricLike, mode: Mode) -> Metric:
+    """Return the metric that is scored: the variant for decompositions where a metric has one."""
     metric = as_metric(given)
-    if dataclasses.is_dataclass(metric) and isinstance(metric, MatrixMetric) and _undecided(metric):
-        return cast("Metric", dataclasses.replace(metric, phrases=0))
-    if not isinstance(given, str):
-        return metric
-    spec = parse(given)
-    named = dict(spec.named)
-    if isinstance(metric, Bleu) and not spec.positional and "smoothing" not in named:
-        order = metric.effective_order if "effective_order" in named else False
-        return replace(metric, smoothing="none", effective_order=order)
-    if mode == "compat" and spec.name == "rouge" and not (spec.positional or named):
-        return as_metric('rouge(measure="p", stem=True, mode="compat")')
+    if isinstance(metric, SupportsDecomposition):
+        return metric.for_decomposition(published=mode == "compat")
     return metric
 
 
-def _is_plain(metric: Bleu) -> bool:
-    """Return whether sentence BLEU is the textbook formula, which takes all rows at once."""
-    return metric.smoothing == "none" and metric.effective_order is False
+def measure(study: Study[FeatureSettings], name: str, metric: Metric, level: Level = "segment") -> Measured:
+    """Return the scores of originals and variants after one score call."""
+    dataset, marking, settings, resources = study
+    members = members_of(marking, settings.need)
+    compat = settings.mode == "compat"
+    traits = traits_of(metric)
+    signature = _signature(metric, marking, settings, traits.masking, level)
+    guard = 0.0 if compat else FLOOR
+    if isinstance(metric, MatrixMetric):
+        answers = ask_matrices(metric, dataset.segments, marking, members)
+        values = Values(Reading(metric, traits.scale, direct=True), answers, members, guard=guard)
+        distinct = len({segment.only(metric.inputs) for segment in dataset.segments})
+        return Measured(name, metric, values, None, traits.masking, signature, len(dataset), distinct)
+    texts = masking_for(metric, marking, settings, traits.masking)
+    groups = questions(dataset.segments, marking, texts, members)
+    answers = ask(resources.prepare(texts.metric), groups)
+    values = Values(Reading(texts.metric, traits.scale), answers, members, level == "corpus", guard=guard)
+    every = [segment for group in groups for segment in group]
+    return Measured(name, metric, values, texts, traits.masking, signature, len(every), len(set(every)))
 
 
-def _undecided(metric: Metric) -> bool:
-    return getattr(metric, "phrases", 0) is None
+def _signature(
+    metric: Metric, marking: Marking, settings: FeatureSettings, masking: Masking, level: Level
+) -> Signature:
+    """Return the metric's signature with how features were masked."""
+    segments = level == "segment"
+    base = metric.segment_signature() if segments and isinstance(metric, CorpusMetric) else metric.signature()
+    facts: dict[str, object] = {"decomposed": settings.mode, "unit": settings.unit, "level": level}
+    if settings.mode == "compat":
+        facts["tokens"] = "nltk"
+    elif masking == "token":
+        facts["tokens"] = settings.tokens or ("tagger" if marking.gives_tokens else "metric")
+    counts = {len(entry.references) for entry in marking.entries}
+    if "nrefs" in dict(base.facts):
+        facts["nrefs"] = counts.pop() if len(counts) == 1 else "var"
+    return base.with_facts(**facts, grain=masking, seed=settings.seed)
 
 
-def questions(segments: Sequence[Segment], marking: Marking, grain: Grain, members: Members) -> list[list[Segment]]:
+def questions(
+    segments: Sequence[Segment], marking: Marking, texts: TextMasking, members: Members
+) -> list[list[Segment]]:
     """Return the segments to score: all originals, then for each feature its best cases and its worst cases."""
-    plain = [_plain(segment, entry, grain) for segment, entry in zip(segments, marking.entries, strict=True)]
+    plain = [_plain(segment, entry, texts) for segment, entry in zip(segments, marking.entries, strict=True)]
     groups = [plain]
     for feature, places in enumerate(members):
         shared: dict[int, Variant] = {}  # references, which all systems have in common
-        pairs = [_variants(segments[k], marking.entries[k], grain, feature, shared) for k in places]
+        pairs = [_variants(segments[k], marking.entries[k], texts, feature, shared) for k in places]
         groups += [[best for best, _ in pairs], [worst for _, worst in pairs]]
     return groups
 
@@ -144,19 +225,19 @@ def ask_matrices(metric: MatrixMetric, segments: Sequence[Segment], marking: Mar
     return Answers(_matched(metric, matrices), oracle, anti)
 
 
-def _plain(segment: Segment, entry: MarkedEntry, grain: Grain) -> Segment:
-    references = tuple(grain.plain(text) for text in entry.references)
-    return Segment(grain.plain(entry.hypothesis), segment.source, references)
+def _plain(segment: Segment, entry: MarkedEntry, texts: TextMasking) -> Segment:
+    references = tuple(texts.plain(text) for text in entry.references)
+    return Segment(texts.plain(entry.hypothesis), segment.source, references)
 
 
 def _variants(
-    segment: Segment, entry: MarkedEntry, grain: Grain, feature: int, shared: dict[int, Variant]
+    segment: Segment, entry: MarkedEntry, texts: TextMasking, feature: int, shared: dict[int, Variant]
 ) -> tuple[Segment, Segment]:
     for text in entry.references:
         if text.number not in shared:
-            shared[text.number] = grain.variant(text, feature, hypothesis=False)
+            shared[text.number] = texts.variant(text, feature, hypothesis=False)
     references = [shared[text.number] for text in entry.references]
-    hypothesis = grain.variant(entry.hypothesis, feature, hypothesis=True)
+    hypothesis = texts.variant(entry.hypothesis, feature, hypothesis=True)
     best = Segment(hypothesis.oracle, segment.source, tuple(one.oracle for one in references))
     return best, Segment(hypothesis.anti, segment.source, tuple(one.anti for one in references))
 
@@ -201,17 +282,3 @@ def _worst(matrices: Sequence[Similarities], hidden: Sequence[Units]) -> tuple[S
 
 def _matched(metric: MatrixMetric, matrices: Sequence[Sequence[Similarities]]) -> FloatMatrix:
     return np.asarray(metric.matched(matrices), dtype=np.float64)[:, None] if matrices else np.empty((0, 1))
-
-
-def _plain_bleu(rows: FloatMatrix, order: int, zero: float = 0.0) -> FloatVector:
-    """Return unsmoothed BLEU, 0 to 1, of all rows at once; `zero` is the precision of an order without a match.
-
-    NLTK takes the smallest number there is: then only a hypothesis without any matched word is truly zero.
-    """
-    own, other = rows[:, 0], rows[:, 1]
-    matched, totals = rows[:, 2 : 2 + order], rows[:, 2 + order : 2 + 2 * order]
-    precision = np.where(matched > 0, matched / np.maximum(totals, 1), zero)
-    short = np.where(own > other, 0.0, 1 - other / np.maximum(own, 1))
-    with np.errstate(divide="ignore"):
-        logs = np.log(precision).mean(axis=1)
-    return cast("FloatVector", np.where(matched[:, 0] > 0, np.exp(short + logs), 0.0))

@@ -1,87 +1,65 @@
-"""How a decomposition is made, of what, and one metric's answers before anything is fitted."""
+"""How features are found and masked, and how a decomposition is made of them."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import ClassVar, Literal
 
-from whyscore.analysis.decompose.fit import Values
-from whyscore.analysis.decompose.masking import Grain
-from whyscore.analysis.decompose.tagging import Initial, Marking
-from whyscore.errors import SpecError
-from whyscore.options import check_seed
-from whyscore.protocols import Explainer, Metric
-from whyscore.scoring.stack import Resources
+from whyscore.protocols import Explainer, Tagger
+from whyscore.settings import Seeded, option
+from whyscore.taggers.aligned import AlignedTagger
 from whyscore.text.placeholders import Unit
-from whyscore.types import Dataset, Signature
 
 Mode = Literal["paper", "compat"]
 Level = Literal["segment", "corpus"]
-Held = Literal["any", "all"]
+Need = Literal["any", "all"]
 Tokens = Literal["metric", "tagger", "nltk"]
+Initial = Literal["any", "lower"]
+Labels = Literal["field", "paper", "code"]
+Correction = Literal["bh", "holm", "bonferroni", "none", "benjamini_hochberg"]
+TaggerLike = str | Tagger | AlignedTagger
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How a decomposition is made.
+@dataclass(frozen=True, kw_only=True)
+class FeatureSettings(Seeded):
+    """Which features are found by whom, and how they are masked."""
 
-    Args:
-        mode: `paper`, or `compat` for the masks, tokens and zeros of the published tables.
-        unit: whether each word of a span is hidden, or the span as one.
-        level: means of segment scores, or corpus scores of the summed rows.
-        references: whether a segment counts where any of its references has the feature, or only where all have it.
-        tokens: what a metric that counts tokens counts: its own, the tagger's or NLTK's; None takes the tagger's
-            where it gives tokens.
-        initial: `lower` looks only at words from a to z; None means so in `compat` alone.
-        draws: bootstrap samples and random swaps; 0 leaves out intervals and tests.
-        correction: of the tests over features and pairs of systems.
-        examples: how many segments are shown for each row.
-        explainer: for the additive view, which sums the importance of words; None leaves it out.
-        seed: fixes all random numbers.
-    """
+    TITLE: ClassVar[str] = "features"
 
-    mode: Mode = "paper"
-    unit: Unit = "word"
-    level: Level = "segment"
-    references: Held = "any"
-    tokens: Tokens | None = None
-    initial: Initial | None = None
-    draws: int = 2000
-    correction: str = "benjamini_hochberg"
-    examples: int = 3
-    explainer: str | Explainer | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Refuse what is not a choice."""
-        choices = {"mode": Mode, "unit": Unit, "level": Level, "references": Held, "tokens": Tokens, "initial": Initial}
-        for name, kind in choices.items():
-            value = getattr(self, name)
-            optional = name in ("tokens", "initial") and value is None
-            if value not in get_args(kind) and not optional:
-                raise SpecError(f"decompose: {name} is {value!r}, expected {' or '.join(map(repr, get_args(kind)))}")
-        check_seed(self.seed)
-        for name in ("draws", "examples"):
-            if getattr(self, name) < 0:
-                raise SpecError(f"decompose: {name} is {getattr(self, name)}, expected 0 or more")
+    tagger: TaggerLike = option(
+        "rules", "finds the features: rules, spacy, pretagged(...); see: whyscore list taggers", metavar="SPEC",
+        basic=True,
+    )  # fmt: skip
+    features: tuple[str, ...] | None = option(
+        None, "NOUN, ent:PERSON, NOUN=NN,NNS, number, words:he,she ... (default: all that the tagger gives)",
+        metavar="EXPR", basic=True,
+    )  # fmt: skip
+    mode: Mode = option("paper", "compat: masks, tokens and zeros of the published tables", basic=True)
+    unit: Unit = option("word", "mask words separately or the span as a unit")
+    need: Need = option("any", "segments count where any, or all, of their references have the feature")
+    tokens: Tokens | None = option(
+        None, "what counts as a token (default: the tagger's tokens where it gives some, else the metric's own)"
+    )
+    initial: Initial | None = option(
+        None, "lower: only words that begin with a to z (default: any; lower with --mode compat)"
+    )
 
 
-class Measured(NamedTuple):
-    """One metric over a marked data set: everything that was asked, before anything is fitted."""
+@dataclass(frozen=True, kw_only=True)
+class DecomposeSettings(FeatureSettings):
+    """How a decomposition is made."""
 
-    name: str
-    metric: Metric
-    values: Values
-    grain: Grain | None
-    """None where a matrix was changed instead of texts."""
-    kind: str
-    signature: Signature
-    asked: int
-    distinct: int
+    TITLE: ClassVar[str] = "decomposition"
 
-
-class Study(NamedTuple):
-    """What is decomposed and how: a data set, its features marked."""
-
-    dataset: Dataset
-    marking: Marking
-    settings: Settings
-    resources: Resources
+    scorers: tuple[object, ...] = option(
+        (), "sentence scorers: sentiment, \"lexicon(path='concreteness.tsv')\"", metavar="SPEC"
+    )
+    level: Level = option("segment", "means of segment scores, or corpus scores", basic=True)
+    explainer: str | Explainer | None = option(
+        None, "add the summed importance of each feature's words: shap, 'lime(samples=100)'",
+        flags=("-e", "--explainer"), metavar="SPEC",
+    )  # fmt: skip
+    draws: int = option(2000, "bootstrap samples and random swaps; 0: no intervals, no tests", least=0, metavar="N")
+    correction: Correction = option("bh", "correction of the tests between systems")
+    examples: int = option(3, "show N segments that moved each share most", least=0, metavar="N", basic=True)
+    labels: Labels | None = option(
+        None, "names of the discrepancy columns: by sign, as in the paper, as in its code (default: field)"
+    )

@@ -1,6 +1,12 @@
-"""The rows of a decomposition from a metric's answers: shares with intervals, tests, and the views beside them.
+"""From a metric's scores to the rows of a decomposition.
 
-Resampling of shares: each system's bootstrap draws, and the tests between every two systems.
+1. For each segment of I: gain a = oracle - sigma, range b = oracle - anti.
+2. share = sum a / sum b. At corpus level the three means are replaced by the corpus score of the summed rows.
+3. A range at or below the floor (a millionth of the metric's scale) gives no share: a system whose scores are all but
+   zero everywhere must not get share 1.
+4. Intervals: bootstrap over segments, the same weights for all features and systems. Tests between two systems swap
+   their (a, b) segment by segment at random.
+5. Beside each share stand the views of `views`: discrepancy, frequency, word F, importance, examples.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whyscore.analysis.decompose.fit import cell_of, fit_of, summed_rows
-from whyscore.analysis.decompose.masking import TokenGrain, cutter, token_row
-from whyscore.analysis.decompose.result import Cost, Decomposition, Decompositions, Difference, ScorerDifference
-from whyscore.analysis.decompose.settings import Measured, Study
+from whyscore.analysis.decompose.masking import TokenMasking, cutter, token_row
+from whyscore.analysis.decompose.result import Cost, Decomposition, Decompositions, ScorerDifference
+from whyscore.analysis.decompose.scoring import FLOOR, Measured, Study, Values
+from whyscore.analysis.decompose.settings import DecomposeSettings
 from whyscore.analysis.decompose.tagging import Marked, MarkedEntry
 from whyscore.analysis.decompose.views import (
     Additive,
@@ -25,11 +31,138 @@ from whyscore.analysis.decompose.views import (
     words_met,
 )
 from whyscore.analysis.explain import explain
-from whyscore.metrics.lexical.bleu import Bleu
+from whyscore.protocols import SupportsMinimumLength
 from whyscore.stats.correction import corrected
-from whyscore.stats.shares import Interval, interval, resampled, swap_test
+from whyscore.stats.shares import Fit, Interval, interval, ratios, resampled, swap_test
 from whyscore.text.placeholders import TokenRow
-from whyscore.types import Explanation, FloatMatrix, Signature
+from whyscore.types import Explanation, FloatMatrix, FloatVector, ShareTest, Signature
+
+_Study = Study[DecomposeSettings]
+_CORRECTIONS = {"bh": "benjamini_hochberg"}
+FEW_SEGMENTS = 30
+FEW_INFORMATIVE = 20
+# Scores of the same text may differ in the last digits between batches.
+_EQUAL = 1e-12
+
+
+class Cell(NamedTuple):
+    """The numbers of one system and feature."""
+
+    n: int
+    informative: int
+    sigma: float | None
+    oracle: float | None
+    anti: float | None
+    share: float | None
+    guarded: float | None
+    gain: float | None
+    range: float | None
+    outside: int
+    flags: tuple[str, ...]
+    reason: str | None
+
+
+def cell_of(values: Values, feature: int, chosen: Sequence[int]) -> Cell:
+    """Return the numbers of one feature over chosen members; without any there is no number."""
+    if not len(chosen):
+        return Cell(0, 0, None, None, None, None, None, None, None, 0, (), None)
+    sigma, oracle, anti = values.of(feature, chosen)
+    gains, ranges = oracle - sigma, oracle - anti
+    means = float(sigma.mean()), float(oracle.mean()), float(anti.mean())
+    own, best, worst = values.triple(feature, chosen) if values.corpus else means
+    span = best - worst
+    share = share_of(own, best, worst, values.floor)
+    reason = None if share is not None else f"range {span:.0e} is too small"
+    informative = int((ranges > values.floor).sum())
+    outside = int(((sigma > oracle + _EQUAL) | (sigma < anti - _EQUAL)).sum())
+    return Cell(
+        len(chosen),
+        informative,
+        own,
+        best,
+        worst,
+        share,
+        guarded(gains, ranges, values.guard),
+        best - own,
+        span,
+        outside,
+        _flags(share, len(chosen), informative),
+        reason,
+    )
+
+
+def share_of(sigma: float, oracle: float, anti: float, floor: float = FLOOR) -> float | None:
+    """Return (oracle - sigma) / (oracle - anti), Eq. 2 of the paper; None where the range is not above the floor.
+
+    >>> share_of(0.25, 0.5, 0.0), share_of(0.0, 8e-232, 0.0)
+    (0.5, None)
+    """
+    return (oracle - sigma) / (oracle - anti) if oracle - anti > floor else None
+
+
+def guarded(gains: FloatVector, ranges: FloatVector, floor: float) -> float:
+    """Return the mean of a / b over the segments where it lies in (0, 1] and b is above the floor; others count 0.
+
+    >>> guarded(np.array([1.0, -1.0, 2.0]), np.array([2.0, 2.0, 0.0]), 0.0)
+    0.16666666666666666
+    """
+    sound = (ranges > floor) & (gains > 0) & (gains <= ranges)
+    return float((gains[sound] / ranges[sound]).sum() / len(gains))
+
+
+def summed_rows(values: Values, lines: Sequence[int], segments: int) -> FloatMatrix:
+    """Return what is resampled: segments x columns, zero outside I.
+
+    `lines` gives the segment of each member entry, or -1 for entries of other systems. The columns are all gains, then
+    all ranges; at corpus level the rows of sigma, oracle and anti of each feature in turn.
+    """
+    features = len(values.members)
+    width = values.answers.plain.shape[1]
+    table = np.zeros((segments, 3 * width * features if values.corpus else 2 * features))
+    for feature, entries in enumerate(values.members):
+        chosen = [k for k, entry in enumerate(entries) if lines[entry] >= 0]
+        if not chosen:
+            continue
+        places = [lines[entries[k]] for k in chosen]
+        if values.corpus:
+            own = values.answers.plain[[entries[k] for k in chosen]]
+            parts = (own, values.answers.oracle[feature][chosen], values.answers.anti[feature][chosen])
+            table[places, 3 * width * feature : 3 * width * (feature + 1)] = np.hstack(parts)
+        else:
+            sigma, oracle, anti = values.of(feature, chosen)
+            table[places, feature] = oracle - sigma
+            table[places, features + feature] = oracle - anti
+    return table
+
+
+def fit_of(values: Values) -> Fit:
+    """Return how summed rows become shares."""
+    return _corpus_shares(values) if values.corpus else ratios(values.floor)
+
+
+def _corpus_shares(values: Values) -> Fit:
+    total, floor = values.reading.total, values.floor
+
+    def fit(sums: FloatMatrix) -> FloatMatrix:
+        width = values.answers.plain.shape[1]
+        parts = sums.reshape(-1, width)
+        totals = np.array([total(row) if row.any() else 0.0 for row in parts]).reshape(len(sums), -1, 3)
+        gains, ranges = totals[:, :, 1] - totals[:, :, 0], totals[:, :, 1] - totals[:, :, 2]
+        found: FloatMatrix = np.divide(gains, ranges, out=np.full(gains.shape, np.nan), where=ranges > floor)
+        return found
+
+    return fit
+
+
+def _flags(share: float | None, n: int, informative: int) -> tuple[str, ...]:
+    flags = []
+    if share is not None and share < 0:
+        flags.append("negative")
+    if share is not None and share > 1:
+        flags.append("above-one")
+    if n < FEW_SEGMENTS or informative < FEW_INFORMATIVE:
+        flags.append("few")
+    return tuple(flags)
 
 
 class System(NamedTuple):
@@ -42,7 +175,7 @@ class System(NamedTuple):
     draws: FloatMatrix
 
 
-def systems_of(study: Study, one: Measured) -> list[System]:
+def systems_of(study: _Study, one: Measured) -> list[System]:
     """Return the systems; the same seed gives all of them, and all features, the same weights."""
     dataset, settings = study.dataset, study.settings
     place = {name: k for k, name in enumerate(dataset.ids)}
@@ -67,17 +200,17 @@ class _Compared(NamedTuple):
     p: float
 
 
-def tests_between(study: Study, one: Measured, systems: Sequence[System]) -> list[Difference]:
+def tests_between(study: _Study, one: Measured, systems: Sequence[System]) -> list[ShareTest]:
     """Return the difference of every two systems on every feature, corrected over all of them."""
     if not study.settings.draws:
         return []
     found = [row for first, second in combinations(systems, 2) for row in _pair(study, one, first, second)]
-    correction = study.settings.correction
+    correction = _CORRECTIONS.get(study.settings.correction, study.settings.correction)
     adjusted = corrected(correction, [row.p for row in found], family="features x pairs of systems").adjusted
     return [_difference(one.name, correction, row, q) for row, q in zip(found, adjusted, strict=True)]
 
 
-def _pair(study: Study, one: Measured, first: System, second: System) -> list[_Compared]:
+def _pair(study: _Study, one: Measured, first: System, second: System) -> list[_Compared]:
     settings, fit = study.settings, fit_of(one.values)
     both = _shared(study, first, second)
     p = swap_test(first.table[both], second.table[both], fit, draws=settings.draws, seed=settings.seed)
@@ -89,72 +222,63 @@ def _pair(study: Study, one: Measured, first: System, second: System) -> list[_C
     ]
 
 
-def _difference(metric: str, correction: str, row: _Compared, q: float) -> Difference:
+def _difference(metric: str, correction: str, row: _Compared, q: float) -> ShareTest:
     names = metric, row.feature, row.first, row.second
     if np.isnan(row.difference):
         reason = f"the share of {row.feature} is undefined for {row.first} or {row.second}"
-        return Difference(*names, None, None, None, None, None, correction, reason)
-    return Difference(*names, row.difference, row.limits.low, row.limits.high, row.p, q, correction)
+        return ShareTest(*names, None, None, None, None, None, correction, reason)
+    return ShareTest(*names, row.difference, row.limits.low, row.limits.high, row.p, q, correction)
 
 
-def _shared(study: Study, first: System, second: System) -> list[int]:
+def _shared(study: _Study, first: System, second: System) -> list[int]:
     """Return the segments that two systems share."""
     ids = [{study.dataset.entries[k].id for k in system.entries} for system in (first, second)]
     return [k for k, name in enumerate(study.dataset.ids) if name in ids[0] and name in ids[1]]
 
 
-class Rows(NamedTuple):
-    """The rows of one metric, the tests between systems, and the importance of words without a feature."""
-
-    rows: list[Decomposition]
-    tests: list[Difference]
-    others: dict[tuple[str, str], float]
-
-
-def rows_of(study: Study, measured: Sequence[Measured]) -> Rows:
-    """Return the rows of all metrics."""
-    found = Rows([], [], {})
+def fit_rows(
+    study: _Study,
+    measured: Sequence[Measured],
+    scorers: Sequence[ScorerDifference] = (),
+    signatures: Mapping[str, Signature] | None = None,
+    notes: Sequence[str] = (),
+) -> Decompositions:
+    """Return the rows of all metrics with everything that belongs beside them."""
+    rows: list[Decomposition] = []
+    tests: list[ShareTest] = []
+    others: dict[tuple[str, str], float] = {}
     for one in measured:
         systems = systems_of(study, one)
         views = _additive(study, one)
         counting = Counting(_tokens(study, one))
         for system in systems:
-            found.rows.extend(_system_rows(study, one, system, counting, views.get(system.name)))
-        found.tests.extend(tests_between(study, one, systems))
-        found.others.update({(name, one.name): view.other for name, view in views.items()})
-    return found
-
-
-def described(
-    study: Study,
-    measured: Sequence[Measured],
-    rows: Rows,
-    scorers: Sequence[ScorerDifference],
-    signatures: Mapping[str, Signature],
-) -> Decompositions:
-    """Return the rows with everything that belongs beside them."""
-    asked, distinct = (sum(getattr(one, name) for one in measured) for name in ("asked", "distinct"))
+            rows += _system_rows(study, one, system, counting, views.get(system.name))
+        tests += tests_between(study, one, systems)
+        others |= {(name, one.name): view.other for name, view in views.items()}
+    asked, distinct = sum(one.asked for one in measured), sum(one.distinct for one in measured)
     marking = study.marking
     return Decompositions(
-        rows.rows,
-        tests=rows.tests,
+        rows,
+        dataset=study.dataset,
+        settings=study.settings,
+        tests=tests,
         scorers=scorers,
-        others=rows.others,
+        others=others,
         signatures=signatures,
         cost=Cost(marking.asked, marking.distinct, marking.tagged, asked, distinct, 0),
-        notes=[note for one in measured for note in _notes(study, one)],
+        notes=[*notes, *(note for one in measured for note in _notes(study, one))],
     )
 
 
-def _tokens(study: Study, one: Measured) -> Callable[[Marked], TokenRow]:
-    if isinstance(one.grain, TokenGrain):
-        return one.grain.tokens
+def _tokens(study: _Study, one: Measured) -> Callable[[Marked], TokenRow]:
+    if isinstance(one.texts, TokenMasking):
+        return one.texts.tokens
     cut = cutter(one.metric, study.marking, "nltk" if study.settings.mode == "compat" else study.settings.tokens)
     return lambda text: token_row(cut(text.text), text.text)
 
 
 def _system_rows(
-    study: Study, one: Measured, system: System, counting: Counting, view: Additive | None
+    study: _Study, one: Measured, system: System, counting: Counting, view: Additive | None
 ) -> list[Decomposition]:
     entries = [study.marking.entries[k] for k in system.entries]
     pairings = counting.pairings(entries)
@@ -165,6 +289,7 @@ def _system_rows(
         cell = cell_of(one.values, feature, chosen)
         members = [study.marking.entries[one.values.members[feature][k]] for k in chosen]
         usage = _usage(counting, entries, feature)
+        details = examples_of(study, one, feature, chosen, study.settings.examples)
         limits = interval(system.draws[:, feature]) if cell.share is not None else Interval(None, None)
         rows.append(
             Decomposition(
@@ -185,7 +310,7 @@ def _system_rows(
                 discrepancy={"all": _discrepancy(entries, feature), "both": _discrepancy(members, feature)},
                 frequency={side: frequency for side, (frequency, _) in usage.items()},
                 uniqueness={side: uniqueness for side, (_, uniqueness) in usage.items()},
-                flags=(*cell.flags, *(("unnatural-text",) if one.kind == "opaque" else ())),
+                flags=(*cell.flags, *(("unnatural-text",) if one.masking == "opaque" else ())),
                 reason=cell.reason if cell.n else _absent(entries, feature, name),
                 range=cell.range,
                 outside=cell.outside,
@@ -193,7 +318,8 @@ def _system_rows(
                 word_f=words_met(pairings, feature)._asdict(),
                 additive=None if view is None else float(view.features[feature]),
                 segments=segment_rows(study, one, feature, chosen),
-                examples=examples_of(study, one, feature, chosen),
+                examples=tuple(example.id for example in details),
+                details=details,
             )
         )
     return rows
@@ -224,7 +350,7 @@ def _absent(entries: Sequence[MarkedEntry], feature: int, name: str) -> str:
     return f"no segment has {name} on both sides (reference {references}, hypothesis {hypotheses})"
 
 
-def _additive(study: Study, one: Measured) -> dict[str, Additive]:
+def _additive(study: _Study, one: Measured) -> dict[str, Additive]:
     """Return each system's summed importance of words by feature, where an explainer was asked for."""
     settings, dataset = study.settings, study.dataset
     if settings.explainer is None:
@@ -239,12 +365,13 @@ def _additive(study: Study, one: Measured) -> dict[str, Additive]:
     return {name: additive(pairs, count, factor) for name, pairs in by_system.items()}
 
 
-def _notes(study: Study, one: Measured) -> list[str]:
-    metric = one.metric
-    if not (isinstance(metric, Bleu) and metric.smoothing == "none" and isinstance(one.grain, TokenGrain)):
+def _notes(study: _Study, one: Measured) -> list[str]:
+    """Return how many references are too short for the metric."""
+    if not (isinstance(one.metric, SupportsMinimumLength) and isinstance(one.texts, TokenMasking)):
         return []
-    shown = [k for k, entry in enumerate(study.dataset.entries) if entry.system == study.dataset.systems[0]]
-    references = [text for k in shown for text in study.marking.entries[k].references]
-    short = sum(len(one.grain.tokens(text).texts) < metric.max_order for text in references)
-    told = f"{short} reference(s) have fewer than {metric.max_order} tokens: {one.name} without smoothing is 0 there"
+    least = one.metric.minimum_tokens
+    first = [k for k, entry in enumerate(study.dataset.entries) if entry.system == study.dataset.systems[0]]
+    references = [text for k in first for text in study.marking.entries[k].references]
+    short = sum(len(one.texts.tokens(text).texts) < least for text in references) if least > 1 else 0
+    told = f"{short} reference(s) have fewer than {least} tokens: {one.name} without smoothing is 0 there"
     return [f"{told} even for the reference itself; bleu(smoothing='exp') is not"] if short else []

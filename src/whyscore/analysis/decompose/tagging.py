@@ -8,20 +8,18 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from whyscore.analysis.decompose.settings import FeatureSettings, Initial, Need, TaggerLike
 from whyscore.errors import DataError, SpecError
 from whyscore.marking import Span
-from whyscore.protocols import Tagger
+from whyscore.protocols import SupportsLabels, SupportsLanguage, Tagger
 from whyscore.registry import build
 from whyscore.scoring.stack import Resources
 from whyscore.scoring.store import TagStore
 from whyscore.taggers.aligned import AlignedTagger, Lines, Tags
 from whyscore.taggers.features import Selection, check_known, default_features, parse_features
 from whyscore.types import Dataset, Entry, Signature
-
-TaggerLike = str | Tagger | AlignedTagger
-Initial = Literal["any", "lower"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,49 +75,55 @@ def as_tagger(given: TaggerLike, languages: tuple[str, str] | None) -> Tagger | 
     tagger = build(given, "tagger") if isinstance(given, str) else given
     if not isinstance(tagger, Tagger | AlignedTagger):
         raise SpecError(f"{tagger!r} is no tagger: it needs signature() and tag(texts)")
-    if languages is not None and getattr(tagger, "language", "") is None:
-        tagger = dataclasses.replace(tagger, language=languages[1])  # type: ignore[type-var]
+    if languages is not None and isinstance(tagger, SupportsLanguage) and tagger.language is None:
+        return dataclasses.replace(tagger, language=languages[1])  # type: ignore[type-var]
     return tagger
 
 
-def mark(
-    dataset: Dataset,
-    tagger: TaggerLike,
-    features: Sequence[str] | None,
-    *,
-    first_key: bool = False,
-    initial: Initial = "any",
-    resources: Resources,
-) -> Marking:
-    """Return the data set with the spans of each feature; None looks at all that the tagger gives.
-
-    `initial="lower"` keeps only what begins with a letter from a to z; `first_key` is for `Selection`.
-    """
+def mark(dataset: Dataset, settings: FeatureSettings, resources: Resources) -> Marking:
+    """Return the data set with the spans of each feature as the settings say."""
     if not dataset.entries:
         raise DataError(f"{dataset.name} has no segment: nothing to decompose")
-    chosen = as_tagger(tagger, dataset.languages)
-    labels = chosen.labels() if hasattr(chosen, "labels") else None
-    asked = None if features is None else parse_features(features)
-    if asked is not None:
-        check_known(asked, labels)
+    compat = settings.mode == "compat"
+    tagger = as_tagger(settings.tagger, dataset.languages)
+    labels = tagger.labels() if isinstance(tagger, SupportsLabels) else None
+    features = None if settings.features is None else parse_features(settings.features)
+    if features is not None:
+        check_known(features, labels)
     texts = [text for entry in dataset.entries for text in (entry.segment.hypothesis, *entry.segment.references)]
-    if isinstance(chosen, AlignedTagger):
-        tagged, fresh = _from_files(dataset, chosen), len(texts)
+    if isinstance(tagger, AlignedTagger):
+        tagged, fresh = _from_files(dataset, tagger), len(texts)
     else:
-        tagged, fresh = _from_texts(dataset, chosen, resources)
-    if asked is None:
-        asked = parse_features(default_features(_labels(tagged), labels))
-    language = getattr(chosen, "language", None) or (dataset.languages[1] if dataset.languages else "en")
-    selection = Selection(asked, language, frozenset(labels or ()), first_key)
+        tagged, fresh = _from_texts(dataset, tagger, resources)
+    if features is None:
+        features = parse_features(default_features(_labels(tagged), labels))
+    language = tagger.language if isinstance(tagger, SupportsLanguage) else None
+    language = language or (dataset.languages[1] if dataset.languages else "en")
+    selection = Selection(features, language, frozenset(labels or ()), first_key=compat)
     return Marking(
-        _marked(dataset.entries, tagged, selection, initial),
-        tuple(feature.name for feature in asked),
-        chosen.signature(),
-        isinstance(chosen, AlignedTagger) and chosen.gives_tokens,
+        _marked(dataset.entries, tagged, selection, settings.initial or ("lower" if compat else "any")),
+        tuple(feature.name for feature in features),
+        tagger.signature(),
+        isinstance(tagger, AlignedTagger) and tagger.gives_tokens,
         len(texts),
         len(set(texts)),
         fresh,
     )
+
+
+def members_of(marking: Marking, need: Need = "any") -> list[list[int]]:
+    """Return for each feature the entries that have it in the hypothesis and in any (or all) of the references."""
+    enough = any if need == "any" else all
+    return [
+        [
+            place
+            for place, entry in enumerate(marking.entries)
+            if entry.hypothesis.spans[feature]
+            and entry.references
+            and enough(bool(text.spans[feature]) for text in entry.references)
+        ]
+        for feature in range(len(marking.features))
+    ]
 
 
 def _labels(tagged: Sequence[_Tagged]) -> set[str]:

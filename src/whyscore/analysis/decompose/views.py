@@ -1,31 +1,24 @@
 """What is counted beside the share: discrepancy, frequency, uniqueness, words met, and summed importance.
 
-All of it comes from the spans of the features, never from looking for masks in texts.
-
-The segments behind a row: their numbers and spans, and the ones that moved the share most, with masked texts.
+All of it comes from the spans of the features, never from looking for masks in texts. Behind each row stand its
+segments: their numbers and spans, and the ones that moved the share most, with masked texts.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from whyscore.analysis.decompose.result import Example, SegmentRows
-from whyscore.analysis.decompose.settings import Measured, Study
+from whyscore.analysis.decompose.scoring import Measured, Study
+from whyscore.analysis.decompose.settings import FeatureSettings
 from whyscore.analysis.decompose.tagging import Marked, MarkedEntry
 from whyscore.marking import Span
 from whyscore.stats.shares import Pairing, WordF, paired, word_f
 from whyscore.text.placeholders import TokenRow
 from whyscore.types import Explanation, FloatVector
-
-LABELS: dict[str, dict[str, str]] = {
-    "field": {"under": "under", "over": "over", "equal": "equal"},
-    "paper": {"under": "add", "over": "hit", "equal": "miss"},
-    "code": {"under": "add", "over": "miss", "equal": "hit"},
-}
-"""What the three outcomes are called: by sign, in the paper, and in its published code, which contradicts it."""
 
 
 def discrepancy(pairs: Iterable[tuple[int, Sequence[int]]]) -> dict[str, int]:
@@ -46,12 +39,6 @@ def discrepancy(pairs: Iterable[tuple[int, Sequence[int]]]) -> dict[str, int]:
         found["invented"] += kind == "over" and high == 0
         found["absent"] += kind == "equal" and own == 0 and high == 0
     return found
-
-
-def named(counts: Mapping[str, int], labels: str) -> dict[str, float]:
-    """Return the fractions of under, over and equal under the names somebody gave them."""
-    total = counts["under"] + counts["over"] + counts["equal"]
-    return {name: counts[kind] / total if total else float("nan") for kind, name in LABELS[labels].items()}
 
 
 class Cutting(NamedTuple):
@@ -148,8 +135,8 @@ def additive(explained: Sequence[tuple[MarkedEntry, Explanation]], features: int
 _NEGATIVE_EXAMPLES = 3
 
 
-def segment_rows(study: Study, one: Measured, feature: int, chosen: list[int]) -> SegmentRows:
-    """Return the numbers of chosen members of a feature, with the spans that were hidden."""
+def segment_rows(study: Study[FeatureSettings], one: Measured, feature: int, chosen: list[int]) -> SegmentRows:
+    """Return the numbers of chosen members of a feature, with the spans that were masked."""
     sigma, oracle, anti = one.values.of(feature, chosen)
     places = [one.values.members[feature][k] for k in chosen]
     marked = [study.marking.entries[place] for place in places]
@@ -163,19 +150,23 @@ def segment_rows(study: Study, one: Measured, feature: int, chosen: list[int]) -
     )
 
 
-def examples_of(study: Study, one: Measured, feature: int, chosen: list[int]) -> tuple[Example, ...]:
-    """Return the segments with the largest gain, and those that fall most below zero."""
+def examples_of(
+    study: Study[FeatureSettings], one: Measured, feature: int, chosen: list[int], count: int
+) -> tuple[Example, ...]:
+    """Return `count` segments with the largest gain, and those that fall most below zero."""
     sigma, oracle, anti = one.values.of(feature, chosen)
     gains = oracle - sigma
     order = np.argsort(-gains, kind="stable").tolist()
-    largest = [k for k in order[: study.settings.examples] if gains[k] > 0]
-    negative = [k for k in order[::-1][: min(_NEGATIVE_EXAMPLES, study.settings.examples)] if gains[k] < 0]
+    largest = [k for k in order[:count] if gains[k] > 0]
+    negative = [k for k in order[::-1][: min(_NEGATIVE_EXAMPLES, count)] if gains[k] < 0]
     return tuple(
         _example(study, one, feature, chosen[k], (sigma[k], oracle[k], anti[k])) for k in (*largest, *negative)
     )
 
 
-def _example(study: Study, one: Measured, feature: int, member: int, numbers: tuple[float, float, float]) -> Example:
+def _example(
+    study: Study[FeatureSettings], one: Measured, feature: int, member: int, numbers: tuple[float, float, float]
+) -> Example:
     place = one.values.members[feature][member]
     entry, marked = study.dataset.entries[place], study.marking.entries[place]
     hypothesis, references = _masked(one, marked, feature)
@@ -195,7 +186,7 @@ def _example(study: Study, one: Measured, feature: int, member: int, numbers: tu
 
 
 def _masked(one: Measured, entry: MarkedEntry, feature: int) -> tuple[str | None, tuple[str, ...]]:
-    if one.grain is None:
+    if one.texts is None:
         return None, ()
-    hypothesis = one.grain.variant(entry.hypothesis, feature, hypothesis=True).anti
-    return hypothesis, tuple(one.grain.variant(text, feature, hypothesis=False).anti for text in entry.references)
+    hypothesis = one.texts.variant(entry.hypothesis, feature, hypothesis=True).anti
+    return hypothesis, tuple(one.texts.variant(text, feature, hypothesis=False).anti for text in entry.references)

@@ -1,6 +1,6 @@
 """Experiments with features at random: what a share is when a feature means nothing.
 
-`specificity`: the vocabulary of both sides is cut into p groups of equal size at random; one is drawn and hidden as if
+`specificity`: the vocabulary of both sides is cut into p groups of equal size at random; one is drawn and masked as if
 it were a feature; repeated. Such a feature depends on the word alone, so its share is never below zero. Besides, random
 groups that are as frequent as a real feature, to compare its share with.
 
@@ -12,29 +12,50 @@ The draws depend on the seed, the text and the draw's number alone.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
 from whyscore.analysis.common import MetricLike, Segments
-from whyscore.analysis.decompose.decompose import measure
 from whyscore.analysis.decompose.masking import cutter, token_row
-from whyscore.analysis.decompose.settings import Settings, Study
-from whyscore.analysis.decompose.tagging import Marked, TaggerLike
+from whyscore.analysis.decompose.scoring import Study, measure
+from whyscore.analysis.decompose.settings import FeatureSettings
+from whyscore.analysis.decompose.tagging import Marked
 from whyscore.analysis.decompose.views import carriers_of
-from whyscore.errors import SpecError
-from whyscore.experiments.muler.shares import cells, derived, start
+from whyscore.experiments.muler.shares import Rows, cells, derived, start
 from whyscore.marking import Span
 from whyscore.protocols import Metric
 from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.settings import option, takes
 from whyscore.text.placeholders import TokenRow, merged
 from whyscore.text.randomness import generator
 
-GROUPS = (2, 3, 4, 5, 6)
-RATES = (0.0, 0.1, 0.25, 0.5, 1.0)
 Noise = Literal["drop", "move", "random"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecificitySettings(FeatureSettings):
+    """How random features are drawn."""
+
+    groups: tuple[int, ...] = option(
+        (2, 3, 4, 5, 6), "random groups that the vocabulary is cut into", least=1, metavar="P", basic=True
+    )
+    draws: int = option(
+        12, "random features of each kind", flags=("--repeat",), least=1, metavar="N", basic=True
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagnoiseSettings(FeatureSettings):
+    """How tags are made wrong."""
+
+    noise: Noise = option("drop", "tags are dropped, moved to random words, or random on both sides", basic=True)
+    side: Literal["hypothesis", "reference"] = option("hypothesis", "whose tags are wrong", basic=True)
+    rates: tuple[float, ...] = option(
+        (0.0, 0.1, 0.25, 0.5, 1.0), "parts of the tags that are wrong", least=0, most=1, metavar="R", basic=True
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +72,6 @@ class SpecificityRow:
     sd: float | None
     smallest: float | None
 
-    def record(self) -> dict[str, object]:
-        """Return the row under the names it has in files."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class NoiseRow:
@@ -69,28 +86,15 @@ class NoiseRow:
     n: int
     share: float | None
 
-    def record(self) -> dict[str, object]:
-        """Return the row under the names it has in files."""
-        return asdict(self)
 
-
+@takes(SpecificitySettings)
 def specificity(
-    data: Segments,
-    metric: MetricLike,
-    *,
-    tagger: TaggerLike = "rules",
-    features: Sequence[str] | None = None,
-    groups: Sequence[int] = GROUPS,
-    draws: int = 12,
-    settings: Settings | None = None,
-    resources: Resources = LOCAL,
-) -> list[SpecificityRow]:
+    data: Segments, metric: MetricLike, *, settings: SpecificitySettings, resources: Resources = LOCAL
+) -> Rows[SpecificityRow]:
     """Return the shares of random words: p groups of the vocabulary, and groups as frequent as each feature."""
-    if draws < 1 or any(p < 1 for p in groups):
-        raise SpecError(f"specificity: {draws} draws of {', '.join(map(str, groups))} groups, expected 1 or more")
-    study, chosen, name = start(data, metric, (tagger, features), settings, resources)
+    study, chosen, name = start(data, metric, settings, resources)
     tokens = _token_rows(study, chosen)
-    plans = _plans(study, tokens, groups, draws)
+    plans = _plans(study, tokens, settings.groups, settings.draws)
     spans = {number: _spans_of(row, plans) for number, row in tokens.items()}
     names = tuple(str(k) for k in range(len(plans)))
     changed = study._replace(marking=derived(study.marking, names, lambda text, _: spans[text.number]))
@@ -99,31 +103,20 @@ def specificity(
     for number, plan in enumerate(plans):
         for system, cell in cells(changed, measured, number):
             found.setdefault((system, plan.groups, plan.feature), []).append((cell.share, plan.frequency))
-    return [_specificity_row(key, name, values) for key, values in found.items()]
+    return Rows(study.dataset, [_specificity_row(key, name, values) for key, values in found.items()])
 
 
+@takes(TagnoiseSettings)
 def tagnoise(
-    data: Segments,
-    metric: MetricLike,
-    *,
-    tagger: TaggerLike = "rules",
-    features: Sequence[str] | None = None,
-    noise: Noise = "drop",
-    side: Literal["hypothesis", "reference"] = "hypothesis",
-    rates: Sequence[float] = RATES,
-    settings: Settings | None = None,
-    resources: Resources = LOCAL,
-) -> list[NoiseRow]:
+    data: Segments, metric: MetricLike, *, settings: TagnoiseSettings, resources: Resources = LOCAL
+) -> Rows[NoiseRow]:
     """Return each feature's share with more and more of its tags wrong on one side, or random on both."""
-    if any(not 0 <= rate <= 1 for rate in rates):
-        raise SpecError(f"tagnoise: rates are {', '.join(map(str, rates))}, expected 0 to 1")
-    study, chosen, name = start(data, metric, (tagger, features), settings, resources)
-    marking = study.marking
+    study, chosen, name = start(data, metric, settings, resources)
+    noise, side = settings.noise, settings.side
+    marking, names = study.marking, study.marking.features
     tokens = _token_rows(study, chosen)
-    plans = [(k, rate) for k in range(len(marking.features)) for rate in rates]
-    often = [_frequency(study, tokens, k) for k in range(len(marking.features))]
-
-    names = marking.features
+    plans = [(k, rate) for k in range(len(names)) for rate in settings.rates]
+    often = [_frequency(study, tokens, k) for k in range(len(names))]
 
     def spans(text: Marked, hypothesis: bool) -> list[tuple[Span, ...]]:  # noqa: FBT001 - which side
         here = "hypothesis" if hypothesis else "reference"
@@ -137,11 +130,12 @@ def tagnoise(
 
     titles = tuple(f"{names[k]} {rate:g}" for k, rate in plans)
     measured = measure(study._replace(marking=derived(marking, titles, spans)), name, chosen)
-    return [
+    found = [
         NoiseRow(system, name, names[k], noise, side, rate, cell.n, cell.share)
         for number, (k, rate) in enumerate(plans)
         for system, cell in cells(study, measured, number)
     ]
+    return Rows(study.dataset, found)
 
 
 class _Plan(NamedTuple):
@@ -153,7 +147,7 @@ class _Plan(NamedTuple):
     frequency: float
 
 
-def _token_rows(study: Study, metric: Metric) -> dict[int, TokenRow]:
+def _token_rows(study: Study[FeatureSettings], metric: Metric) -> dict[int, TokenRow]:
     cut = cutter(metric, study.marking, study.settings.tokens)
     return {text.number: token_row(cut(text.text), text.text) for text in study.marking.texts}
 
@@ -164,7 +158,9 @@ def _vocabulary(tokens: Mapping[int, TokenRow]) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def _plans(study: Study, tokens: Mapping[int, TokenRow], groups: Sequence[int], draws: int) -> list[_Plan]:
+def _plans(
+    study: Study[FeatureSettings], tokens: Mapping[int, TokenRow], groups: Sequence[int], draws: int
+) -> list[_Plan]:
     counts = _vocabulary(tokens)
     words, total = list(counts), sum(counts.values())
     plans = []
@@ -204,7 +200,7 @@ def _specificity_row(
     )
 
 
-def _frequency(study: Study, tokens: Mapping[int, TokenRow], feature: int) -> float:
+def _frequency(study: Study[FeatureSettings], tokens: Mapping[int, TokenRow], feature: int) -> float:
     """Return the part of the words of all references that carry a feature."""
     carried = total = 0
     for entry in study.marking.entries:
@@ -215,7 +211,7 @@ def _frequency(study: Study, tokens: Mapping[int, TokenRow], feature: int) -> fl
     return carried / max(total, 1)
 
 
-def _rng(study: Study, *content: str) -> Generator:
+def _rng(study: Study[FeatureSettings], *content: str) -> Generator:
     return generator(study.settings.seed, "tagnoise", *content)
 
 

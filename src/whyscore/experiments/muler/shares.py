@@ -4,33 +4,71 @@
 from a to eta every one agrees, of the rest none does. eta is the smallest letter whose words in the references are at
 least floor(alpha N) of the N there are. The score must rise with alpha, between the worst and the best case.
 
-`frequency`: does a rarer feature get another share? Only the words from a to eta are hidden, I is found anew.
+`frequency`: does a rarer feature get another share? Only the words from a to eta are masked, I is found anew.
 
 All variants of all features and systems are one score call.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from string import ascii_lowercase
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
 from whyscore.analysis.common import MetricLike, Segments, as_dataset, requested_name
-from whyscore.analysis.decompose.decompose import check_metric, marked, measure, members_of
-from whyscore.analysis.decompose.fit import Cell, cell_of
-from whyscore.analysis.decompose.masking import Grain, Mask, grain_of
-from whyscore.analysis.decompose.scoring import Reading, decomposed_metric, pooled, questions
-from whyscore.analysis.decompose.settings import Measured, Settings, Study
-from whyscore.analysis.decompose.tagging import Marked, MarkedEntry, Marking, TaggerLike
+from whyscore.analysis.decompose.decompose import check_metric
+from whyscore.analysis.decompose.masking import Mask, TextMasking, masking_for
+from whyscore.analysis.decompose.scoring import Measured, Reading, Study, decomposed_metric, measure, pooled, questions
+from whyscore.analysis.decompose.settings import FeatureSettings
+from whyscore.analysis.decompose.shares import Cell, cell_of
+from whyscore.analysis.decompose.tagging import Marked, MarkedEntry, Marking, mark, members_of
+from whyscore.data.records import Kind, header_of
 from whyscore.errors import SpecError
 from whyscore.marking import Span
+from whyscore.metrics.needs import traits_of
 from whyscore.protocols import MatrixMetric, Metric
 from whyscore.scoring.stack import LOCAL, Resources
-from whyscore.types import FloatVector, Segment
+from whyscore.settings import option, takes
+from whyscore.types import Dataset, FloatVector, Segment
+from whyscore.types.result import Record, Result
 
-ALPHAS = (0.3, 0.5, 0.7)
-QUARTERS = (0.25, 0.5, 0.75, 1.0)
+Row = TypeVar("Row")
+_PARTS = "parts of the feature's words, by first letter, from 0 to 1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HybridSettings(FeatureSettings):
+    """How systems are made in which a known part of each feature is right."""
+
+    alpha: tuple[float, ...] = option((0.3, 0.5, 0.7), _PARTS, least=0, most=1, metavar="A", basic=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrequencySettings(FeatureSettings):
+    """How features are cut down to a part of their words."""
+
+    alpha: tuple[float, ...] = option((0.25, 0.5, 0.75, 1.0), _PARTS, least=0, most=1, metavar="A", basic=True)
+
+
+class Rows(Result, list[Row]):
+    """The rows of an experiment: frozen dataclasses."""
+
+    kind: ClassVar[Kind] = "decomposition"
+    __repr__ = Result.__repr__
+
+    def __init__(self, dataset: Dataset, rows: Iterable[Row]) -> None:
+        """Hold the rows and what they are about."""
+        super().__init__(rows)
+        self.dataset = dataset
+
+    def header(self) -> Record:
+        """Return the data."""
+        return header_of(self.kind, self.dataset).object()
+
+    def records(self) -> Iterator[Record]:
+        """Yield one object per row."""
+        return (asdict(row) for row in self)  # type: ignore[call-overload]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +88,6 @@ class HybridRow:
     way: float | None
     """How far the hybrid is on the way from the worst to the best case."""
 
-    def record(self) -> dict[str, object]:
-        """Return the row under the names it has in files."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class FrequencyRow:
@@ -69,89 +103,69 @@ class FrequencyRow:
     guarded: float | None
     gain: float | None
 
-    def record(self) -> dict[str, object]:
-        """Return the row under the names it has in files."""
-        return asdict(self)
 
-
+@takes(HybridSettings)
 def hybrid(
-    data: Segments,
-    metric: MetricLike,
-    *,
-    tagger: TaggerLike = "rules",
-    features: Sequence[str] | None = None,
-    alpha: Sequence[float] = ALPHAS,
-    settings: Settings | None = None,
-    resources: Resources = LOCAL,
-) -> list[HybridRow]:
+    data: Segments, metric: MetricLike, *, settings: HybridSettings, resources: Resources = LOCAL
+) -> Rows[HybridRow]:
     """Return the scores of hybrids in which a share `alpha` of each feature is right and the rest wrong."""
-    study, chosen, name = start(data, metric, (tagger, features), settings, resources)
+    study, chosen, name = start(data, metric, settings, resources)
     if isinstance(chosen, MatrixMetric):
         raise SpecError(f"{name} is decomposed by its matrix: hybrids are made of texts; use another metric")
-    grain = grain_of(chosen, study.marking, unit=study.settings.unit, tokens=study.settings.tokens)
-    members = members_of(study.marking, study.settings.references)
-    letters = [[letter_of(study.marking, k, part) for part in _checked(alpha)] for k in range(len(members))]
-    base = questions(study.dataset.segments, study.marking, grain, members)
+    traits, alpha = traits_of(chosen), settings.alpha
+    texts = masking_for(chosen, study.marking, settings, traits.masking)
+    members = members_of(study.marking, settings.need)
+    letters = [[letter_of(study.marking, k, part) for part in alpha] for k in range(len(members))]
+    base = questions(study.dataset.segments, study.marking, texts, members)
     mixed = [
-        [_mixed(study, grain, place, feature, letter) for place in places]
+        [_mixed(study, texts, place, feature, letter) for place in places]
         for feature, places in enumerate(members)
         for letter in letters[feature]
     ]
-    rows = pooled(resources.prepare(grain.metric), [*base, *mixed])
-    reading = Reading(grain.metric)
+    rows = pooled(resources.prepare(texts.metric), [*base, *mixed])
+    reading = Reading(texts.metric, traits.scale)
     values = [reading.values(part) if len(part) else np.empty(0) for part in rows]
-    found = []
+    found: list[HybridRow] = []
     for feature in range(len(members)):
         cases = values[0][members[feature]], values[1 + 2 * feature], values[2 + 2 * feature]
         for k, (part, letter) in enumerate(zip(alpha, letters[feature], strict=True)):
             hybrids = values[len(base) + feature * len(letters[feature]) + k]
             group = _Group(members[feature], (*cases, hybrids))
             found += _hybrid_rows(study, (name, study.marking.features[feature]), (part, letter), group)
-    return found
+    return Rows(study.dataset, found)
 
 
+@takes(FrequencySettings)
 def frequency(
-    data: Segments,
-    metric: MetricLike,
-    *,
-    tagger: TaggerLike = "rules",
-    features: Sequence[str] | None = None,
-    alpha: Sequence[float] = QUARTERS,
-    settings: Settings | None = None,
-    resources: Resources = LOCAL,
-) -> list[FrequencyRow]:
+    data: Segments, metric: MetricLike, *, settings: FrequencySettings, resources: Resources = LOCAL
+) -> Rows[FrequencyRow]:
     """Return each feature's share when only a part of its words, from a to some letter, is looked at."""
-    study, chosen, name = start(data, metric, (tagger, features), settings, resources)
+    study, chosen, name = start(data, metric, settings, resources)
     marking = study.marking
-    plans = [(k, part, letter_of(marking, k, part)) for k in range(len(marking.features)) for part in _checked(alpha)]
+    plans = [(k, part, letter_of(marking, k, part)) for k in range(len(marking.features)) for part in settings.alpha]
 
     def spans(text: Marked, _: bool) -> list[tuple[Span, ...]]:  # noqa: FBT001 - either side
         return [_up_to(text, k, letter) for k, _, letter in plans]
 
     names = tuple(f"{marking.features[k]} {part:g}" for k, part, _ in plans)
     measured = measure(study._replace(marking=derived(marking, names, spans)), name, chosen)
-    return [
+    found = [
         FrequencyRow(system, name, marking.features[k], part, letter, cell.n, cell.share, cell.guarded, cell.gain)
         for number, (k, part, letter) in enumerate(plans)
         for system, cell in cells(study, measured, number)
     ]
+    return Rows(study.dataset, found)
 
 
 def start(
-    data: Segments,
-    metric: MetricLike,
-    found_by: tuple[TaggerLike, Sequence[str] | None],
-    settings: Settings | None,
-    resources: Resources,
-) -> tuple[Study, Metric, str]:
-    """Return what an experiment works on: the data marked by a tagger for some features, the metric and its name."""
-    dataset, wanted = as_dataset(data), settings or Settings()
-    if wanted.mode == "compat":
-        raise SpecError("mode='compat' is for decompose: experiments hide tokens, use mode='paper'")
-    chosen = decomposed_metric(metric, wanted.mode)
-    check_metric(chosen, dataset, wanted)
-    marking = marked(dataset, *found_by, wanted, resources)
-    return Study(dataset, marking, wanted, resources), chosen, requested_name(metric)
+    data: Segments, metric: MetricLike, settings: FeatureSettings, resources: Resources
+) -> tuple[Study[FeatureSettings], Metric, str]:
+    """Return what an experiment works on: the data with its features marked, the metric and its name."""
+    if settings.mode == "compat":
+        raise SpecError("mode='compat' is for decompose: experiments mask tokens, use mode='paper'")
+    dataset, chosen = as_dataset(data), decomposed_metric(metric, settings.mode)
+    check_metric(chosen, dataset)
+    return Study(dataset, mark(dataset, settings, resources), settings, resources), chosen, requested_name(metric)
 
 
 def derived(
@@ -175,7 +189,7 @@ def derived(
     return replace(marking, entries=entries, features=names)
 
 
-def cells(study: Study, measured: Measured, feature: int) -> list[tuple[str, Cell]]:
+def cells(study: Study[FeatureSettings], measured: Measured, feature: int) -> list[tuple[str, Cell]]:
     """Return the numbers of one feature for each system."""
     entries = study.dataset.entries
     members = measured.values.members[feature]
@@ -200,13 +214,6 @@ def letter_of(marking: Marking, feature: int, alpha: float) -> str:
     return "any"
 
 
-def _checked(alpha: Sequence[float]) -> Sequence[float]:
-    for part in alpha:
-        if not 0 <= part <= 1:
-            raise SpecError(f"alpha is {part}, expected 0 to 1: the part of a feature's words")
-    return alpha
-
-
 def _early(text: Marked, span: Span, letter: str) -> bool:
     return letter == "any" or "a" <= text.text[span[0]].lower() <= letter
 
@@ -215,13 +222,13 @@ def _up_to(text: Marked, feature: int, letter: str) -> tuple[Span, ...]:
     return tuple(span for span in text.spans[feature] if _early(text, span, letter))
 
 
-def _mixed(study: Study, grain: Grain, place: int, feature: int, letter: str) -> Segment:
+def _mixed(study: Study[FeatureSettings], texts: TextMasking, place: int, feature: int, letter: str) -> Segment:
     """Return a segment whose early words agree and whose late ones do not, not even with early ones."""
     entry, segment = study.marking.entries[place], study.dataset.segments[place]
 
     def hidden(text: Marked, late: Mask) -> str:
         masks: list[Mask] = ["agreeing" if _early(text, span, letter) else late for span in text.spans[feature]]
-        return grain.hidden(text, text.spans[feature], masks, feature)
+        return texts.hidden(text, text.spans[feature], masks, feature)
 
     references = tuple(hidden(text, "apart") for text in entry.references)
     return Segment(hidden(entry.hypothesis, "differing"), segment.source, references)
@@ -234,7 +241,9 @@ class _Group(NamedTuple):
     values: Sequence[FloatVector]
 
 
-def _hybrid_rows(study: Study, names: tuple[str, str], split: tuple[float, str], group: _Group) -> list[HybridRow]:
+def _hybrid_rows(
+    study: Study[FeatureSettings], names: tuple[str, str], split: tuple[float, str], group: _Group
+) -> list[HybridRow]:
     found = []
     for system in study.dataset.systems:
         chosen = [k for k, place in enumerate(group.members) if study.dataset.entries[place].system == system]

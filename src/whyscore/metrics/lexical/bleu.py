@@ -4,6 +4,10 @@
 2. An n-gram matches as often as it stands in the hypothesis and in the reference that has it most often.
 3. BLEU = 100 x brevity penalty x geometric mean of the shares that matched. Over a corpus the counts are summed first.
 
+MuLER, and the tables published with it, average sentence BLEU without smoothing, from 0 to 1: an order without a match
+makes the score 0 (`bleu(smoothing="none", effective_order=False, score_scale=1)`), or all but 0, as NLTK does it
+(`smoothing="nltk"`). That is what a decomposition scores where nothing is said of smoothing (`smoothing="auto"`).
+
 Segment scores use the effective order (orders longer than the hypothesis are left out) unless `effective_order` says
 otherwise; the corpus score does not: both are sacreBLEU's own habits.
 
@@ -23,14 +27,17 @@ from whyscore.errors import MissingExtra, SpecError
 from whyscore.metrics.lexical.ngrams import Chain, Order, Table, balances, credit, table, token_grams, widest
 from whyscore.metrics.lexical.rows import TOKENIZERS, BleuRows
 from whyscore.metrics.needs import need_place, need_references, present
-from whyscore.metrics.spans import Token, located
+from whyscore.metrics.spans import located
 from whyscore.options import check_fields
+from whyscore.protocols import Token
 from whyscore.registry import spec_of
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 
 # Which extra of sacreBLEU a tokenizer needs.
 _EXTRAS = {"ja-mecab": "pip install 'sacrebleu[ja]'", "ko-mecab": "pip install 'sacrebleu[ko]'"}
 _NEEDS_VALUE = ("floor", "add-k")
+# The precision of an order without a match; NLTK takes the smallest normal number there is.
+_ZEROS = {"none": 0.0, "nltk": 2.2250738585072014e-308}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +47,21 @@ class Bleu:
     Args:
         tokenize: how texts are cut: sacreBLEU's name of a tokenizer.
         lowercase: whether case is ignored.
-        smoothing: what stands for an order without any match; None is "none".
+        smoothing: what stands for an order without any match; None is "none", "nltk" the smallest number there is, and
+            "auto" is "exp", or "none" in decompositions.
         smoothing_value: the number that `floor` and `add-k` need; None takes sacreBLEU's.
         max_order: the longest n-grams counted.
         effective_order: whether orders longer than the hypothesis are left out; None means for segments only.
+        score_scale: the score of a perfect text.
     """
 
     tokenize: str | None = "13a"
     lowercase: bool = False
-    smoothing: Literal["exp", "floor", "add-k", "none"] | None = "exp"
+    smoothing: Literal["auto", "exp", "floor", "add-k", "none", "nltk"] | None = "auto"
     smoothing_value: float | None = None
     max_order: int = 4
     effective_order: bool | None = None
+    score_scale: Literal[100, 1] = 100
 
     inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.REFERENCES
     higher_is_better: ClassVar[bool] = True
@@ -71,11 +81,13 @@ class Bleu:
             raise SpecError(f"bleu: max_order is {self.max_order}, expected 1 or more")
         if self.smoothing_value is not None and self.smoothing not in _NEEDS_VALUE:
             raise SpecError(
-                f"bleu: smoothing_value is {self.smoothing_value}, but smoothing {self.smoothing!r} takes none. "
+                f"bleu: smoothing_value is {self.smoothing_value}, but smoothing {self._smoothing!r} takes none. "
                 "Leave it out, or choose 'floor' or 'add-k'"
             )
         if self.smoothing_value is not None and not 0 <= self.smoothing_value < float("inf"):
             raise SpecError(f"bleu: smoothing_value is {self.smoothing_value}, expected 0 or more")
+        if self.smoothing == "nltk" and self.effective_order is not False:
+            raise SpecError('bleu: smoothing "nltk" counts every order: write effective_order=False too')
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -107,12 +119,28 @@ class Bleu:
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
         """Return the segment score of each row of counts."""
+        if self._smoothing in _ZEROS and self.effective_order is False:
+            return self.score_scale * _unsmoothed(rows, self.max_order, _ZEROS[self._smoothing])
         formula, effective = _rows(self).formula, self._by_segment
-        return np.array([formula(row, effective_order=effective) for row in rows.tolist()], dtype=np.float64)
+        scores = [formula(row, effective_order=effective) for row in rows.tolist()]
+        return np.array(scores, dtype=np.float64) * (self.score_scale / 100)
 
     def total(self, row: FloatVector) -> float:
         """Return the corpus score of one summed row."""
-        return _rows(self).formula(row.tolist(), effective_order=bool(self.effective_order))
+        return _rows(self).formula(row.tolist(), effective_order=bool(self.effective_order)) * (self.score_scale / 100)
+
+    def for_decomposition(self, *, published: bool) -> "Bleu":
+        """Return sentence BLEU without smoothing, 0 to 1, unless a smoothing was chosen."""
+        if self.smoothing != "auto":
+            return self
+        effective = bool(self.effective_order)
+        smoothing: Literal["nltk", "none"] = "nltk" if published and not effective else "none"
+        return replace(self, smoothing=smoothing, effective_order=effective, score_scale=1)
+
+    @property
+    def minimum_tokens(self) -> int:
+        """The highest order, where an order without a match makes the score 0."""
+        return self.max_order if self._smoothing in _ZEROS and not self._by_segment else 1
 
     def tokens(self, text: str) -> tuple[Token, ...]:
         """Return the tokens BLEU counts, with their places in the text as given."""
@@ -127,6 +155,10 @@ class Bleu:
         need_place("bleu", place)
         need_references("bleu", segments)
         return [self._word_scores(segment, place, text) for segment, text in zip(segments, words, strict=True)]
+
+    @property
+    def _smoothing(self) -> str:
+        return "exp" if self.smoothing == "auto" else str(self.smoothing)
 
     @property
     def _by_segment(self) -> bool:
@@ -150,13 +182,27 @@ class Bleu:
         return [table(grams) for grams in token_grams(_rows(self).tokens(text), self.max_order)]
 
 
+def _unsmoothed(rows: FloatMatrix, order: int, zero: float) -> FloatVector:
+    """Return BLEU, 0 to 1, of all rows at once; `zero` is the precision of an order without a match.
+
+    Also where that is not quite zero, a hypothesis without any matched word is.
+    """
+    own, other = rows[:, 0], rows[:, 1]
+    matched, totals = rows[:, 2 : 2 + order], rows[:, 2 + order : 2 + 2 * order]
+    precision = np.where(matched > 0, matched / np.maximum(totals, 1), zero)
+    short = np.where(own > other, 0.0, 1 - other / np.maximum(own, 1))
+    with np.errstate(divide="ignore"):
+        logs = np.log(precision).mean(axis=1)
+    return np.asarray(np.where(matched[:, 0] > 0, np.exp(short + logs), 0.0), dtype=np.float64)
+
+
 @lru_cache(maxsize=32)
 def _rows(metric: Bleu) -> BleuRows:
     try:
         return BleuRows(
             tokenize=str(metric.tokenize),
             lowercase=metric.lowercase,
-            smoothing=str(metric.smoothing),
+            smoothing="none" if metric.smoothing == "nltk" else metric._smoothing,  # noqa: SLF001 - of this module
             smoothing_value=metric.smoothing_value,
             max_order=metric.max_order,
         )

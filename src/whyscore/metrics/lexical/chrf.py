@@ -13,7 +13,7 @@ the reference that has the best score, the words of any reference with the hypot
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -50,6 +50,8 @@ class Chrf:
 
     inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.REFERENCES
     higher_is_better: ClassVar[bool] = True
+    score_scale: ClassVar[float] = 100.0
+    masking: ClassVar[Literal["character"]] = "character"
 
     def __post_init__(self) -> None:
         """Refuse orders and weights that mean nothing."""

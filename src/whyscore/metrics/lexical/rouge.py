@@ -56,8 +56,9 @@ import regex
 from whyscore.errors import MissingExtra, SpecError
 from whyscore.metrics.lexical.ngrams import Chain, Gram, Order, Table, balances, credit, matched, table, token_grams
 from whyscore.metrics.needs import need_place, need_references
-from whyscore.metrics.spans import Token, located
+from whyscore.metrics.spans import located
 from whyscore.options import check_fields
+from whyscore.protocols import Token
 from whyscore.registry import spec_of
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 from whyscore.version import __version__
@@ -286,6 +287,10 @@ class Rouge:
     def scores(self, rows: FloatMatrix) -> FloatVector:
         """Return the chosen column."""
         return np.array(rows[:, _MEASURES[self.measure]], dtype=np.float64)
+
+    def for_decomposition(self, *, published: bool) -> "Rouge":
+        """Return this metric; behind the published tables is the precision of ROUGE-L with stemming."""
+        return replace(self, measure="p", stem=True, mode="compat") if published and self == Rouge() else self
 
     def tokens(self, text: str) -> tuple[Token, ...]:
         """Return the tokens ROUGE counts, with their places in the text as given."""

@@ -22,8 +22,9 @@ from whyscore.metrics.lexical.edits import Edit, Trace, trace
 from whyscore.metrics.lexical.ngrams import NOT_READ
 from whyscore.metrics.lexical.rows import TerRows, mean_length
 from whyscore.metrics.needs import need_place, need_references
-from whyscore.metrics.spans import Token, located, touching
+from whyscore.metrics.spans import located, touching
 from whyscore.options import check_fields
+from whyscore.protocols import Token
 from whyscore.registry import spec_of
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 
@@ -46,6 +47,7 @@ class Ter:
 
     inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.REFERENCES
     higher_is_better: ClassVar[bool] = False
+    score_scale: ClassVar[float] = 100.0
     columns: ClassVar[tuple[str, ...]] = ("edits", "reference_length")
 
     def __post_init__(self) -> None:

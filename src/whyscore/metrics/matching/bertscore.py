@@ -21,7 +21,7 @@ is read anew.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple
@@ -206,6 +206,11 @@ class BertScore:
     def scores(self, rows: FloatMatrix) -> FloatVector:
         """Return the chosen measure."""
         return np.array(rows[:, "prf".index(self.measure)], dtype=np.float64)
+
+    def for_decomposition(self, *, published: bool) -> "BertScore":
+        """Return the metric over pieces, unless phrases were asked for: features are masked in the matrix of pieces."""
+        del published
+        return replace(self, phrases=0) if self.phrases is None else self
 
     def similarities(self, segments: Sequence[Segment]) -> list[tuple[Similarities, ...]]:
         """Return for each segment one matrix of cosines per reference, or the one against the source."""

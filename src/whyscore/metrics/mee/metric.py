@@ -35,11 +35,10 @@ from whyscore.metrics.mee.context import encoder_signature, sentence_encoder
 from whyscore.metrics.mee.notes import explained
 from whyscore.metrics.mee.words import Alignment, Form, Matcher, Mode, Pair, aligned
 from whyscore.metrics.needs import need_place, need_references, present, shown
-from whyscore.metrics.spans import Token
 from whyscore.models.encoders.loading import encoder, warn_uncovered
 from whyscore.models.word_vectors import BinaryVectors, EncoderVectors, word_vectors
 from whyscore.options import check_fields
-from whyscore.protocols import Encoder
+from whyscore.protocols import Encoder, Token
 from whyscore.registry import build, spec_of
 from whyscore.registry.names import name_of
 from whyscore.registry.specs import Spec

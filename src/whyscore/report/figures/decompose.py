@@ -17,8 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from whyscore.analysis.decompose.result import Decomposition, Decompositions
-from whyscore.analysis.decompose.views import named
+from whyscore.analysis.decompose.result import Decomposition, Decompositions, named
 from whyscore.errors import UserError
 from whyscore.report.figures.report import COLOURS, rendered
 
