@@ -273,7 +273,7 @@ def test_a_tokenizer_without_its_packages_says_what_to_install(monkeypatch: pyte
         ("bleu(max_order=0)", "bleu: max_order is 0, expected 1 or more"),
         ("bleu(smoothing_value=0.5)", "bleu: smoothing_value is 0.5, but smoothing 'exp' takes none. Leave it out"),
         ("bleu(smoothing='floor', smoothing_value=-1)", "bleu: smoothing_value is -1.0, expected 0 or more"),
-        ("bleu(smoothing='exponential')", "bleu: smoothing is 'exponential', expected 'exp' or 'floor' or 'add-k'"),
+        ("bleu(smoothing='exponential')", "bleu: smoothing is 'exponential', expected 'auto' or 'exp' or 'floor'"),
         ("bleu(tokenize=none)", 'bleu: tokenize is None: leave it out for 13a, or write tokenize="none"'),
         ("chrf(char_order=0)", "chrf: char_order and word_order are both 0, so that nothing is counted; raise one"),
         ("chrf(word_order=-1)", "chrf: word_order is -1, expected 0 or more"),

@@ -51,7 +51,8 @@ def run(settings: DecomposeCommand) -> int:
     metrics = requested_metrics(settings)
     if not metrics:
         raise UserError("no metric: name one with -m, for example -m bleu")
-    data = load_dataset(with_target_language(settings), metrics)
+    explainers = [settings.explainer] if isinstance(settings.explainer, str) else []
+    data = load_dataset(with_target_language(settings), metrics, explainers)
     if settings.dry_run:
         emit(replace(settings, output=None), _planned(data, metrics, settings))
         return 0
