@@ -1,10 +1,11 @@
-# make demo    whyscore on the real data that ships with it
-# make test    everything: style, types, tests (installs what they need)
-# make check   style, types, and known faults of the packages in use where that list can be reached
-# make bench   the benchmarks: ratios against the peers, and counts
-# make fuzz    coverage-guided fuzzing of all that reads, SECONDS=60 each (Linux)
-# make docs    the generated pages
-# make audit   known faults of the packages in use, alone
+# make demo      whyscore on the real data that ships with it
+# make test      style, types, tests but the slow ones (installs what they need)
+# make test-all  the slow tests, too: deep fuzzing, killed runs, dying nodes, the longest properties
+# make check     style, types, and known faults of the packages in use where that list can be reached
+# make bench     the benchmarks: ratios against the peers, and counts
+# make fuzz      coverage-guided fuzzing of all that reads, SECONDS=60 each (Linux)
+# make docs      the generated pages
+# make audit     known faults of the packages in use, alone
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -12,13 +13,16 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 SECONDS ?= 60
 
-.PHONY: demo test check bench fuzz docs audit clean
+.PHONY: demo test test-all check bench fuzz docs audit clean
 
 demo: $(VENV)/.core
 	$(BIN)/whyscore evaluate --sample --store none --overwrite -o run/
 	@echo "open run/report.html in a browser"
 
 test: check $(VENV)/.browser
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+
+test-all: check $(VENV)/.browser
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(VENV)/.dev
@@ -32,7 +36,7 @@ bench: $(VENV)/.dev
 
 fuzz: $(VENV)/.dev
 	$(PIP) -e '.[fuzz]'
-	for target in spec spans readers doors; do \
+	for target in spec spans readers parsers; do \
 		$(BIN)/python tests/fuzz/atheris_target.py $$target -max_total_time=$(SECONDS) -max_len=2000 || exit 1; done
 
 docs: $(VENV)/.dev

@@ -12,6 +12,7 @@ from support.cli import Run, run_command
 
 # No deadline: the machine may be busy. Repeatable, like everything else here; FUZZ=1 looks at other examples each time.
 settings.register_profile("whyscore", deadline=None, derandomize="FUZZ" not in os.environ)
+settings.register_profile("quick", settings.get_profile("whyscore"), max_examples=32)
 settings.load_profile("whyscore")
 
 # A fault must fail a test, not pass for a message of whyscore.
@@ -19,6 +20,22 @@ os.environ["WHYSCORE_DEBUG"] = "1"
 
 SHARED = Path(os.environ.get("WHYSCORE_SHARED") or Path(__file__).resolve().parents[2] / "shared") / "data"
 NOT_SHARED = "needs the shared data folder, whose licences do not allow it to ship (WHYSCORE_SHARED)"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Look at fewer examples of each property where slow tests are left out (make test)."""
+    if "not slow" in config.getoption("markexpr", ""):
+        settings.load_profile("quick")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one worker run all tests that share an expensive fixture: those of a file, and those with the browser."""
+    for item in items:
+        known = getattr(item, "_fixtureinfo", None)
+        used = [found[-1] for found in known.name2fixturedefs.values()] if known else []
+        homes = {one.baseid for one in used if one.scope != "function" and one.baseid.endswith(".py")}
+        if item.get_closest_marker("xdist_group") is None and (homes or "browser" in item.path.parts):
+            item.add_marker(pytest.mark.xdist_group(min(homes) if homes else "browser"))
 
 
 @pytest.fixture(scope="session")
@@ -57,6 +74,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return run_command
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how many tests were skipped for want of data, and what to do about it."""
     skipped = [report for report in terminalreporter.stats.get("skipped", []) if NOT_SHARED in str(report.longrepr)]

@@ -37,7 +37,7 @@ def bench(script: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> objec
     return script.prepared(tmp_path_factory.mktemp("faults"), segments=6, seed=0)
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", [0, *(pytest.param(number, marks=pytest.mark.slow) for number in (1, 2))])
 def test_a_killed_run_goes_on_to_the_same_files(script: ModuleType, bench: object, number: int) -> None:
     assert script.killed(bench, number).survived
 

@@ -1,6 +1,6 @@
 """Coverage-guided fuzzing: `python tests/fuzz/atheris_target.py TARGET -max_total_time=60`.
 
-TARGET is one of `support.harness`: spec, spans, readers, doors. Begins with its seeds, unless a folder of
+TARGET is one of `support.fuzz_targets`: spec, spans, readers, parsers. Begins with its seeds, unless a folder of
 inputs is named. Only errors of whyscore's own are allowed.
 """
 
@@ -24,10 +24,10 @@ READING = [
 ]  # fmt: skip
 
 with atheris.instrument_imports(include=READING):
-    from support.harness import TARGETS, seeds
+    from support.fuzz_targets import TARGETS, seeds
 
-    if sys.argv[1:2] == ["doors"]:
-        import support.doors  # noqa: F401 - the target imports it too late to be followed
+    if sys.argv[1:2] == ["parsers"]:
+        import support.parsers  # noqa: F401 - the target imports it too late to be followed
 
 
 def main() -> None:

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from support.harness import TARGETS, mutated
+from support.fuzz_targets import TARGETS, mutated
 
 SCRIPT = Path(__file__).with_name("atheris_target.py")
 
 
-@pytest.mark.parametrize(("target", "number"), [("spec", 400), ("spans", 400), ("readers", 60), ("doors", 250)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("target", "number"), [("spec", 400), ("spans", 400), ("readers", 60), ("parsers", 250)])
 def test_bytes_changed_by_chance_find_nothing(target: str, number: int) -> None:
     inputs = list(mutated(target, number))
     assert len(inputs) > number
@@ -23,6 +24,7 @@ def test_bytes_changed_by_chance_find_nothing(target: str, number: int) -> None:
         TARGETS[target](data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_round_of_coverage_guided_bytes_finds_nothing(target: str, tmp_path: Path) -> None:
     pytest.importorskip("atheris", reason="atheris is not installed: pip install 'whyscore[fuzz]' (Linux)")

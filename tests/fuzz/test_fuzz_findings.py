@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.doors import doors
+from support.parsers import parsers
 from whyscore.analysis.calibrate.file import Calibration
 from whyscore.cli.main import main
 from whyscore.data.explanations import read_explanations
@@ -154,6 +154,6 @@ def test_a_number_beyond_all_floats_is_no_option() -> None:
 
 
 def test_a_calibration_holds_texts_of_one_line(tmp_path: Path) -> None:
-    content = json.loads(doors()["calibration.json"].files["c.json"]) | {"metric_signature": "a\nb"}
+    content = json.loads(parsers()["calibration.json"].files["c.json"]) | {"metric_signature": "a\nb"}
     with pytest.raises(DataError, match=re.escape(r"'metric_signature' is 'a\nb', expected one line")):
         Calibration.load(written(tmp_path, "c.json", content))

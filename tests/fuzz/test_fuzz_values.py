@@ -24,7 +24,7 @@ from whyscore.types import ErrorSpan, Segment
 
 TIMES = int(os.environ.get("FUZZ", "1"))
 """FUZZ=10 looks at ten times as many examples, others each time."""
-MANY = settings(max_examples=150 * TIMES)
+MANY = settings(max_examples=settings.default.max_examples * 3 // 2 * TIMES)
 
 # Any characters, halves of pairs included, as JSON can bring them.
 texts = st.text(st.characters(exclude_categories=()), max_size=20)

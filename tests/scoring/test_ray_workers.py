@@ -87,6 +87,7 @@ def test_two_nodes_give_the_digits_of_one_process(
     assert sum(rate.texts for rate in executor.rates.values()) == len(SEGMENTS)
 
 
+@pytest.mark.slow
 def test_a_node_killed_in_the_middle_costs_no_answer(
     cluster: "cluster_utils.Cluster", node: Callable[..., object], tmp_path: Path
 ) -> None:
@@ -104,6 +105,7 @@ def test_a_node_killed_in_the_middle_costs_no_answer(
     assert rows.tolist() == [float(len(segment.hypothesis)) for segment in SEGMENTS]
 
 
+@pytest.mark.slow
 def test_texts_that_kill_their_worker_are_named_after_three_tries(
     cluster: "cluster_utils.Cluster", tmp_path: Path
 ) -> None:
@@ -120,6 +122,7 @@ def test_errors_of_the_metric_come_back_as_its_own(cluster: "cluster_utils.Clust
         list(Ray(address=cluster.address).run(metric, SEGMENTS[:2], [[0, 1]]))
 
 
+@pytest.mark.slow
 def test_a_cluster_that_shrinks_to_nothing_is_told(
     cluster: "cluster_utils.Cluster", node: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

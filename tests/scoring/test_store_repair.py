@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from whyscore.cli.main import main
+from support.cli import Run
 from whyscore.errors import StoreError
 from whyscore.scoring import store as store_repair
 from whyscore.scoring.store import Store, check, digest, repair, take
@@ -105,14 +105,18 @@ def test_a_large_store_is_copied_in_parts(store: Store, tmp_path: Path, monkeypa
     assert np.array_equal(all_rows(fresh), ROWS)
 
 
-def test_the_command_says_what_is_wrong_and_what_was_saved(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_what_is_wrong_and_what_was_saved(store: Store, run: Run) -> None:
     where = ["--store", str(store.path)]
-    assert main(["store", "check", *where]) == 0
-    assert capsys.readouterr().out == f"{store.path} is sound\n"
+    done = run("store", "check", *where)
+    assert (done.code, f"{store.path} is sound\n" in done.out) == (0, True)
     damage(store, pages=(20,))
-    assert main(["store", "check", *where, "-f", "json"]) == 1
-    assert json.loads(capsys.readouterr().out)["faults"]
-    assert main(["store", "check", *where]) == 1
-    assert "whyscore store repair" in capsys.readouterr().out
-    assert main(["store", "repair", *where]) == 0
-    assert "rows saved; the damaged file is now" in capsys.readouterr().out
+    done = run("store", "check", *where, "-f", "json")
+    assert done.code == 1
+    assert json.loads(done.out)["faults"]
+    done = run("store", "check", *where)
+    assert done.code == 1
+    assert "whyscore store repair" in done.out
+    done = run("store", "repair", *where)
+    assert done.code == 0
+    assert "rows saved" in done.out
+    assert "the damaged file is now" in done.out

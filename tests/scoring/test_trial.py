@@ -4,9 +4,8 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 
-from whyscore.cli.main import main
+from support.cli import Run
 from whyscore.scoring.stack import rate
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 
@@ -41,12 +40,11 @@ def test_few_texts_are_all_there_is() -> None:
     assert rate(Slow(), [Segment("a")]) <= 500
 
 
-def test_a_dry_run_tells_the_time_beside_the_counts(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_tells_the_time_beside_the_counts(run: Run) -> None:
     command = ["--sample", "-m", "chrf", "--store", "none", "--dry-run"]
-    assert main(["explain", *command, "-e", "erasure"]) == 0
-    said = capsys.readouterr()
-    assert " distinct, 0 already stored\n" in said.out
-    assert "chrf erasure: about " in said.err
-    assert " for one worker, by a trial here (" in said.err
-    assert main(["score", *command, "-q"]) == 0
-    assert capsys.readouterr().err == ""
+    done = run("explain", *command, "-e", "erasure")
+    assert done.code == 0
+    assert " distinct, 0 already stored\n" in done.out
+    assert "chrf erasure: about " in done.err
+    assert " for one worker, by a trial here (" in done.err
+    assert run("score", *command, "-q").err == ""

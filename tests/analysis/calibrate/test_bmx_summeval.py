@@ -98,6 +98,7 @@ def test_where_nothing_improves_nothing_is_boosted(erasure_rows: list[Split]) ->
     assert max(one for one in kept if one is not None) <= 0.13
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "kendall", "spearman"),
     [
@@ -113,6 +114,7 @@ def test_lime_does_this_on_the_other_documents(
     assert means(lime_rows, "lime", rule) == pytest.approx((kendall, spearman), abs=0.003)
 
 
+@pytest.mark.slow
 def test_nothing_of_the_gain_of_lime_survives_on_left_out_documents(lime_rows: list[Split]) -> None:
     kept = {row.shrinkage for row in lime_rows if row.rule == "cv_shrinkage"}
     assert kept == {0.0}
@@ -122,6 +124,7 @@ def test_the_length_of_the_summary_beats_every_explainer(erasure_rows: list[Spli
     assert means(erasure_rows, "length", "median") == pytest.approx((0.4176, 0.5435), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_all_summaries_have_an_importance_that_is_not_positive(by_erasure: Explained, by_lime: Explained) -> None:
     for found in (by_erasure, by_lime):
         bags = found.material.bags

@@ -4,12 +4,12 @@
 |---|---|
 | `spec` | a spec, read and built |
 | `spans` | a text, and a JSON list of spans in it, for every converter; cuts of the text, for the aligner |
-| `readers` | a document by its number, and how it is spoiled or what stands in its place, for every reader of data |
-| `doors` | likewise for every other file of a user |
+| `readers` | a document by its number, and how it is corrupted or what stands in its place, for every reader of data |
+| `parsers` | likewise for every other file of a user |
 
 A target returns nothing; whatever is not an error of whyscore's own is raised. Any fuzzer can drive them: atheris by
-which lines were reached, or `mutated` by chance alone. The doors, which need most of whyscore, are imported by their
-target alone.
+which lines were reached, or `mutated` by chance alone. The parser fixtures need most of whyscore, so that their target
+alone imports them.
 """
 
 import json
@@ -25,8 +25,8 @@ from tempfile import mkdtemp
 
 import numpy as np
 
+from support.corruption import PIECES, corrupted, edits_of
 from support.documents import DOCUMENTS, read_everything
-from support.spoiling import PIECES, edits_of, spoiled
 from whyscore.data.formats import dialects
 from whyscore.data.formats.spans import BadSpan, spans_of
 from whyscore.errors import UserError, WhyscoreError
@@ -81,8 +81,8 @@ def spans(data: bytes) -> None:
 
 
 def _content(data: bytes, sound: bytes) -> bytes:
-    """Return the document that bytes ask for: their own, or a sound one that they spoil."""
-    return data[1:] if data[:1] >= bytes([_RAW]) else spoiled(sound, edits_of(data[1:]))
+    """Return the document that bytes ask for: their own, or a valid one that they corrupt."""
+    return data[1:] if data[:1] >= bytes([_RAW]) else corrupted(sound, edits_of(data[1:]))
 
 
 def readers(data: bytes) -> None:
@@ -93,17 +93,17 @@ def readers(data: bytes) -> None:
     read_everything(path)
 
 
-def behind_doors(data: bytes) -> None:
-    """Open a door; the first byte says which, the second which of its files is spoilt."""
-    from support.doors import doors, one_line
+def parser_files(data: bytes) -> None:
+    """Parse a fixture; the first byte says which, the second which of its files is corrupted."""
+    from support.parsers import parsers, refusal
 
-    known = doors()
-    door = known[sorted(known)[(data[0] if data else 0) % len(known)]]
-    name = door.names[(data[1] if len(data) > 1 else 0) % len(door.names)]
+    known = parsers()
+    fixture = known[sorted(known)[(data[0] if data else 0) % len(known)]]
+    name = fixture.names[(data[1] if len(data) > 1 else 0) % len(fixture.names)]
     # A new folder each time: what was read is remembered by path and time.
     folder = _folder() / str(next(_fresh))
     folder.mkdir()
-    one_line(door, door.written(folder, {name: _content(data[2:], door.files[name])}))
+    refusal(fixture, fixture.write(folder, {name: _content(data[2:], fixture.files[name])}))
     rmtree(folder)
 
 
@@ -111,7 +111,7 @@ TARGETS: Mapping[str, Callable[[bytes], None]] = {
     "spec": spec,
     "spans": spans,
     "readers": readers,
-    "doors": behind_doors,
+    "parsers": parser_files,
 }
 
 
@@ -119,10 +119,10 @@ def seeds(target: str) -> Iterator[bytes]:
     """Yield sound inputs to begin with."""
     if target == "readers":
         yield from (bytes([k, _RAW]) + DOCUMENTS[name] for k, name in enumerate(sorted(DOCUMENTS)))
-    elif target == "doors":
-        from support.doors import doors
+    elif target == "parsers":
+        from support.parsers import parsers
 
-        known = doors()
+        known = parsers()
         for k, name in enumerate(sorted(known)):
             yield from (bytes([k, j, _RAW]) + known[name].files[file] for j, file in enumerate(known[name].names))
     elif target == "spans":

@@ -1,7 +1,8 @@
-"""Every place outside the readers of data sets where bytes of a user become data, with a sound document for each.
+"""Every parser of user files outside the readers of data sets, with valid files for each.
 
-A door is a folder of sound files, which of them can be spoiled, and what opens the folder. Whatever the bytes, opening
-gives a value or one error of whyscore's own, on one line. `doors_runs` has the folders that whyscore writes itself.
+A `ParserFixture` is a folder of valid files, the function that parses it, and which of the files may be corrupted.
+Whatever the bytes, parsing gives a value or one error of whyscore's own, on one line. `run_folders` has the folders
+that whyscore writes itself.
 """
 
 import gzip
@@ -50,30 +51,30 @@ from whyscore.types import Place, Segment, Side
 Files = Mapping[str, bytes]
 
 
-class Door(NamedTuple):
-    """Sound files by name, what opens the folder they lie in, and which of them can be spoiled (all, if none named)."""
+class ParserFixture(NamedTuple):
+    """Valid files by name, what parses their folder, and which of them may be corrupted (all, if none is named)."""
 
     files: Files
-    opened: Callable[[Path], object]
-    spoilt: tuple[str, ...] = ()
+    parse: Callable[[Path], object]
+    corruptible: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The files that can be spoiled."""
-        return self.spoilt or tuple(sorted(self.files))
+        """The files that may be corrupted."""
+        return self.corruptible or tuple(sorted(self.files))
 
-    def written(self, folder: Path, spoilt: Files | None = None) -> Path:
-        """Return the folder with the files in it, some of them spoilt."""
-        for name, content in {**self.files, **(spoilt or {})}.items():
+    def write(self, folder: Path, changed: Files | None = None) -> Path:
+        """Write the files to the folder, some of them with other contents, and return it."""
+        for name, content in {**self.files, **(changed or {})}.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
         return folder
 
 
-def one_line(door: Door, folder: Path) -> str | None:
-    """Return the error with which a door refuses a folder, None where it opens; anything else is raised."""
+def refusal(fixture: ParserFixture, folder: Path) -> str | None:
+    """Return the error with which a folder is refused, None where it is parsed; anything else is raised."""
     try:
-        door.opened(folder)
+        fixture.parse(folder)
     except WhyscoreError as error:
         told = str(error)
         if "\n" in told.strip() or not told.strip():
@@ -106,9 +107,9 @@ def _json(*rows: object) -> bytes:
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
-def _at(name: str, opened: Callable[[str], object], content: bytes) -> Door:
-    """Return the door of a single file."""
-    return Door({name: content}, lambda folder: opened(str(folder / name)))
+def _at(name: str, opened: Callable[[str], object], content: bytes) -> ParserFixture:
+    """Return the fixture of a parser of one file."""
+    return ParserFixture({name: content}, lambda folder: opened(str(folder / name)))
 
 
 _CANDIDATE = {"text": "a bad cat", "word": 1, "candidate": "good", "probability": 0.5}
@@ -216,15 +217,15 @@ def _vectors(kind: type[TextVectors] | type[BinaryVectors]) -> Callable[[str], o
 
 
 @lru_cache(maxsize=1)
-def doors() -> Mapping[str, Door]:
-    """Return the doors for single files, tables, models and lists, by name."""
+def parsers() -> Mapping[str, ParserFixture]:
+    """Return the fixtures of files, tables, models and lists, by name."""
     vectors = b"2 3\ncat 1 0 0.5\na -1 2e-3 0\n"
     numbers = io.BytesIO()
     np.savetxt(numbers, np.eye(3))
     lines = b"a bad cat\nthe dog\n"
     index = json.dumps({"metadata": {"total_size": 8}, "weight_map": {"a": "model-1.safetensors"}}).encode()
     quest = {"max_seq_length": 8, "labels_list": ["OK", "BAD"], "tag": "_"}
-    read_card = Door(
+    read_card = ParserFixture(
         {"README.md": _CARD}, lambda folder: (languages_of(folder), licence_of(str(folder), folder))
     )  # fmt: skip
     return {
@@ -242,7 +243,7 @@ def doors() -> Mapping[str, Door]:
         "baseline.tsv": _at("baseline.tsv", lambda path: matching_baseline.read_baseline(path, 1),
                             b"LAYER\tP\tR\tF\n0\t0.1\t0.2\t0.3\n1\t0.5\t0.5\t0.25\n"),
         "logprob.jsonl": _at("logprob.jsonl", _explained, _json(_LOGPROBS)),
-        "logprob.bpe": Door({"bpe/mt.bpe": b"a b@@ ad cat\n", "bpe/word_probas": b"-0.5 -1 -2 -0.25\n"},
+        "logprob.bpe": ParserFixture({"bpe/mt.bpe": b"a b@@ ad cat\n", "bpe/word_probas": b"-0.5 -1 -2 -0.25\n"},
                             lambda folder: _explained(str(folder / "bpe"))),
         "calibration.json": _at("c.json", _boosting, _calibration()),
         "lexicon.tsv": _at("l.tsv", lambda path: lexicon_values(path, Columns()), b"Word\tConc.M\ncat\t4.5\na\t1\n"),
@@ -252,21 +253,21 @@ def doors() -> Mapping[str, Door]:
         "a.conllu": _at("a.conllu", _tagged(Conllu), _CONLLU),
         "tags.txt": _at("tags.txt", _tagged(Pretagged), b"DT JJ NN\n"),
         "hparams.yaml": _at("hparams.yaml", lambda path: comet_settings.settings_of(str(Path(path).parent)), _HPARAMS),
-        "transquest": Door(
+        "transquest": ParserFixture(
             {"model_args.json": json.dumps(quest).encode(), "config.json": b'{"id2label": {"0": "OK", "1": "BAD"}}',
              "1_Pooling/config.json": b'{"pooling_mode_mean_tokens": true}', "model.safetensors": _tensors()},
             lambda folder: layout_of(str(folder), "micro"),
             ("model_args.json", "config.json", "1_Pooling/config.json"),
         ),
         "README.md": read_card,
-        "sentence": Door(
+        "sentence": ParserFixture(
             {"modules.json": _json([{"idx": 0, "type": "a.Transformer", "path": ""}]),
              "1_Pooling/config.json": b'{"pooling_mode_mean_tokens": true}'},
             lambda folder: (sentence._modules(ModelLocation("m", folder, hub=False)),
                             sentence._pools(folder / "1_Pooling" / "config.json")),
         ),
         "config.json": _at("config.json", lambda path: read_json(Path(path)), b'{"model_type": "bert"}'),
-        "weights": Door({"model.safetensors.index.json": index, "model-1.safetensors": _tensors()},
+        "weights": ParserFixture({"model.safetensors.index.json": index, "model-1.safetensors": _tensors()},
                         lambda folder: read(folder / "model.safetensors.index.json", "comet")),
         "map.npz": _at("map.npz", _mapped, _map("map.npz")),
         "map.safetensors": _at("map.safetensors", _mapped, _map("map.safetensors")),
@@ -276,16 +277,16 @@ def doors() -> Mapping[str, Door]:
         "vectors.bin": _at("vectors.bin", _vectors(BinaryVectors), _fasttext()),
         "links.txt": _at("links.txt", lambda path: read_links(Path(path).read_text("utf-8", "replace").split("\n")),
                          b"0-0 1-2\n0-1\n"),
-        "picture.svg": Door({"figures/a.svg": _SVG, "figures/a.txt": b"a caption\n"}, figures_in),
+        "picture.svg": ParserFixture({"figures/a.svg": _SVG, "figures/a.txt": b"a caption\n"}, figures_in),
         "table.csv": _at("table.csv", _scored, _RATED),
         "table.jsonl": _at("table.jsonl", _scored, _json({"system": "a", "seg_id": 0, "human": 1, "chrf": 2})),
         "ratings.csv": _at("ratings.csv", _joined, _RATED),
         "records.jsonl": _at("records.jsonl", _joined, _RECORDS),
-        "wmt": Door({"human-scores/en-de.mqm.seg.score": b"a\t0.5\nb None\n",
+        "wmt": ParserFixture({"human-scores/en-de.mqm.seg.score": b"a\t0.5\nb None\n",
                      "metric-scores/en-de/bleu-refA.seg.score": b"a\t1\nb 2\n"},
                     lambda folder: read_wmt(folder, "en-de", "mqm")),
         "annotators.tags": _at("annotators.tags", lambda path: read_annotators([path]), b"0 1 0\n1 1\n"),
-        "summeval": Door({"scores.csv": f"{_RATINGS}\ni,a,0{',1|2' * len(ASPECTS)}\n".encode(),
+        "summeval": ParserFixture({"scores.csv": f"{_RATINGS}\ni,a,0{',1|2' * len(ASPECTS)}\n".encode(),
                           "texts.jsonl": _json(_INSTANCE)},
                          lambda folder: read_summeval(folder / "scores.csv", folder / "texts.jsonl")),
     }  # fmt: skip

@@ -1,6 +1,6 @@
-"""The folders that whyscore writes and reads again, as doors: runs, shards of runs, stores, tables of experiments.
+"""Parser fixtures of the folders that whyscore writes and reads again: runs, shards, stores, tables of experiments.
 
-Their sound files are made once per process, by the jobs themselves, from a data set of four entries.
+Their files are made once per process, by the analyses themselves, from a data set of four entries.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from support.doors import Door
+from support.parsers import ParserFixture
 from whyscore.experiments.bmx.study import RunFolder, explain_in
 from whyscore.present import present
 from whyscore.protocols import Tagged
@@ -114,15 +114,15 @@ def _resumed(folder: Path) -> object:
 
 
 @lru_cache(maxsize=1)
-def doors_runs() -> Mapping[str, Door]:
-    """Return the doors for folders that whyscore wrote, by name."""
+def run_folders() -> Mapping[str, ParserFixture]:
+    """Return the fixtures of folders that whyscore wrote, by name."""
     run = _made(_run)
     others = {name.replace("run/", "other/", 1): content for name, content in run.items()}
     return {
-        "run": Door(run, _reported),
-        "runs": Door({**run, **others}, _changed, tuple(others)),
-        "run again": Door(run, _run),
-        "shards": Door(_made(_shards), _merged),
-        "store": Door(_made(_store), _kept),
-        "experiment": Door(_made(_experiment), _resumed),
+        "run": ParserFixture(run, _reported),
+        "runs": ParserFixture({**run, **others}, _changed, tuple(others)),
+        "run again": ParserFixture(run, _run),
+        "shards": ParserFixture(_made(_shards), _merged),
+        "store": ParserFixture(_made(_store), _kept),
+        "experiment": ParserFixture(_made(_experiment), _resumed),
     }

@@ -1,6 +1,6 @@
 """Every file besides the data sets that a user can give is read, or refused on one line, whatever its bytes are.
 
-The files and what opens them are in `support.doors` and `doors_runs`; a check at the end of this file makes
+The files and what parses them are in `support.parsers` and `support.run_folders`; a check at the end of this file makes
 sure that no module reads files of its own without being listed here.
 """
 
@@ -14,19 +14,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support.doors import Door, doors, one_line
-from support.doors_runs import doors_runs
-from support.spoiling import spoiled, swapped
+from support.corruption import corrupted, swapped
+from support.parsers import ParserFixture, parsers, refusal
+from support.run_folders import run_folders
 
 SOURCES = Path(__file__).resolve().parents[2] / "src" / "whyscore"
-SMALL = doors()
+SMALL = parsers()
 SLOW = ("run", "runs", "run again", "shards", "store", "experiment")
-JSON = [name for name, door in SMALL.items() if any(file.endswith((".json", ".jsonl")) for file in door.names)]
+JSON = [name for name, fixture in SMALL.items() if any(file.endswith((".json", ".jsonl")) for file in fixture.names)]
 CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
 TIMES = int(os.environ.get("FUZZ", "1"))
 """FUZZ=10 looks at ten times as many examples, others each time."""
-OWN = settings(max_examples=25 * TIMES, suppress_health_check=CHECKS)
-FEW = settings(max_examples=8, suppress_health_check=CHECKS)
+OWN = settings(max_examples=settings.default.max_examples // 4 * TIMES, suppress_health_check=CHECKS)
+FEW = settings(max_examples=settings.default.max_examples // 12, suppress_health_check=CHECKS)
 
 edits = st.lists(
     st.tuples(st.floats(0, 1), st.integers(0, 200), st.sampled_from([0, 1, 2, 5, 12, 10_000])), min_size=1, max_size=4
@@ -35,28 +35,28 @@ swaps = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 100)), min_size=1
 fresh = count()
 
 
-def opened(door: Door, folder: Path, name: str, content: bytes) -> str | None:
-    """Open a door with one spoilt file, in a folder of its own: files are remembered by path and time."""
+def parse_with(fixture: ParserFixture, folder: Path, name: str, content: bytes) -> str | None:
+    """Parse a fixture with one changed file, in a folder of its own: files are remembered by path and time."""
     place = folder / str(next(fresh))
     place.mkdir()
-    return one_line(door, door.written(place, {name: content}))
+    return refusal(fixture, fixture.write(place, {name: content}))
 
 
 @pytest.mark.parametrize("name", [*SMALL, *SLOW])
-def test_every_door_opens_for_its_sound_files(name: str, tmp_path: Path) -> None:
-    door = SMALL[name] if name in SMALL else doors_runs()[name]
-    assert one_line(door, door.written(tmp_path)) is None
+def test_every_parser_takes_its_valid_files(name: str, tmp_path: Path) -> None:
+    fixture = SMALL[name] if name in SMALL else run_folders()[name]
+    assert refusal(fixture, fixture.write(tmp_path)) is None
 
 
 @OWN
 @given(edits=edits, which=st.integers(0, 20))
 @pytest.mark.parametrize("name", SMALL)
-def test_a_spoilt_file_is_read_or_refused_on_one_line(
+def test_a_corrupted_file_is_read_or_refused_on_one_line(
     name: str, edits: list[tuple[float, int, int]], which: int, tmp_path: Path
 ) -> None:
-    door = SMALL[name]
-    file = door.names[which % len(door.names)]
-    opened(door, tmp_path, file, spoiled(door.files[file], edits))
+    fixture = SMALL[name]
+    file = fixture.names[which % len(fixture.names)]
+    parse_with(fixture, tmp_path, file, corrupted(fixture.files[file], edits))
 
 
 @OWN
@@ -65,44 +65,44 @@ def test_a_spoilt_file_is_read_or_refused_on_one_line(
 def test_json_with_other_values_is_read_or_refused_on_one_line(
     name: str, edits: list[tuple[int, int]], which: int, tmp_path: Path
 ) -> None:
-    door = SMALL[name]
-    files = [file for file in door.names if file.endswith((".json", ".jsonl"))]
+    fixture = SMALL[name]
+    files = [file for file in fixture.names if file.endswith((".json", ".jsonl"))]
     file = files[which % len(files)]
-    opened(door, tmp_path, file, swapped(door.files[file], edits))
+    parse_with(fixture, tmp_path, file, swapped(fixture.files[file], edits))
 
 
 @OWN
 @given(content=st.binary(max_size=200), name=st.sampled_from(list(SMALL)), which=st.integers(0, 20))
 def test_any_bytes_are_read_or_refused_on_one_line(content: bytes, name: str, which: int, tmp_path: Path) -> None:
-    door = SMALL[name]
-    opened(door, tmp_path, door.names[which % len(door.names)], content)
+    fixture = SMALL[name]
+    parse_with(fixture, tmp_path, fixture.names[which % len(fixture.names)], content)
 
 
 @FEW
 @given(edits=edits, others=swaps, which=st.integers(0, 40))
 @pytest.mark.parametrize("name", SLOW)
-def test_spoilt_folders_of_our_own_are_read_or_refused_on_one_line(
+def test_corrupted_folders_of_our_own_are_read_or_refused_on_one_line(
     name: str, edits: list[tuple[float, int, int]], others: list[tuple[int, int]], which: int, tmp_path: Path
 ) -> None:
-    door = doors_runs()[name]
-    file = door.names[which % len(door.names)]
-    opened(door, tmp_path, file, spoiled(door.files[file], edits))
+    fixture = run_folders()[name]
+    file = fixture.names[which % len(fixture.names)]
+    parse_with(fixture, tmp_path, file, corrupted(fixture.files[file], edits))
     if file.endswith((".json", ".jsonl")):
-        opened(door, tmp_path, file, swapped(door.files[file], others))
+        parse_with(fixture, tmp_path, file, swapped(fixture.files[file], others))
 
 
 def test_what_a_damaged_run_says_names_file_line_and_cure(tmp_path: Path) -> None:
-    door = doors_runs()["run"]
-    content = door.files["run/scores.jsonl"].replace(b'"metric"', b'"metrics"', 1)
+    fixture = run_folders()["run"]
+    content = fixture.files["run/scores.jsonl"].replace(b'"metric"', b'"metrics"', 1)
     cure = "the file was changed or damaged; make the run again with whyscore evaluate --overwrite"
-    told = opened(door, tmp_path, "run/scores.jsonl", content)
+    told = parse_with(fixture, tmp_path, "run/scores.jsonl", content)
     assert told is not None
     assert re.search(r"run/scores\.jsonl:\d+: 'metric' is None, expected a text: " + re.escape(cure), told)
 
 
-# Modules that turn bytes of files into values, by what spoils those files. Whoever adds one says here which.
+# Modules that turn bytes of files into values, by what corrupts those files. Whoever adds one says here which.
 READING = {
-    "the doors above": {
+    "the parsers above": {
         "analysis/calibrate/file.py", "analysis/decompose/scorers.py", "experiments/bmx/study.py",
         "experiments/bmx/summeval.py", "metrics/learned/comet/checkpoint.py", "metrics/lookup.py",
         "metrics/matching/baseline.py", "models/checkpoints.py", "models/encoders/sentence.py",
@@ -120,7 +120,6 @@ READING = {
         "taggers/spacy.py", "web/app.py",
     },
     "source code of the user, which is run": {"metrics/callable.py"},
-    "what the same process has just written": {"cli/commands/metaeval/scores.py"},
 }  # fmt: skip
 CALLS = {
     "loads", "loadtxt", "memmap", "safe_load", "fromstring", "ParserCreate", "read_text", "read_bytes", "reader",
@@ -135,7 +134,7 @@ def reads(file: Path) -> bool:
     return any(one.attr in CALLS or ast.unparse(one) == "np.load" for one in named)
 
 
-def test_every_module_that_reads_files_is_listed_with_what_spoils_them() -> None:
+def test_every_module_that_reads_files_is_listed_with_what_corrupts_them() -> None:
     found = {file.relative_to(SOURCES).as_posix() for file in SOURCES.rglob("*.py") if reads(file)}
     ours = {name for name in found if not name.startswith("testing/")}
     assert ours == set().union(*READING.values())

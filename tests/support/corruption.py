@@ -1,6 +1,6 @@
-"""How sound documents are spoiled, for tests that give damaged files to readers.
+"""Corruption of valid documents, for tests that give damaged files to parsers.
 
-1. `spoiled` cuts, drops and inserts bytes: what breaks encodings, quotes, brackets, numbers and lines.
+1. `corrupted` cuts, drops and inserts bytes: what breaks encodings, quotes, brackets, numbers and lines.
 2. `swapped` keeps a JSON document well-formed and exchanges values inside: other types, huge numbers, half characters.
 3. `edits_of` turns any bytes into such edits, so that a fuzzer that knows bytes alone can drive both.
 """
@@ -31,10 +31,10 @@ VALUES: tuple[object, ...] = (
 _BYTES_PER_EDIT = 4
 
 
-def spoiled(document: bytes, edits: Sequence[Edit]) -> bytes:
+def corrupted(document: bytes, edits: Sequence[Edit]) -> bytes:
     """Return a document with pieces put in and bytes left out.
 
-    >>> spoiled(b"abcd", [(0.5, PIECES.index(b"null"), 1)])
+    >>> corrupted(b"abcd", [(0.5, PIECES.index(b"null"), 1)])
     b'abnulld'
     """
     for where, what, gone in edits:
