@@ -232,7 +232,7 @@ def test_a_gate_that_is_not_passed_is_exit_code_5(texts: Path, capsys: pytest.Ca
     ("arguments", "code", "message"),
     [
         (["--fail-under", "bleu=1"], 2, "--fail-under: no metric 'bleu'"),
-        (["--fail-if-worse", "nobody"], 2, "which is no system here: use one of base, new"),
+        (["--fail-if-worse", "nobody"], 2, "no system 'nobody'. Systems: base, new"),
         (["--draws", "-1"], 2, "--draws is -1, expected 0 or more"),
         (["--budget", "-2"], 2, "budget is -2, expected 0 or more"),
         (["-e", "lmie"], 2, "no explainer named 'lmie'. Did you mean 'lime'?"),

@@ -8,6 +8,7 @@ import pytest
 
 from whyscore.errors import DataError
 from whyscore.report import build_report
+from whyscore.report.explorer import explorer
 from whyscore.report.matches import match_summaries
 from whyscore.report.page import Scale, html, stacked
 from whyscore.runs.choices import Settings
@@ -75,6 +76,12 @@ def test_wrong_matches_in_a_run_are_refused_with_their_line(run: Run, tmp_path: 
     path.write_text(path.read_text("utf-8").replace('"label"', '"lable"', 1), "utf-8")
     with pytest.raises(DataError, match=r"explanations.jsonl:2: "):
         match_summaries(read_run(folder))
+
+
+def test_the_page_gets_matches_as_places_in_the_other_text(run: Run) -> None:
+    (packed,) = [one for one in explorer(run)["why"][0]["0,0"] if one[0] == 0]
+    # The cats slept. / The cat sleeps.
+    assert packed[5] == [["=", 2, 0, 3], ["~", 2, 4, 7], ["·", 2, 14, 15]]
 
 
 def test_other_metrics_have_no_matches(tmp_path: Path) -> None:

@@ -1,17 +1,13 @@
 """The segments of a run as compact data for the page: texts once, numbers aligned with systems x segments.
 
-1. Every distinct text stands in one list; source, references and hypotheses are places in it.
-2. Explanations are packed (`packing`) per metric, system and segment; word borders stand beside the text they cut.
-3. Notes of metrics on single words (which n-grams matched, the counterpart) are long. They are taken in the order in
+1. Every distinct text is in one list; source, references and hypotheses are places in it.
+2. Explanations are packed per metric, system and segment, as short texts over an alphabet of 64 characters, none of
+   which needs escaping in JSON or HTML. Word borders are the gap before each word and its length, in UTF-16 units (what
+   JavaScript counts), five bits a character, the sixth says that more follow. Importances are two characters a word,
+   -2047 .. 2047 times the largest size in the text; `..` where there is no number.
+3. Matches of words are lists: the mark of the match, then place, start and end of each partner.
+4. Notes of metrics on single words (which n-grams matched, the counterpart) are long. They are taken in the order in
    which segments were explained, worst, best and random in turn, until they fill their share of the page.
-
-Numbers as short texts: word borders and importances of thousands of segments in a page that loads at once.
-
-The alphabet has 64 characters, none of which needs escaping in JSON or HTML.
-
-1. Word borders: the gap before each word and its length, in UTF-16 units (what JavaScript counts), five bits a
-   character, the sixth says that more follow.
-2. Importances: two characters a word, -2047 .. 2047 times the largest size in the text; `..` where there is no number.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +17,17 @@ from itertools import zip_longest
 import numpy as np
 
 from whyscore.runs.reading import Run
-from whyscore.types import Dataset, Entry, ErrorSpan, ExplanationRecord, FloatVector, Place, Side
+from whyscore.types import (
+    HYPOTHESIS,
+    Dataset,
+    Entry,
+    ErrorSpan,
+    ExplanationRecord,
+    FloatVector,
+    Place,
+    Side,
+    WordMatch,
+)
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 STEPS = 2047
@@ -233,8 +239,11 @@ def _explained(run: Run, texts: _Texts) -> dict[str, object]:
         usual = cuts.setdefault(texts.place(text), borders)
         scale, values = packed_values(told.importance)
         packed: list[object] = [_code(told.place), scale, values, notes.add(told.notes)]
-        if borders != usual:
-            packed.append(borders)
+        if borders != usual or told.matches is not None:
+            packed.append(borders if borders != usual else 0)
+        if told.matches is not None:
+            packed.append([_match(entry, told.place, matches) for matches in told.matches])
+            size += _AROUND * len(told.matches)
         size += len(values) + _AROUND
         why[numbers[told.metric]].setdefault(f"{rows[entry.system]},{columns[entry.id]}", []).append(packed)
     found: dict[str, object] = {"why": why, "centres": [middles.get(one.name, {}) for one in run.metrics]}
@@ -242,6 +251,18 @@ def _explained(run: Run, texts: _Texts) -> dict[str, object]:
         found["left_out"] = left_out
     found["cuts"] = [cuts.get(k, "") for k in range(len(texts.places))]
     return found | ({"notes": list(notes.known)} if notes.known else {})
+
+
+def _match(entry: Entry, place: Place, matches: Sequence[WordMatch]) -> list[str | int]:
+    """Return the mark of the first match of a word, then place, start and end (in UTF-16 units) of each partner."""
+    found: list[str | int] = [matches[0].mark] if matches else []
+    for one in matches:
+        if one.start is not None and one.end is not None:
+            other = Place(Side.REFERENCE, one.alignment) if place.side is Side.HYPOTHESIS else HYPOTHESIS
+            text = entry.segment.text(other)
+            start = units(text[: one.start])
+            found += [_code(other), start, start + units(text[one.start : one.end])]
+    return found
 
 
 def _in_turn(run: Run) -> Iterator[ExplanationRecord]:

@@ -1,20 +1,18 @@
 """A report as one page that opens from disk, without network, in five years too.
 
-1. The tables, bars and sentences are HTML already; only the segment browser needs scripts.
+1. The tables, bars and sentences are HTML already; only the segment browser needs scripts. Small pictures inside tables
+   (intervals and bars) are SVG that follows the colours of the page; they carry numbers only, and stand beside them.
 2. The segments are JSON in a data block. Characters that could end the block or a line are escaped; scripts set texts
    as text only, never as HTML.
 3. A content policy allows exactly the styles and scripts in the page, by their digests: nothing else runs, nothing is
    fetched, even if a text found a way in.
-
-Small pictures inside tables: intervals and bars, as SVG that follows the colours of the page.
-
-They carry numbers only, never texts, and stand beside the numbers they show: no reader depends on them.
 """
 
 import base64
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import resources
@@ -106,6 +104,7 @@ def _svg(inner: str) -> Markup:
 SCRIPTS = ("data.js", "words.js", "list.js", "segment.js", "page.js")
 STYLES = ("page.css",)
 _FLAGS = {"few": "few segments", "negative": "below 0", "above-one": "above 100 %"}
+_MINUS = re.compile(r"(?<=[ (\[])-(?=\d)")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -177,7 +176,7 @@ def environment() -> Environment:
     )
     found.filters["p"] = p_value
     found.filters["flag"] = lambda flag: _FLAGS.get(flag, flag)
-    found.filters["minus"] = lambda text: text.replace("(-", "(−")
+    found.filters["minus"] = lambda text: _MINUS.sub("−", text)
     found.filters["grouped"] = _grouped
     found.filters["trusted"] = Markup  # pictures that were cleaned
     return found

@@ -157,7 +157,7 @@ def _trust(report: Report) -> list[str]:
     best = max(rows, key=lambda row: row.auc.value)
     how = "well" if best.auc.value >= _CLEAR else "only weakly" if best.auc.value > _CHANCE else "no better than chance"
     match = f"The highlights of {best.metric} match human error marks {how}"
-    return [f"{match}: AUC {best.auc.value:.2f} on {best.n} texts (0.50 = chance)."]
+    return [f"{match}: AUC {best.auc.value:.2f} on {best.n:,} text{'' if best.n == 1 else 's'} (0.50 = chance)."]
 
 
 def _pair(report: Report) -> tuple[str, str] | None:

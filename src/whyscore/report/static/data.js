@@ -1,4 +1,4 @@
-/* The data of the page: one JSON block, numbers packed into short texts (see packing.py). */
+/* The data of the page: one JSON block, numbers packed into short texts (see explorer.py). */
 "use strict";
 const whyscore = {};
 
@@ -41,16 +41,17 @@ whyscore.load = () => JSON.parse(document.getElementById("data").textContent);
   };
 }
 
-/** What a metric says of the texts of one system's segment: place -> {values, borders, notes}. */
+/** What a metric says of the texts of one system's segment: place -> {values, borders, notes, matches}. */
 whyscore.why = (data, metric, system, segment) => {
   const found = new Map();
   const texts = whyscore.texts(data, system, segment);
-  for (const [place, scale, packed, notes, own] of data.why[metric][`${system},${segment}`] || []) {
+  for (const [place, scale, packed, notes, own, matches] of data.why[metric][`${system},${segment}`] || []) {
     const text = texts.get(place);
     found.set(place, {
       values: whyscore.values(scale, packed),
       borders: whyscore.borders(own || data.cuts[text] || ""),
       notes: notes ? notes.map((number) => data.notes[number]) : null,
+      matches: matches || null,
     });
   }
   return found;

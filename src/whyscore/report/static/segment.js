@@ -89,7 +89,7 @@
         borders: told ? told.borders : whyscore.split(text),
         strengths: told && largest ? told.values.map((value) => (value - centre) / largest) : null,
         labels: told ? told.values.map((value) => (Number.isNaN(value) ? "" : whyscore.signed(value))) : null,
-        notes: told ? told.notes : null,
+        matches: told ? told.matches : null,
         errors,
         differs,
       });
@@ -142,7 +142,7 @@
       const form = whyscore.form(here.text.slice(start, end));
       word.classList.add("current");
       const note = here.told && here.told.notes ? here.told.notes[at] : "";
-      const partners = pairs(here, note, form);
+      const partners = pairs(here, at, note, form);
       for (const partner of partners) partner.classList.add("partner");
       tell(sentence(here, at, note, partners.length, start, end));
     }
@@ -162,19 +162,29 @@
       return parts.join(" · ");
     }
 
-    /** The counterparts of a word: the one its note names, else words of the same form in the other texts. */
-    function pairs(here, note, form) {
+    /** The counterparts of a word: its matches, the one its note names, or words of the same form in the other texts. */
+    function pairs(here, at, note, form) {
+      const matches = here.told && here.told.matches;
+      if (matches) {
+        const found = [];
+        for (let k = 1; k < matches[at].length; k += 3) found.push(...touched(here, ...matches[at].slice(k, k + 3)));
+        return [...new Set(found)];
+      }
       const named_ = whyscore.counterpart(note);
       if (named_) {
-        const there = shown.find((one) => one.place === named_.place && (one.place > 0 || one.system === here.system));
-        if (!there) return [];
-        const [start, end] = [whyscore.offset(there.text, named_.start), whyscore.offset(there.text, named_.end)];
-        return words(there).filter((_, k) => there.borders[k][0] < end && there.borders[k][1] > start);
+        const there = textAt(here, named_.place);
+        return there ? touched(here, named_.place, whyscore.offset(there.text, named_.start), whyscore.offset(there.text, named_.end)) : [];
       }
       const across = shown.filter((one) => (here.place === 0 ? one.place > 0 : one.place === 0));
-      const matched = whyscore.matched(note);
-      const wanted = new Set(matched.length ? matched : [form]);
-      return across.flatMap((one) => words(one).filter((_, k) => wanted.has(whyscore.form(one.text.slice(...one.borders[k])))));
+      return across.flatMap((one) => words(one).filter((_, k) => whyscore.form(one.text.slice(...one.borders[k])) === form));
+    }
+
+    const textAt = (here, place) => shown.find((one) => one.place === place && (place > 0 || one.system === here.system));
+
+    /** The words of another text that a stretch touches. */
+    function touched(here, place, start, end) {
+      const there = textAt(here, place);
+      return there ? words(there).filter((_, k) => there.borders[k][0] < end && there.borders[k][1] > start) : [];
     }
 
     const words = (one) => [...one.paragraph.querySelectorAll(".word")];

@@ -5,9 +5,6 @@
   const { make } = whyscore;
   const EDGES = /^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu;
   // As metrics that match words write it: "reference 1: dog [9:12] 0.8312".
-  const MARK = /^([=~≈·]) (?:exact|root|synonym|none)/u;
-  // As metrics that count matches write it: "≈ synonym 'dog' (word 4, cosine 0.45, credit 1/3)".
-  const MATCHED = /[=~≈] (?:exact|root|synonym) (?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)") \(word /gu;
   const OFFSETS = /^(reference(?: (\d+))?|source|hypothesis)\b.* \[(\d+):(\d+)\]/su;
 
   /** A word as it is compared: without case and the punctuation around it. */
@@ -24,7 +21,7 @@
 
   /**
    * A text as an element whose words can be reached by arrow keys.
-   * options: borders, labels, strengths, notes, errors [[start, end, class, about]], differs (set of word numbers)
+   * options: borders, labels, strengths, matches, errors [[start, end, class, about]], differs (set of word numbers)
    */
   whyscore.paragraph = (text, label, options) => {
     const borders = options.borders || [];
@@ -37,8 +34,8 @@
       append(word, text, start, end, options.errors);
       colour(word, options.strengths ? options.strengths[number] : NaN);
       if (options.labels && options.labels[number]) word.dataset.value = options.labels[number];
-      const mark = options.notes && MARK.exec(options.notes[number] || "");
-      if (mark) word.dataset.mark = mark[1];
+      const mark = options.matches && options.matches[number][0];
+      if (mark) word.dataset.mark = mark;
       if (options.differs && options.differs.has(number)) word.classList.add("differs");
       block.append(word);
       position = end;
@@ -99,9 +96,6 @@
     }
     return [first, second];
   };
-
-  /** The words that a note names as matches, as they are compared. */
-  whyscore.matched = (note) => [...(note || "").matchAll(MATCHED)].map((match) => whyscore.form(match[1] ?? match[2]));
 
   /** The counterpart that a note names: {place, start, end} in code points, or null. */
   whyscore.counterpart = (note) => {
