@@ -143,7 +143,7 @@ def _calibration() -> bytes:
     setting |= dict.fromkeys(numbers, 4)  # type: ignore[arg-type]
     shares = ("before", "after", "degenerate", "own_p", "own_w", "best_p", "best_w", "best_gain")
     setting |= dict.fromkeys(shares, 0.5)  # type: ignore[arg-type]
-    outcome = {"source": "erasure", "protocol": "held_out", "setting": "a", "n": 4, "w": 0.5, "p": None}
+    outcome = {"source": "erasure", "protocol": "in-domain", "setting": "a", "n": 4, "w": 0.5, "p": None}
     outcome |= dict.fromkeys(("before", "after", "gain"), 0.25)
     found = {
         "schema": "whyscore/1", "schema_version": 1, "kind": "calibration", "metric": "token_f1",
