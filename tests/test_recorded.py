@@ -5,27 +5,13 @@ changelog. Other processors may round the last digits of some numbers differentl
 differ by that relative error there.
 """
 
-import importlib.util
 import os
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from support import recorder
 
-def loaded() -> ModuleType:
-    """The recorder, which is no part of a package."""
-    spec = importlib.util.spec_from_file_location("recorder", Path(__file__).parent / "support" / "recorder.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["recorder"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-recorder = loaded()
 NEAR = float(os.environ.get("RECORDED_NEAR", "0"))
 
 
