@@ -11,7 +11,7 @@ import pytest
 
 import whyscore as ws
 from support.cli import Run
-from whyscore.cli.commands.experiment import known as experiments
+from whyscore.cli.commands.experiment import commands as experiments
 from whyscore.cli.main import VERBS
 from whyscore.errors import SpecError, UnknownName, UserError
 from whyscore.experiments.bmx.grid import GridRun, bmx_grid

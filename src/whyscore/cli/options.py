@@ -26,6 +26,7 @@ from whyscore.settings import REQUIRED, Option, Seeded, Setting, check, option, 
 _KINDS = {"int": "a whole number", "float": "a number"}
 _INVALID = re.compile(r"invalid (int|float) value: (.*)", re.DOTALL)
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+_FEW = 4
 _MANY = (argparse.ONE_OR_MORE, argparse.ZERO_OR_MORE)
 
 
@@ -209,16 +210,42 @@ class Command(Protocol):
         """Do the work and return the exit code."""
 
 
+class SubCommand(Protocol):
+    """One of several commands behind a verb: a line of help, examples, the settings it takes and the work."""
+
+    @property
+    def help(self) -> str:
+        """One line about it."""
+
+    @property
+    def examples(self) -> str:
+        """Commands to paste."""
+
+    @property
+    def settings(self) -> type:
+        """A settings class."""
+
+    @property
+    def run(self) -> Callable[[Any], int]:
+        """Do the work and return the exit code."""
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """The output formats that make sense; all where empty."""
+
+
 class CommandGroup(Protocol):
-    """A package of `whyscore.cli.commands` with several commands, each with a line about it, by name."""
+    """A module of `whyscore.cli.commands` with several commands."""
 
     EXAMPLES: str
-    COMMANDS: Mapping[str, tuple[str, Command]]
+
+    def commands(self) -> Mapping[str, SubCommand]:
+        """Return them by name."""
 
 
 def is_command(module: object) -> TypeGuard[Command | CommandGroup]:
     """Return whether a module declares settings, or several commands that do."""
-    return hasattr(module, "SETTINGS") or hasattr(module, "COMMANDS")
+    return hasattr(module, "SETTINGS") or hasattr(module, "commands")
 
 
 def _all_formats() -> tuple[str, ...]:
@@ -230,50 +257,32 @@ def _all_formats() -> tuple[str, ...]:
 
 def add_command(parser: Parser, command: Command | CommandGroup) -> None:
     """Add the options of everything that a command takes; one parser for each command of a group."""
-    if not hasattr(command, "COMMANDS"):
+    if not hasattr(command, "commands"):
         add_settings(parser, command.SETTINGS, getattr(command, "FORMATS", None) or _all_formats())
         return
-    choices = parser.add_subparsers(dest="command", metavar="|".join(command.COMMANDS), required=True)
-    for name, (about, inner) in command.COMMANDS.items():
-        description = f"{about[0].upper()}{about[1:]}.\n\n{inner.EXAMPLES}"
-        facts: dict[str, Any] = {"formatter_class": parser.formatter_class, "allow_abbrev": False}
-        add_command(choices.add_parser(name, help=about, description=description, **facts), inner)
+    commands = command.commands()
+    shown = "|".join(commands) if len(commands) <= _FEW else "NAME"
+    choices = parser.add_subparsers(dest="command", metavar=shown, required=True)
+    for name, one in commands.items():
+        inner = choices.add_parser(
+            name,
+            help=one.help,
+            description=f"{one.help[0].upper()}{one.help[1:]}.\n\n{one.examples}",
+            formatter_class=parser.formatter_class,
+            allow_abbrev=False,
+        )
+        if hasattr(one, "settings"):
+            add_settings(inner, one.settings, one.formats or _all_formats())
+        else:
+            cast("Any", one).add_arguments(inner)
 
 
 def run_command(command: Command | CommandGroup, arguments: argparse.Namespace) -> int:
     """Run a command on what was given."""
-    if hasattr(command, "COMMANDS"):
-        return run_command(command.COMMANDS[arguments.command][1], arguments)
-    return command.run(read_settings(command.SETTINGS, arguments))
-
-
-class SubCommand(Protocol):
-    """One of several commands behind a verb: a line of help, examples, the settings it takes and the work."""
-
-    help: str
-    examples: str
-    settings: type
-    formats: tuple[str, ...]
-
-    def run(self, settings: Any) -> int:  # noqa: ANN401 - a `settings`
-        """Do the work and return the exit code."""
-
-
-def add_subcommands(parser: Parser, name: str, commands: Mapping[str, SubCommand]) -> None:
-    """Add one parser per sub-command; the one that is chosen goes to `name`."""
-    choices = parser.add_subparsers(dest=name, metavar="NAME", required=True)
-    for title, command in commands.items():
-        inner = choices.add_parser(
-            title,
-            help=command.help,
-            description=f"{command.help[0].upper()}{command.help[1:]}.\n\n{command.examples}",
-            formatter_class=parser.formatter_class,
-            allow_abbrev=False,
-        )
-        if hasattr(command, "settings"):
-            add_settings(inner, command.settings, command.formats or _all_formats())
-        else:
-            cast("Any", command).add_arguments(inner)
+    if not hasattr(command, "commands"):
+        return command.run(read_settings(command.SETTINGS, arguments))
+    one = command.commands()[arguments.command]
+    return one.run(read_settings(one.settings, arguments) if hasattr(one, "settings") else arguments)
 
 
 def add_settings(parser: Parser, kind: type, formats: Sequence[str] = ()) -> None:

@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
-from whyscore.cli.options import Parser, add_subcommands, read_settings
+from whyscore.cli.options import Parser
 
 EXAMPLES = """\
 examples:
@@ -27,18 +27,6 @@ class Experiment(NamedTuple):
     examples: str = ""
 
 
-def known() -> dict[str, Any]:
+def commands() -> dict[str, Any]:
     """Return every experiment by its name."""
     return cast("dict[str, Any]", importlib.import_module("whyscore.experiments.catalogue").experiments())
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add one parser per experiment."""
-    add_subcommands(parser, "experiment", known())
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Run the experiment that was asked for."""
-    chosen = known()[arguments.experiment]
-    given = read_settings(chosen.settings, arguments) if hasattr(chosen, "settings") else arguments
-    return int(chosen.run(given))
