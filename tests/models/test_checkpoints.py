@@ -16,18 +16,20 @@ from support import tiny_models
 from whyscore.errors import DataError, ExecutionError, MissingExtra, SpecError
 from whyscore.models import checkpoints
 from whyscore.models.checkpoints import (
+    LicenceWarning,
     ModelLocation,
     coder_of,
     config_of,
     find,
+    licence_of,
     need,
     package,
     read,
     read_json,
     revision,
+    warn_of,
     weights_of,
 )
-from whyscore.models.licences import LicenceWarning, licence_of, warn_of
 from whyscore.models.pairs import (
     Coder,
     Cuts,

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from whyscore.errors import DataError, MissingExtra, SpecError
+from whyscore.models.checkpoints import LicenceWarning
 from whyscore.models.encoders.stacks import LayerNotice
 from whyscore.models.encoders.transformer import Transformer
-from whyscore.models.licences import LicenceWarning
 
 Tiny = Callable[[str], Path]
 

@@ -31,10 +31,9 @@ from whyscore.metrics.matching import baseline as matching_baseline
 from whyscore.metrics.matching import weights as matching_weights
 from whyscore.metrics.matching import weights as moverscore_masses
 from whyscore.metrics.matching.units import stop_words
-from whyscore.models.checkpoints import ModelLocation, read, read_json
+from whyscore.models.checkpoints import ModelLocation, licence_of, read, read_json
 from whyscore.models.encoders import sentence
 from whyscore.models.encoders.stacks import languages_of
-from whyscore.models.licences import licence_of
 from whyscore.models.maps import LanguageMap, read_links, read_map, write_map
 from whyscore.models.word_vectors import BinaryVectors, TextVectors
 from whyscore.protocols import Encoder

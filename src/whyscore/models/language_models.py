@@ -39,15 +39,16 @@ from whyscore.models.checkpoints import (
     Precision,
     coder_of,
     config_of,
+    licence_of,
     package,
     quiet,
     ready,
     refuse,
     revision,
+    warn_of,
     weights_of,
 )
 from whyscore.models.heads import widened
-from whyscore.models.licences import licence_of, warn_of
 from whyscore.models.pairs import Coder, Cuts, Row, as_tensors, in_batches, positions
 from whyscore.options import check_fields
 from whyscore.protocols import Probes

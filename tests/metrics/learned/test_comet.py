@@ -16,11 +16,10 @@ from support import tiny_models
 from whyscore.analysis.explain import explain
 from whyscore.errors import DataError, ExecutionError, MissingExtra, MissingInput, SpecError
 from whyscore.metrics.learned.comet import network as comet_model
-from whyscore.metrics.learned.comet.metric import Comet
-from whyscore.metrics.learned.comet.spans import Run, error_spans, mixed, quality, runs
+from whyscore.metrics.learned.comet.metric import Comet, Run, error_spans, mixed, quality, runs
 from whyscore.metrics.pieces import PieceScores, word_scores
 from whyscore.models import pairs
-from whyscore.models.licences import LicenceWarning
+from whyscore.models.checkpoints import LicenceWarning
 from whyscore.protocols import Metric, RowMetric, WordScorer
 from whyscore.registry import known, spec_of
 from whyscore.testing.metrics import check_metric

@@ -40,16 +40,17 @@ from whyscore.models.checkpoints import (
     config_of,
     device_of,
     fill,
+    licence_of,
     model_signature,
     need,
     package,
     read,
     read_json,
     ready,
+    warn_of,
     weights_of,
 )
 from whyscore.models.heads import widened
-from whyscore.models.licences import licence_of, warn_of
 from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Row, as_tensors, budget_of, in_batches, positions
 from whyscore.options import check_fields
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores

@@ -32,14 +32,15 @@ from whyscore.models.checkpoints import (
     device_of,
     fill,
     find,
+    licence_of,
     model_signature,
     package,
     read,
     read_json,
     ready,
+    warn_of,
     weights_of,
 )
-from whyscore.models.licences import licence_of, warn_of
 from whyscore.models.pairs import Coder, Cuts, Row, as_tensors, budget_of, in_batches
 from whyscore.options import check_fields
 from whyscore.types import FloatVector, Inputs, Segment, Signature

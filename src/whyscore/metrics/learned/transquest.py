@@ -39,15 +39,16 @@ from whyscore.models.checkpoints import (
     config_of,
     device_of,
     fill,
+    licence_of,
     model_signature,
     package,
     read,
     read_json,
     ready,
+    warn_of,
     weights_of,
 )
 from whyscore.models.heads import Pooling, pooled, widened
-from whyscore.models.licences import licence_of, warn_of
 from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Result, Row, as_tensors, budget_of, in_batches, shorter
 from whyscore.options import check_fields
 from whyscore.text.splitters import white_space

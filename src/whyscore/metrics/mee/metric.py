@@ -16,7 +16,7 @@ MEE2 and MEE4:
 
 1. LMS: the word matches of MEE.
 2. Syn: BLEU whose order grows with the reference (`syntax`), over words in `paper`, over characters in `compat`.
-3. Cxt: the cosine of the two sentence vectors (`context`), clipped to 0 .. 1 in `paper`.
+3. Cxt: the cosine of the two sentence vectors (`parts`), clipped to 0 .. 1 in `paper`.
 4. score = (delta (alpha LMS + gamma Syn) / (alpha + gamma) + epsilon Cxt) / (delta + epsilon), with alpha = 2,
    gamma = 1, delta = 1, and epsilon = 1 (MEE2) or 3 (MEE4).
 
@@ -31,9 +31,8 @@ import numpy as np
 
 from whyscore.errors import MissingInput, SpecError
 from whyscore.metrics.mee import parts
-from whyscore.metrics.mee.context import encoder_signature, sentence_encoder
-from whyscore.metrics.mee.notes import explained
-from whyscore.metrics.mee.words import Alignment, Form, Matcher, Mode, Pair, aligned
+from whyscore.metrics.mee.parts import encoder_signature, sentence_encoder
+from whyscore.metrics.mee.words import Alignment, Form, Matcher, Mode, Pair, aligned, explained
 from whyscore.metrics.needs import need_place, need_references, present, shown
 from whyscore.models.encoders.loading import encoder, warn_uncovered
 from whyscore.models.word_vectors import BinaryVectors, EncoderVectors, word_vectors

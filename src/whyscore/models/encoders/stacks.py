@@ -38,6 +38,7 @@ from whyscore.models.checkpoints import (
     Precision,
     config_of,
     find,
+    licence_of,
     need,
     package,
     quiet,
@@ -45,9 +46,9 @@ from whyscore.models.checkpoints import (
     ready,
     refuse,
     revision,
+    warn_of,
     weights_of,
 )
-from whyscore.models.licences import licence_of, warn_of
 from whyscore.models.pairs import Cuts, Row, as_tensors, budget_of, in_batches, positions
 from whyscore.models.rows import Long, Reader, RowCoder, Vectors
 from whyscore.protocols import Encoded

@@ -6,24 +6,37 @@
    are mixed, pooled to one vector, and a small network scores [h; r; h*r; |h-r|; h*s; |h-s|] or [h; s; h*s; |h-s|].
 3. `unified_metric` (CometKiwi, UniTE) and `xcomet_metric` read the texts joined, hypothesis first, as (h,s) or, with a
    reference, as (h,s), (h,r) and (h,s,r); the first piece is scored. UniTE takes the mean of the three.
-4. xCOMET also tags the pieces of the hypothesis as fine, minor, major or critical (`comet_spans`). With a reference its
+4. xCOMET also tags the pieces of the hypothesis as fine, minor, major or critical (see below). With a reference its
    score is .12 s(h,s) + .33 s(h,r) + .33 s(h,s,r) + .22 m, else .78 s(h,s) + .22 m, with regression scores cut at 1 and
    m the MQM part of the tagged spans.
 
 Word scores, from models with a word head: minus the probability that a piece of the word is an error. Several
 references are scored one by one; `references` says whether their mean or the best one counts.
+
+Error spans and the MQM part of xCOMET (arXiv 2310.10482), from class probabilities of pieces:
+
+1. The probabilities of the inputs (h,s), (h,r), (h,s,r) are mixed 1/6, 1/3, 1/2.
+2. A piece is an error if an error class is the most probable one or, with a threshold t, if p(error) > t; its severity
+   is the most probable error class.
+3. Neighbouring error pieces are one span. `mode="compat"`, the published way: always, and the first severity counts;
+   `mode="paper"`: only while the severity stays the same. A span that is open at the end of the text ends there.
+4. A span is cut to its characters: blanks at its edges are left out. Confidence = mean probability of the classes
+   that were chosen.
+5. MQM part `m = (25 - min(25, sum of 1, 5, 10 for minor, major, critical)) / 25`.
+
+Deviation: special pieces can be no errors; the published code lets them open a span.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 
 from whyscore.errors import SpecError
+from whyscore.marking import Span
 from whyscore.metrics.learned.comet.checkpoint import HPARAMS, Settings, checkpoint_of, settings_of
 from whyscore.metrics.learned.comet.network import Asked, CometModel, Judged, Texts, limit_of, load, opened
-from whyscore.metrics.learned.comet.spans import Mode, error_spans, mixed, quality, runs
 from whyscore.metrics.needs import need_references, need_source, present
 from whyscore.metrics.pieces import Fill, PieceScores, word_scores
 from whyscore.models.attribution.interface import Inside
@@ -38,11 +51,82 @@ from whyscore.types import (
     Inputs,
     Place,
     Segment,
+    Severity,
     Side,
     Signature,
     Words,
     WordScores,
 )
+
+Mode = Literal["compat", "paper"]
+
+SEVERITIES: tuple[Severity, ...] = ("minor", "major", "critical")
+PENALTIES = (1, 5, 10)
+WORST = 25
+MIXED = (1 / 6, 1 / 3, 1 / 2)
+
+
+class Run(NamedTuple):
+    """Neighbouring error pieces: the class, counted from 1, the first and the last piece, and the confidence."""
+
+    label: int
+    first: int
+    last: int
+    confidence: float
+
+
+def mixed(parts: Sequence[FloatMatrix]) -> FloatMatrix:
+    """Return the class probabilities that several inputs give together; a single input speaks for itself."""
+    if len(parts) == 1:
+        return parts[0]
+    weighted = [weight * part for weight, part in zip(MIXED, parts, strict=True)]
+    return cast("FloatMatrix", np.sum(weighted, axis=0))
+
+
+def runs(probabilities: FloatMatrix, threshold: float | None, mode: Mode) -> list[Run]:
+    """Return the runs of error pieces, in order."""
+    labels = _labels(probabilities, threshold).tolist()
+    found: list[list[int]] = []
+    for piece, label in enumerate(labels):
+        if not label:
+            continue
+        goes_on = found and found[-1][-1] == piece - 1 and (mode == "compat" or labels[piece - 1] == label)
+        if goes_on:
+            found[-1].append(piece)
+        else:
+            found.append([piece])
+    chosen = probabilities[np.arange(len(labels)), labels] if labels else np.zeros(0)
+    return [Run(labels[run[0]], run[0], run[-1], float(chosen[run].mean())) for run in found]
+
+
+def error_spans(text: str, pieces: Sequence[Span], found: Sequence[Run]) -> tuple[ErrorSpan, ...]:
+    """Return the runs as spans of the text; what has no character besides blanks is left out."""
+    spans = []
+    for run in found:
+        start, end = pieces[run.first][0], pieces[run.last][1]
+        inside = text[start:end]
+        start += len(inside) - len(inside.lstrip())
+        end -= len(inside) - len(inside.rstrip())
+        if start < end:
+            severity = SEVERITIES[run.label - 1]
+            spans.append(ErrorSpan(start, end, severity, confidence=run.confidence))
+    return tuple(spans)
+
+
+def quality(found: Sequence[Run]) -> float:
+    """Return the MQM part of the score, 1 without errors.
+
+    >>> quality([Run(2, 0, 1, 0.9), Run(1, 3, 3, 0.6)])
+    0.76
+    """
+    return (WORST - min(WORST, sum(PENALTIES[run.label - 1] for run in found))) / WORST
+
+
+def _labels(probabilities: FloatMatrix, threshold: float | None) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    if threshold is None:
+        return np.asarray(probabilities.argmax(axis=1))
+    errors = probabilities[:, 1:]
+    return np.where(errors.sum(axis=1) > threshold, errors.argmax(axis=1) + 1, 0)
 
 
 class Shape(NamedTuple):

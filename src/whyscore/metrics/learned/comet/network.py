@@ -34,14 +34,15 @@ from whyscore.models.checkpoints import (
     config_of,
     fill,
     find,
+    licence_of,
     need,
     package,
     read,
     read_json,
     ready,
+    warn_of,
 )
 from whyscore.models.heads import FeedForward, LayerMix, Mix, feed_forward_keys, mix_of, mixed, pooled, take, widened
-from whyscore.models.licences import licence_of, warn_of
 from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Row, as_tensors, budget_of, in_batches, positions
 from whyscore.types import FloatMatrix, Inputs, Place, Segment, Side
 
