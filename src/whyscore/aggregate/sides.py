@@ -5,7 +5,7 @@
 3. Mean of the two, each counted by its words: equal powers of 1 give the mean over all words, as `power_mean(p=1)`.
    A segment with words on one side alone has that side's mean.
 
-A mean hangs on the floor where the floor carries both sides. Calibration varies p; `reference` stays as it was given.
+A mean is determined by the floor where it carries both sides. Calibration varies p; `reference` stays as it was given.
 """
 
 from dataclasses import dataclass

@@ -196,8 +196,8 @@ def _pairs(metric: PartsMetric, dataset: Dataset) -> tuple[WordPair, ...]:
     return tuple(WordPair(*key, counts[key], float(np.mean(cosines[key])) if key in cosines else None) for key in order)
 
 
-@dataclass(frozen=True, eq=False)
-class MeeParts:
+@dataclass(frozen=True, eq=False, repr=False)
+class MeeParts(Result):
     """One number per segment and part; `exact`, `root` and `synonym` are cumulative F values whose mean is `lms`."""
 
     exact: FloatVector
@@ -221,7 +221,7 @@ class MeeParts:
         """Words of warning for each segment: `no-vectors` where no word that was looked up has one."""
         return tuple(("no-vectors",) if share == 1.0 else () for share in self.unknown.tolist())
 
-    def rows(self) -> Iterator[dict[str, float]]:
+    def records(self) -> Iterator[dict[str, float]]:
         """Yield the parts of each segment by name, then the score."""
         names = (*self.metric.columns, "score")
         columns = [getattr(self, name).tolist() for name in names]

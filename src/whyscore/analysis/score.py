@@ -1,12 +1,10 @@
-"""Scores of segments and systems, each metric asked once for everything.
+"""Scores of segments and systems, each metric asked once for everything, and which texts a model did not read whole.
 
-Which texts a metric could not read whole: told beside every score that they are behind.
-
-A quality gate on texts that a model did not read whole.
+Truncated texts are named beside every score that depends on them, and `--fail-if-truncated` is a quality gate:
 
 1. Where a metric's encoder can say how much it reads of a text, only its tokenizer is asked.
 2. Any other metric whose signature has a limit (`trunc`), or that is made of such metrics, scores the segments once
-   more, and what it cuts is watched: scores that come from a store do not say it.
+   more while truncation is watched: scores that come from a store do not say it.
 """
 
 import dataclasses

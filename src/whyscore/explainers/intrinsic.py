@@ -1,12 +1,10 @@
 """The metric explains itself: matched n-grams, edits, similarities, log-probabilities.
 
-1. Nothing is planned and nothing is fitted: this component only says whom to ask.
+1. Nothing is planned and nothing is fitted: these components only say whom to ask.
 2. The engine asks the metric, which must be a `WordScorer`, for one score per word.
 
-Token matching: the metric's own similarities between the words of two texts (Leiter 2021).
-
-Nothing is planned and nothing is fitted: this component only says whom to ask. The metric (bertscore, xbertscore, ...)
-gives each word the similarity of its best counterpart in the other text, and names the counterpart.
+`matching` (Leiter 2021) is for metrics of similarities (bertscore, xbertscore): each word gets the similarity of its
+best counterpart in the other text, which is named. `tagging` is for networks that tag words as right or wrong.
 """
 
 from dataclasses import dataclass

@@ -11,7 +11,7 @@
 
 The original word may be among its own candidates. Keeping every word gives the text back unchanged.
 
-Which words fit between two others: an n-gram model of both sides, learned by counting.
+The n-gram model of `infill` is learned by counting which words fit between two others:
 
 1. Count, over a corpus, every word after its one and two left neighbours and before its one and two right ones; texts
    are bounded by a mark.
@@ -21,7 +21,7 @@ Which words fit between two others: an n-gram model of both sides, learned by co
 3. If the sides are independent given the word, P(word | left, right) is P(word | left) P(word | right) / P(word), up to
    a constant that makes the probabilities of all words sum to one.
 
-Deterministic, no download, and small: a few seconds for a hundred thousand words.
+It is deterministic, without download, and small: a few seconds for a hundred thousand words.
 """
 
 import math

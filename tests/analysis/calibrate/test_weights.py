@@ -191,7 +191,7 @@ def test_parts_have_names_and_rebuild_the_scores() -> None:
     found = ws.mee_parts(data, METRIC)
     assert len(found) == 2
     assert (found.exact + found.root + found.synonym) / 3 == pytest.approx(found.lms)
-    rows = list(found.rows())
+    rows = list(found.records())
     assert list(rows[0]) == ["exact", "root", "synonym", "lms", "syn", "cxt", "unknown", "score"]
     assert [row["score"] for row in rows] == METRIC.score(data).tolist()
     with pytest.raises(ValueError, match="read-only"):

@@ -2,18 +2,16 @@
 
 1. The value of a mask is the score of its text; the base value is that of the text with every word hidden.
 2. Plan the empty text and, by method,
-   - `exact`: all other masks, 2^n - 1 in all (see `shapley`);
-   - `permutation`: the masks along `passes` random orders, up and down, 1 + 2 passes (n - 1) in all (see `shapley`);
-   - `kernel`: `budget` masks for a weighted regression, 1 + budget at the most (see `kernel`).
+   - `exact`: all other masks, 2^n - 1 in all;
+   - `permutation`: the masks along `passes` random orders, up and down, 1 + 2 passes (n - 1) in all;
+   - `kernel`: `budget` masks for a weighted regression, 1 + budget at the most.
    `auto` is exact up to `exact_up_to` words and permutation above; the result names the method that ran.
 3. Fit: importances add up to score(whole) - score(empty).
 
 `mode="compat"` is shap 0.51's PermutationExplainer: 500 // (2n + 1) passes (`budget` instead of 500, and never less
 than one pass, where the package gives up), orders from a fresh `RandomState(seed)` for each text.
 
-Shapley values of a text's words, by all masks or by random orders. Pure functions over masks and scores.
-
-The value of a mask is the score of its text. Row 0 of the scores is the whole text, row 1 the empty one.
+The methods are pure functions over masks and scores; row 0 of the scores is the whole text, row 1 the empty one.
 
 **Exact** (Shapley 1953): with n words, a word's value is the mean over the sizes k = 0 .. n-1 of what it adds, on
 average, to the sets of k other words.
@@ -22,7 +20,7 @@ average, to the sets of k other words.
 random order, add the words one by one from nothing to the whole text, then take them away in the same order. A word's
 value is the mean of its 2 x passes contributions. One pass is exact where words interact at most in pairs.
 
-Shapley values by weighted least squares, after Lundberg and Lee (2017), arXiv 1705.07874.
+**Kernel** (Lundberg and Lee 2017): weighted least squares over sets of words.
 
 1. A set of k of n words weighs (n - 1) / (C(n, k) k (n - k)): sets of few and of nearly all words weigh most.
 2. Fill the sizes from outside in (1 and n-1, then 2 and n-2 ...), each with all its sets, as long as the budget
