@@ -71,6 +71,17 @@ def test_the_answer_says_which_way_is_better_and_what_made_it(page: "playwright.
     assert page.inner_text("#signature").startswith("erasure")
 
 
+def test_options_come_from_the_settings(page: "playwright.Page") -> None:
+    page.click("summary")
+    page.fill("[data-name=word_order]", "2")
+    page.select_option("[data-name=unit]", "char")
+    page.click("#go")
+    page.wait_for_selector("#answer .word")
+    assert "|metric:chrf(word_order=2)|unit:char|" in page.inner_text("#signature")
+    words = page.eval_on_selector_all("#answer .word", "found => found.map(word => word.firstChild.textContent)")
+    assert words[:4] == ["I", "h", "a", "v"]
+
+
 def test_nothing_can_be_asked_before_the_metrics_are_known(browser: "playwright.Browser", address: str) -> None:
     page = browser.new_page()
     waiting = []

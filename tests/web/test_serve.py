@@ -59,6 +59,20 @@ def test_words_are_those_of_python(client: TestClient) -> None:
         assert [text["text"][word["start"] : word["end"]] for word in text["words"]] == list(one.words)
 
 
+def test_settings_are_those_of_python_too(client: TestClient) -> None:
+    listed = {one["name"]: one for one in client.get("/api/components").json()["settings"]}
+    assert listed["repeat"] | {"about": ""} == {"name": "repeat", "about": "", "values": "a whole number", "default": 1}
+    assert set(listed) == {"seed", "unit", "repeat"}
+    answer = client.post("/api/explain", json={"segment": PAIR, "settings": {"unit": "char"}})
+    expected = ws.explain([ws.Segment("a cat", None, ("a dog",))], "chrf", "erasure", unit="char")
+    assert [word["importance"] for word in answer.json()["texts"][0]["words"]] == expected[0].importance.tolist()
+    for wrong, told in (({"masker": "x"}, "'masker' cannot be set"), ({"unit": "a.py:f"}, "one of 'word'")):
+        answer = client.post("/api/explain", json={"segment": PAIR, "settings": wrong})
+        assert (answer.status_code, told in answer.json()["error"]) == (422, True)
+    answer = client.post("/api/explain", json={"segment": PAIR, "settings": {"repeat": 0}})
+    assert "repeat is 0, expected 1 or more" in answer.json()["error"]
+
+
 def test_what_can_be_asked_is_listed_with_its_options(client: TestClient) -> None:
     found = client.get("/api/components").json()
     metrics = {one["name"]: one for one in found["metrics"]}

@@ -1,16 +1,13 @@
-"""What may be asked for over the network: an allow-list of names, with literal options, and nothing that reads a file.
+"""What may be requested over the network, and how many requests are answered at a time.
 
 1. A component is named, never written as a spec: no `module:function`, no path, no nested component.
-2. An option may be a number, a truth value, or one of the words its annotation lists. Free texts are refused, because
-   in a spec they can be paths and model names.
+2. An option of a component, or a setting of an analysis, may be a number, a truth value, or one of the words its
+   declaration lists. Free texts are refused, because in a spec they can be paths and model names.
 3. What is not installed is not offered.
-
-A short queue in front of a few workers: questions wait in turn, too many are turned away, gone askers are forgotten.
-
-1. `workers` questions are answered at a time, in threads; `queue` more may wait.
-2. One more is refused at once, with a time to come back: a page that says so is better than one that hangs.
-3. When the asker closes the connection, a waiting question is dropped, and a running one ends at its next batch: the
-   progress of the scoring stack tells between batches, and that is where it is stopped.
+4. `workers` requests are answered at a time, in threads; `queue` more may wait. One more is refused at once, with a
+   time to come back: a page that says so is better than one that hangs.
+5. When the client closes the connection, a waiting request is dropped, and a running one ends at its next batch: the
+   progress of the scoring stack reports between batches, and that is where it is stopped.
 """
 
 import asyncio
@@ -24,11 +21,17 @@ from whyscore.errors import MissingExtra, SpecError, UnknownName
 from whyscore.registry import build, load
 from whyscore.registry.specs import Spec
 from whyscore.scoring.stack import Progress
+from whyscore.settings import Setting, make, settings_of
 
 METRICS = ("bleu", "chrf", "ter", "rouge", "token_f1", "xbertscore", "mee", "sbert", "length_ratio")
 EXPLAINERS = ("erasure", "lime", "shap", "partition", "intrinsic", "matching", "random")
 
+UNITS = ("word", "char", "auto", "sentence")
+
 Option = bool | int | float | str | None
+Values = tuple[object, ...] | str
+"""The words that an option takes, or what kind of value it is."""
+S = TypeVar("S")
 
 
 class Offered(NamedTuple):
@@ -36,7 +39,7 @@ class Offered(NamedTuple):
 
     name: str
     about: str
-    options: dict[str, tuple[object, ...] | str]
+    options: dict[str, Values]
     """Each option with the words it takes, or with what kind of value it is."""
 
 
@@ -49,18 +52,34 @@ def spec(kind: Literal["metric", "explainer"], name: str, options: Mapping[str, 
     """Return the spec of an allowed component with allowed options; everything else is refused."""
     if name not in _names(kind):
         raise UnknownName.among(kind, name, _names(kind))
-    open_ = _options(kind, name)
-    for option, value in options.items():
-        if option not in open_:
-            raise SpecError(
-                f"{name}: the option {option!r} cannot be set here; these can: {', '.join(open_) or 'none'}"
-            )
-        wanted = open_[option]
-        if isinstance(value, str) and (isinstance(wanted, str) or value not in wanted):
-            raise SpecError(f"{name}: {option} is {value!r}, expected {_told(wanted)}")
+    _check_open(name, options, _options(kind, name))
     written = str(Spec(name, (), tuple(options.items())))
     build(written, kind)
     return written
+
+
+def offered_settings(kind: type) -> dict[str, tuple[Setting, Values]]:
+    """Return the settings of an analysis that may be set over the network, each with the values it takes."""
+    found = {one.name: (one, UNITS if one.name == "unit" else _kind(one.type)) for one in settings_of(kind)}
+    return {name: (one, values) for name, (one, values) in found.items() if values is not None and one.option.line}
+
+
+def allowed_settings(kind: type[S], given: Mapping[str, Option]) -> S:
+    """Return settings made of values that may be set over the network; everything else is refused."""
+    _check_open("settings", given, {name: values for name, (_, values) in offered_settings(kind).items()})
+    return make(kind, given)
+
+
+def _check_open(name: str, given: Mapping[str, Option], known: Mapping[str, Values]) -> None:
+    for option, value in given.items():
+        if option not in known:
+            raise SpecError(
+                f"{name}: the option {option!r} cannot be set here; these can: {', '.join(known) or 'none'}"
+            )
+        values = known[option]
+        if isinstance(value, str) and (isinstance(values, str) or value not in values):
+            expected = values if isinstance(values, str) else f"one of {', '.join(map(repr, values))}"
+            raise SpecError(f"{name}: {option} is {value!r}, expected {expected}")
 
 
 def _names(kind: str) -> tuple[str, ...]:
@@ -78,7 +97,7 @@ def _described(kind: Literal["metric", "explainer"], name: str) -> Offered | Non
     return Offered(name, about, _options(kind, name))
 
 
-def _options(kind: str, name: str) -> dict[str, tuple[object, ...] | str]:
+def _options(kind: str, name: str) -> dict[str, Values]:
     """Return the options of a component that only take numbers, truth values or listed words."""
     factory = load(kind, name)
     if not (isinstance(factory, type) and dataclasses.is_dataclass(factory)):
@@ -88,7 +107,7 @@ def _options(kind: str, name: str) -> dict[str, tuple[object, ...] | str]:
     return {option: wanted for option, wanted in found.items() if wanted is not None}
 
 
-def _kind(hint: object) -> tuple[object, ...] | str | None:
+def _kind(hint: object) -> Values | None:
     """Return the words a hint lists, "a number" or "true or false"; None for everything that is not open."""
     if get_origin(hint) in (Union, UnionType):
         kinds = [_kind(part) for part in get_args(hint) if part is not NoneType]
@@ -96,10 +115,6 @@ def _kind(hint: object) -> tuple[object, ...] | str | None:
     if get_origin(hint) is Literal:
         return get_args(hint)
     return {bool: "true or false", int: "a whole number", float: "a number"}.get(hint)  # type: ignore[call-overload, no-any-return]
-
-
-def _told(wanted: tuple[object, ...] | str) -> str:
-    return wanted if isinstance(wanted, str) else "one of " + ", ".join(map(repr, wanted))
 
 
 Answer = TypeVar("Answer")

@@ -1,15 +1,12 @@
-"""Questions from the network, put to the same jobs as every other.
-
-What the network may ask, how much of it, and how the answers look.
-"""
+"""Requests from the network: what they hold, how much of it, how the answers look, and the analyses that answer."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from whyscore import marking
-from whyscore.analysis.explain import explain
+from whyscore.analysis.explain import ExplainSettings, explain
 from whyscore.analysis.score import score
 from whyscore.errors import UserError
 from whyscore.protocols import Explainer
@@ -76,6 +73,7 @@ class ExplainQuestion(Strict):
     segment: AskedSegment
     metric: Component = Component(name="chrf")
     explainer: Component = Component(name="erasure")
+    settings: Annotated[dict[Annotated[str, Field(max_length=40)], OptionValue], Field(max_length=20)] = {}
     seed: Annotated[int, Field(ge=0, le=2**31)] = 0
 
 
@@ -119,11 +117,21 @@ class OfferedComponent(Strict):
     options: dict[str, list[str] | str]
 
 
+class OfferedSetting(Strict):
+    """A setting of an explanation, with the words it takes or the kind of its value."""
+
+    name: str
+    about: str
+    values: list[str] | str
+    default: OptionValue
+
+
 class ComponentsAnswer(Strict):
-    """All that can be asked for here."""
+    """All that can be requested here."""
 
     metrics: list[OfferedComponent]
     explainers: list[OfferedComponent]
+    settings: list[OfferedSetting]
 
 
 class Problem(Strict):
@@ -141,6 +149,12 @@ def components() -> ComponentsAnswer:
     return ComponentsAnswer(
         metrics=[_component(one) for one in allowed.offered("metric")],
         explainers=[_component(one) for one in allowed.offered("explainer")],
+        settings=[
+            OfferedSetting(
+                name=name, about=one.option.help, values=_values(values), default=cast("OptionValue", one.default)
+            )
+            for name, (one, values) in allowed.offered_settings(ExplainSettings).items()
+        ],
     )
 
 
@@ -157,23 +171,26 @@ def explained(question: ExplainQuestion, store: Store | None, progress: Progress
     """Return the words of a segment."""
     metric = allowed.spec("metric", question.metric.name, question.metric.options)
     explainer = allowed.spec("explainer", question.explainer.name, question.explainer.options)
+    settings = allowed.allowed_settings(ExplainSettings, {"seed": question.seed} | question.settings)
     segments = [_segment(question.segment)]
-    asked = _probes(segments[0], explainer)
+    asked = _probes(segments[0], explainer, settings)
     if asked > PROBES:
         raise UserError(f"this explanation takes {asked} texts, at most {PROBES} are scored here: shorten the text")
-    found = explain(segments, metric, explainer, seed=question.seed, resources=_resources(store, progress))
+    found = explain(segments, metric, explainer, settings=settings, resources=_resources(store, progress))
     if not found:
         raise UserError("there is no word to explain")
     return _explained(found, higher_is_better=build(metric, "metric").higher_is_better)
 
 
-def _probes(segment: Segment, explainer: str) -> int:
+def _probes(segment: Segment, explainer: str, settings: ExplainSettings) -> int:
     """Return how many texts an explanation scores at the most, counted without making them."""
     asked = build(explainer, "explainer")
     if not isinstance(asked, Explainer):
         return 1
     texts = (segment.hypothesis, segment.source or "", *segment.references)
-    return sum(asked.cost(len(WhiteSpace().split(text))) for text in texts)
+    # Characters are never fewer than the words of any unit.
+    sizes = [len(WhiteSpace().split(text)) if settings.unit == "word" else len(text) for text in texts]
+    return settings.repeat * sum(map(asked.cost, sizes))
 
 
 def _explained(found: Sequence[Explanation], *, higher_is_better: bool) -> ExplainAnswer:
@@ -209,10 +226,12 @@ def _text(one: Explanation) -> ExplainedText:
 
 
 def _component(one: allowed.Offered) -> OfferedComponent:
-    options = {
-        name: kind if isinstance(kind, str) else [str(word) for word in kind] for name, kind in one.options.items()
-    }
+    options = {name: _values(values) for name, values in one.options.items()}
     return OfferedComponent(name=one.name, about=one.about, options=options)
+
+
+def _values(values: allowed.Values) -> list[str] | str:
+    return values if isinstance(values, str) else [str(word) for word in values]
 
 
 def _segment(one: AskedSegment) -> Segment:

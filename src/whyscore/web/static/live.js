@@ -21,6 +21,28 @@ const fill = (select, components, chosen) => {
   }
 };
 
+/** A field for an option: a list of words, a number, or yes and no; empty means the default. */
+const field = (part, name, values, about, standard) => {
+  const label = element("label", "", `${name.replaceAll("_", " ")} `);
+  const kinds = Array.isArray(values) ? values : values === "true or false" ? ["true", "false"] : null;
+  const input = element(kinds ? "select" : "input");
+  const first = element("option", "", standard === undefined ? "default" : `${standard} (default)`);
+  first.value = "";
+  if (kinds) input.append(first, ...kinds.filter((word) => word !== standard).map((word) => element("option", "", word)));
+  else Object.assign(input, { type: "number", step: values === "a whole number" ? "1" : "any" });
+  Object.assign(input.dataset, { part, name, kind: Array.isArray(values) ? "word" : "literal" });
+  if (about) label.title = about;
+  if (standard !== undefined && !kinds) input.placeholder = String(standard);
+  label.append(input);
+  return label;
+};
+
+/** What was set, by part of the question: metric, explainer or settings. */
+const chosen = (part) => Object.fromEntries(
+  [...document.querySelectorAll(`#options [data-part="${part}"]`)].filter((input) => input.value !== "")
+    .map((input) => [input.dataset.name, input.dataset.kind === "word" ? input.value : JSON.parse(input.value)]),
+);
+
 const signed = (value) => (value < 0 ? "−" : "+") + Math.abs(value).toPrecision(3);
 
 /** The largest size of a value in a text: its colour is the strongest. */
@@ -63,7 +85,10 @@ const ask = async (event) => {
   const reference = $("reference").value, source = $("source").value;
   const segment = { hypothesis: $("hypothesis").value, references: reference ? [reference] : [] };
   if (source) segment.source = source;
-  const question = { segment, metric: { name: $("metric").value }, explainer: { name: $("explainer").value } };
+  const question = {
+    segment, metric: { name: $("metric").value, options: chosen("metric") },
+    explainer: { name: $("explainer").value, options: chosen("explainer") }, settings: chosen("settings"),
+  };
   $("status").textContent = "Scoring …";
   $("go").setAttribute("aria-busy", "true");
   try {
@@ -96,7 +121,13 @@ fetch("/api/components").then((response) => response.json()).then((found) => {
   fill($("metric"), found.metrics, "chrf");
   fill($("explainer"), found.explainers, "erasure");
   const about = (select) => `${select.value}: ${select.selectedOptions[0].title}`;
-  const tell = () => { $("about").textContent = `${about($("metric"))} ${about($("explainer"))}`; };
+  const tell = () => {
+    $("about").textContent = `${about($("metric"))} ${about($("explainer"))}`;
+    const own = (part, components) => Object.entries(components.find(({ name }) => name === $(part).value).options)
+      .map(([name, values]) => field(part, name, values, `${$(part).value}: ${name}`));
+    const common = found.settings.map((one) => field("settings", one.name, one.values, one.about, one.default));
+    $("options").replaceChildren(...common, ...own("metric", found.metrics), ...own("explainer", found.explainers));
+  };
   $("metric").addEventListener("change", tell);
   $("explainer").addEventListener("change", tell);
   tell();
