@@ -23,7 +23,8 @@ const fill = (select, components, chosen) => {
 
 /** A field for an option: a list of words, a number, or yes and no; empty means the default. */
 const field = (part, name, values, about, standard) => {
-  const label = element("label", "", `${name.replaceAll("_", " ")} `);
+  const owner = part === "settings" ? "" : `${$(part).value}: `;
+  const label = element("label", "", `${owner}${name.replaceAll("_", " ")} `);
   const kinds = Array.isArray(values) ? values : values === "true or false" ? ["true", "false"] : null;
   const input = element(kinds ? "select" : "input");
   const first = element("option", "", standard === undefined ? "default" : `${standard} (default)`);
@@ -124,7 +125,7 @@ fetch("/api/components").then((response) => response.json()).then((found) => {
   const tell = () => {
     $("about").textContent = `${about($("metric"))} ${about($("explainer"))}`;
     const own = (part, components) => Object.entries(components.find(({ name }) => name === $(part).value).options)
-      .map(([name, values]) => field(part, name, values, `${$(part).value}: ${name}`));
+      .map(([name, values]) => field(part, name, values));
     const common = found.settings.map((one) => field("settings", one.name, one.values, one.about, one.default));
     $("options").replaceChildren(...common, ...own("metric", found.metrics), ...own("explainer", found.explainers));
   };
