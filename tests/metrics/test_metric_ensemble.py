@@ -49,7 +49,7 @@ def test_it_keeps_the_contract_and_its_spec_builds_it_again() -> None:
     assert found.inputs == Inputs.HYPOTHESIS | Inputs.SOURCE | Inputs.REFERENCES
     assert isinstance(found, RowMetric)
     assert isinstance(found, WordScorer)
-    assert "member2:[xbertscore(phrases=2)|mode:compat" in str(found.signature())
+    assert "member2:[xbertscore(phrases=2)%7Cmode:compat" in str(found.signature())
 
 
 @pytest.mark.parametrize(

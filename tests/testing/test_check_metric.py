@@ -14,7 +14,7 @@ import pytest
 from whyscore.errors import ContractError
 from whyscore.metrics.lexical.bleu import Bleu
 from whyscore.metrics.lexical.token_f1 import TokenF1
-from whyscore.protocols import Metric
+from whyscore.protocols import Metric, Token
 from whyscore.registry import build, known
 from whyscore.testing import check_metric
 from whyscore.testing.fakes import Constant, Counting, WordWeights
@@ -313,3 +313,43 @@ def test_segments_of_ones_own_are_asked() -> None:
     metric = Counting(Constant())
     check_metric(metric, [Segment("mine")], rebuild=False)
     assert {segment.hypothesis for segment in metric.segments} == {"mine"}
+
+
+class NeedsMore(Lengths):
+    needs = Inputs.SOURCE
+
+
+class NoScale(Lengths):
+    score_scale = -1.0
+
+
+class NotByCharacters(Lengths):
+    masking = "character"
+
+
+class NoVariant(Lengths):
+    def for_decomposition(self, *, published: bool) -> str:
+        return f"published={published}"
+
+
+class OtherTokens(TokenF1):
+    def tokens(self, text: str) -> tuple[Token, ...]:
+        return tuple(Token(f"{word}!", 0, 0) for word in text.split())
+
+    def on_tokens(self) -> "OtherTokens":
+        return self
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        (NeedsMore(), "NeedsMore.needs is"),
+        (NoScale(), "NoScale.score_scale is -1.0, expected a number above 0"),
+        (NotByCharacters(), "NotByCharacters.masking is 'character', but it does not compare characters"),
+        (NoVariant(), "NoVariant.for_decomposition must give a metric, got 'published=False'"),
+        (OtherTokens(), r"OtherTokens.on_tokens\(\) cuts the tokens"),
+    ],
+)
+def test_what_a_metric_declares_must_be_true(metric: Metric, message: str) -> None:
+    with pytest.raises(ContractError, match=message):
+        check_metric(metric, rebuild=False)

@@ -10,6 +10,9 @@ What is checked, in this order:
 6. Where the metric has rows: their shape, and that the scores follow from them; where it has a corpus score, that sums
    of rows have one; and that neither changes the rows.
 7. Where it scores words: one finite number and one note per word.
+8. Where it declares more, that it is true: what it needs is a part of what it reads; its scale is a number above 0; a
+   metric of characters gives the same score when all letters are exchanged for others; tokens stay as they are when
+   they are joined and cut again; unchanged similarities give the score; the variant for decompositions is a metric.
 """
 
 from collections.abc import Sequence
@@ -19,7 +22,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.errors import ContractError, UserError
-from whyscore.protocols import CorpusMetric, Metric, RowMetric, WordScorer
+from whyscore.metrics.needs import probe
+from whyscore.protocols import (
+    CorpusMetric,
+    MatrixMetric,
+    Metric,
+    RowMetric,
+    SupportsDecomposition,
+    SupportsMasking,
+    SupportsNeeds,
+    SupportsScale,
+    TokenMetric,
+    WordScorer,
+)
 from whyscore.registry import build
 from whyscore.text.splitters import white_space
 from whyscore.types import FloatVector, Inputs, Segment, Signature
@@ -36,6 +51,7 @@ SEGMENTS = (
 """Segments of several scripts, with one to three references, an empty hypothesis and a repetition."""
 
 _OTHER = "Something else entirely 7"
+_MATCHED = 1e-9
 
 
 def check_metric(
@@ -64,6 +80,41 @@ def check_metric(
         _check_corpus(metric, asked, name)
     if isinstance(metric, WordScorer):
         _check_words(metric, asked, metric.inputs, name)
+    _check_declared(metric, name)
+    if isinstance(metric, TokenMetric):
+        _check_tokens(metric, asked, name)
+    if isinstance(metric, MatrixMetric):
+        matched = np.asarray(metric.matched(metric.similarities(asked)), dtype=np.float64)
+        _check_same(matched, scores, asked, max(tolerance, _MATCHED), f"{name}.matched of its similarities")
+
+
+def _check_declared(metric: Metric, name: str) -> None:
+    """Refuse declarations that cannot be true."""
+    if isinstance(metric, SupportsNeeds) and metric.needs & ~metric.inputs:
+        raise ContractError(f"{name}.needs is {metric.needs!r}, expected a part of its inputs, {metric.inputs!r}")
+    if isinstance(metric, SupportsScale) and metric.score_scale is not None and not metric.score_scale > 0:
+        raise ContractError(f"{name}.score_scale is {metric.score_scale!r}, expected a number above 0")
+    if isinstance(metric, SupportsMasking) and metric.masking not in ("character", "opaque", None):
+        raise ContractError(f"{name}.masking is {metric.masking!r}, expected 'character', 'opaque' or None")
+    if isinstance(metric, SupportsMasking) and metric.masking == "character" and probe(metric).masking != "character":
+        raise ContractError(f"{name}.masking is 'character', but it does not compare characters by their form alone")
+    if isinstance(metric, SupportsDecomposition):
+        for published in (False, True):
+            variant = metric.for_decomposition(published=published)
+            if not isinstance(variant, Metric):
+                raise ContractError(f"{name}.for_decomposition must give a metric, got {variant!r}")
+
+
+def _check_tokens(metric: TokenMetric, segments: Sequence[Segment], name: str) -> None:
+    """Refuse tokens that stand outside of their text, or that `on_tokens` cuts again."""
+    again = metric.on_tokens()
+    for text in (text for segment in segments for text in (segment.hypothesis, *segment.references)):
+        tokens = metric.tokens(text)
+        if any(not 0 <= token.start <= token.end <= len(text) for token in tokens):
+            raise ContractError(f"{name}.tokens of {text!r} stand outside of it: {tokens!r}")
+        forms = [token.text for token in tokens]
+        if isinstance(again, TokenMetric) and [token.text for token in again.tokens(" ".join(forms))] != forms:
+            raise ContractError(f"{name}.on_tokens() cuts the tokens {forms!r} again")
 
 
 def _check_members(metric: Metric, name: str) -> None:

@@ -51,7 +51,6 @@ class Chrf:
     inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.REFERENCES
     higher_is_better: ClassVar[bool] = True
     score_scale: ClassVar[float] = 100.0
-    masking: ClassVar[Literal["character"]] = "character"
 
     def __post_init__(self) -> None:
         """Refuse orders and weights that mean nothing."""
@@ -69,6 +68,11 @@ class Chrf:
         """The counts in a row: c1 is single characters, w1 single words."""
         orders = [f"c{n}" for n in range(1, self.char_order + 1)] + [f"w{n}" for n in range(1, self.word_order + 1)]
         return tuple(f"{what}_{order}" for order in orders for what in ("hypothesis", "reference", "matched"))
+
+    @property
+    def masking(self) -> Literal["character", "opaque"]:
+        """Characters, unless only words are counted."""
+        return "character" if self.char_order else "opaque"
 
     def signature(self) -> Signature:
         """Return the spec, then the fields of sacreBLEU's signature."""
