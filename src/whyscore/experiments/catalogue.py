@@ -13,12 +13,6 @@ from typing import Any, NamedTuple, cast
 from whyscore.errors import SpecError, UnknownName
 
 PACKAGES = ("bmx", "muler", "matching")
-_UNCONVERTED = {
-    "hybrid": "whyscore.experiments.muler.shares:hybrid",
-    "specificity": "whyscore.experiments.muler.random:specificity",
-    "frequency": "whyscore.experiments.muler.shares:frequency",
-    "tagnoise": "whyscore.experiments.muler.random:tagnoise",
-}
 
 
 class Experiment(NamedTuple):
@@ -57,16 +51,9 @@ def experiment(name: str, *given: object, **options: object) -> object:
     known = experiments()
     if name not in known:
         raise UnknownName.among("experiment", name, known)
-    work = _function(name, known[name])
+    work = known[name].function
     _check(name, work, given, options)
     return work(*given, **options)
-
-
-def _function(name: str, found: Experiment) -> Callable[..., object]:
-    if hasattr(found, "function"):
-        return found.function
-    module, _, attribute = _UNCONVERTED[name.removeprefix("muler-")].partition(":")
-    return cast("Callable[..., object]", getattr(importlib.import_module(module), attribute))
 
 
 def _check(name: str, work: Callable[..., object], given: tuple[object, ...], options: Mapping[str, object]) -> None:
