@@ -41,14 +41,11 @@ from whyscore.scoring.stack import cost as score_cost
 from whyscore.settings import Seeded, option, takes
 from whyscore.text.strict import Reason
 from whyscore.types import (
-    HYPOTHESIS,
     SHOWN,
     Dataset,
     Evidence,
     Explanation,
     ExplanationRecord,
-    Place,
-    Segment,
     Side,
     Signature,
     SimilarityMatrix,
@@ -275,34 +272,16 @@ def word_matrices(explanations: Explanations, unit: str | Splitter = "word") -> 
     for place in dict.fromkeys(one.place for one in explanations):
         rows = [k for k, one in enumerate(explanations) if one.place == place]
         segments = [explanations[k].segment.only(asked.inputs) for k in rows]
-        faced = asked.text_pairs(segments, place)
-        matrices = _similarities([explanations[k] for k in rows], segments, faced, plan.splitter)
-        found |= zip(rows, matrices, strict=True)
+        for k, pair in zip(rows, asked.text_pairs(segments, place), strict=True):
+            found[k] = _similarity(explanations[k], pair, plan.splitter)
     return [found[k] for k in range(len(explanations))]
 
 
-def _similarities(
-    explanations: Sequence[Explanation],
-    segments: Sequence[Segment],
-    faced: Iterator[TextPair | None],
-    splitter: Splitter,
-) -> Iterator[SimilarityMatrix]:
-    for one, segment, found in zip(explanations, segments, faced, strict=True):
-        if found is None:
-            yield SimilarityMatrix(None, None, np.empty((len(one.words), 0)), "empty")
-            continue
-        others = splitter.split(found.other.text)
-        cosines = word_cosines(found, one.words, others)
-        cut = found.own.seen is not None or found.other.seen is not None
-        reason: Reason = "truncated" if cut else "undefined"
-        yield SimilarityMatrix(
-            _facing(one.place, found, segment), others, cosines, reason if np.isnan(cosines).any() else None
-        )
-
-
-def _facing(place: Place, found: TextPair, segment: Segment) -> Place:
-    """Return the place of the text that a text is matched with."""
-    if place.side is not Side.HYPOTHESIS:
-        return HYPOTHESIS
-    places = [Place(Side.SOURCE), *(Place(Side.REFERENCE, k) for k in range(len(segment.references)))]
-    return next(other for other in places if str(other) == found.name)
+def _similarity(explanation: Explanation, pair: TextPair | None, splitter: Splitter) -> SimilarityMatrix:
+    if pair is None:
+        return SimilarityMatrix(None, None, np.empty((len(explanation.words), 0)), "empty")
+    others = splitter.split(pair.other.text)
+    cosines = word_cosines(pair, explanation.words, others)
+    cut = pair.own.seen is not None or pair.other.seen is not None
+    reason: Reason = "truncated" if cut else "undefined"
+    return SimilarityMatrix(pair.place, others, cosines, reason if np.isnan(cosines).any() else None)

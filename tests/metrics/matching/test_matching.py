@@ -198,19 +198,19 @@ def test_contributions_add_up_to_precision_and_recall(spec: str, text: str) -> N
 def test_what_belongs_to_no_word_is_told() -> None:
     own = sided("ab", "weightless", ("en_XX", "</s>"), a=EAST, b=NORTH, en_XX=NORTH, **{"</s>": WEST})
     other = sided("a", a=EAST)
-    found = text_pair(match(other, own), other, own, "source", turned=False)
-    (importance, notes) = word_scores(white_space("ab"), found, Wanted("mean", "error", "contribution", None))
+    found = text_pair(match(other, own), other, own, SOURCE, turned=False)
+    importance, notes, _ = word_scores(white_space("ab"), found, Wanted("mean", "error", "contribution", None))
     assert importance.tolist() == [pytest.approx(1 / 3)]
     assert notes == ("source: a [0:1] 1.0000",)
     other = sided("b", b=NORTH)
-    found = text_pair(match(other, own), other, own, "source", turned=False)
+    found = text_pair(match(other, own), other, own, SOURCE, turned=False)
     (_, notes) = word_scores(white_space("ab"), found, Wanted("mean", "error", "contribution", None))
     assert notes == ("source: b [0:1] 1.0000; 0.333333 belongs to no word",)
 
 
 def test_words_are_the_mean_of_their_pieces_and_know_their_counterpart() -> None:
     own, other = sided("ab c", a=EAST, b=NORTH, c=NORTH), sided("x  y", x=EAST, y=[0.6, 0.8])
-    found = text_pair(match(other, own), other, own, "source", turned=False)
+    found = text_pair(match(other, own), other, own, SOURCE, turned=False)
     answer = word_scores(white_space("ab c"), found, Wanted("mean", "error", "similarity", None))
     np.testing.assert_allclose(answer.importance, [0.9, 0.8], atol=1e-6)
     assert answer.notes == ("source: x [0:1] 1.0000", "source: y [3:4] 0.8000")
@@ -234,7 +234,7 @@ def test_a_special_piece_as_counterpart_has_no_offsets() -> None:
 
 def test_a_word_without_a_piece_is_refused_or_filled() -> None:
     own, other = sided("a", a=EAST), sided("b", b=EAST)
-    found = text_pair(match(other, own), other, own, "source", turned=False)
+    found = text_pair(match(other, own), other, own, SOURCE, turned=False)
     words = Words("a \u200b", ((0, 1), (2, 3)))
     with pytest.raises(
         DataError, match=re.escape("1 word(s) of 'a \\u200b' have no piece, first '\\u200b'; choose fill=")

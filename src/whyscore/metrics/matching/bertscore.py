@@ -57,7 +57,19 @@ from whyscore.options import check_fields
 from whyscore.protocols import Encoder, Similarities
 from whyscore.registry import spec_of
 from whyscore.text.alignment import Pool
-from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
+from whyscore.types import (
+    HYPOTHESIS,
+    SOURCE,
+    FloatMatrix,
+    FloatVector,
+    Inputs,
+    Place,
+    Segment,
+    Side,
+    Signature,
+    Words,
+    WordScores,
+)
 from whyscore.version import __version__
 
 # So many metrics at a time (say the members of an ensemble) may remember texts, within these bytes each.
@@ -251,7 +263,7 @@ class BertScore:
         asked = [_others(segment, self.against, place) for segment in segments]
         pairs = [(text, s.hypothesis) for s, own in zip(segments, asked, strict=True) for text in own.values()]
         ready = self._reader(found).pairs(pairs)
-        return ([_Both(name, *next(ready)) for name in own] for own in asked)
+        return ([_Both(other, *next(ready)) for other in own] for own in asked)
 
     def _rows(self, each: Sequence[Sequence[Numbers]], found: Encoder) -> FloatMatrix:
         """Return one row per segment from one per reference, rescaled where asked for."""
@@ -335,21 +347,21 @@ class XBertScore(BertScore):
 
 
 class _Both(NamedTuple):
-    """A text the hypothesis is compared with, what it is called, and the hypothesis."""
+    """A text the hypothesis is compared with, where it stands, and the hypothesis."""
 
-    name: str
+    place: Place
     other: Sided
     hypothesis: Sided
 
 
-def _others(segment: Segment, against: str, place: Place | None) -> dict[str, str]:
-    """Return the texts a hypothesis is compared with, by name; a blank reference only where there is no other."""
+def _others(segment: Segment, against: str, place: Place | None) -> dict[Place, str]:
+    """Return the texts a hypothesis is compared with; a blank reference only where there is no other."""
     if against == "source":
-        return {"source": segment.source or ""}
+        return {SOURCE: segment.source or ""}
     if place is not None and place.side is Side.REFERENCE:
-        return {str(place): segment.text(place)}
-    named = {str(Place(Side.REFERENCE, k)): text for k, text in enumerate(segment.references)}
-    return {name: text for name, text in named.items() if text.strip()} or dict(list(named.items())[:1])
+        return {place: segment.text(place)}
+    placed = {Place(Side.REFERENCE, k): text for k, text in enumerate(segment.references)}
+    return {other: text for other, text in placed.items() if text.strip()} or dict(list(placed.items())[:1])
 
 
 def _numbers(matrix: Similarities) -> Numbers:
@@ -365,4 +377,4 @@ def _text_pair(pairs: Sequence[_Both], *, turned: bool) -> TextPair | None:
     found = [(own, match(own.other, own.hypothesis)) for own in pairs]
     scored = [numbers(pair, own.other.weights, own.hypothesis.weights).f for own, pair in found]
     own, pair = found[int(np.argmax(scored))]
-    return text_pair(pair, own.other, own.hypothesis, "hypothesis" if turned else own.name, turned=turned)
+    return text_pair(pair, own.other, own.hypothesis, HYPOTHESIS if turned else own.place, turned=turned)

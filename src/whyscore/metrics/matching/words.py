@@ -52,17 +52,17 @@ class TextPair(NamedTuple):
     similarity: FloatVector
     cosines: FloatMatrix
     """Runs of the explained text x runs of the other."""
-    name: str
-    """What the other text is called: source, hypothesis, reference 2."""
+    place: Place
+    """Of the other text."""
 
 
-def text_pair(pair: Pair | None, other: Sided, hypothesis: Sided, name: str, *, turned: bool) -> TextPair | None:
+def text_pair(pair: Pair | None, other: Sided, hypothesis: Sided, place: Place, *, turned: bool) -> TextPair | None:
     """Return a pair as seen from the hypothesis, or, `turned`, from the other text; None where nothing matches."""
     if pair is None:
         return None
     if turned:
-        return TextPair(other, hypothesis, pair.other, pair.cosines, name)
-    return TextPair(hypothesis, other, pair.hypothesis, pair.cosines.T, name)
+        return TextPair(other, hypothesis, pair.other, pair.cosines, place)
+    return TextPair(hypothesis, other, pair.hypothesis, pair.cosines.T, place)
 
 
 def word_scores(words: Words, found: TextPair | None, wanted: Wanted) -> WordScores:
@@ -108,7 +108,7 @@ def _notes(words: Words, pooled: Pooled, found: TextPair, kept: Indices) -> list
             chosen[word] = unit
     notes = [""] * len(words)
     for word, unit in chosen.items():
-        notes[word] = f"{found.name}: {_counterpart(found.other, int(best[unit]), around)} {cosine[unit]:.4f}"
+        notes[word] = f"{found.place}: {_counterpart(found.other, int(best[unit]), around)} {cosine[unit]:.4f}"
     for word, reason in pooled.missing:
         notes[word] = f"{reason}, filled" if word in pooled.filled else reason
     return notes
