@@ -23,7 +23,7 @@ from whyscore.data.records import explanation_lines, row_lines, score_lines
 from whyscore.report import build_report
 from whyscore.report.page import html
 from whyscore.runs import folder as runs
-from whyscore.runs.reading import read_run
+from whyscore.runs.folder import read_run
 from whyscore.text.splitters import white_space
 from whyscore.types import (
     HYPOTHESIS,
@@ -75,7 +75,7 @@ def explained(data: Dataset, metric: str, rng: np.random.Generator) -> Iterator[
 def folder(path: Path, data: Dataset, metrics: list[str]) -> None:
     """Write a finished run."""
     rng = np.random.default_rng(1)
-    made = runs.begun(path, data, {})
+    made = runs.open_or_create(path, data, {})
     scores = {name: Scores(rng.uniform(0, 100, len(data)), Signature(name)) for name in metrics}
     made.finished_file(runs.SEGMENTS, dataset_lines(data))
     made.finished_file(runs.SCORES, score_lines(data, scores))

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from whyscore.report import build_report as build_report
     from whyscore.report import build_report as report
     from whyscore.runs.evaluate import evaluate as evaluate
-    from whyscore.runs.reading import Run as Run
-    from whyscore.runs.reading import read_run as read_run
+    from whyscore.runs.folder import Run as Run
+    from whyscore.runs.folder import read_run as read_run
     from whyscore.runs.shards import merge as merge
     from whyscore.scoring.stack import Resources as Resources
     from whyscore.scoring.store import Store as Store
@@ -107,7 +107,7 @@ _HOMES = {
         "spec_of",
     ),
     "whyscore.runs.evaluate": ("evaluate",),
-    "whyscore.runs.reading": ("Run",),
+    "whyscore.runs.folder": ("Run",),
     "whyscore.runs.shards": ("merge",),
     "whyscore.scoring.stack": ("Resources",),
     "whyscore.types": (
@@ -133,7 +133,7 @@ _ALSO = {
     "mee_view": "whyscore.analysis.mee:mee_view",
     "metaeval": "whyscore.analysis.metaeval.scores:metaevaluate",
     "read_gold": "whyscore.data.formats.eval4nlp:read_gold",
-    "read_run": "whyscore.runs.reading:read_run",
+    "read_run": "whyscore.runs.folder:read_run",
     "read_submission": "whyscore.data.formats.eval4nlp:read_submission",
     "write_map": "whyscore.models.maps:write_map",
 }

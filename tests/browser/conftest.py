@@ -10,8 +10,8 @@ import pytest
 
 from whyscore.report import build_report
 from whyscore.report.page import html
-from whyscore.runs.choices import Settings
 from whyscore.runs.evaluate import evaluate
+from whyscore.runs.settings import EvaluateSettings
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser: pip install playwright")
@@ -80,7 +80,7 @@ def visit(browser: "playwright.Browser") -> Iterator[Callable[..., Watched]]:
 
 def written(path: Path, dataset: Dataset, metrics: list[str], **options: object) -> Path:
     """Return the page of an evaluation."""
-    run = evaluate(dataset, metrics, output=path / "run", settings=Settings(draws=50), **options)
+    run = evaluate(dataset, metrics, output=path / "run", settings=EvaluateSettings(draws=50), **options)
     page = path / "report.html"
     page.write_text(html(build_report(run)), "utf-8")
     return page
@@ -149,7 +149,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for k, text in enumerate(texts)
         ]
         runs.append(
-            evaluate(Dataset(name, tuple(entries)), ["chrf"], output=folder / name, settings=Settings(draws=20))
+            evaluate(Dataset(name, tuple(entries)), ["chrf"], output=folder / name, settings=EvaluateSettings(draws=20))
         )
     page = folder / "diff.html"
     page.write_text(html(build_report(runs)), "utf-8")

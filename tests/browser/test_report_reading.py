@@ -7,8 +7,8 @@ import pytest
 
 from whyscore.report import build_report
 from whyscore.report.page import html
-from whyscore.runs.choices import Settings
 from whyscore.runs.evaluate import evaluate
+from whyscore.runs.settings import EvaluateSettings
 from whyscore.types import Dataset, Entry, Segment
 
 Visit = Callable[..., object]
@@ -27,7 +27,7 @@ def matched(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for system, text in (("one", "the old cats sat on a mat"), ("two", "the big cat sat on the mats"))
     ]
     data = Dataset("matched", tuple(entries), ("xx", "en"))
-    run = evaluate(data, ["mee(words=None, language='en')"], output=folder / "run", settings=Settings(draws=20))
+    run = evaluate(data, ["mee(words=None, language='en')"], output=folder / "run", settings=EvaluateSettings(draws=20))
     page = folder / "report.html"
     page.write_text(html(build_report(run)), "utf-8")
     (folder / "outside.html").write_text(html(build_report(run, texts=False)), "utf-8")

@@ -17,14 +17,14 @@ from whyscore.report.figures.report import save_figures
 from whyscore.report.model import Report, SystemRow, about
 from whyscore.report.page import html
 from whyscore.report.verdict import with_verdict
-from whyscore.runs.choices import Settings
 from whyscore.runs.diff import Identity, merge_runs
 from whyscore.runs.evaluate import evaluate
-from whyscore.runs.reading import Run
+from whyscore.runs.folder import Run
+from whyscore.runs.settings import EvaluateSettings
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Entry, Estimate, PairTest, Segment
 
-QUICK = Settings(draws=50)
+QUICK = EvaluateSettings(draws=50)
 
 
 def test_the_verdict_names_the_leader_and_what_people_say(run: Run) -> None:
@@ -232,9 +232,9 @@ def test_a_gate_that_is_not_passed_is_exit_code_5(texts: Path, capsys: pytest.Ca
     ("arguments", "code", "message"),
     [
         (["--fail-under", "bleu=1"], 2, "--fail-under: no metric 'bleu'"),
-        (["--fail-if-worse", "nobody"], 2, "no system 'nobody'. Systems: base, new"),
-        (["--draws", "-1"], 2, "--draws is -1, expected 0 or more"),
-        (["--budget", "-2"], 2, "budget is -2, expected 0 or more"),
+        (["--fail-if-worse", "nobody"], 2, "--fail-if-worse: no system 'nobody'. Systems: base, new"),
+        (["--draws", "-1"], 2, "argument --draws: expected a whole number, 0 or more"),
+        (["--budget", "-2"], 2, "argument --budget: expected a whole number, 0 or more"),
         (["-e", "lmie"], 2, "no explainer named 'lmie'. Did you mean 'lime'?"),
     ],
 )

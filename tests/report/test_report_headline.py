@@ -9,7 +9,7 @@ from whyscore.present import present
 from whyscore.report import build_report
 from whyscore.report.model import Report, SystemRow
 from whyscore.report.verdict import headline, with_advice
-from whyscore.runs.reading import Run
+from whyscore.runs.folder import Run
 from whyscore.types import Estimate, PairTest, RunMetric
 
 

@@ -11,9 +11,9 @@ from whyscore.report import build_report
 from whyscore.report.explorer import explorer
 from whyscore.report.matches import match_summaries
 from whyscore.report.page import Scale, html, stacked
-from whyscore.runs.choices import Settings
 from whyscore.runs.evaluate import evaluate
-from whyscore.runs.reading import Run, read_run
+from whyscore.runs.folder import Run, read_run
+from whyscore.runs.settings import EvaluateSettings
 from whyscore.types import Dataset, Entry, Segment
 
 pytest.importorskip("snowballstemmer", reason="roots need a stemmer: pip install 'whyscore[mee]'")
@@ -36,7 +36,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     data = Dataset("forms", tuple(entries), ("xx", "en"))
     metrics = ["mee(words=None, language='en')", "mee4(words=None, language='en')", "token_f1"]
     return evaluate(
-        data, metrics, output=tmp_path_factory.mktemp("mee") / "run", settings=Settings(draws=0, tagger=None)
+        data, metrics, output=tmp_path_factory.mktemp("mee") / "run", settings=EvaluateSettings(draws=0, tagger=None)
     )
 
 
@@ -87,7 +87,7 @@ def test_the_page_gets_matches_as_places_in_the_other_text(run: Run) -> None:
 def test_other_metrics_have_no_matches(tmp_path: Path) -> None:
     data = Dataset("x", (Entry("0", "a", Segment("a b", None, ("a c",))),))
     metrics = ["chrf", "mee(words=None, view='loss')"]
-    found = evaluate(data, metrics, output=tmp_path / "run", settings=Settings(draws=0, tagger=None))
+    found = evaluate(data, metrics, output=tmp_path / "run", settings=EvaluateSettings(draws=0, tagger=None))
     assert build_report(found).matches == ()
 
 

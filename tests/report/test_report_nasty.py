@@ -11,9 +11,9 @@ from support.nasty import NASTY
 from whyscore.present import present
 from whyscore.report import build_report
 from whyscore.report.page import html
-from whyscore.runs.choices import Settings
 from whyscore.runs.evaluate import evaluate
-from whyscore.runs.reading import Run
+from whyscore.runs.folder import Run
+from whyscore.runs.settings import EvaluateSettings
 from whyscore.types import Dataset, Entry, Segment
 
 
@@ -52,7 +52,7 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Run:
         Dataset("</script><script>alert(1)</script>", tuple(entries)),
         ["chrf", "token_f1"],
         output=folder,
-        settings=Settings(draws=20),
+        settings=EvaluateSettings(draws=20),
     )
 
 

@@ -18,7 +18,7 @@ from whyscore.report import build_report
 from whyscore.report.build import agreement, costly_words, figures_in, safe_svg
 from whyscore.report.explorer import ALPHABET, STEPS, centres, explorer, packed_borders, packed_values, units
 from whyscore.report.page import Scale, bars, dots, embedded, html, interval, policy, scale
-from whyscore.runs.reading import Run
+from whyscore.runs.folder import Run
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, Estimate, ExplanationRecord
 

@@ -6,9 +6,9 @@ import pytest
 
 from whyscore.cli.main import main
 from whyscore.report import build_report
-from whyscore.runs.choices import Settings
 from whyscore.runs.evaluate import evaluate
-from whyscore.runs.reading import Run
+from whyscore.runs.folder import Run
+from whyscore.runs.settings import EvaluateSettings
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment
 
 # Words that stand nowhere in a page of ours.
@@ -31,7 +31,7 @@ def secret(tmp_path_factory: pytest.TempPathFactory) -> Run:
         Dataset("letters", tuple(entries), ("xx", "de")),
         ["chrf", "mee(words=None)"],
         output=folder,
-        settings=Settings(draws=20),
+        settings=EvaluateSettings(draws=20),
         command=["whyscore", "evaluate", "--text", "-t", "Quaxolith"],
     )
     (folder / "figures").mkdir()

@@ -19,18 +19,16 @@ from jsonschema import Draft202012Validator
 from whyscore.data.records import schema
 from whyscore.errors import DataError, GateNotPassed, MissingInput, SpecError, UserError
 from whyscore.report import build_report
-from whyscore.runs import explaining as runs_explaining
+from whyscore.runs import evaluate as runs_evaluate
 from whyscore.runs import folder as runs
-from whyscore.runs.choices import Settings, asked_for, chosen_segments, default_metrics
 from whyscore.runs.evaluate import evaluate
-from whyscore.runs.folder import Blocks
+from whyscore.runs.folder import Blocks, Run, read_run
 from whyscore.runs.gates import check_gates, check_names, failures, read_limits
-from whyscore.runs.reading import Run, read_run
-from whyscore.runs.tests import pairs_tested
+from whyscore.runs.settings import EvaluateSettings, chosen_segments, default_metrics, request_metrics
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment
 
 Files = Callable[[Path], dict[str, str]]
-QUICK = Settings(draws=50)
+QUICK = EvaluateSettings(draws=50)
 
 
 def test_a_run_folder_holds_everything_a_report_needs(run: Run) -> None:
@@ -108,8 +106,8 @@ def test_a_stopped_run_goes_on_to_the_same_files(
     tmp_path: Path, small: Dataset, files: Files, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
     evaluate(small, ["token_f1"], output=tmp_path / "whole", settings=QUICK)
-    monkeypatch.setattr(runs_explaining, "BLOCK", 2)
-    original, calls = runs_explaining._block, []
+    monkeypatch.setattr(runs_evaluate, "BLOCK", 2)
+    original, calls = runs_evaluate._explain, []
 
     def stopping(*arguments: object) -> list[str]:
         calls.append(arguments)
@@ -117,10 +115,10 @@ def test_a_stopped_run_goes_on_to_the_same_files(
             raise KeyboardInterrupt
         return original(*arguments)
 
-    monkeypatch.setattr(runs_explaining, "_block", stopping)
+    monkeypatch.setattr(runs_evaluate, "_explain", stopping)
     with pytest.raises(KeyboardInterrupt):
         evaluate(small, ["token_f1"], output=tmp_path / "stopped", settings=QUICK)
-    monkeypatch.setattr(runs_explaining, "_block", original)
+    monkeypatch.setattr(runs_evaluate, "_explain", original)
     evaluate(small, ["token_f1"], output=tmp_path / "stopped", settings=QUICK)
     assert files(tmp_path / "stopped") == files(tmp_path / "whole")
     assert not list((tmp_path / "stopped").glob("*.part"))
@@ -142,7 +140,7 @@ def told(folder: Path) -> dict[str, object]:
 def test_what_could_not_be_explained_before_a_stop_is_told_all_the_same(
     tmp_path: Path, files: Files, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    monkeypatch.setattr(runs_explaining, "BLOCK", 2)
+    monkeypatch.setattr(runs_evaluate, "BLOCK", 2)
     texts = ["ok x", "a b", "c d", "e f", "g h", "ok x y"]
     data = Dataset("picky", tuple(Entry(str(k), "a", Segment(text)) for k, text in enumerate(texts)))
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
@@ -158,7 +156,7 @@ def test_what_could_not_be_explained_before_a_stop_is_told_all_the_same(
             raise KeyboardInterrupt
         adding(self, lines, work, problems)
 
-    adding, block, count = Blocks.add, runs_explaining._block, iter(range(9))
+    adding, block, count = Blocks.add, runs_evaluate._explain, iter(range(9))
     with monkeypatch.context() as patched:
         if where == "torn":
             patched.setattr(Blocks, "add", add)
@@ -166,7 +164,7 @@ def test_what_could_not_be_explained_before_a_stop_is_told_all_the_same(
             patched.setattr("whyscore.runs.evaluate._Work.note", stop)
         else:
             late = 2 if where == "in a block" else 1
-            patched.setattr(runs_explaining, "_block", lambda *given: stop() if next(count) == late else block(*given))
+            patched.setattr(runs_evaluate, "_explain", lambda *given: stop() if next(count) == late else block(*given))
         with pytest.raises(KeyboardInterrupt):
             evaluate(data, [picky], output=stopped, settings=QUICK)
     assert json.loads((stopped / "run.json").read_text("utf-8"))["status"] == "running"
@@ -180,16 +178,16 @@ def test_what_could_not_be_explained_before_a_stop_is_told_all_the_same(
 def test_blocks_that_are_done_are_not_explained_again(
     tmp_path: Path, small: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs_explaining, "BLOCK", 3)
-    block, calls = runs_explaining._block, []
+    monkeypatch.setattr(runs_evaluate, "BLOCK", 3)
+    block, calls = runs_evaluate._explain, []
 
     def counting(*given: object) -> list[str]:
-        calls.append(len(given[1]))
+        calls.append(len(given[2]))
         if len(calls) == 2:
             raise KeyboardInterrupt
         return block(*given)
 
-    monkeypatch.setattr(runs_explaining, "_block", counting)
+    monkeypatch.setattr(runs_evaluate, "_explain", counting)
     with pytest.raises(KeyboardInterrupt):
         evaluate(small, ["token_f1"], output=tmp_path / "run", settings=QUICK)
     evaluate(small, ["token_f1"], output=tmp_path / "run", settings=QUICK)
@@ -273,20 +271,23 @@ def test_metrics_follow_from_the_data(small: Dataset) -> None:
 
 
 def test_each_metric_gets_the_explainer_that_suits_it(small: Dataset) -> None:
-    asked = asked_for(small, ["chrf", "token_f1"], None, None)
+    asked = request_metrics(small, ["chrf", "token_f1"], QUICK)
     assert [(one.explainer, one.budget) for one in asked] == [("intrinsic", None), ("erasure", 100)]
-    asked = asked_for(small, ["chrf", "token_f1"], ["lime", "shap"], 7)
+    asked = request_metrics(small, ["chrf", "token_f1"], replace(QUICK, explainers=("lime", "shap"), budget=7))
     assert [(one.explainer, one.budget) for one in asked] == [("lime", 7), ("shap", 7)]
-    assert [one.explainer for one in asked_for(small, ["chrf", "token_f1"], None, 0)] == [None, None]
+    assert [one.explainer for one in request_metrics(small, ["chrf", "token_f1"], replace(QUICK, budget=0))] == [
+        None,
+        None,
+    ]
 
 
 def test_wrong_plans_are_refused(small: Dataset) -> None:
     with pytest.raises(SpecError, match=re.escape("3 explainers for 2 metrics: give one for all, or one for each")):
-        asked_for(small, ["chrf", "bleu"], ["lime", "shap", "erasure"], None)
+        request_metrics(small, ["chrf", "bleu"], replace(QUICK, explainers=("lime", "shap", "erasure")))
     with pytest.raises(SpecError, match=re.escape("the metric 'chrf' is given twice: name it once")):
-        asked_for(small, ["chrf", "chrf"], None, None)
+        request_metrics(small, ["chrf", "chrf"], QUICK)
     with pytest.raises(SpecError, match=re.escape("budget is -1, expected 0 or more")):
-        asked_for(small, ["chrf"], None, -1)
+        replace(QUICK, budget=-1)
 
 
 def test_worst_best_and_random_take_turns() -> None:
@@ -355,7 +356,7 @@ def test_a_span_outside_of_its_text_stops_the_work_before_it_begins(tmp_path: Pa
 def test_a_run_that_cannot_be_written_says_so(tmp_path: Path, small: Dataset) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     with pytest.raises(UserError, match=re.escape("cannot be made")):
-        runs.begun(tmp_path / "file" / "run", small, {})
+        runs.open_or_create(tmp_path / "file" / "run", small, {})
 
 
 def test_a_segment_that_cannot_be_explained_is_told_and_left_out(tmp_path: Path) -> None:
@@ -378,5 +379,5 @@ def test_a_run_folder_of_the_first_schema_still_opens() -> None:
     assert mee.notes is not None
     assert mee.matches is None
     assert mee.words == tuple(run.dataset.entries[mee.entry].segment.text(mee.place)[a:b] for a, b in mee.spans)
-    assert len(pairs_tested(run)) == 4
+    assert len(run.pairs) == 4
     assert build_report(run).comparisons[0].p is not None

@@ -16,9 +16,9 @@ from whyscore.protocols import Tagged
 from whyscore.report import build_report
 from whyscore.report.page import html
 from whyscore.runs import shards
-from whyscore.runs.choices import Settings
 from whyscore.runs.evaluate import evaluate
-from whyscore.runs.reading import read_run
+from whyscore.runs.folder import read_run
+from whyscore.runs.settings import EvaluateSettings
 from whyscore.scoring.stack import Resources
 from whyscore.scoring.store import Store, TagStore
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment
@@ -51,7 +51,7 @@ def _made(work: Callable[[Path], object]) -> dict[str, bytes]:
 
 
 def _run(folder: Path) -> None:
-    evaluate(_data(), ["chrf", "token_f1"], output=folder / "run", settings=Settings(draws=20))
+    evaluate(_data(), ["chrf", "token_f1"], output=folder / "run", settings=EvaluateSettings(draws=20))
 
 
 def _reported(folder: Path) -> object:
@@ -68,15 +68,13 @@ def _changed(folder: Path) -> object:
 
 def _shards(folder: Path) -> None:
     data = _data()
-    settings = Settings(draws=20)
-    asked = {"metrics": ["token_f1"], "explainers": ["erasure"], "budget": None, "settings": {"draws": 20}}
+    settings = EvaluateSettings(explainers=("erasure",), draws=20)
     for number in (1, 2):
         own, place = shards.Shard(number, 2), folder / f"part-{number}"
         with_store = Resources(store=Store(place / shards.STORE))
-        shards.describe(place, data, own, asked)
+        shards.describe(place, data, own, ["token_f1"], settings)
         cut = shards.shard_of(data, own)
-        evaluate(cut, ["token_f1"], output=place, explainers=["erasure"], settings=settings, resources=with_store,
-                 overwrite=True)  # fmt: skip
+        evaluate(cut, ["token_f1"], output=place, settings=settings, resources=with_store, overwrite=True)
         if with_store.store is not None:
             with_store.store.close()
 

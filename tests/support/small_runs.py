@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from whyscore.runs.choices import Settings
 from whyscore.runs.evaluate import evaluate
-from whyscore.runs.reading import Run
+from whyscore.runs.folder import Run
+from whyscore.runs.settings import EvaluateSettings
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment
 
 REFERENCES = ("a cat sat here", "two dogs ran home", "it was not late", "we saw seven birds")
@@ -31,7 +31,7 @@ def small() -> Dataset:
 def run(small: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The small data set under two metrics, one of which explains itself."""
     folder = tmp_path_factory.mktemp("small") / "run"
-    return evaluate(small, ["chrf", "token_f1"], output=folder, settings=Settings(draws=50))
+    return evaluate(small, ["chrf", "token_f1"], output=folder, settings=EvaluateSettings(draws=50))
 
 
 @pytest.fixture

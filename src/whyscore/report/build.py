@@ -45,10 +45,7 @@ from whyscore.report.model import (
     about,
 )
 from whyscore.report.verdict import with_advice, with_verdict
-from whyscore.runs.features import ROW, SEGMENT
-from whyscore.runs.folder import DECOMPOSITION
-from whyscore.runs.reading import Run
-from whyscore.runs.tests import clusters_of, pairs_tested
+from whyscore.runs.folder import DECOMPOSITION, SEGMENT, Run
 from whyscore.stats.resampling import bootstrap_mean
 from whyscore.stats.words import Ragged, agree, chance
 from whyscore.text.files import text_of
@@ -72,7 +69,7 @@ def feature_shares(run: Run) -> tuple[FeatureShare, ...]:
     So are metrics that the run does not have: merged runs keep those alone that all of them have.
     """
     metrics = [one.name for one in run.metrics]
-    rows = [row for row in run.decomposition if ROW not in row and row["metric"] in metrics]
+    rows = [row for row in run.decomposition if "row" not in row and row["metric"] in metrics]
     shares = [convert(FeatureShare, row, Where(str(run.folder / DECOMPOSITION))) for row in rows]
     seen = {one.feature for one in shares if one.n or any(map(one.discrepancy.get("all", {}).get, ("under", "over")))}
     kept = [one for one in shares if one.feature in seen]
@@ -88,7 +85,7 @@ def _largest_loss(shares: Sequence[FeatureShare], feature: str) -> float:
 
 def features_by_segment(run: Run) -> dict[str, object]:
     """Return which features each segment has too few or too many of, as systems x segments of numbers."""
-    rows = [row for row in run.decomposition if row.get(ROW) == SEGMENT]
+    rows = [row for row in run.decomposition if row.get("row") == SEGMENT]
     if not rows:
         return {}
     names: dict[str, int] = {}
@@ -305,7 +302,7 @@ def report_of(run: Run, *, title: str | None = None) -> Report:
         systems=tuple(sorted(rows, key=_rank(run.metrics))),
         made=_provenance(run),
         human=human,
-        comparisons=tuple(pairs_tested(run)),
+        comparisons=run.pairs,
         features=feature_shares(run),
         costly=costly_words(run),
         agreement=agreement(run),
@@ -331,7 +328,7 @@ def _system(run: Run, system: str, human: Sequence[str]) -> SystemRow:
         np.array([entry.human.get(name, np.nan) for entry in data.entries]) for name in human
     ))  # fmt: skip
     totals = tuple(run.totals[one.name][system] for one in run.metrics)
-    clusters = clusters_of(run)
+    clusters = run.clusters
     names = [one.name for one in run.metrics]
     ranks, judged = (tuple(clusters.get((name, system)) for name in every) for every in (names, human))
     return SystemRow(system, totals, ranks, means, judged)

@@ -16,7 +16,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from whyscore.runs.reading import Run
+from whyscore.runs.folder import Run
 from whyscore.types import (
     HYPOTHESIS,
     Dataset,

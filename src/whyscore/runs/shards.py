@@ -19,23 +19,27 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+import msgspec
 
 from whyscore.data.checks import findings
+from whyscore.data.codec import Where, convert
 from whyscore.data.dataset import read_dataset
 from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, StoreError, UserError
 from whyscore.runs import folder as runs
-from whyscore.runs.choices import Settings, asked_for
-from whyscore.runs.evaluate import evaluate
-from whyscore.runs.explaining import Elsewhere
-from whyscore.runs.reading import Run
+from whyscore.runs.evaluate import Key, evaluate, key_of
+from whyscore.runs.folder import Run
+from whyscore.runs.settings import EvaluateSettings, RequestedMetric, request_metrics
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.scoring.store import Store, take
-from whyscore.text.strict import whole
+from whyscore.settings import make
+from whyscore.text.files import json_of, text_of
 from whyscore.types import Dataset, Entry
 from whyscore.version import __version__
 
+S = TypeVar("S", bound=EvaluateSettings)
 SHARD = "shard.json"
 STORE = "scores.sqlite"
 
@@ -84,21 +88,58 @@ def share(budget: int | None, shard: Shard) -> int | None:
     return None if budget is None else math.ceil(budget / shard.of)
 
 
-def describe(folder: str | Path, dataset: Dataset, shard: Shard, asked: Mapping[str, object]) -> None:
+def settings_of_shard(settings: S, requested: Sequence[RequestedMetric], shard: Shard) -> S:
+    """Return the settings with the shard's part of the budget; without one, of the default, which each would use up."""
+    budgets = [one.budget for one in requested if one.budget is not None]
+    return replace(settings, budget=share(max(budgets), shard) if budgets else None)
+
+
+class _Asked(msgspec.Struct):
+    """What the whole run was asked for."""
+
+    metrics: list[str]
+    explainers: tuple[str, ...] | None
+    budget: int | None
+    settings: dict[str, str | int | None]
+    """Unit, tagger, seed and draws."""
+
+    def whole(self) -> EvaluateSettings:
+        return make(EvaluateSettings, {"explainers": self.explainers, "budget": self.budget, **self.settings})
+
+    def plain(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in self.__struct_fields__}
+
+
+class _ShardFile(msgspec.Struct):
+    """`shard.json`: where the entries of a shard belong."""
+
+    number: int
+    of: int
+    segments: int
+    whyscore: str
+    whole: str
+    """The fingerprint of the whole run."""
+    asked: _Asked
+    positions: list[int]
+
+
+def describe(
+    folder: str | Path, dataset: Dataset, shard: Shard, metrics: Sequence[str], settings: EvaluateSettings
+) -> None:
     """Write where the entries of a shard belong, and what the whole run was asked for."""
-    facts = {
-        "schema": runs.SCHEMA,
-        "kind": "shard",
-        "number": shard.number,
-        "of": shard.of,
-        "segments": len(dataset.ids),
-        "whyscore": __version__,
-        "whole": runs.fingerprint(dataset, asked),
-        "asked": dict(asked),
-        "positions": _positions(dataset, shard),
-    }
+    used = {name: getattr(settings, name) for name in ("unit", "tagger", "seed", "draws")}
+    asked = _Asked(list(metrics), settings.explainers, settings.budget, used)
+    facts = _ShardFile(
+        *shard,
+        segments=len(dataset.ids),
+        whyscore=__version__,
+        whole=runs.fingerprint(dataset, asked.plain()),
+        asked=asked,
+        positions=_positions(dataset, shard),
+    )
     Path(folder).mkdir(parents=True, exist_ok=True)
-    write_lines(Path(folder) / SHARD, [json.dumps(facts) + "\n"])
+    head = {"schema": runs.SCHEMA, "kind": "shard"}
+    write_lines(Path(folder) / SHARD, [json.dumps(head | msgspec.to_builtins(facts)) + "\n"])
 
 
 def merge(
@@ -119,41 +160,34 @@ def merge(
         command: The command line, for the report.
     """
     parts = _parts(folders)
-    asked = parts[0].asked
-    dataset = _joined(parts)
-    if runs.fingerprint(dataset, asked) != parts[0].whole:
+    first, dataset = parts[0].file, _joined(parts)
+    if runs.fingerprint(dataset, first.asked.plain()) != first.whole:
         raise DataError(f"{parts[0].folder}: the shards do not add up to the data they were cut from")
     _check_signatures(dataset, parts[0])
     with _stored(parts, resources.store) as store:
         return evaluate(
             dataset,
-            asked["metrics"],  # type: ignore[arg-type]
+            first.asked.metrics,
             output=output,
-            explainers=asked["explainers"],  # type: ignore[arg-type]
-            budget=asked["budget"],  # type: ignore[arg-type]
-            settings=Settings(**asked["settings"]),  # type: ignore[arg-type]
+            settings=first.asked.whole(),
             resources=replace(resources, store=store),
             findings=findings(dataset),
             command=command,
             overwrite=overwrite,
-            explained=Elsewhere([part.folder for part in parts]),
+            explained=ShardExplanations([part.folder for part in parts]),
         )
 
 
 def joinable(folders: Sequence[str | Path]) -> tuple[int, int]:
     """Return how many shards and entries would be joined; what keeps them from it is an error."""
     parts = _parts(folders)
-    return len(parts), sum(len(part.positions) for part in parts)
+    return len(parts), sum(len(part.file.positions) for part in parts)
 
 
 class _Part(NamedTuple):
     folder: Path
     shard: Shard
-    segments: int
-    version: str
-    whole: str
-    asked: dict[str, object]
-    positions: list[int]
+    file: _ShardFile
     signatures: dict[str, str]
 
 
@@ -171,7 +205,7 @@ def _parts(folders: Sequence[str | Path]) -> list[_Part]:
         if one.shard == other.shard:
             raise DataError(f"shard {one.shard} is given twice: {one.folder} and {other.folder}")
     # Shards behind the last segment are empty, and nobody could make them.
-    wanted = range(1, min(first.shard.of, first.segments) + 1)
+    wanted = range(1, min(first.shard.of, first.file.segments) + 1)
     missing = sorted(set(wanted) - {part.shard.number for part in parts})
     if missing:
         raise DataError(f"shards are missing: {', '.join(f'{number}/{first.shard.of}' for number in missing)}")
@@ -180,15 +214,15 @@ def _parts(folders: Sequence[str | Path]) -> list[_Part]:
 
 def _difference(part: _Part, first: _Part) -> str | None:
     """Return what keeps a shard from being joined with the first one; None where nothing does."""
-    if part.version != first.version:
-        return f"made by whyscore {part.version}, not {first.version}"
+    if part.file.whyscore != first.file.whyscore:
+        return f"made by whyscore {part.file.whyscore}, not {first.file.whyscore}"
     if part.shard.of != first.shard.of:
         return f"one of {part.shard.of} shards, not of {first.shard.of}"
-    there, here = _flat(part.asked), _flat(first.asked)
+    there, here = _flat(part.file.asked), _flat(first.file.asked)
     for name in here | there:
         if there.get(name) != here.get(name):
             return f"{name} is {there.get(name)}, not {here.get(name)}"
-    if part.whole != first.whole:
+    if part.file.whole != first.file.whole:
         return "cut from other data"
     for name, signature in first.signatures.items():
         if part.signatures.get(name) != signature:
@@ -196,45 +230,37 @@ def _difference(part: _Part, first: _Part) -> str | None:
     return None
 
 
-def _flat(asked: Mapping[str, object]) -> dict[str, object]:
-    settings = asked.get("settings")
-    return {name: value for name, value in asked.items() if name != "settings"} | (
-        settings if isinstance(settings, dict) else {}
-    )
+def _flat(asked: _Asked) -> dict[str, object]:
+    return {name: value for name, value in asked.plain().items() if name != "settings"} | asked.settings
 
 
 def _check_signatures(dataset: Dataset, part: _Part) -> None:
     """Refuse to join where a metric is another one than where the shards were made: files would mix the two."""
-    asked = part.asked
-    for one in asked_for(dataset, asked["metrics"], asked["explainers"], asked["budget"]):  # type: ignore[arg-type]
+    asked = part.file.asked
+    for one in request_metrics(dataset, asked.metrics, asked.whole()):
         here, there = str(one.metric.signature()), part.signatures.get(one.name)
         if here != there:
             raise DataError(f"{part.folder}: the signature of {one.name} is {there} there and {here} here")
 
 
+class _Plan(msgspec.Struct):
+    metrics: list[tuple[str, str, str | None, int | None]]
+
+
 def _part(folder: Path) -> _Part:
-    file = folder / SHARD
-    if not file.exists():
+    path = folder / SHARD
+    if not path.exists():
         raise DataError(
             f"{folder} is no shard: it has no {SHARD}. Make one with whyscore evaluate --shard 1/2 -o {folder}"
         )
     known = runs.facts_of(folder)
     if known.get("status") != "done":
         raise DataError(f"{folder} is not finished: run the same whyscore evaluate command again to go on")
-    try:
-        facts = json.loads(file.read_text("utf-8"), parse_int=whole)
-        return _Part(
-            folder,
-            Shard(int(facts["number"]), int(facts["of"])),
-            int(facts["segments"]),
-            str(facts["whyscore"]),
-            str(facts["whole"]),
-            dict(facts["asked"]),
-            [int(k) for k in facts["positions"]],
-            {str(name): str(signature) for name, signature, *_ in known["plan"]["metrics"]},  # type: ignore[index]
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise DataError(f"not what whyscore evaluate --shard writes: {error}", file=str(file)) from error
+    where = Where(str(path), cure="not what whyscore evaluate --shard writes")
+    file = convert(_ShardFile, json_of(text_of(path), path), where)
+    plan = convert(_Plan, known.get("plan"), where._replace(file=str(folder / runs.RUN)))
+    signatures = {name: signature for name, signature, *_ in plan.metrics}
+    return _Part(folder, Shard(file.number, file.of), file, signatures)
 
 
 def _joined(parts: Sequence[_Part]) -> Dataset:
@@ -242,10 +268,10 @@ def _joined(parts: Sequence[_Part]) -> Dataset:
     placed: dict[int, Entry] = {}
     for part in parts:
         data = read_dataset(part.folder / runs.SEGMENTS)
-        if len(part.positions) != len(data.entries):
-            there = f"{len(data.entries)} entries, {SHARD} says {len(part.positions)}"
+        if len(part.file.positions) != len(data.entries):
+            there = f"{len(data.entries)} entries, {SHARD} says {len(part.file.positions)}"
             raise DataError(f"{part.folder} holds {there}: the shard is damaged, make it again")
-        placed |= zip(part.positions, data.entries, strict=True)
+        placed |= zip(part.file.positions, data.entries, strict=True)
     return replace(data, entries=tuple(placed[k] for k in sorted(placed)))
 
 
@@ -275,3 +301,50 @@ def _take(store: Store, path: Path) -> None:
 def _positions(dataset: Dataset, shard: Shard) -> list[int]:
     column = {name: k for k, name in enumerate(dataset.ids)}
     return [k for k, entry in enumerate(dataset.entries) if column[entry.id] % shard.of == shard.number - 1]
+
+
+class ShardExplanations(Mapping[Key, Sequence[str]]):
+    """The lines of all explanations in some runs, by what they explain; they stay in their files until asked for."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        """Find out which bytes of which file belong to which entry."""
+        self._places: dict[Key, list[tuple[Path, int, int]]] = {}
+        for folder in folders:
+            if (folder / runs.EXPLANATIONS).exists():
+                self._look(folder / runs.EXPLANATIONS)
+
+    def _look(self, path: Path) -> None:
+        with path.open("rb") as file:
+            start = len(next(file, b""))
+            for line in file:
+                self._places.setdefault(_known_key(line, path), []).append((path, start, len(line)))
+                start += len(line)
+
+    def __getitem__(self, key: Key) -> list[str]:
+        """Return the lines of one entry."""
+        return [_read(*place) for place in self._places[key]]
+
+    def __iter__(self) -> Iterator[Key]:
+        """Yield what was explained."""
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        """Return how many entries were explained."""
+        return len(self._places)
+
+
+def _read(path: Path, start: int, length: int) -> str:
+    with path.open("rb") as file:
+        file.seek(start)
+        return file.read(length).decode("utf-8")
+
+
+def _known_key(line: bytes, path: Path) -> Key:
+    """Return what a line of another run explains."""
+    try:
+        key = key_of(line)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(f"a line is no explanation: {error}; make the shard again", file=str(path)) from error
+    if not all(isinstance(part, str) for part in key):
+        raise DataError(f"a line explains {key!r}, expected three names; make the shard again", file=str(path))
+    return key

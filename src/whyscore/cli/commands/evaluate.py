@@ -1,38 +1,34 @@
 """`whyscore evaluate`: texts in; one run folder, one report and a summary out."""
 
-import argparse
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, Literal
 
 from whyscore.analysis.common import with_languages
 from whyscore.analysis.explain import cost as explain_cost
 from whyscore.analysis.score import fail_if_truncated, truncation_messages
 from whyscore.cli.commands.report import FigureSettings, report_lines, write_figures, write_page
-from whyscore.cli.legacy import baseline, dataset, progress, resources
 from whyscore.cli.options import (
-    Parser,
+    GateSettings,
+    InputSettings,
+    MetricSettings,
     QuietSettings,
-    add_cut_gate,
-    add_gates,
-    add_inputs,
-    add_metrics,
-    add_running,
-    add_settings,
-    read_settings,
+    RunningSettings,
+    TruncationSettings,
 )
 from whyscore.cli.output import tell
-from whyscore.cli.setup import tell_time
+from whyscore.cli.setup import baseline_of, load_dataset, make_resources, requested_metrics, tell_time, working
 from whyscore.data.checks import findings
-from whyscore.errors import UserError
 from whyscore.report import build_report
-from whyscore.runs.choices import Asked, Settings, asked_for
+from whyscore.report.model import Report
 from whyscore.runs.evaluate import evaluate
+from whyscore.runs.folder import Run
 from whyscore.runs.gates import check_gates, check_names, read_limits
-from whyscore.runs.shards import STORE, Shard, describe, read_shard, shard_of, share
+from whyscore.runs.settings import EvaluateSettings, RequestedMetric, request_metrics
+from whyscore.runs.shards import STORE, describe, read_shard, settings_of_shard, shard_of
 from whyscore.scoring.stack import cost
+from whyscore.settings import option
 from whyscore.types import Dataset
 
 EXAMPLES = """\
@@ -47,128 +43,105 @@ examples:
 PAGE = "report.html"
 
 
-class Part(NamedTuple):
-    """What is evaluated here."""
+@dataclass(frozen=True, kw_only=True)
+class RunFolderSettings(QuietSettings):
+    """Where a run goes, and how its summary is printed."""
 
-    data: Dataset
-    budget: int | None
+    TITLE: ClassVar[str] = "output"
 
-
-def add_arguments(parser: Parser) -> None:
-    """Add inputs, metrics, what is done with them, gates and output."""
-    add_metrics(parser)
-    parser.add_argument(
-        "-e", "--explainers", "--explainer", dest="explainers", nargs="+", action="extend", metavar="SPEC",
-        help="one for all metrics, or one each (default: intrinsic where the metric has word scores, else erasure)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--budget", type=int, metavar="N",
-        help="explain N segments per metric: worst, best and random in turn; 0: none "
-        "(default: all where the metric explains itself, else 100)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--tagger", default="rules", metavar="SPEC", help="who finds features, or none (default: rules)"
+    output: str = option("run", "the run folder", flags=("-o", "--output"), metavar="FOLDER", basic=True)
+    format: Literal["text", "json", "markdown", "latex"] = option(
+        "text", "of the summary on stdout", flags=("-f", "--format"), basic=True
     )
-    parser.add_argument(
-        "--unit", default="auto", metavar="SPEC", help="what is coloured: auto (default), word, char, 'chunk(3)'"
-    )
-    parser.add_argument("--draws", type=int, default=1000, metavar="N", help="bootstrap samples; 0: no intervals")
-    add_inputs(parser)
-    add_gates(parser)
-    add_cut_gate(parser)
-    group = parser.add_argument_group("output")
-    group.add_argument("-o", "--output", default="run", metavar="FOLDER", help="the run folder (default: run)")
-    group.add_argument("-f", "--format", choices=("text", "json", "markdown", "latex"), default="text")
-    group.add_argument("--title", metavar="TEXT", help="of the report (default: the name of the data)")
-    group.add_argument("--overwrite", action="store_true", help="replace another run in the folder")
-    group.add_argument("--shard", metavar="I/N", help="only part I of N; whyscore merge joins the folders")
-    add_settings(parser, FigureSettings)
-    add_running(parser)
+    title: str | None = option(None, "title of the report (default: the name of the data)", metavar="TEXT")
+    overwrite: bool = option(False, "replace another run in the folder", basic=True)
 
 
-def run(arguments: argparse.Namespace) -> int:
+@dataclass(frozen=True, kw_only=True)
+class EvaluateCommand(
+    RunningSettings, FigureSettings, RunFolderSettings, TruncationSettings, GateSettings, InputSettings,
+    EvaluateSettings, MetricSettings,
+):  # fmt: skip
+    """What `whyscore evaluate` takes."""
+
+    shard: str | None = option(None, "only part I of N; whyscore merge joins the folders", metavar="I/N")
+
+
+SETTINGS = EvaluateCommand
+
+
+def run(settings: EvaluateCommand) -> int:
     """Evaluate, write the run folder with its report, and print the verdict."""
-    if arguments.draws < 0:
-        raise UserError(f"--draws is {arguments.draws}, expected 0 or more")
-    data = dataset(arguments)
-    asked = asked_for(data, arguments.metrics, arguments.explainers, arguments.budget)
-    under, worse = read_limits(arguments.fail_under or ()), baseline(arguments, data)
-    check_names([one.name for one in asked], data.systems, under, worse)
-    if arguments.dry_run:
-        return _dry_run(arguments, data, asked)
-    shard = read_shard(arguments.shard) if arguments.shard else None
-    part, budget = Part(data, arguments.budget) if shard is None else _part(arguments, data, asked, shard)
-    cut = truncation_messages({one.name: one.metric for one in asked}, part) if arguments.fail_if_truncated else []
-    with progress(arguments) as bar:
+    metrics = requested_metrics(settings) or None
+    data = load_dataset(settings, metrics or (), settings.explainers or ())
+    requested = request_metrics(data, metrics, settings)
+    under, worse = read_limits(settings.fail_under or ()), baseline_of(settings, data)
+    check_names([one.name for one in requested], data.systems, under, worse)
+    if settings.dry_run:
+        return _say_costs(settings, data, requested)
+    shard = read_shard(settings.shard) if settings.shard else None
+    part, used = data, settings
+    if shard is not None:
+        part = shard_of(data, shard)
+        # The scores of a shard stay beside its run.
+        stored = replace(settings, store=settings.store or str(Path(settings.output) / STORE))
+        used = settings_of_shard(stored, requested, shard)
+    cut = truncation_messages({one.name: one.metric for one in requested}, part) if settings.fail_if_truncated else []
+    with working(used) as resources:
         found = evaluate(
             part,
-            arguments.metrics,
-            output=arguments.output,
-            explainers=arguments.explainers,
-            budget=budget,
-            settings=_settings(arguments),
-            resources=resources(arguments, bar),
+            metrics,
+            output=settings.output,
+            settings=used,
+            resources=resources,
             findings=findings(part),
-            command=["whyscore", *sys.argv[1:]] if sys.argv[1:2] == ["evaluate"] else None,
-            overwrite=arguments.overwrite,
+            command=command_line("evaluate"),
+            overwrite=settings.overwrite,
         )
     if shard is not None:
-        _describe(arguments, data, asked, shard)
-    report = build_report(found, title=arguments.title)
-    page = Path(arguments.output) / PAGE
-    write_page(report, page)
-    write_figures(read_settings(FigureSettings, arguments), report)
-    sys.stdout.writelines(report_lines(report, arguments.format))
-    for one in found.metrics:
-        tell(arguments, f"signature: {one.signature}")
-    tell(arguments, f"report: {page}")
+        describe(settings.output, data, shard, [one.name for one in requested], settings)
+    write_figures(settings, write_report(settings, found))
     check_gates(found, under, worse)
     fail_if_truncated(cut)
     return 0
 
 
-def _part(arguments: argparse.Namespace, data: Dataset, asked: Sequence[Asked], shard: Shard) -> Part:
-    """Return the part of the data and of the budget that a shard does; its scores stay beside its run."""
-    arguments.store = arguments.store or str(Path(arguments.output) / STORE)
-    # A budget that nobody gave is one for each explainer, which every shard would use up whole.
-    budgets = [one.budget for one in asked if one.budget is not None]
-    return Part(shard_of(data, shard), share(max(budgets), shard) if budgets else None)
+def write_report(settings: RunFolderSettings, found: Run) -> Report:
+    """Write the page of a run into its folder, print the summary, and return the report."""
+    report = build_report(found, title=settings.title)
+    page = Path(settings.output) / PAGE
+    write_page(report, page)
+    sys.stdout.writelines(report_lines(report, settings.format))
+    for one in found.metrics:
+        tell(settings, f"signature: {one.signature}")
+    tell(settings, f"report: {page}")
+    return report
 
 
-def _describe(arguments: argparse.Namespace, data: Dataset, asked: Sequence[Asked], shard: Shard) -> None:
-    whole = {
-        "metrics": [one.name for one in asked],
-        "explainers": arguments.explainers,
-        "budget": arguments.budget,
-        "settings": asdict(_settings(arguments)),
-    }
-    describe(arguments.output, data, shard, whole)
+def command_line(name: str) -> list[str] | None:
+    """Return the command line, for the report, where this command was started by it."""
+    return ["whyscore", *sys.argv[1:]] if sys.argv[1:2] == [name] else None
 
 
-def _settings(arguments: argparse.Namespace) -> Settings:
-    tagger = None if arguments.tagger == "none" else arguments.tagger
-    return Settings(unit=arguments.unit, tagger=tagger, seed=arguments.seed, draws=arguments.draws)
-
-
-def _dry_run(arguments: argparse.Namespace, data: Dataset, asked: list[Asked]) -> int:
+def _say_costs(settings: EvaluateCommand, data: Dataset, requested: list[RequestedMetric]) -> int:
     """Say what scoring and explaining would take; which segments are explained depends on scores not known yet."""
-    held = resources(arguments)
-    for one in asked:
-        used = with_languages(one.metric, data.languages)
-        told = cost(used, data.segments, held.store)
-        print(f"{one.name}: {told.asked} texts, {told.distinct} distinct, {told.stored} already stored")
-        left = told.distinct - told.stored + (_explaining(arguments, data, one) if one.explainer else 0)
-        tell_time(read_settings(QuietSettings, arguments), one.name, used, data.segments, left)
+    store = make_resources(settings).store
+    for one in requested:
+        metric = with_languages(one.metric, data.languages)
+        texts = cost(metric, data.segments, store)
+        print(f"{one.name}: {texts.asked} texts, {texts.distinct} distinct, {texts.stored} already stored")
+        left = texts.distinct - texts.stored + (_say_probes(settings, data, one) if one.explainer else 0)
+        tell_time(settings, one.name, metric, data.segments, left)
     return 0
 
 
-def _explaining(arguments: argparse.Namespace, data: Dataset, asked: Asked) -> int:
+def _say_probes(settings: EvaluateCommand, data: Dataset, one: RequestedMetric) -> int:
     """Say how many segments would be explained and return how many texts that are not those of the data it takes."""
-    wanted = set(data.ids[: asked.budget]) if asked.budget is not None else set(data.ids)
+    wanted = set(data.ids[: one.budget]) if one.budget is not None else set(data.ids)
     part = [entry.segment for entry in data.entries if entry.id in wanted]
-    settings = {"unit": arguments.unit, "seed": arguments.seed}
-    told = explain_cost(part, asked.metric, asked.explainer or "", resources=resources(arguments), **settings)
-    distinct = len({segment.only(asked.metric.inputs) for segment in part})
-    probes = max(0, told.distinct - max(distinct, told.stored))
-    print(f"{asked.name} by {asked.explainer}: about {len(wanted)} segments, {probes or 'no'} more texts")
+    used = {"unit": settings.unit, "seed": settings.seed}
+    texts = explain_cost(part, one.metric, one.explainer or "", resources=make_resources(settings), **used)
+    distinct = len({segment.only(one.metric.inputs) for segment in part})
+    probes = max(0, texts.distinct - max(distinct, texts.stored))
+    print(f"{one.name} by {one.explainer}: about {len(wanted)} segments, {probes or 'no'} more texts")
     return probes

@@ -1,17 +1,14 @@
 """`whyscore merge`: joins the shards of a run."""
 
-import argparse
 import sys
-from pathlib import Path
+from dataclasses import dataclass, replace
 
-from whyscore.cli.commands.evaluate import PAGE
-from whyscore.cli.commands.report import report_lines, write_page
-from whyscore.cli.legacy import progress, resources
-from whyscore.cli.options import Parser, add_running
-from whyscore.cli.output import tell
+from whyscore.cli.commands.evaluate import RunFolderSettings, command_line, write_report
+from whyscore.cli.options import RunningSettings
+from whyscore.cli.setup import working
 from whyscore.errors import UserError
-from whyscore.report import build_report
 from whyscore.runs.shards import joinable, merge
+from whyscore.settings import Seeded, option
 
 EXAMPLES = """\
 examples:
@@ -19,34 +16,35 @@ examples:
 """
 
 
-def add_arguments(parser: Parser) -> None:
-    """Add the shards and the folder of the whole."""
-    parser.add_argument("shards", nargs="+", metavar="RUN", help="all folders of whyscore evaluate --shard I/N")
-    parser.add_argument("-o", "--output", default="run", metavar="FOLDER", help="the run folder (default: run)")
-    parser.add_argument("-f", "--format", choices=("text", "json", "markdown", "latex"), default="text")
-    parser.add_argument("--title", metavar="TEXT", help="of the report (default: the name of the data)")
-    parser.add_argument("--overwrite", action="store_true", help="replace another run in the folder")
-    add_running(parser)
+@dataclass(frozen=True, kw_only=True)
+class MergeCommand(RunningSettings, RunFolderSettings, Seeded):
+    """What `whyscore merge` takes; seed and all that decides numbers come from the shards."""
+
+    shards: tuple[str, ...] = option(
+        (), "all folders of whyscore evaluate --shard I/N", positional=True, metavar="RUN", basic=True
+    )
 
 
-def run(arguments: argparse.Namespace) -> int:
+SETTINGS = MergeCommand
+
+
+def run(settings: MergeCommand) -> int:
     """Join the shards, write the report, print the verdict."""
-    if arguments.seed:
-        raise UserError(f"--seed is {arguments.seed}: the shards bring their own. Leave it out")
-    if arguments.dry_run:
-        shards, entries = joinable(arguments.shards)
+    if not settings.shards:
+        raise UserError("no shard: give the folders that whyscore evaluate --shard wrote")
+    if settings.seed:
+        raise UserError(f"--seed is {settings.seed}: the shards bring their own. Leave it out")
+    if settings.dry_run:
+        shards, entries = joinable(settings.shards)
         sys.stdout.write(f"{shards} shards with {entries} entries can be joined: what they scored is known\n")
         return 0
-    arguments.store = arguments.store or "none"  # the shards bring their own
-    command = ["whyscore", *sys.argv[1:]] if sys.argv[1:2] == ["merge"] else None
-    with progress(arguments) as bar:
-        held = resources(arguments, bar)
+    with working(replace(settings, store=settings.store or "none")) as resources:  # the shards bring their own
         found = merge(
-            arguments.shards, arguments.output, resources=held, overwrite=arguments.overwrite, command=command
+            settings.shards,
+            settings.output,
+            resources=resources,
+            overwrite=settings.overwrite,
+            command=command_line("merge"),
         )
-    report = build_report(found, title=arguments.title)
-    page = Path(arguments.output) / PAGE
-    write_page(report, page)
-    sys.stdout.writelines(report_lines(report, arguments.format))
-    tell(arguments, f"report: {page}")
+    write_report(settings, found)
     return 0

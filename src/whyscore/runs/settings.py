@@ -1,4 +1,4 @@
-"""What an evaluation does where nobody says: metrics by what the data have, an explainer per metric, which segments.
+"""The settings of an evaluation, and its defaults: metrics by what the data have, an explainer per metric, segments.
 
 1. Metrics: with references chrF and BLEU, cut into tokens as the target language needs it, and TER; where there is a
    source, XBERTScore instead of TER.
@@ -8,15 +8,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
 from whyscore.errors import MissingInput, SpecError
-from whyscore.options import check_seed
 from whyscore.protocols import Metric, WordScorer
 from whyscore.registry import build
+from whyscore.settings import Seeded, check, option
 from whyscore.text.randomness import generator
 from whyscore.types import Dataset, FloatMatrix, FloatVector
 
@@ -26,8 +26,8 @@ PROBED_BUDGET = 100
 _TOKENIZERS = {"zh": "zh", "ja": "char", "th": "char", "lo": "char", "km": "char", "my": "char"}
 
 
-class Asked(NamedTuple):
-    """A metric as it is worked with."""
+class RequestedMetric(NamedTuple):
+    """A metric of a run that is made: how it is scored and explained."""
 
     name: str
     """In records."""
@@ -40,39 +40,51 @@ class Asked(NamedTuple):
     """Whether the name is a spec that builds the metric again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What decides the numbers of a run, besides texts and metrics.
+@dataclass(frozen=True, kw_only=True)
+class EvaluateSettings(Seeded):
+    """What decides the numbers of a run, besides texts and metrics."""
 
-    Args:
-        unit: what is coloured: words, or single characters wherever the script is written without blanks.
-        tagger: who finds features; None leaves them out.
-        seed: fixes all random numbers.
-        draws: bootstrap samples behind intervals; 0 leaves them out.
-    """
+    TITLE: ClassVar[str] = "metrics"
 
-    unit: str = "auto"
-    tagger: str | None = "rules"
-    seed: int = 0
-    draws: int = 1000
+    explainers: tuple[str, ...] | None = option(
+        None,
+        "one for all metrics, or one each (default: intrinsic where the metric has word scores, else erasure)",
+        flags=("-e", "--explainers", "--explainer"),
+        metavar="SPEC",
+        basic=True,
+    )
+    budget: int | None = option(
+        None,
+        "explain N segments per metric: worst, best and random in turn; 0: none "
+        "(default: all where the metric explains itself, else 100)",
+        least=0,
+        metavar="N",
+        basic=True,
+    )
+    tagger: str | None = option("rules", "tagger that finds linguistic features, or none", metavar="SPEC")
+    unit: str = option("auto", "what is highlighted: auto, word, char, 'chunk(3)'", metavar="SPEC")
+    draws: int = option(1000, "bootstrap samples; 0: no intervals", least=0, metavar="N")
 
     def __post_init__(self) -> None:
-        """Refuse a seed that cannot be used, before any work."""
-        check_seed(self.seed)
+        """Let `none` stand for no tagger, as on the command line; refuse what cannot be used before any work."""
+        if self.tagger == "none":
+            object.__setattr__(self, "tagger", None)
+        check(self)
 
 
-def asked_for(
-    dataset: Dataset, metrics: Sequence[MetricLike] | None, explainers: Sequence[str] | None, budget: int | None
-) -> list[Asked]:
+def request_metrics(
+    dataset: Dataset, metrics: Sequence[MetricLike] | None, settings: EvaluateSettings
+) -> list[RequestedMetric]:
     """Return each metric with its explainer and budget: as asked for, or by default."""
     given = list(metrics or default_metrics(dataset))
     names = [requested_name(metric) for metric in given]
     for name in names:
         if names.count(name) > 1:
             raise SpecError(f"the metric {name!r} is given twice: name it once")
-    chosen = explainers_for(given, explainers)
+    chosen = explainers_for(given, settings.explainers)
+    budget = settings.budget
     return [
-        Asked(
+        RequestedMetric(
             name,
             with_languages(as_metric(metric), dataset.languages),
             None if budget == 0 else who,
@@ -83,10 +95,10 @@ def asked_for(
     ]
 
 
-def plan_of(asked: Sequence[Asked], settings: Settings) -> dict[str, object]:
+def plan_of(requested: Sequence[RequestedMetric], settings: EvaluateSettings) -> dict[str, object]:
     """Return what names the work: with the same plan and data, a folder is gone on with."""
     return {
-        "metrics": [[one.name, str(one.metric.signature()), one.explainer, one.budget] for one in asked],
+        "metrics": [[one.name, str(one.metric.signature()), one.explainer, one.budget] for one in requested],
         "unit": settings.unit,
         "tagger": settings.tagger,
         "seed": settings.seed,
@@ -128,8 +140,6 @@ def explainers_for(metrics: Sequence[MetricLike], given: Sequence[str] | None) -
 def default_budget(explainer: str, budget: int | None) -> int | None:
     """Return how many segments are explained; None is all of them."""
     if budget is not None:
-        if budget < 0:
-            raise SpecError(f"budget is {budget}, expected 0 or more")
         return budget
     return None if explainer == "intrinsic" else PROBED_BUDGET
 
