@@ -204,7 +204,7 @@ def test_what_belongs_to_no_word_is_told() -> None:
     assert notes == ("source: a [0:1] 1.0000",)
     other = sided("b", b=NORTH)
     found = text_pair(match(other, own), other, own, SOURCE, turned=False)
-    (_, notes) = word_scores(white_space("ab"), found, Wanted("mean", "error", "contribution", None))
+    _, notes, _ = word_scores(white_space("ab"), found, Wanted("mean", "error", "contribution", None))
     assert notes == ("source: b [0:1] 1.0000; 0.333333 belongs to no word",)
 
 
