@@ -21,7 +21,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.errors import ContractError, UserError
+from whyscore.errors import ContractError, SpecError, UserError
 from whyscore.metrics.needs import probe
 from whyscore.protocols import (
     CorpusMetric,
@@ -84,8 +84,21 @@ def check_metric(
     if isinstance(metric, TokenMetric):
         _check_tokens(metric, asked, name)
     if isinstance(metric, MatrixMetric):
-        matched = np.asarray(metric.matched(metric.similarities(asked)), dtype=np.float64)
-        _check_same(matched, scores, asked, max(tolerance, _MATCHED), f"{name}.matched of its similarities")
+        _check_matrices(metric, asked, tolerance, name)
+
+
+def _check_matrices(metric: MatrixMetric, segments: Sequence[Segment], tolerance: float, name: str) -> None:
+    """Refuse similarities that do not give the score; options under which there are none are refused by the metric."""
+    used = metric.for_decomposition(published=False) if isinstance(metric, SupportsDecomposition) else metric
+    if not isinstance(used, MatrixMetric):
+        return
+    try:
+        matched = np.asarray(used.matched(used.similarities(segments)), dtype=np.float64)
+    except SpecError:
+        return
+    _check_same(
+        matched, used.score(segments), segments, max(tolerance, _MATCHED), f"{name}.matched of its similarities"
+    )
 
 
 def _check_declared(metric: Metric, name: str) -> None:
