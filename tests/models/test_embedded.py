@@ -12,8 +12,7 @@ from whyscore.errors import MissingExtra, SpecError
 from whyscore.models.encoders import embedded
 from whyscore.models.encoders import embedded as embedded_package
 from whyscore.models.encoders import embedded as network
-from whyscore.models.encoders.embedded import Embedded
-from whyscore.models.encoders.unigram import Segmenter, normalised
+from whyscore.models.encoders.embedded import Embedded, Segmenter, normalised
 from whyscore.protocols import Encoder
 from whyscore.text import alignment
 

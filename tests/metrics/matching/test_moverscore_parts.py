@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from whyscore.errors import DataError, MissingExtra
-from whyscore.metrics.matching import transport as moverscore_transport
-from whyscore.metrics.matching.transport import NOTHING, Cost, costs, solver, transport
+from whyscore.metrics.matching import moverscore as moverscore_transport
+from whyscore.metrics.matching.moverscore import NOTHING, Cost, costs, solver, transport
 from whyscore.metrics.matching.units import Cut, moving, over_windows, stop_words, unit_rows
 from whyscore.metrics.matching.weights import table_of
 from whyscore.models.encoders.embedded import Embedded
