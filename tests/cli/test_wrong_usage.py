@@ -87,8 +87,11 @@ def test_wrong_usage_of_inner_commands_is_one_line_too(run: Run) -> None:
     ("arguments", "expected"),
     [
         (("store",), "the following arguments are required: size|prune|check|repair. All options: whyscore store -h"),
-        (("submit",), "the following arguments are required: task. All options: whyscore submit -h"),
-        (("report",), "the following arguments are required: FOLDER. All options: whyscore report -h"),
+        (
+            ("submit",),
+            "the following arguments are required: eval4nlp|eval4nlp2021|wmt22. All options: whyscore submit -h",
+        ),
+        (("report",), "no run folder: name one that whyscore evaluate has written"),
     ],
 )
 def test_what_is_missing_is_named_and_nothing_else(run: Run, arguments: tuple[str, ...], expected: str) -> None:
