@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support.cli import Run
 from support.nasty import NASTY, WRITABLE
 from whyscore import marking
 from whyscore.analysis.explain import explain
-from whyscore.cli.main import main
 from whyscore.registry import build, known
 from whyscore.scoring.stack import prepare
 from whyscore.text.splitters import WhiteSpace
@@ -93,15 +93,15 @@ def test_marked_words_hold_no_markup_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl", "tsv", "csv", "markdown", "latex", "text"])
-def test_every_format_takes_every_text(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_format_takes_every_text(form: str, tmp_path: Path, run: Run) -> None:
     data = tmp_path / "data.jsonl"
     lines = [
         {"hypothesis": text, "reference": f"{text} x", "system": "a", "id": str(i)} for i, text in enumerate(WRITABLE)
     ]
     data.write_text("".join(json.dumps(line) + "\n" for line in lines[:300]), "utf-8")
     out = tmp_path / "out"
-    code = main(["score", str(data), "-m", "chrf", "--segments", "-f", form, "-o", str(out), "--store", "none"])
-    assert (code, "Traceback" in capsys.readouterr().err) == (0, False)
+    done = run("score", data, "-m", "chrf", "--segments", "-f", form, "-o", out, "--store", "none")
+    assert (done.code, "Traceback" in done.err) == (0, False)
     written = out.read_text("utf-8")
     assert written
     if form == "jsonl":

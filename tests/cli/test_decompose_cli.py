@@ -7,7 +7,6 @@ import jsonschema
 import pytest
 
 from support.cli import Run
-from whyscore.cli.main import main
 from whyscore.data.records import schema
 
 REFERENCE = "the old man saw 3 cats in the garden today\nnobody had 12 dogs in the old house\nwe were all here\n"
@@ -30,9 +29,10 @@ def files(tmp_path: Path) -> list[str]:
     ]
 
 
-def test_people_get_a_table_of_shares_and_one_of_tests(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["decompose", *files, "-m", "bleu", "--features", "number", "url", "--draws", "50"]) == 0
-    out, err = capsys.readouterr()
+def test_people_get_a_table_of_shares_and_one_of_tests(files: list[str], run: Run) -> None:
+    done = run("decompose", *files, "-m", "bleu", "--features", "number", "url", "--draws", "50")
+    assert done.code == 0
+    _, out, err = done
     lines = [line.split() for line in out.splitlines() if line]
     assert lines[0][:6] == ["system", "feature", "n", "share", "↓", "interval"]
     assert lines[2][:4] == ["good", "number", "2", "0.000"]
@@ -42,9 +42,10 @@ def test_people_get_a_table_of_shares_and_one_of_tests(files: list[str], capsys:
     assert "signature: rules|language:en|rules:1" in err
 
 
-def test_programs_get_records_with_the_promised_keys(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["decompose", *files, "-m", "bleu", "--features", "number", "-f", "jsonl", "--draws", "20"]) == 0
-    header, *rows = map(json.loads, capsys.readouterr().out.splitlines())
+def test_programs_get_records_with_the_promised_keys(files: list[str], run: Run) -> None:
+    done = run("decompose", *files, "-m", "bleu", "--features", "number", "-f", "jsonl", "--draws", "20")
+    assert done.code == 0
+    header, *rows = map(json.loads, done.out.splitlines())
     jsonschema.validate(header, schema("header"))
     assert header["kind"] == "decomposition"
     assert header["signatures"]["tagger"] == "rules|language:en|rules:1"
@@ -54,17 +55,19 @@ def test_programs_get_records_with_the_promised_keys(files: list[str], capsys: p
     assert (test["row"], test["first"], test["second"], test["difference"]) == ("test", "good", "bad", -1.0)
 
 
-def test_an_undefined_share_is_null_with_its_reason(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["decompose", *files, "-m", "bleu", "--features", "url", "-f", "json", "--draws", "0"]) == 0
-    record = json.loads(capsys.readouterr().out)["records"][0]
+def test_an_undefined_share_is_null_with_its_reason(files: list[str], run: Run) -> None:
+    done = run("decompose", *files, "-m", "bleu", "--features", "url", "-f", "json", "--draws", "0")
+    assert done.code == 0
+    record = json.loads(done.out)["records"][0]
     assert record["share"] is None
     assert record["reason"] == "no segment has url on both sides (reference 0, hypothesis 0)"
 
 
 @pytest.mark.parametrize("form", ["tsv", "csv", "markdown", "latex"])
-def test_every_table_format_comes_out(form: str, files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["decompose", *files, "-m", "bleu", "chrf", "--features", "number", "-f", form, "--draws", "20"]) == 0
-    out = capsys.readouterr().out
+def test_every_table_format_comes_out(form: str, files: list[str], run: Run) -> None:
+    done = run("decompose", *files, "-m", "bleu", "chrf", "--features", "number", "-f", form, "--draws", "20")
+    assert done.code == 0
+    out = done.out
     assert "number" in out
     if form in ("tsv", "csv"):
         separator = "\t" if form == "tsv" else ","
@@ -73,19 +76,22 @@ def test_every_table_format_comes_out(form: str, files: list[str], capsys: pytes
         assert len(rows) == 4
 
 
-def test_the_numbers_of_every_segment(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_numbers_of_every_segment(files: list[str], run: Run) -> None:
     command = ["decompose", *files, "-m", "bleu", "--features", "number", "--segments", "--draws", "0"]
-    assert main([*command, "-f", "jsonl"]) == 0
-    _, first, *_ = map(json.loads, capsys.readouterr().out.splitlines())
+    done = run(*command, "-f", "jsonl")
+    assert done.code == 0
+    _, first, *_ = map(json.loads, done.out.splitlines())
     assert (first["id"], first["feature"], first["hypothesis_spans"]) == ("0", "number", [[16, 17]])
-    assert main([*command, "-f", "tsv"]) == 0
-    assert capsys.readouterr().out.splitlines()[0].split("\t")[3:] == ["id", "sigma", "oracle", "anti"]
+    done = run(*command, "-f", "tsv")
+    assert done.code == 0
+    assert done.out.splitlines()[0].split("\t")[3:] == ["id", "sigma", "oracle", "anti"]
 
 
-def test_examples_show_what_was_hidden_and_scored(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_show_what_was_hidden_and_scored(files: list[str], run: Run) -> None:
     command = ["decompose", *files, "-m", "bleu", "--features", "number", "--draws", "0", "--examples", "1"]
-    assert main(command) == 0
-    out = capsys.readouterr().out
+    done = run(*command)
+    assert done.code == 0
+    out = done.out
     assert out.split("\n\n")[-1].splitlines() == [
         "bad 1 · number · bleu 0.595, best case 1.000, worst case 0.595",  # (7/8 x 5/7 x 3/6 x 2/5)^(1/4)
         "  hypothesis nobody had [13] dogs in the old house",
@@ -93,20 +99,23 @@ def test_examples_show_what_was_hidden_and_scored(files: list[str], capsys: pyte
         "  reference  nobody had [12] dogs in the old house",
         "  scored     nobody had ■ dogs in the old house",
     ]
-    assert main([*command, "-f", "json"]) == 0
-    bad = json.loads(capsys.readouterr().out)["records"][1]
+    done = run(*command, "-f", "json")
+    assert done.code == 0
+    bad = json.loads(done.out)["records"][1]
     assert bad["examples"][0]["hypothesis_spans"] == [[11, 13]]
 
 
-def test_a_dry_run_counts(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["decompose", *files, "-m", "bleu", "--features", "number", "--dry-run"]) == 0
+def test_a_dry_run_counts(files: list[str], run: Run) -> None:
+    done = run("decompose", *files, "-m", "bleu", "--features", "number", "--dry-run")
+    assert done.code == 0
     expected = "bleu: 12 texts, 8 distinct, 8 tagged now; 14 segments asked, 14 distinct, 0 already stored\n"
-    assert capsys.readouterr().out == expected
+    assert done.out == expected
 
 
-def test_a_language_alone_is_that_of_the_texts(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["decompose", *files, "-m", "bleu", "-l", "ru", "--features", "negation"]) == 2
-    assert "rules has no list of negation for 'ru', only for de, en, es, fr" in capsys.readouterr().err
+def test_a_language_alone_is_that_of_the_texts(files: list[str], run: Run) -> None:
+    done = run("decompose", *files, "-m", "bleu", "-l", "ru", "--features", "negation")
+    assert done.code == 2
+    assert "rules has no list of negation for 'ru', only for de, en, es, fr" in done.err
 
 
 @pytest.mark.parametrize(
@@ -126,29 +135,30 @@ def test_a_language_alone_is_that_of_the_texts(files: list[str], capsys: pytest.
     ],
 )
 def test_what_goes_wrong_is_one_line_and_a_code(
-    options: list[str], code: int, message: str, files: list[str], capsys: pytest.CaptureFixture[str]
+    options: list[str], code: int, message: str, files: list[str], run: Run
 ) -> None:
-    assert main(["decompose", *files, *options]) == code
-    err = capsys.readouterr().err
+    done = run("decompose", *files, *options)
+    assert done.code == code
+    err = done.err
     assert message in err
     assert "Traceback" not in err
 
 
-def test_tags_of_another_length_are_told_with_file_and_line(
-    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tags_of_another_length_are_told_with_file_and_line(files: list[str], tmp_path: Path, run: Run) -> None:
     (tmp_path / "r.tag").write_text("A\n")
     tagger = f"pretagged(reference='{tmp_path / 'r.tag'}', hypothesis=('x', 'y'))"
-    assert main(["decompose", *files, "-m", "bleu", "--tagger", tagger]) == 3
-    assert f"{tmp_path / 'r.tag'}:2: has 1 lines, its texts have 3" in capsys.readouterr().err
+    done = run("decompose", *files, "-m", "bleu", "--tagger", tagger)
+    assert done.code == 3
+    assert f"{tmp_path / 'r.tag'}:2: has 1 lines, its texts have 3" in done.err
 
 
-def test_charts_are_drawn_where_asked(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_charts_are_drawn_where_asked(files: list[str], tmp_path: Path, run: Run) -> None:
     pytest.importorskip("vl_convert")
     folder = tmp_path / "charts"
-    assert main(["decompose", *files, "-m", "bleu", "--features", "number", "--figures", str(folder)]) == 0
+    done = run("decompose", *files, "-m", "bleu", "--features", "number", "--figures", str(folder))
+    assert done.code == 0
     assert {"shares.svg", "shares.html", "discrepancy.svg"} <= {path.name for path in folder.iterdir()}
-    assert f"figure: {folder / 'shares.svg'}" in capsys.readouterr().err
+    assert f"figure: {folder / 'shares.svg'}" in done.err
 
 
 @pytest.mark.parametrize("name", ["muler-hybrid", "muler-specificity", "muler-frequency", "muler-tagnoise"])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from support.cli import Run
 from whyscore.cli.commands import score
 from whyscore.cli.main import main
 
@@ -24,12 +25,11 @@ def fail_with(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
 
 
 @pytest.mark.usefixtures("quiet")
-def test_a_fault_is_one_line_and_a_file(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fault_is_one_line_and_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run) -> None:
     fail_with(monkeypatch, RuntimeError("no such thing\nmore"))
-    assert main(["score", "--sample", "-m", "chrf"]) == 1
-    [line] = capsys.readouterr().err.splitlines()
+    done = run("score", "--sample", "-m", "chrf")
+    assert done.code == 1
+    [line] = done.err.splitlines()
     assert line.startswith("whyscore: error: this is a fault of whyscore, not yours (RuntimeError: no such thing)")
     [file] = tmp_path.glob("whyscore-fault-*.txt")
     assert str(file) in line
@@ -38,20 +38,22 @@ def test_a_fault_is_one_line_and_a_file(
 
 @pytest.mark.usefixtures("quiet")
 def test_without_room_for_a_file_it_says_how_to_see_the_fault(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run
 ) -> None:
     fail_with(monkeypatch, RuntimeError("no such thing"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
-    assert main(["score", "--sample", "-m", "chrf"]) == 1
-    assert "Run it again with WHYSCORE_DEBUG=1 and report what you see" in capsys.readouterr().err
+    done = run("score", "--sample", "-m", "chrf")
+    assert done.code == 1
+    assert "Run it again with WHYSCORE_DEBUG=1 and report what you see" in done.err
 
 
 @pytest.mark.usefixtures("quiet")
-def test_too_little_memory_is_no_fault(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_little_memory_is_no_fault(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     fail_with(monkeypatch, MemoryError())
-    assert main(["score", "--sample", "-m", "chrf"]) == 1
+    done = run("score", "--sample", "-m", "chrf")
+    assert done.code == 1
     said = "whyscore: error: there is not enough memory for this: give fewer texts at a time\n"
-    assert capsys.readouterr().err == said
+    assert done.err == said
 
 
 def test_a_fault_is_shown_as_it_is_where_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

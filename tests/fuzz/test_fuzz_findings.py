@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from support.cli import Run
 from support.parsers import parsers
 from whyscore.analysis.calibrate.file import Calibration
-from whyscore.cli.main import main
 from whyscore.data.explanations import read_explanations
 from whyscore.data.formats.dialects import OFFSETS, from_codepoints, to_codepoints
 from whyscore.data.formats.mqm import read_mqm
@@ -109,11 +109,12 @@ def test_a_spec_of_thousands_of_signs_is_refused() -> None:
         parse(f"lime(samples={'-' * 5000}1)")
 
 
-def test_a_data_file_of_blank_lines_holds_no_segment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_data_file_of_blank_lines_holds_no_segment(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "data.jsonl"
     path.write_bytes(b"\n\n")
-    assert main(["score", str(path), "-m", "token_f1", "--store", "none"]) == 3
-    assert "data.jsonl holds no segment: there is nothing to work on" in capsys.readouterr().err
+    done = run("score", str(path), "-m", "token_f1", "--store", "none")
+    assert done.code == 3
+    assert "data.jsonl holds no segment: there is nothing to work on" in done.err
 
 
 def test_a_word_of_a_billion_words_is_no_word(tmp_path: Path) -> None:
