@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -13,16 +14,15 @@ Translated = Callable[..., list[Segment]]
 
 @pytest.fixture(scope="session")
 def translated(shipped: Path) -> Translated:
-    """A function of the number of references and of lines: TED talks from Chinese, then Wikipedia from Romanian.
+    """A function of the number of references and lines: Wikipedia from Romanian and TED talks from Chinese, by turns.
 
     The first reference is human; the second is another system or sentence, and the third the next line of the second.
     """
-    columns = [
-        *zip(*(one + other for one, other in zip(_talks(shipped), _wikipedia(shipped), strict=True)), strict=True)
-    ]
+    first, second = zip(*_wikipedia(shipped), strict=True), zip(*_talks(shipped), strict=True)
+    rows = [row for pair in zip_longest(first, second) for row in pair if row is not None]
 
     def segments(references: int = 1, number: int | None = None) -> list[Segment]:
-        return [Segment(hypothesis, None, rest[:references]) for hypothesis, *rest in map(list, columns[:number])]
+        return [Segment(row[0], None, tuple(row[1 : 1 + references])) for row in rows[:number]]
 
     return segments
 
