@@ -16,8 +16,8 @@ from whyscore.errors import DataError
 from whyscore.report import build as costly_module
 from whyscore.report import build_report
 from whyscore.report.build import agreement, costly_words, figures_in, safe_svg
-from whyscore.report.explorer import ALPHABET, STEPS, centres, explorer, packed_borders, packed_values, units
-from whyscore.report.page import Scale, bars, dots, embedded, html, interval, policy, scale
+from whyscore.report.explorer import ALPHABET, STEPS, centres, explorer, pack_borders, pack_values, units
+from whyscore.report.page import Scale, bars, dots, escape_json, html, interval, policy, scale
 from whyscore.runs.folder import Run
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, Estimate, ExplanationRecord
@@ -26,7 +26,7 @@ CODE = {character: number for number, character in enumerate(ALPHABET)}
 SPACE = 'xmlns="http://www.w3.org/2000/svg"'
 
 
-def unpacked_borders(packed: str) -> list[tuple[int, int]]:
+def unpack_borders(packed: str) -> list[tuple[int, int]]:
     """What the page does."""
     numbers, value, shift = [], 0, 0
     for character in packed:
@@ -46,7 +46,7 @@ def unpacked_borders(packed: str) -> list[tuple[int, int]]:
 def test_borders_come_out_in_utf_16_units(text: str) -> None:
     words = white_space(text)
     whole = text.encode("utf-16-le", "surrogatepass")
-    found = unpacked_borders(packed_borders(text, words.spans))
+    found = unpack_borders(pack_borders(text, words.spans))
     cut = [whole[2 * start : 2 * end].decode("utf-16-le", "surrogatepass") for start, end in found]
     assert cut == list(words)
     assert units(text) == len(whole) // 2
@@ -54,12 +54,12 @@ def test_borders_come_out_in_utf_16_units(text: str) -> None:
 
 def test_a_long_word_needs_more_characters() -> None:
     text = "x" * 20_000
-    assert unpacked_borders(packed_borders(text, [(0, 20_000)])) == [(0, 20_000)]
+    assert unpack_borders(pack_borders(text, [(0, 20_000)])) == [(0, 20_000)]
 
 
 @given(st.lists(st.floats(-1e6, 1e6), max_size=20))
 def test_importances_are_kept_to_a_thousandth_of_the_largest(values: list[float]) -> None:
-    largest, packed = packed_values(np.array(values))
+    largest, packed = pack_values(np.array(values))
     pairs = [packed[k : k + 2] for k in range(0, len(packed), 2)]
     found = [(CODE[first] * 64 + CODE[second] - STEPS - 1) / STEPS * largest for first, second in pairs]
     assert np.allclose(found, values, atol=1e-3 * max(map(abs, values), default=0.0) + 1e-12)
@@ -158,7 +158,7 @@ def test_without_marked_errors_there_is_nothing_to_judge(run: Run) -> None:
 
 def test_an_embedded_text_cannot_end_its_block() -> None:
     hostile = "</script><!--\u2028\u2029&\ud800"
-    text = embedded({"text": hostile})
+    text = escape_json({"text": hostile})
     assert not set("<>&\u2028\u2029") & set(text)
     assert json.loads(text)["text"] == hostile
 

@@ -94,8 +94,8 @@ def features_by_segment(run: Run) -> dict[str, object]:
     found: dict[str, list[list[list[int]]]] = {key: [[[] for _ in column] for _ in place] for key in ("under", "over")}
     for row in rows:
         for key, table in found.items():
-            told = row.get(key)
-            numbers = [names.setdefault(str(name), len(names)) for name in told] if isinstance(told, list) else []
+            listed = row.get(key)
+            numbers = [names.setdefault(str(name), len(names)) for name in listed] if isinstance(listed, list) else []
             table[place[str(row["system"])]][column[str(row["id"])]] = numbers
     return {"names": [name.replace("_", " ") for name in names], **found}
 
@@ -105,15 +105,15 @@ def agreement(run: Run) -> tuple[Agreement, ...]:
     found = []
     for metric in run.metrics:
         for side in (Side.HYPOTHESIS, Side.SOURCE):
-            told = [one for one in run.explanations if one.metric == metric.name and one.place.side is side]
-            row = _agreement(run, told, metric.name, metric.explainer or "", side)
+            records = [one for one in run.explanations if one.metric == metric.name and one.place.side is side]
+            row = _agreement(run, records, metric.name, metric.explainer or "", side)
             if row is not None:
                 found.append(row)
     return tuple(found)
 
 
-def _agreement(run: Run, told: list[ExplanationRecord], metric: str, explainer: str, side: Side) -> Agreement | None:
-    rated = [one for one in told if run.dataset.entries[one.entry].spans is not None and len(one.importance)]
+def _agreement(run: Run, records: list[ExplanationRecord], metric: str, explainer: str, side: Side) -> Agreement | None:
+    rated = [one for one in records if run.dataset.entries[one.entry].spans is not None and len(one.importance)]
     # A word without a number cannot be ranked; its whole text is left out.
     rated = [one for one in rated if np.isfinite(one.importance).all()]
     if not rated:
@@ -129,12 +129,12 @@ def _agreement(run: Run, told: list[ExplanationRecord], metric: str, explainer: 
     )
 
 
-def _marked(told: ExplanationRecord, spans: tuple[ErrorSpan, ...]) -> FloatVector:
+def _marked(record: ExplanationRecord, spans: tuple[ErrorSpan, ...]) -> FloatVector:
     """Return 1 for every word that a span touches."""
-    found = np.zeros(len(told.spans))
+    found = np.zeros(len(record.spans))
     for span in spans:
-        if Place(span.side, span.reference) == told.place:
-            found[(told.spans[:, 0] < span.end) & (told.spans[:, 1] > span.start)] = 1.0
+        if Place(span.side, span.reference) == record.place:
+            found[(record.spans[:, 0] < span.end) & (record.spans[:, 1] > span.start)] = 1.0
     return found
 
 
@@ -150,10 +150,10 @@ def costly_words(run: Run) -> tuple[CostlyWords, ...]:
     found = []
     for metric in run.metrics:
         for side in _SIDES:
-            told = [one for one in run.explanations if one.metric == metric.name and one.place.side is side]
-            words = _costly(run, told, middles.get(metric.name, {}).get(str(side), 0.0))
+            records = [one for one in run.explanations if one.metric == metric.name and one.place.side is side]
+            words = _costly(run, records, middles.get(metric.name, {}).get(str(side), 0.0))
             if words:
-                found.append(CostlyWords(metric.name, str(side), len(told), words))
+                found.append(CostlyWords(metric.name, str(side), len(records), words))
     return tuple(found)
 
 
@@ -166,17 +166,17 @@ def word_counts(run: Run) -> tuple[WordCounts, ...]:
     found = []
     for metric in run.metrics:
         for side in Side:
-            told = [one for one in run.explanations if one.metric == metric.name and one.place.side is side]
-            cost = _costs(told, 0.0)
+            records = [one for one in run.explanations if one.metric == metric.name and one.place.side is side]
+            cost = _costs(records, 0.0)
             if str(side) not in middles.get(metric.name, {}) and cost.any():
-                counted = len(told), len(cost), int((cost < 0).sum()), float(cost.sum())
+                counted = len(records), len(cost), int((cost < 0).sum()), float(cost.sum())
                 found.append(WordCounts(metric.name, str(side), *counted))
     return tuple(found)
 
 
-def _costs(told: Sequence[ExplanationRecord], middle: float) -> FloatVector:
+def _costs(records: Sequence[ExplanationRecord], middle: float) -> FloatVector:
     """Return what every word costs: 0, or its distance below the middle."""
-    values = np.concatenate([np.zeros(0), *(one.importance for one in told)])
+    values = np.concatenate([np.zeros(0), *(one.importance for one in records)])
     return np.where(np.isfinite(values), np.minimum(0.0, values - middle), 0.0)
 
 
@@ -187,11 +187,11 @@ class _Occurrences(NamedTuple):
     """The distinct words."""
     number: NDArray[np.int64]
     cost: FloatVector
-    told: NDArray[np.int64]
+    record: NDArray[np.int64]
 
 
-def _costly(run: Run, told: Sequence[ExplanationRecord], middle: float) -> tuple[CostlyWord, ...]:
-    found = _occurrences(run, told, middle)
+def _costly(run: Run, records: Sequence[ExplanationRecord], middle: float) -> tuple[CostlyWord, ...]:
+    found = _occurrences(run, records, middle)
     size = len(found.words)
     counts = np.bincount(found.number, minlength=size)
     costing = np.bincount(found.number, weights=found.cost < 0, minlength=size).astype(np.int64)
@@ -201,24 +201,28 @@ def _costly(run: Run, told: Sequence[ExplanationRecord], middle: float) -> tuple
     often = sorted(candidates, key=lambda k: (excess[k], found.words[k]))[:SHOWN]
     return tuple(
         CostlyWord(
-            found.words[k], int(counts[k]), int(costing[k]), float(totals[k]), _costliest_segment(run, told, found, k)
+            found.words[k],
+            int(counts[k]),
+            int(costing[k]),
+            float(totals[k]),
+            _costliest_segment(run, records, found, k),
         )
         for k in often
     )
 
 
-def _costliest_segment(run: Run, told: Sequence[ExplanationRecord], found: _Occurrences, word: int) -> str:
+def _costliest_segment(run: Run, records: Sequence[ExplanationRecord], found: _Occurrences, word: int) -> str:
     """Return the id of the segment in which a word costs most, the first of several."""
     there = np.flatnonzero(found.number == word)
     worst = int(there[found.cost[there].argmin()])
-    return run.dataset.entries[told[int(found.told[worst])].entry].id
+    return run.dataset.entries[records[int(found.record[worst])].entry].id
 
 
-def _occurrences(run: Run, told: Sequence[ExplanationRecord], middle: float) -> _Occurrences:
+def _occurrences(run: Run, records: Sequence[ExplanationRecord], middle: float) -> _Occurrences:
     known: dict[str, int] = {}
     forms: dict[str, int] = {}
     numbers: list[int] = []
-    for one in told:
+    for one in records:
         text = run.dataset.entries[one.entry].segment.text(one.place)
         for start, end in one.spans.tolist():
             word = text[start:end]
@@ -227,8 +231,8 @@ def _occurrences(run: Run, told: Sequence[ExplanationRecord], middle: float) -> 
                 form = _EDGES.sub("", word).casefold()
                 number = forms[word] = known.setdefault(form, len(known))
             numbers.append(number)
-    cost = _costs(told, middle)
-    texts = np.repeat(np.arange(len(told)), [len(one.importance) for one in told])
+    cost = _costs(records, middle)
+    texts = np.repeat(np.arange(len(records)), [len(one.importance) for one in records])
     return _Occurrences(list(known), np.array(numbers, dtype=np.int64), cost, texts)
 
 
@@ -254,8 +258,8 @@ def figures_in(folder: Path) -> tuple[Figure, ...]:
     found = []
     for file in sorted((folder / FOLDER).glob("*.svg")):
         caption = file.with_suffix(".txt")
-        told = text_of(caption).strip() if caption.exists() else ""
-        found.append(Figure(file.stem.replace("_", " "), safe_svg(text_of(file), str(file)), told))
+        words = text_of(caption).strip() if caption.exists() else ""
+        found.append(Figure(file.stem.replace("_", " "), safe_svg(text_of(file), str(file)), words))
     return tuple(found)
 
 

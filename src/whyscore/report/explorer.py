@@ -37,10 +37,10 @@ _MORE = 1 << _BITS
 _TWICE = np.array([first + second for first in ALPHABET for second in ALPHABET])
 
 
-def packed_borders(text: str, spans: Sequence[tuple[int, int]]) -> str:
+def pack_borders(text: str, spans: Sequence[tuple[int, int]]) -> str:
     """Return the borders of words, given in code points.
 
-    >>> packed_borders("a cat", [(0, 1), (2, 5)])
+    >>> pack_borders("a cat", [(0, 1), (2, 5)])
     'ABBD'
     """
     position = 0
@@ -50,15 +50,15 @@ def packed_borders(text: str, spans: Sequence[tuple[int, int]]) -> str:
         gap, length = (start - position, end - start)
         if not ascii_only:
             gap, length = units(text[position:start]), units(text[start:end])
-        parts += (packed_number(gap), packed_number(length))
+        parts += (pack_number(gap), pack_number(length))
         position = end
     return "".join(parts)
 
 
-def packed_number(value: int) -> str:
+def pack_number(value: int) -> str:
     """Return a whole number from 0 up.
 
-    >>> packed_number(3), packed_number(40)
+    >>> pack_number(3), pack_number(40)
     ('D', 'oB')
     """
     found = []
@@ -68,10 +68,10 @@ def packed_number(value: int) -> str:
     return "".join([*found, ALPHABET[value]])
 
 
-def packed_values(values: FloatVector) -> tuple[float, str]:
+def pack_values(values: FloatVector) -> tuple[float, str]:
     """Return the largest size, to four digits, and each value as a share of it.
 
-    >>> packed_values(np.array([2.0, -2.0, np.nan]))
+    >>> pack_values(np.array([2.0, -2.0, np.nan]))
     (2.0, '__AB..')
     """
     known = np.isfinite(values)
@@ -235,9 +235,9 @@ def _explained(run: Run, texts: _Texts) -> dict[str, object]:
         entry = data.entries[told.entry]
         text = entry.segment.text(told.place)
         key = text, told.spans.tobytes()
-        borders = known.get(key) or known.setdefault(key, packed_borders(text, told.spans.tolist()))
+        borders = known.get(key) or known.setdefault(key, pack_borders(text, told.spans.tolist()))
         usual = cuts.setdefault(texts.place(text), borders)
-        scale, values = packed_values(told.importance)
+        scale, values = pack_values(told.importance)
         packed: list[object] = [_code(told.place), scale, values, notes.add(told.notes)]
         if borders != usual or told.matches is not None:
             packed.append(borders if borders != usual else 0)

@@ -110,14 +110,14 @@ _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
 
 def html(report: Report) -> str:
     """Return the whole page."""
-    style, script = joined(STYLES), joined(SCRIPTS)
+    style, script = read_static(STYLES), read_static(SCRIPTS)
     page = environment().get_template("report.html")
     return page.render(
         report=report,
         style=Markup(style),  # noqa: S704 - our own file
         script=Markup(script),  # noqa: S704 - our own file
         policy=policy(style, script),
-        data=Markup(embedded(_data(report))),  # noqa: S704 - escaped for its place
+        data=Markup(escape_json(_data(report))),  # noqa: S704 - escaped for its place
         version=__version__,
         share_scale=_shares(report),
         count_scale=_counts(report),
@@ -131,10 +131,10 @@ def _data(report: Report) -> dict[str, object]:
     return dict(report.explorer) | {"pair": list(report.pair or ()), "changed": report.changed, "matched": matched}
 
 
-def embedded(value: object) -> str:
+def escape_json(value: object) -> str:
     r"""Return JSON that can stand in a script element: nothing in it ends the element or starts another.
 
-    >>> embedded({"text": "</script>"})
+    >>> escape_json({"text": "</script>"})
     '{"text":"\\u003c/script\\u003e"}'
     """
     text = json.dumps(finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -183,7 +183,7 @@ def environment() -> Environment:
 
 
 @cache
-def joined(names: tuple[str, ...]) -> str:
+def read_static(names: tuple[str, ...]) -> str:
     """Return static files as one."""
     folder = resources.files("whyscore.report") / "static"
     return "\n".join((folder / name).read_text("utf-8") for name in names)

@@ -17,13 +17,12 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from whyscore.errors import MissingExtra, UserError, WhyscoreError
 from whyscore.report import build_report
-from whyscore.report.page import html, joined
+from whyscore.report.page import html, read_static
 from whyscore.scoring.stack import Progress
 from whyscore.scoring.store import Store
 from whyscore.settings import takes
 from whyscore.version import __version__
-from whyscore.web import LOOPBACK, ServeSettings
-from whyscore.web import live as answering
+from whyscore.web import LOOPBACK, ServeSettings, live
 from whyscore.web.limits import Busy, Gone, Queue
 from whyscore.web.live import (
     BODY,
@@ -75,7 +74,7 @@ def create(
 
 def _pages(app: FastAPI, runs: Mapping[str, Path]) -> None:
     @app.get("/", include_in_schema=False)
-    def live() -> Response:
+    def live_page() -> Response:
         page = _templates().get_template("live.html")
         return _page(page.render(runs=sorted(runs), version=__version__))
 
@@ -110,12 +109,12 @@ def _interface(app: FastAPI, store: Store | None, queue: Queue) -> None:
     @app.post("/api/score")
     async def score(question: ScoreQuestion, request: Request) -> ScoreAnswer:
         """One score per segment."""
-        return await ask(lambda progress: answering.scored(question, store, progress), request)  # type: ignore[return-value]
+        return await ask(lambda progress: live.answer_score(question, store, progress), request)  # type: ignore[return-value]
 
     @app.post("/api/explain")
     async def explain(question: ExplainQuestion, request: Request) -> ExplainAnswer:
         """The words that made the score of a segment."""
-        return await ask(lambda progress: answering.explained(question, store, progress), request)  # type: ignore[return-value]
+        return await ask(lambda progress: live.answer_explain(question, store, progress), request)  # type: ignore[return-value]
 
 
 class _Small:
@@ -185,7 +184,7 @@ def _page(text: str) -> Response:
 @cache
 def _file(name: str) -> str:
     if name == "page.css":
-        return joined(("page.css",))
+        return read_static(("page.css",))
     return (resources.files("whyscore.web") / "static" / name).read_text("utf-8")
 
 
@@ -198,7 +197,7 @@ def _templates() -> Environment:
 
 @cache
 def _components() -> ComponentsAnswer:
-    return answering.components()
+    return live.components()
 
 
 @lru_cache(maxsize=8)

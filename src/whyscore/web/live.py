@@ -158,7 +158,7 @@ def components() -> ComponentsAnswer:
     )
 
 
-def scored(question: ScoreQuestion, store: Store | None, progress: Progress) -> ScoreAnswer:
+def answer_score(question: ScoreQuestion, store: Store | None, progress: Progress) -> ScoreAnswer:
     """Return the scores of the segments."""
     metric = allowed.spec("metric", question.metric.name, question.metric.options)
     found = score([_segment(one) for one in question.segments], metric, resources=_resources(store, progress))
@@ -167,7 +167,7 @@ def scored(question: ScoreQuestion, store: Store | None, progress: Progress) -> 
     )
 
 
-def explained(question: ExplainQuestion, store: Store | None, progress: Progress) -> ExplainAnswer:
+def answer_explain(question: ExplainQuestion, store: Store | None, progress: Progress) -> ExplainAnswer:
     """Return the words of a segment."""
     metric = allowed.spec("metric", question.metric.name, question.metric.options)
     explainer = allowed.spec("explainer", question.explainer.name, question.explainer.options)
