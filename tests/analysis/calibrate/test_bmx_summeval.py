@@ -147,7 +147,7 @@ def test_files_that_are_not_summeval_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=re.escape(f"{scores}:2: cannot read the ratings '1|good'")):
         read_summeval(scores, texts)
     texts.write_text('{"references": []}\n')
-    with pytest.raises(DataError, match=re.escape(f"{texts}:1: expected instance_id, references and systems")):
+    with pytest.raises(DataError, match=re.escape(f"{texts}:1: 'instance_id' is None, expected a text")):
         read_summeval(scores, texts)
     with pytest.raises(DataError, match="cannot be read: No such file"):
         read_summeval(scores, tmp_path / "none.jsonl")

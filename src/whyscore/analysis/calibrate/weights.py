@@ -12,9 +12,9 @@
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import product
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from whyscore.stats.coefficients import coefficient_of
 from whyscore.stats.grid import grid_correlations
 from whyscore.stats.matrices import level_of
 from whyscore.text.randomness import generator
+from whyscore.text.strict import finite
 from whyscore.types import Dataset, FloatMatrix, FloatVector, Signature
 from whyscore.types.result import Result
 
@@ -143,31 +144,17 @@ class FittedWeights(Result):
 
     def to_json(self) -> dict[str, object]:
         """Return everything as plain values; NaN as None."""
-        return {
+        names = ("human", "group", "held_out", "held_out_published", "helps", "sentence", "split", "n", "seed")
+        whole: dict[str, object] = {
             "metric": self.spec,
             "weights": self.weights._asdict(),
             "published": self.published._asdict(),
-            "human": self.human,
             "correlation": self.name,
-            "group": self.group,
-            "held_out": _known(self.held_out),
-            "held_out_published": _known(self.held_out_published),
-            "helps": self.helps,
-            "sentence": self.sentence,
-            "split": self.split,
-            "n": self.n,
-            "seed": self.seed,
-            "folds": [
-                {
-                    "n": fold.n,
-                    "weights": fold.weights._asdict(),
-                    "fitted": _known(fold.fitted),
-                    "published": _known(fold.published),
-                }
-                for fold in self.folds
-            ],
+            **{name: getattr(self, name) for name in names},
+            "folds": [{**asdict(fold), "weights": fold.weights._asdict()} for fold in self.folds],
             "signature": str(self.signature),
         }
+        return cast("dict[str, object]", finite(whole))
 
 
 @takes(WeightSettings)
@@ -300,7 +287,3 @@ def _group(extra: Mapping[str, object], name: str) -> str:
 def _mean(values: Sequence[float]) -> float:
     known = [value for value in values if not np.isnan(value)]
     return float(np.mean(known)) if known else float("nan")
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -8,7 +8,7 @@
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -19,6 +19,7 @@ from whyscore.aggregate.bags import Bags
 from whyscore.analysis.calibrate.material import Explained, material_from
 from whyscore.analysis.common import MetricLike, as_metric
 from whyscore.analysis.explain import cost, explain
+from whyscore.data.codec import Where, decode
 from whyscore.data.writing import cut_torn_line, write_lines
 from whyscore.errors import DataError, UserError
 from whyscore.explainers.masks.random import Random
@@ -105,6 +106,15 @@ class Run(Result):
         return list(self.records())
 
 
+@dataclass(frozen=True, slots=True)
+class _Importances:
+    """The score of an entry and the importances of all its words."""
+
+    index: int
+    score: float
+    importance: list[float]
+
+
 def explain_in(
     folder: RunFolder,
     data: Dataset,
@@ -138,12 +148,11 @@ def explain_in(
             found = explain(segments, chosen, explaining, seed=seed, resources=resources)
             scores, bags = gathered(found, len(segments), parts)
             for k in range(len(segments)):
-                record = (float(scores[k]), bags.of_segment(k).tolist())
-                file.write(line({"index": start + k, "score": record[0], "importance": record[1]}))
-                known.append(record)
+                known.append(_Importances(start + k, float(scores[k]), bags.of_segment(k).tolist()))
+                file.write(line(asdict(known[-1])))
             file.flush()
-    scores = oriented(chosen).sign * np.array([score for score, _ in known])
-    bags = Bags.of([np.array(values, dtype=np.float64) for _, values in known])
+    scores = oriented(chosen).sign * np.array([entry.score for entry in known])
+    bags = Bags.of([np.array(entry.importance, dtype=np.float64) for entry in known])
     material = material_from(data, scores, bags)
     noise = material.with_bags(random_bags(data, chosen, parts, seed))
     return Explained(data, chosen, spec_of(explaining), material, noise, parts=parts, seed=seed)
@@ -192,7 +201,7 @@ def _plain(spec: str) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in spec).strip("_")
 
 
-def _known(path: Path, head: Mapping[str, object]) -> list[tuple[float, list[float]]]:
+def _known(path: Path, head: Mapping[str, object]) -> list[_Importances]:
     """Return what a stopped run left; a file of other work is refused."""
     if not path.exists():
         return []
@@ -203,18 +212,13 @@ def _known(path: Path, head: Mapping[str, object]) -> list[tuple[float, list[flo
     if json_of(first, path, 1) != json.loads(line(head)):
         message = "holds other work (another metric, explainer or data): choose another folder with -o"
         raise DataError(message, file=str(path))
-    found: list[tuple[float, list[float]]] = []
+    found: list[_Importances] = []
     for number, text in enumerate(lines, start=2):
-        match json_of(text, path, number):
-            # Two runs that filled the same folder at a time have written entries twice: the first counts.
-            case {"index": int(index), "score": int() | float() as score, "importance": [*values]} if all(
-                isinstance(value, int | float) for value in values
-            ):
-                if index == len(found):
-                    found.append((float(score), values))
-            case _:
-                told = "expected index, score and importance: delete the file, and run the same command again"
-                raise DataError(told, file=str(path), line=number)
+        where = Where(str(path), number, cure="delete the file, and run the same command again")
+        entry = decode(_Importances, text, where)
+        # Two runs that filled the same folder at a time have written entries twice: the first counts.
+        if entry.index == len(found):
+            found.append(entry)
     return found
 
 

@@ -10,7 +10,6 @@ Human scores are means of the raw ratings, so that exact ties stay ties.
 """
 
 import csv
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,13 +23,13 @@ from whyscore.analysis.calibrate.material import Explained, Numbers, Setting
 from whyscore.analysis.calibrate.rules import RULES, Choice, Rule
 from whyscore.analysis.calibrate.settings import ChoosingSettings
 from whyscore.analysis.common import MetricLike
+from whyscore.data.codec import Where, decode
 from whyscore.errors import DataError
 from whyscore.experiments.bmx.study import Figure, Row, Run, RunFolder, explain_by_each, lines_of
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import Seeded, option, takes
 from whyscore.stats.correction import partial_conjunction
 from whyscore.stats.significance import permutation_test
-from whyscore.text.files import whole
 from whyscore.types import Dataset, Entry, FloatVector, Segment
 from whyscore.types.table import Table
 
@@ -69,32 +68,26 @@ class Split(NamedTuple):
 
 def read_summeval(scores: str | Path, texts: str | Path) -> Dataset:
     """Return SummEval from its two files: ratings with splits (CSV), and texts with references (JSON lines)."""
-    known: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
-    for number, text in enumerate(lines_of(texts), start=1):
-        try:
-            name, references, systems = _instance(json.loads(text, parse_int=whole))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            message = f"expected instance_id, references and systems: {error!r}"
-            raise DataError(message, file=str(texts), line=number) from None
-        known[name] = (references, systems)
+    instances = [
+        decode(_Instance, text, Where(str(texts), number)) for number, text in enumerate(lines_of(texts), start=1)
+    ]
+    known = {one.instance_id: one for one in instances}
     entries = list(_entries(scores, known, str(texts)))
     if not entries:
         raise DataError("has no rows", file=str(scores))
     return Dataset("summeval", tuple(entries))
 
 
-def _instance(record: Mapping[str, object]) -> tuple[str, tuple[str, ...], dict[str, str]]:
-    name, references, systems = (record[key] for key in ("instance_id", "references", "systems"))
-    if not (isinstance(name, str) and isinstance(references, list) and isinstance(systems, dict)):
-        raise TypeError("a text, a list of texts and an object of texts")
-    if not all(isinstance(text, str) for text in (*references, *systems.values())):
-        raise TypeError("references and systems are texts")
-    return name, tuple(references), systems
+@dataclass(frozen=True, slots=True)
+class _Instance:
+    """A document: its reference summaries, and the summary of each system."""
+
+    instance_id: str
+    references: tuple[str, ...]
+    systems: dict[str, str]
 
 
-def _entries(
-    scores: str | Path, known: dict[str, tuple[tuple[str, ...], dict[str, str]]], texts: str
-) -> Iterator[Entry]:
+def _entries(scores: str | Path, known: Mapping[str, _Instance], texts: str) -> Iterator[Entry]:
     reader = csv.DictReader(lines_of(scores), restval="")
     wanted = ["instance_id", "system", SPLIT, *(f"expert_{aspect}_raw" for aspect in ASPECTS)]
     missing = [name for name in wanted if name not in (reader.fieldnames or ())]
@@ -106,11 +99,10 @@ def _entries(
         raise DataError(f"cannot be read as a table: {error}", file=str(scores)) from error
     for number, row in enumerate(rows, start=2):
         name, system = row["instance_id"], row["system"]
-        if name not in known or system not in known[name][1]:
+        if name not in known or system not in known[name].systems:
             raise DataError(f"{texts} has no text of {system} for {name}", file=str(scores), line=number)
-        references, systems = known[name]
         human = {aspect: _mean(row[f"expert_{aspect}_raw"], str(scores), number) for aspect in ASPECTS}
-        segment = Segment(systems[system], references=references)
+        segment = Segment(known[name].systems[system], references=known[name].references)
         yield Entry(name, system, segment, human, document=name, extra={SPLIT: _split(row[SPLIT], str(scores), number)})
 
 
