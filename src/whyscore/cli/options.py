@@ -271,10 +271,7 @@ def add_command(parser: Parser, command: Command | CommandGroup) -> None:
             formatter_class=parser.formatter_class,
             allow_abbrev=False,
         )
-        if hasattr(one, "settings"):
-            add_settings(inner, one.settings, one.formats or _all_formats())
-        else:
-            cast("Any", one).add_arguments(inner)
+        add_settings(inner, one.settings, one.formats or _all_formats())
 
 
 def run_command(command: Command | CommandGroup, arguments: argparse.Namespace) -> int:
@@ -282,7 +279,7 @@ def run_command(command: Command | CommandGroup, arguments: argparse.Namespace) 
     if not hasattr(command, "commands"):
         return command.run(read_settings(command.SETTINGS, arguments))
     one = command.commands()[arguments.command]
-    return one.run(read_settings(one.settings, arguments) if hasattr(one, "settings") else arguments)
+    return one.run(read_settings(one.settings, arguments))
 
 
 def add_settings(parser: Parser, kind: type, formats: Sequence[str] = ()) -> None:

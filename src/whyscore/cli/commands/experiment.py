@@ -3,12 +3,10 @@
 They are found by name in `whyscore.experiments`, which uses everything and is used by nothing.
 """
 
-import argparse
 import importlib
-from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import cast
 
-from whyscore.cli.options import Parser
+from whyscore.cli.options import SubCommand
 
 EXAMPLES = """\
 examples:
@@ -18,15 +16,6 @@ examples:
 """
 
 
-class Experiment(NamedTuple):
-    """An experiment that adds its options by itself."""
-
-    help: str
-    add_arguments: Callable[[Parser], None]
-    run: Callable[[argparse.Namespace], int]
-    examples: str = ""
-
-
-def commands() -> dict[str, Any]:
+def commands() -> dict[str, SubCommand]:
     """Return every experiment by its name."""
-    return cast("dict[str, Any]", importlib.import_module("whyscore.experiments.catalogue").experiments())
+    return cast("dict[str, SubCommand]", importlib.import_module("whyscore.experiments.catalogue").experiments())
