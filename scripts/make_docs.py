@@ -21,8 +21,7 @@ from typing import cast
 import whyscore as ws
 from whyscore.cli.main import VERBS, main, parser_of
 from whyscore.cli.options import Parser
-from whyscore.options import described
-from whyscore.settings import REQUIRED, settings_of
+from whyscore.settings import REQUIRED, described, settings_of
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 _PYTHON = """# Python

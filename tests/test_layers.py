@@ -19,7 +19,7 @@ ROOT = Path(whyscore.__file__).parent
 
 LAYERS = [
     {"version", "errors"},
-    {"marking", "options"},
+    {"marking"},
     {"settings"},
     {"types"},
     {"protocols"},

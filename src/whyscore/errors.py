@@ -65,7 +65,6 @@ class DataError(UserError, ValueError):
     def __init__(
         self, message: str, *, file: str | None = None, line: int | None = None, column: int | None = None
     ) -> None:
-        """Put the place in front of the message, as compilers do."""
         self.message, self.file, self.line, self.column = message, file, line, column
         place = ":".join(str(part) for part in (file, line, column) if part is not None)
         super().__init__(f"{place}: {message}" if place else message)
@@ -100,7 +99,6 @@ class TextFailure(ContractError):
     """A metric failed on some text, though not necessarily on the others it was asked about with it."""
 
     def __init__(self, who: str, reason: str) -> None:
-        """Keep the reason apart, so that it can be told beside others."""
         self.who, self.reason = who, reason
         super().__init__(f"{who} {reason}")
 

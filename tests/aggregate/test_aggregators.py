@@ -11,8 +11,7 @@ from scipy import stats
 
 from whyscore.aggregate.bags import Bags, Family
 from whyscore.aggregate.means import ExpMean, Lehmer, Quantile, Trimmed
-from whyscore.aggregate.power import PowerMean, power_table
-from whyscore.aggregate.sides import PerSide
+from whyscore.aggregate.power import PerSide, PowerMean, power_table
 from whyscore.errors import SpecError
 from whyscore.protocols import Aggregator
 from whyscore.registry import build, known

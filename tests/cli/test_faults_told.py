@@ -30,7 +30,7 @@ def test_a_fault_is_one_line_and_a_file(monkeypatch: pytest.MonkeyPatch, tmp_pat
     done = run("score", "--sample", "-m", "chrf")
     assert done.code == 1
     [line] = done.err.splitlines()
-    assert line.startswith("whyscore: error: this is a fault of whyscore, not yours (RuntimeError: no such thing)")
+    assert line.startswith("whyscore: error: internal error, please report it (RuntimeError: no such thing)")
     [file] = tmp_path.glob("whyscore-fault-*.txt")
     assert str(file) in line
     assert re.search(r"'score', '--sample'.*Traceback.*RuntimeError", file.read_text("utf-8"), re.DOTALL)

@@ -19,7 +19,7 @@ READING = [
     "whyscore.explainers.logprob", "whyscore.metrics.lookup", "whyscore.metrics.matching.baseline",
     "whyscore.metrics.matching.weights", "whyscore.metrics.learned.comet.checkpoint", "whyscore.models.maps",
     "whyscore.models.checkpoints", "whyscore.models.word_vectors",
-    "whyscore.analysis.calibrate.file", "whyscore.analysis.decompose.scorers", "whyscore.taggers.conllu",
+    "whyscore.analysis.calibrate.file", "whyscore.analysis.decompose.sentences", "whyscore.taggers.conllu",
     "whyscore.report.build",
 ]  # fmt: skip
 

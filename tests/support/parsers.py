@@ -18,7 +18,7 @@ import numpy as np
 
 from whyscore.analysis.boost import boosted
 from whyscore.analysis.calibrate.file import Calibration
-from whyscore.analysis.decompose.scorers import Columns, lexicon_values
+from whyscore.analysis.decompose.sentences import Columns, lexicon_values
 from whyscore.analysis.metaeval.annotators import read_annotators
 from whyscore.analysis.metaeval.tables import read_columns, read_wmt, score_table, with_ratings, with_records
 from whyscore.errors import WhyscoreError

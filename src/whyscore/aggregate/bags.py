@@ -35,7 +35,6 @@ class Bags:
         return cls(values, lengths)
 
     def __len__(self) -> int:
-        """Return the number of segments."""
         return len(self.lengths)
 
     @cached_property

@@ -18,7 +18,7 @@ import numpy as np
 from whyscore.aggregate.bags import Bags
 from whyscore.aggregate.power import check_power, power_table
 from whyscore.errors import SpecError
-from whyscore.options import check_fields
+from whyscore.settings import check_fields
 from whyscore.types import FloatMatrix, FloatVector
 
 _ZERO = 1e-12
@@ -32,7 +32,6 @@ class _Single:
     parameter: ClassVar[str | None] = None
 
     def aggregate(self, importance: FloatVector) -> float:
-        """Return one number; NaN for no importance at all."""
         own = getattr(self, self.parameter) if self.parameter else 0.0
         return float(self.table(Bags.of([importance]), np.array([own]))[0, 0])
 
@@ -57,7 +56,6 @@ class ExpMean(_Single):
     parameter: ClassVar[str | None] = "t"
 
     def __post_init__(self) -> None:
-        """Refuse what is no number."""
         check_fields(self)
         if np.isnan(self.t):
             raise SpecError(f"exp_mean: t is {self.t!r}, expected a number, inf or -inf")
@@ -86,7 +84,6 @@ class Lehmer(_Single):
     parameter: ClassVar[str | None] = "p"
 
     def __post_init__(self) -> None:
-        """Refuse powers out of range."""
         check_fields(self)
         check_power("lehmer", self.p)
 
@@ -112,7 +109,6 @@ class Quantile(_Single):
     parameter: ClassVar[str | None] = "q"
 
     def __post_init__(self) -> None:
-        """Refuse shares out of range."""
         check_fields(self)
         if not 0 <= self.q <= 1:
             raise SpecError(f"quantile: q is {self.q!r}, expected a number from 0 to 1")
@@ -146,7 +142,6 @@ class Trimmed(_Single):
     parameter: ClassVar[str | None] = "share"
 
     def __post_init__(self) -> None:
-        """Refuse shares that leave nothing."""
         check_fields(self)
         if not 0 <= self.share < _HALF:
             raise SpecError(f"trimmed: share is {self.share!r}, expected a number from 0 to below 0.5")

@@ -9,8 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from whyscore.aggregate.bags import Bags
-from whyscore.aggregate.power import PowerMean
-from whyscore.aggregate.sides import PerSide
+from whyscore.aggregate.power import PerSide, PowerMean
 from whyscore.analysis.calibrate.file import Calibration
 from whyscore.analysis.calibrate.material import DEGENERATE
 from whyscore.analysis.common import MetricLike, Segments, as_dataset, as_metric, as_segments
@@ -77,17 +76,14 @@ class BoostResult(Result):
     kind: ClassVar[Kind] = "scores"
 
     def header(self) -> Record:
-        """Return the data and the signature."""
         return _header(self.kind, self)
 
     def records(self) -> Iterator[Record]:
-        """Yield the score of every segment with its two parts."""
         reasons = dict.fromkeys(np.flatnonzero(np.isnan(self.scores.values)).tolist(), "empty")
         name = self.scores.signature.spec
         return score_records(self.dataset, {name: self.scores}, parts=True, reasons={name: reasons})
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return one row per segment: the original score, the aggregate, the boosted score."""
         del long
         rows: list[tuple[Cell, ...]] = [
             (entry.id, entry.system, *map(float, numbers))
@@ -132,11 +128,9 @@ class BoostedSystems(Result):
     kind: ClassVar[Kind] = "totals"
 
     def header(self) -> Record:
-        """Return the data and the signature."""
         return _header(self.kind, self.segments)
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return one row per system."""
         del long
         directions = {"original": True, "boosted": True} if len(self.rows) > 1 else {}
         return [Table(("system", "original", "aggregate", "boosted", "segments"), self.rows, directions)]

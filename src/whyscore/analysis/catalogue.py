@@ -11,12 +11,12 @@ from typing import ClassVar, cast, get_type_hints
 from whyscore.data import sample as sample_module
 from whyscore.data.sample import sample
 from whyscore.errors import StoreError, UnknownName, WhyscoreError
-from whyscore.options import described
 from whyscore.protocols import Metric
 from whyscore.registry import known, load
 from whyscore.registry.names import KINDS
 from whyscore.registry.specs import written
 from whyscore.scoring.store import Store
+from whyscore.settings import described
 from whyscore.types import Inputs
 from whyscore.types.result import Record, Result
 from whyscore.types.table import Cell, Table
@@ -38,16 +38,13 @@ class Catalogue(Result, list[Card]):
     __repr__ = Result.__repr__
 
     def __init__(self, cards: Mapping[str, Sequence[Card]], *, verbose: bool = False) -> None:
-        """Hold the cards of each kind; `verbose` puts descriptions and options into the tables for people."""
         super().__init__(card for own in cards.values() for card in own)
         self.cards, self.verbose = cards, verbose
 
     def records(self) -> Iterator[Record]:
-        """Yield the cards, each with its kind."""
         return ({"kind": kind, **card} for kind, own in self.cards.items() for card in own)
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return one table per kind, or one row per card."""
         if long:
             return [Table.of(self.records())]
         return [
@@ -56,7 +53,6 @@ class Catalogue(Result, list[Card]):
         ]
 
     def document(self) -> object:
-        """Return the cards by kind."""
         return self.cards
 
     def _rows(self, card: Card) -> Iterator[tuple[str, str]]:
@@ -170,7 +166,6 @@ class Installation(Result, dict[str, object]):
     __repr__ = Result.__repr__
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return one row per extra, store and broken component; programs get one row per fact of `document`."""
         if long:
             return [Table(("fact", "value"), tuple(_facts(self)))]
         extras = cast("dict[str, dict[str, str | None]]", self["packages"])
@@ -185,7 +180,6 @@ class Installation(Result, dict[str, object]):
         return [Table(("", "part", title, "to do"), tuple(rows))]
 
     def document(self) -> object:
-        """Return the state."""
         return dict(self)
 
 

@@ -108,7 +108,6 @@ class Converted(Result):
     __repr__ = Result.__repr__
 
     def records(self) -> Iterator[Record]:
-        """Yield what was written, and what could not be said."""
         yield from ({"file": str(file)} for file in self.files)
         yield from ({"lost": what, "count": count} for what, count in self.lost.items())
 

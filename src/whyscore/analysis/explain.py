@@ -119,7 +119,6 @@ class Explanations(Result, list[Explanation]):
 
     @property
     def signature(self) -> Signature | None:
-        """What names every choice behind the explanations; None where there are none."""
         return self[0].signature if self else None
 
     @cached_property
@@ -128,7 +127,6 @@ class Explanations(Result, list[Explanation]):
         return word_matches(self.dataset, self.metric, self) if has_parts(self.metric) else None
 
     def header(self) -> Record:
-        """Return the data and the signature."""
         name = requested_name(self.metric)
         signatures = {} if self.signature is None else {f"{self.signature.spec} of {name}": str(self.signature)}
         return header_of(self.kind, self.dataset, signatures).object()
@@ -142,11 +140,9 @@ class Explanations(Result, list[Explanation]):
             yield ExplanationRecord.of(self.dataset.entries[one.index], *names, one, matrix=matrix, **others)
 
     def records(self) -> Iterator[Record]:
-        """Yield one object per explained text."""
         return map(explanation_record, self.described())
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return one row per word."""
         del long
         columns = ("id", "system", "metric", "explainer", "side", "reference", "word", "start", "end", "importance")
         rows: list[tuple[Cell, ...]] = []
@@ -157,7 +153,6 @@ class Explanations(Result, list[Explanation]):
         return [Table(columns, tuple(rows), notes=() if self.signature is None else (str(self.signature),))]
 
     def __repr__(self) -> str:
-        """Return the first explanations, below each other."""
         lines = [f"  {one!r}," for one in self[:_LISTED]]
         more = [f"  ... {len(self) - _LISTED} more"] if len(self) > _LISTED else []
         return "\n".join([f"<Explanations: {len(self)} texts [", *lines, *more, "]>"])

@@ -92,16 +92,13 @@ class MeeView(Result):
     kind: ClassVar[Kind] = "totals"
 
     def header(self) -> Record:
-        """Return the data and the signature."""
         return header_of(self.kind, self.dataset, {self.metric: str(self.signature)}).object()
 
     def records(self) -> Iterator[Record]:
-        """Yield one record per system, then one per pair of words."""
         yield from ({"metric": self.metric, "row": "bar", **bar._asdict()} for bar in self.bars)
         yield from ({"metric": self.metric, "row": "pair", **pair._asdict()} for pair in self.pairs)
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return the parts by system, and for people the paired words."""
         columns = ("metric", *Bar._fields[:-1], "no vectors")
         bars = Table(columns, tuple((self.metric, *one) for one in self.bars))
         rows = tuple((self.metric, f"{MARKS[one.kind]} {one.kind}", *one[1:]) for one in self.pairs)
@@ -213,7 +210,6 @@ class MeeParts(Result):
     signature: Signature
 
     def __len__(self) -> int:
-        """Return the number of segments."""
         return len(self.score)
 
     @property
@@ -222,7 +218,6 @@ class MeeParts(Result):
         return tuple(("no-vectors",) if share == 1.0 else () for share in self.unknown.tolist())
 
     def records(self) -> Iterator[dict[str, float]]:
-        """Yield the parts of each segment by name, then the score."""
         names = (*self.metric.columns, "score")
         columns = [getattr(self, name).tolist() for name in names]
         for values in zip(*columns, strict=True):

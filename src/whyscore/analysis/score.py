@@ -73,16 +73,13 @@ class SystemScores(Result, list[MetricResult]):
     def __init__(
         self, dataset: Dataset, results: Iterable[MetricResult], *, decimals: int = _DECIMALS, notes: bool = True
     ) -> None:
-        """Hold the results; the others say how the table for people looks."""
         super().__init__(results)
         self.dataset, self.decimals, self.notes = dataset, decimals, notes
 
     def header(self) -> Record:
-        """Return the data and the signatures."""
         return header_of(self.kind, self.dataset, {one.metric: str(one.signature) for one in self}).object()
 
     def records(self) -> Iterator[Record]:
-        """Yield one object per metric and system."""
         for one in self:
             for system, total in one.totals.items():
                 record = {"system": system, "metric": one.metric, "score": total.value}
@@ -90,7 +87,6 @@ class SystemScores(Result, list[MetricResult]):
                 yield record | {"higher_is_better": one.higher_is_better}
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return systems x metrics with intervals, the best of each metric marked; or one row per metric and system."""
         if long:
             names = ("system", "metric", "score", "low", "high", "n")
             return [Table(names, tuple(tuple(record[name] for name in names) for record in self.records()))]  # type: ignore[misc]
@@ -124,13 +120,11 @@ class SegmentScores(Result):
     kind: ClassVar[Kind] = "scores"
 
     def header(self) -> Record:
-        """Return the data and the signatures."""
         return header_of(
             self.kind, self.dataset, {name: str(one.signature) for name, one in self.scores.items()}
         ).object()
 
     def records(self) -> Iterator[Record]:
-        """Yield one object per metric and entry; the numbers behind a score too, and which texts a model cut."""
         # Rows of a corpus metric are counts, many and not for reading; those of all others are the parts of a score.
         parts = [name for name in self.scores if not isinstance(as_metric(name), CorpusMetric)]
         data = self.dataset
@@ -138,7 +132,6 @@ class SegmentScores(Result):
         return score_records(data, self.scores, parts=parts, truncated=cut)
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return one row per entry, one column per metric."""
         del long
         values = [one.values.tolist() for one in self.scores.values()]
         rows = [

@@ -48,7 +48,6 @@ class Submitted(Result):
     submission: Submission
 
     def records(self) -> Iterator[Record]:
-        """Yield the files."""
         return ({"file": str(file)} for file in self.files)
 
 

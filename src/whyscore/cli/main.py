@@ -1,6 +1,6 @@
-"""The door: finds the verb, runs it, and turns what goes wrong into one line and an exit code.
+"""The entry point: finds the command, runs it, and turns what goes wrong into one line and an exit code.
 
-A fault of whyscore itself: one line for the user, and a file with everything for whoever mends it.
+An internal error is one line for the user too, with a file to report that holds the traceback.
 """
 
 import argparse
@@ -13,13 +13,13 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from whyscore.errors import UnknownName, WhyscoreError
 from whyscore.version import __version__
 
 if TYPE_CHECKING:
-    from whyscore.cli.options import Parser
+    from whyscore.cli.options import Command, CommandGroup, Parser
 
 VARIABLE = "WHYSCORE_DEBUG"
 """Set, it lets a fault through as Python shows it."""
@@ -35,7 +35,7 @@ def told(error: Exception, command: Sequence[str]) -> str:
     if isinstance(error, MemoryError):
         return "there is not enough memory for this: give fewer texts at a time"
     kind = f"{type(error).__name__}: {error}".splitlines()[0]
-    return f"this is a fault of whyscore, not yours ({kind}). {_where(_report(error, command))}"
+    return f"internal error, please report it ({kind}). {_where(_report(error, command))}"
 
 
 def _report(error: Exception, command: Sequence[str]) -> str:
@@ -62,7 +62,7 @@ VERBS = {
     "calibrate": "learn from human judgements how to boost a metric, and whether it helps",
     "experiment": "the papers' experiments, one command each",
     "compare": "is A better than B? tests, intervals and clusters",
-    "metaeval": "how good is a metric or an explainer? agreement with people, tests, sentinels",
+    "metaeval": "how good is a metric or an explainer? agreement with human judgements",
     "decompose": "take the score apart by linguistic feature",
     "learn-map": "learn a map between the vectors of two languages, for xmoverscore",
     "merge": "join the shards of a run",
@@ -86,18 +86,6 @@ examples:
 INTERRUPTED = 130
 
 
-class Verb(Protocol):
-    """A module of this package: `add_arguments` fills a parser, `run` does the work."""
-
-    EXAMPLES: str
-
-    def add_arguments(self, parser: "Parser") -> None:
-        """Add the verb's options."""
-
-    def run(self, arguments: argparse.Namespace) -> int:
-        """Do the work and return the exit code."""
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
@@ -110,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parser_of(verb: str) -> "Parser":
     """Return the parser of one verb."""
     # Imported here, as below: `whyscore --help` needs none of it.
-    from whyscore.cli.options import Parser, add_command, is_command  # noqa: PLC0415
+    from whyscore.cli.options import Parser, add_command  # noqa: PLC0415
 
     module = _module(verb)
     parser = Parser(
@@ -119,10 +107,7 @@ def parser_of(verb: str) -> "Parser":
         formatter_class=_formatter,
         allow_abbrev=False,
     )
-    if is_command(module):
-        add_command(parser, module)
-    else:
-        module.add_arguments(parser)
+    add_command(parser, module)
     return parser
 
 
@@ -136,13 +121,12 @@ def _dispatch(given: list[str]) -> int:
     if given[0] not in VERBS:
         raise UnknownName.among("command", given[0], VERBS)
     arguments = parser_of(given[0]).parse_args(given[1:])
-    from whyscore.cli.options import is_command, run_command  # noqa: PLC0415
+    from whyscore.cli.options import run_command  # noqa: PLC0415
     from whyscore.cli.output import check_output  # noqa: PLC0415
 
     check_output(arguments)
     try:
-        module = _module(given[0])
-        return run_command(module, arguments) if is_command(module) else module.run(arguments)
+        return run_command(_module(given[0]), arguments)
     except KeyboardInterrupt:
         _say(f"interrupted; {_kept(arguments)}")
         return INTERRUPTED
@@ -162,8 +146,8 @@ def _top() -> argparse.ArgumentParser:
     return top
 
 
-def _module(verb: str) -> Verb:
-    return cast("Verb", importlib.import_module(f"whyscore.cli.commands.{verb.replace('-', '_')}"))
+def _module(verb: str) -> "Command | CommandGroup":
+    return cast("Command | CommandGroup", importlib.import_module(f"whyscore.cli.commands.{verb.replace('-', '_')}"))
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:

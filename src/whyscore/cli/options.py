@@ -16,12 +16,12 @@ import os
 import re
 import shlex
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeGuard, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeVar, Union, cast, get_args, get_origin
 
 from whyscore.errors import UserError
-from whyscore.settings import REQUIRED, Option, Seeded, Setting, check, option, settings_of
+from whyscore.settings import REQUIRED, Option, Setting, check, option, settings_of
 
 _KINDS = {"int": "a whole number", "float": "a number"}
 _INVALID = re.compile(r"invalid (int|float) value: (.*)", re.DOTALL)
@@ -34,7 +34,6 @@ class Parser(argparse.ArgumentParser):
     """Reads a command line; what cannot be read is a `UserError`."""
 
     def __init__(self, **facts: Any) -> None:  # noqa: ANN401 - those of argparse
-        """Add `--help-all` beside `-h`."""
         super().__init__(**facts)
         self.advanced: set[argparse.Action] = set()
         """The options that `-h` leaves out."""
@@ -241,11 +240,6 @@ class CommandGroup(Protocol):
 
     def commands(self) -> Mapping[str, SubCommand]:
         """Return them by name."""
-
-
-def is_command(module: object) -> TypeGuard[Command | CommandGroup]:
-    """Return whether a module declares settings, or several commands that do."""
-    return hasattr(module, "SETTINGS") or hasattr(module, "commands")
 
 
 def _all_formats() -> tuple[str, ...]:
@@ -544,34 +538,3 @@ class GateSettings:
         metavar="SYSTEM",
         basic=True,
     )
-
-
-def add_inputs(parser: Parser) -> None:
-    """Add where segments come from."""
-    add_settings(parser, InputSettings)
-
-
-def add_metrics(parser: Parser) -> None:
-    """Add which metrics are asked."""
-    add_settings(parser, MetricSettings)
-
-
-def add_cut_gate(parser: Parser) -> None:
-    """Add that texts must be read whole."""
-    add_settings(parser, TruncationSettings)
-
-
-def add_gates(parser: Parser) -> None:
-    """Add what a pipeline refuses to ship."""
-    add_settings(parser, GateSettings)
-
-
-def add_output(parser: Parser, formats: Iterable[str] = ()) -> None:
-    """Add how results come out."""
-    add_settings(parser, OutputSettings, tuple(formats) or _all_formats())
-
-
-def add_running(parser: Parser) -> None:
-    """Add how the work is done."""
-    add_settings(parser, Seeded)
-    add_settings(parser, RunningSettings)

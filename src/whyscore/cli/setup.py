@@ -1,18 +1,23 @@
-"""From settings to what analyses take: metrics, a data set, and the resources; and how long the work would take."""
+"""From settings to what analyses take: metrics, a data set, and resources with a progress bar; what a dry run says."""
 
 import dataclasses
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar, cast
 
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Display
+from rich.text import Text
+
 from whyscore.analysis import common as stores
 from whyscore.analysis.common import as_metric, of_systems
 from whyscore.analysis.explain import cost
 from whyscore.cli.options import GateSettings, InputSettings, MetricSettings, QuietSettings, RunningSettings
 from whyscore.cli.output import tell
-from whyscore.cli.progress import progress_bar
 from whyscore.data.checks import FEW, Findings, findings, refuse_findings
 from whyscore.data.files import Limits
 from whyscore.data.formats.eval4nlp import SPLITTER
@@ -28,6 +33,46 @@ from whyscore.scoring.ray import Ray
 from whyscore.scoring.stack import Progress, Resources, rate
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Finding, Segment
+
+
+class Rate(ProgressColumn):
+    """Segments per second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:,.0f}/s" if task.speed else "")
+
+
+class Bar:
+    """Shows how many segments are scored, and how many of them were known before."""
+
+    def __init__(self, display: Display) -> None:
+        self._display = display
+        self._task = display.add_task("scoring", total=0)
+        self._total = 0
+        self._stored = 0
+
+    def asked(self, count: int) -> None:
+        """Hear that so many more segments will be scored."""
+        self._total += count
+        self._display.update(self._task, total=self._total)
+
+    def answered(self, count: int, *, stored: bool) -> None:
+        """Hear that so many are done."""
+        self._stored += count if stored else 0
+        about = f"scoring ({self._stored} from the store)" if self._stored else "scoring"
+        self._display.update(self._task, advance=count, description=about)
+
+
+@contextmanager
+def progress_bar(output: QuietSettings) -> Iterator[Bar | None]:
+    """Give a bar while the work lasts; None where stderr is no terminal or nothing may be said."""
+    if output.quiet or not sys.stderr.isatty():
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
+    with Display(*columns, console=Console(stderr=True), transient=True) as display:
+        yield Bar(display)
+
 
 _SHOWN = 20
 

@@ -261,26 +261,21 @@ class Findings(Result, list[Finding]):
     kind: ClassVar[str] = "findings"
 
     def __init__(self, found: Iterable[Finding] = (), **about: object) -> None:
-        """Keep the findings and the facts about the checked data."""
         super().__init__(found)
         self.about = about
 
     def header(self) -> Record:
-        """Return the facts about the checked data."""
         return self.about
 
     def records(self) -> Iterator[Record]:
-        """Yield one object per finding."""
         return (finding.record() for finding in self)
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return one row per finding."""
         del long
         found = Table.of(self.records())
         return [found if found.rows else Table(("kind", "code", "file", "line", "message"), ())]
 
     def document(self) -> object:
-        """Return the facts with the findings."""
         return {**self.about, "findings": list(self.records())}
 
 

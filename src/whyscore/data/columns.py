@@ -177,7 +177,6 @@ class Block:
     header_line: int | None = None
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.lines)
 
     def bad(self, row: int, place: int, expected: str) -> DataError:

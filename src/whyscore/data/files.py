@@ -41,7 +41,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple, Protocol, cast
 
 from whyscore.errors import DataError, MissingExtra, SpecError
-from whyscore.options import check_fields
+from whyscore.settings import check_fields
 from whyscore.types import Finding
 
 CHUNK = 1 << 20
@@ -58,7 +58,6 @@ class Limits:
     ratio: int = 200
 
     def __post_init__(self) -> None:
-        """Refuse limits that would refuse everything."""
         check_fields(self)
         for name in ("line", "file", "ratio"):
             if getattr(self, name) < 1:
@@ -171,7 +170,6 @@ class TextFile:
     def __init__(
         self, path: str | Path, *, encoding: str = "utf-8", limits: Limits | None = None, torn: bool = False
     ) -> None:
-        """Check the encoding's name; the file is opened by `blocks`."""
         self.name = shown(path)
         self.ended = True
         """Whether the last line ended in a newline."""
@@ -190,7 +188,6 @@ class TextFile:
         return self._blocks
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines one by one."""
         return chain.from_iterable(self.blocks())
 
     def first(self) -> str:
@@ -347,7 +344,6 @@ class Bundle:
         return str(self.path / self.members.get(name, name))
 
     def lines(self, name: str) -> Lines:
-        """Return the lines of a file, and what was noticed while reading them."""
         if not self.packed:
             return read_lines(self.path / name, limits=self.limits)
         return _cut(self._unpacked(name), self.file(name), self.limits)

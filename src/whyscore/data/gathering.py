@@ -170,7 +170,6 @@ class Gathering:
     """Collects blocks of rows and makes a data set of them."""
 
     def __init__(self, file: str, system: str, options: Options) -> None:
-        """Start without rows; `system` is the name for rows of a file without a system column."""
         self._file, self._system, self._options = file, system, options
         self._roles: dict[tuple[str, ...], Roles] = {}
         self._rows = _Rows()

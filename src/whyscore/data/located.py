@@ -47,7 +47,6 @@ class Located(Dataset):
     origin: Origin | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Forget lines that belong to other entries."""
         if self.origin is not None and len(self.origin.lines) != len(self.entries):
             object.__setattr__(self, "origin", None)
 

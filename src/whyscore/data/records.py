@@ -114,7 +114,6 @@ class Records:
     """The records of a file: the header now, the objects one by one when iterated over (once)."""
 
     def __init__(self, file: TextFile, *, drop_torn: bool) -> None:
-        """Read the header."""
         self._file, self._drop_torn = file, drop_torn
         self._torn: tuple[Finding, ...] = ()
         self._lines = enumerate(file.lines(), start=1)
@@ -124,7 +123,6 @@ class Records:
         self.header = _header(parsed(first, file.name, number), file.name)
 
     def __iter__(self) -> Iterator[dict[str, object]]:
-        """Yield the objects after the header."""
         return (record for _, record in self.numbered())
 
     def numbered(self) -> Iterator[tuple[int, dict[str, object]]]:

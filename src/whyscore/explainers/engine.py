@@ -93,7 +93,6 @@ class Plan:
     window: int = WINDOW
 
     def signature(self) -> Signature:
-        """Return what names an explanation: the explainer's spec, then what it was asked about and how."""
         asked = self.metric.metric.signature()
         facts = [("metric", asked.spec), ("unit", spec_of(self.splitter))]
         if self.masker is not None:

@@ -22,9 +22,9 @@ from scipy.stats import rankdata
 
 from whyscore.errors import ContractError, SpecError
 from whyscore.explainers.checks import check_masker
-from whyscore.options import check_fields
 from whyscore.protocols import Explainer, HidesWords, Masker
 from whyscore.registry import component
+from whyscore.settings import check_fields
 from whyscore.text.randomness import generator
 from whyscore.types import Evidence, Fit, FloatMatrix, FloatVector, KeepMasks
 
@@ -44,7 +44,6 @@ class Ensemble:
     masker: Masker | None = component("masker", default=None)
 
     def __post_init__(self) -> None:
-        """Check the members and agree on one masker."""
         if not isinstance(self.members, tuple):
             object.__setattr__(self, "members", (self.members,))
         check_fields(self)
@@ -57,21 +56,17 @@ class Ensemble:
 
     @property
     def rounds(self) -> int:
-        """As many rounds as the member with the most."""
         return max(member.rounds for member in self.members)
 
     def cost(self, words: int) -> int:
-        """Return the probes of all members together."""
         return sum(member.cost(words) for member in self.members)
 
     def plan(self, evidence: Evidence, rng: Generator) -> KeepMasks:  # noqa: ARG002 - each member draws as if alone
-        """Return the masks of all members that have something left to ask."""
         known = self._replay(evidence)
         masks = [self._asked(k, known.evidence[k], known.rounds) for k in range(len(self.members))]
         return np.concatenate([np.zeros((0, len(evidence.words)), dtype=np.bool_), *masks])
 
     def fit(self, evidence: Evidence) -> Fit:
-        """Return the joined importance and how far the members disagree."""
         known = self._replay(evidence).evidence
         fits = [member.fit(part) for member, part in zip(self.members, known, strict=True)]
         scaled = np.stack([_scaled(fit.importance, self.how) for fit in fits])

@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from whyscore.errors import DataError, SpecError
-from whyscore.options import check_fields
+from whyscore.settings import check_fields
 from whyscore.text.alignment import BOUNDARY_MARKS, Pairs, Pieces, pool_words
 from whyscore.text.files import json_of, text_of
 from whyscore.types import FloatVector, Place, Segment, Side, Words, WordScores
@@ -46,11 +46,9 @@ class LogProb:
     format: Format = "auto"
 
     def __post_init__(self) -> None:
-        """Refuse options of the wrong type."""
         check_fields(self)
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        """Return the pooled log-probability of each word, and its pieces as the reason."""
         if place.side is not Side.HYPOTHESIS:
             raise SpecError(f"logprob explains the hypothesis, which the system generated; asked for the {place}")
         form, states = _form(self.path, self.format)

@@ -15,16 +15,15 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from whyscore.aggregate.bags import Bags
-from whyscore.aggregate.power import PowerMean
-from whyscore.aggregate.sides import PerSide
+from whyscore.aggregate.power import PerSide, PowerMean
 from whyscore.errors import SpecError, TextFailure
 from whyscore.explainers.engine import explain_segments, failure_message, make_plan, sides_of
 from whyscore.explainers.masks.erasure import Erasure
-from whyscore.options import check_fields
 from whyscore.protocols import Aggregator, Explainer, Masker, Metric, Splitter
 from whyscore.registry import component, spec_of
 from whyscore.scoring.rows import needs, oriented
 from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.settings import check_fields
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import Explanation, FloatVector, Inputs, Segment, Side, Signature
 from whyscore.version import __version__
@@ -82,7 +81,6 @@ class Boosted:
     higher_is_better: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse options out of range."""
         check_fields(self)
         if self.p is not None and self.aggregator is not None:
             raise SpecError("boosted: p is the power of the power mean; give p or an aggregator, not both")
@@ -94,12 +92,10 @@ class Boosted:
 
     @property
     def inputs(self) -> Inputs:
-        """What the metric reads."""
         return self.metric.inputs
 
     @property
     def needs(self) -> Inputs:
-        """What must be there for the metric."""
         return needs(self.metric)
 
     @property
@@ -110,7 +106,6 @@ class Boosted:
         return PowerMean(1.0 if self.p is None else self.p)
 
     def signature(self) -> Signature:
-        """Return the spec, and what the metric's own signature says."""
         own = self.metric.signature()
         facts = (
             ("aggregator", spec_of(self.mean)),
@@ -130,7 +125,6 @@ class Boosted:
             return f"boosted(metric={own.spec}, explainer={spec_of(self.explainer)})"
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return the boosted score of each segment."""
         found = self.components(segments)
         mixed = self.mix(found.original, found.aggregate)
         empty = np.flatnonzero(np.isnan(mixed))

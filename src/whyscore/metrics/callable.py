@@ -27,9 +27,9 @@ import numpy as np
 
 from whyscore.errors import ContractError, SpecError, TextFailure, UnknownName, UserError
 from whyscore.metrics.needs import need_references, need_source, shown
-from whyscore.options import check_fields
 from whyscore.registry import spec_of
 from whyscore.registry.specs import written
+from whyscore.settings import check_fields
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 
 Function = AnyFunction[..., object]
@@ -146,7 +146,6 @@ class Callable:
     score_scale: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse options of the wrong type and unknown texts."""
         check_fields(self)
         if self.score_scale is not None and not self.score_scale > 0:
             raise SpecError(f"callable: score_scale is {self.score_scale!r}, expected a number above 0")
@@ -158,7 +157,6 @@ class Callable:
 
     @property
     def inputs(self) -> Inputs:
-        """The texts named by `reads`."""
         found = Inputs(0)
         for name in self.reads:
             found |= _INPUTS[name]
@@ -166,7 +164,6 @@ class Callable:
 
     @property
     def needs(self) -> Inputs:
-        """The hypothesis alone where `reads` says nothing: such a function takes segments as they are."""
         return Inputs.HYPOTHESIS if self.reads == _ANY else self.inputs
 
     @property
@@ -178,7 +175,6 @@ class Callable:
         return f"{module}:{getattr(self.target, '__qualname__', type(self.target).__qualname__)}"
 
     def signature(self) -> Signature:
-        """Return the spec and a digest of the file; a function made in Python has no stable signature."""
         facts = (("version", self.version),) if self.version else ()
         if not isinstance(self.target, str):
             return Signature(self._spec_of_object(), facts, stable=False)
@@ -186,7 +182,6 @@ class Callable:
         return Signature(spec_of(self), (("digest", digest or "none"), *facts), stable=digest is not None)
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return what the function says of the segments, checked."""
         if not segments:
             return np.empty(0, dtype=np.float64)
         function = find(self.target).function if isinstance(self.target, str) else self.target

@@ -24,11 +24,9 @@ class Length:
     higher_is_better: ClassVar[bool] = True
 
     def signature(self) -> Signature:
-        """Return the spec and the version."""
         return Signature(spec_of(self), (("version", __version__),))
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return the number of words of each hypothesis."""
         return np.array([len(segment.hypothesis.split()) for segment in segments], dtype=np.float64)
 
 
@@ -44,11 +42,9 @@ class LengthRatio:
     higher_is_better: ClassVar[bool] = True
 
     def signature(self) -> Signature:
-        """Return the spec and the version."""
         return Signature(spec_of(self), (("nrefs", "any"), ("version", __version__)))
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return the ratio of each segment."""
         need_references("length_ratio", segments)
         return np.array([_ratio(segment) for segment in segments], dtype=np.float64)
 
@@ -64,11 +60,9 @@ class Copy:
     higher_is_better: ClassVar[bool] = False
 
     def signature(self) -> Signature:
-        """Return the spec and the version."""
         return Signature(spec_of(self), (("version", __version__),))
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return the share of each segment."""
         need_source("copy", segments)
         return np.array([_copied(segment) for segment in segments], dtype=np.float64)
 

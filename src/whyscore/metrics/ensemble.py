@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 
 from whyscore.errors import SpecError
-from whyscore.options import check_fields
 from whyscore.protocols import Metric, SupportsNeeds, WordScorer
 from whyscore.registry import component, spec_of
+from whyscore.settings import check_fields
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Signature, Words, WordScores
 from whyscore.version import __version__
 
@@ -34,7 +34,6 @@ class Ensemble:
     how: Literal["sum", "mean"] = "sum"
 
     def __post_init__(self) -> None:
-        """Check that the members can be added up."""
         if not isinstance(self.members, tuple):
             object.__setattr__(self, "members", (self.members,))
         check_fields(self)
@@ -49,46 +48,37 @@ class Ensemble:
 
     @property
     def inputs(self) -> Inputs:
-        """All that any member reads."""
         return _joined([member.inputs for member in self.members])
 
     @property
     def needs(self) -> Inputs:
-        """All that any member cannot do without."""
         return _joined([m.needs if isinstance(m, SupportsNeeds) else m.inputs for m in self.members])
 
     @property
     def higher_is_better(self) -> bool:
-        """The members' direction."""
         return self.members[0].higher_is_better
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """One column per member; equal members are told apart by a number."""
         names = [spec_of(member) for member in self.members]
         return tuple(name if names.count(name) == 1 else f"{name} {k}" for k, name in enumerate(names, start=1))
 
     def signature(self) -> Signature:
-        """Return the spec, then the signature of each member in brackets."""
         own = [member.signature() for member in self.members]
         facts = [(f"member{k}", f"[{signature}]") for k, signature in enumerate(own, start=1)]
         return Signature(spec_of(self), (*facts, ("version", __version__)), all(one.stable for one in own))
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return one score per segment."""
         return self.scores(self.statistics(segments))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        """Return the score of each member, per segment."""
         return np.stack([member.score(segments) for member in self.members], axis=1)
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
-        """Return the sum over the members, or the mean."""
         total = rows.sum(axis=1)
         return np.asarray(total if self.how == "sum" else total / len(self.members), dtype=np.float64)
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        """Return the sum of what the members say of each word, with all their notes."""
         for member in self.members:
             if not isinstance(member, WordScorer):
                 raise SpecError(

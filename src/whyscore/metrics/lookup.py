@@ -23,8 +23,8 @@ import numpy as np
 
 from whyscore.errors import DataError
 from whyscore.metrics.needs import shown
-from whyscore.options import check_fields
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.text.files import whole
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 
@@ -200,20 +200,16 @@ class Lookup:
     higher_is_better: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse options of the wrong type."""
         check_fields(self)
 
     @property
     def inputs(self) -> Inputs:
-        """The texts that the file has columns for."""
         return self._content.inputs
 
     def signature(self) -> Signature:
-        """Return the spec and a digest of the file."""
         return Signature(spec_of(self), (("digest", self._content.digest),))
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return the score that the file has for each segment."""
         content = self._content
         return np.array([self._found(content, segment) for segment in segments], dtype=np.float64)
 

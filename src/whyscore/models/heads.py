@@ -45,7 +45,6 @@ class FeedForward(NamedTuple):
     final: str | None = None
 
     def __call__(self, features: "Tensor") -> "Tensor":
-        """Return one row per row of features."""
         nn = importlib.import_module("torch.nn")
         for number, (weight, bias) in enumerate(self.layers):
             last = number == len(self.layers) - 1

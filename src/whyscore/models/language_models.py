@@ -50,8 +50,8 @@ from whyscore.models.checkpoints import (
 )
 from whyscore.models.heads import widened
 from whyscore.models.pairs import Coder, Cuts, Row, as_tensors, in_batches, positions
-from whyscore.options import check_fields
 from whyscore.protocols import Probes
+from whyscore.settings import check_fields
 from whyscore.text.infill import Candidates, Choice, Hidden, Mode, check_choice, render
 from whyscore.text.maskers import Asked
 from whyscore.types import FloatMatrix, Words
@@ -87,14 +87,12 @@ class InfillModel:
     batch: int = 8192
 
     def __post_init__(self) -> None:
-        """Refuse options out of range."""
         check_fields(self)
         check_choice("infill_model", self.threshold, self.top, self.draws)
         if self.batch < 1:
             raise SpecError(f"infill_model: batch is {self.batch!r}, expected 1 or more")
 
     def render(self, asked: Asked) -> list[Probes]:
-        """Return one text per candidate for each mask that hides one word."""
         model = load(self.model, self.kind, self.device)
         choice = Choice(self.threshold, self.top, self.mode)
 
@@ -151,7 +149,6 @@ class LanguageModel:
     """A tokenizer and a network that says which piece comes at a place."""
 
     def __init__(self, name: str, tokenizer: Tokenizer, predict: Predict, kind: Kind, positions: int | None) -> None:
-        """Find out which pieces are words, and how much can be read at once."""
         if not tokenizer.is_fast:
             raise SpecError(f"infill_model: {name!r} has no fast tokenizer, which is needed to find places in texts")
         self._name, self._tokenizer, self._predict, self._kind = name, tokenizer, predict, kind

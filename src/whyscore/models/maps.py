@@ -64,7 +64,6 @@ class LanguageMap:
     facts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Keep the numbers from being changed, and refuse maps of nothing."""
         if self.projection is None and self.direction is None:
             raise DataError("a map needs a projection or a direction, got neither")
         for name in ("projection", "direction"):
@@ -111,7 +110,6 @@ class Gram:
     """Sums X'Z and (X-Z)'(X-Z) over blocks of linked words."""
 
     def __init__(self, width: int) -> None:
-        """Start with no links."""
         self._cross = np.zeros((width, width))
         self._difference = np.zeros((width, width))
         self.links = 0

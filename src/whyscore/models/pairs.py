@@ -176,7 +176,6 @@ class Pinned(Generic[Held]):
     """What is known of texts, each computed once for as long as it fits the memory."""
 
     def __init__(self, memory: int = MEMORY) -> None:
-        """Hold nothing yet."""
         self.memory = memory
         self.computed = 0
         self._held: OrderedDict[str, Held] = OrderedDict()
@@ -208,7 +207,6 @@ class Coder:
     """A tokenizer, and the special pieces it puts around texts."""
 
     def __init__(self, tokenizer: Tokenizer, who: str) -> None:
-        """Read the special pieces off the tokenizer."""
         if not tokenizer.is_fast:
             raise SpecError(f"{who}: the model has no fast tokenizer, which is needed to find pieces in texts")
         self._tokenizer = tokenizer

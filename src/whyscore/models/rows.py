@@ -79,7 +79,6 @@ class RowCoder:
         }
 
     def rows(self, text: Text, limit: int | None, long: Long) -> list[Row]:
-        """Return what the network reads of a text: nothing, one row, or several windows."""
         number, room = len(text.ids), self.room(limit)
         if room is not None and number > room and long == "error":
             shown = text.text.strip()[:_SHOWN]

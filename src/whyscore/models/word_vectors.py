@@ -61,7 +61,6 @@ class BinaryVectors:
     path: str
 
     def signature(self) -> Signature:
-        """Return the file's name and a digest of its content."""
         file = Path(self.path).expanduser()
         return Signature(f"{file.name}@{revision(ModelLocation(self.path, file.parent, hub=False), [file])}")
 
@@ -199,7 +198,6 @@ class TextVectors:
     path: str
 
     def signature(self) -> Signature:
-        """Return the file's name and a digest of its content."""
         file = Path(self.path).expanduser()
         return Signature(f"{file.name}@{revision(ModelLocation(self.path, file.parent, hub=False), [file])}")
 
@@ -242,7 +240,6 @@ class _Table:
         self._found: dict[bytes, Row | None] = {}
 
     def rows(self, wanted: dict[bytes, None]) -> dict[bytes, Row]:
-        """Return the rows of those words that are in the file."""
         new = wanted.keys() - self._found.keys()
         if new:
             self._found |= dict.fromkeys(new)
@@ -422,7 +419,6 @@ class EncoderVectors:
     name: Literal["embedded", "static"] = "embedded"
 
     def signature(self) -> Signature:
-        """Return the encoder's name and edition."""
         return _encoder_signature(self.name)
 
     def vectors(self, words: Sequence[str]) -> tuple[FloatMatrix, BoolVector]:
@@ -445,7 +441,6 @@ class TableVectors:
     table: Mapping[str, Sequence[float]]
 
     def signature(self) -> Signature:
-        """Return a text that cannot name the vectors."""
         return Signature(f"{type(self.table).__name__}-of-the-caller", stable=False)
 
     def vectors(self, words: Sequence[str]) -> tuple[FloatMatrix, BoolVector]:
@@ -462,7 +457,6 @@ class FunctionVectors:
     function: Callable[[Sequence[str]], Sequence[Sequence[float] | None]]
 
     def signature(self) -> Signature:
-        """Return a text that cannot name the vectors."""
         return Signature(f"{getattr(self.function, '__name__', 'function')}-of-the-caller", stable=False)
 
     def vectors(self, words: Sequence[str]) -> tuple[FloatMatrix, BoolVector]:

@@ -74,12 +74,10 @@ class Tables(Result):
         self._tables = tables
 
     def tables(self, *, long: bool = False) -> tuple[Table, ...]:
-        """Return the tables."""
         del long
         return self._tables
 
     def document(self) -> object:
-        """Return the rows as objects."""
         return list(self.records())
 
 

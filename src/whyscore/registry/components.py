@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import get_origin, get_type_hints
 
 from whyscore.errors import SpecError, UnknownName
-from whyscore.options import converted, described, fits
 from whyscore.registry import names
 from whyscore.registry.specs import Spec, Value, parse
+from whyscore.settings import converted, described, fits
 
 _KIND = "kind"
 

@@ -86,8 +86,8 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "stanza": "whyscore.taggers.stanza:Stanza",
     },
     "scorer": {
-        "lexicon": "whyscore.analysis.decompose.scorers:LexiconScorer",
-        "sentiment": "whyscore.analysis.decompose.scorers:Sentiment",
+        "lexicon": "whyscore.analysis.decompose.sentences:LexiconScorer",
+        "sentiment": "whyscore.analysis.decompose.sentences:Sentiment",
     },
     "aggregator": {
         "exp_mean": "whyscore.aggregate.means:ExpMean",
@@ -96,7 +96,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "max": "whyscore.aggregate.means:Max",
         "mean": "whyscore.aggregate.means:Mean",
         "min": "whyscore.aggregate.means:Min",
-        "per_side": "whyscore.aggregate.sides:PerSide",
+        "per_side": "whyscore.aggregate.power:PerSide",
         "power_mean": "whyscore.aggregate.power:PowerMean",
         "quantile": "whyscore.aggregate.means:Quantile",
         "trimmed": "whyscore.aggregate.means:Trimmed",

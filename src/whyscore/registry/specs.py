@@ -45,7 +45,6 @@ class Spec:
     named: tuple[tuple[str, "Value"], ...] = ()
 
     def __str__(self) -> str:
-        """Return the canonical text: no brackets without arguments, double quotes, full precision."""
         arguments = [written(value) for value in self.positional]
         arguments += [f"{name}={written(value)}" for name, value in self.named]
         return f"{self.name}({', '.join(arguments)})" if arguments else self.name

@@ -224,18 +224,15 @@ class Report(Result):
         return Summary(self)
 
     def header(self) -> Record:
-        """Return title, size and signatures."""
         return {"title": self.title, "about": self.about, "signatures": dict(self.made.signatures)}
 
     def records(self) -> Iterator[Record]:
-        """Yield one object per system and metric."""
         for row in self.systems:
             for metric, total, cluster in zip(self.metrics, row.totals, row.clusters, strict=True):
                 interval = {"score": total.value, "low": total.low, "high": total.high, "n": total.n}
                 yield {"system": row.system, "metric": metric.name, **interval, "cluster": cluster}
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return systems, tests, features and agreement with human error marks; for programs one row per record."""
         if long:
             return [Table.of(self.records())]
         parts = [self.systems_table(notes=True)]
@@ -244,7 +241,6 @@ class Report(Result):
         return [*parts, *([self._agreement_table()] if self.agreement else [])]
 
     def document(self) -> dict[str, object]:
-        """Return everything but the packed data of the page."""
         whole = {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name not in _PACKED}
         metrics = zip(self.metrics, self.digits, strict=True)
         own: dict[str, object] = {
@@ -322,7 +318,6 @@ class Report(Result):
         return Table(columns, tuple(rows), title="Do highlights match human error marks?")
 
     def __repr__(self) -> str:
-        """Return title and headline."""
         said = self.headline or next(iter(self.verdict), "")
         return f"<Report {self.title!r}: {self.about}. {said}>"
 
@@ -343,7 +338,6 @@ class Summary(Result):
         return self.report.lead()
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return the systems."""
         return self.report.tables(long=True) if long else [self.report.systems_table()]
 
 

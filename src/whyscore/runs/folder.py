@@ -284,11 +284,9 @@ class Run(Result):
                 yield Total.of(system, one.name, total, higher_is_better=one.higher_is_better)
 
     def records(self) -> Iterator[Row]:
-        """Yield the score of every system under every metric."""
         return (record_of(total) for total in self.total_records())
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return systems x metrics; or one row per metric and system."""
         if long:
             return [Table.of(self.records())]
         names = tuple(one.name for one in self.metrics)
@@ -299,7 +297,6 @@ class Run(Result):
         return [Table(("system", *names), tuple(rows), directions, notes=(f"run folder: {self.folder}",))]
 
     def __repr__(self) -> str:
-        """Return where it is and what it holds."""
         return f"<Run {self.folder}: {len(self.metrics)} metrics, {self.dataset!r}>"
 
     @cached_property

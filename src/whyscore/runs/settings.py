@@ -66,7 +66,6 @@ class EvaluateSettings(Seeded):
     draws: int = option(1000, "bootstrap samples; 0: no intervals", least=0, metavar="N")
 
     def __post_init__(self) -> None:
-        """Let `none` stand for no tagger, as on the command line; refuse what cannot be used before any work."""
         if self.tagger == "none":
             object.__setattr__(self, "tagger", None)
         check(self)

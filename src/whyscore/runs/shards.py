@@ -51,7 +51,6 @@ class Shard(NamedTuple):
     of: int
 
     def __str__(self) -> str:
-        """Return the shard as it is written on the command line."""
         return f"{self.number}/{self.of}"
 
 
@@ -307,7 +306,6 @@ class ShardExplanations(Mapping[Key, Sequence[str]]):
     """The lines of all explanations in some runs, by what they explain; they stay in their files until asked for."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        """Find out which bytes of which file belong to which entry."""
         self._places: dict[Key, list[tuple[Path, int, int]]] = {}
         for folder in folders:
             if (folder / runs.EXPLANATIONS).exists():
@@ -321,15 +319,12 @@ class ShardExplanations(Mapping[Key, Sequence[str]]):
                 start += len(line)
 
     def __getitem__(self, key: Key) -> list[str]:
-        """Return the lines of one entry."""
         return [_read(*place) for place in self._places[key]]
 
     def __iter__(self) -> Iterator[Key]:
-        """Yield what was explained."""
         return iter(self._places)
 
     def __len__(self) -> int:
-        """Return how many entries were explained."""
         return len(self._places)
 
 

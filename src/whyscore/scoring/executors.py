@@ -21,10 +21,10 @@ from itertools import islice
 from typing import ClassVar
 
 from whyscore.errors import ExecutionError, SpecError, UnknownName
-from whyscore.options import check_fields
 from whyscore.protocols import Metric, Part
 from whyscore.registry import build, spec_of
 from whyscore.scoring.rows import Answer, ask
+from whyscore.settings import check_fields
 from whyscore.types import Segment
 
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
@@ -69,7 +69,6 @@ class Serial:
     """Scores in this process, one batch after the other."""
 
     def run(self, metric: Metric, segments: Sequence[Segment], batches: Iterable[Sequence[int]]) -> Iterator[Part]:
-        """Yield each batch's rows in order."""
         for batch in batches:
             answer = ask(metric, [segments[i] for i in batch])
             yield Part(batch, answer.rows, answer.failures)
@@ -85,13 +84,11 @@ class Processes:
     """Segments a batch holds at the most: small enough that no worker waits long for the last one."""
 
     def __post_init__(self) -> None:
-        """Refuse a negative number of processes."""
         check_fields(self)
         if self.jobs < 0:
             raise SpecError(f"processes: jobs is {self.jobs}, expected 0 (one per core) or more")
 
     def run(self, metric: Metric, segments: Sequence[Segment], batches: Iterable[Sequence[int]]) -> Iterator[Part]:
-        """Yield each batch's rows as workers finish them."""
         workers = self.jobs or os.cpu_count() or 1
         pool = _pool(workers)
         spec = spec_of(metric)

@@ -30,12 +30,12 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from whyscore.errors import ExecutionError, MissingExtra, SpecError, UnknownName, WhyscoreError
-from whyscore.options import check_fields
 from whyscore.protocols import Metric, Part
 from whyscore.registry import build, spec_of
 from whyscore.registry.specs import Spec, Value, parse
 from whyscore.scoring.executors import Texts, limited_to, texts_of
 from whyscore.scoring.rows import ask
+from whyscore.settings import check_fields
 from whyscore.types import FloatMatrix, Segment
 
 if TYPE_CHECKING:
@@ -232,14 +232,12 @@ class Ray:
     batch: ClassVar[int] = 64
 
     def __post_init__(self) -> None:
-        """Refuse numbers that make no worker."""
         check_fields(self)
         for name, value, least in (("workers", self.workers, 0), ("cores", self.cores, 0), ("gpus", self.gpus, 0)):
             if value < least:
                 raise SpecError(f"ray: {name} is {value}, expected {least} or more")
 
     def run(self, metric: Metric, segments: Sequence[Segment], batches: Iterable[Sequence[int]]) -> Iterator[Part]:
-        """Yield each batch's rows as workers finish them."""
         waiting = iter(batches)
         first = next(waiting, None)
         if first is None:
@@ -298,7 +296,6 @@ class _Work:
             self._start()
 
     def parts(self, segments: Sequence[Segment], batches: Iterator[Sequence[int]]) -> Iterator[Part]:
-        """Yield the answers; workers that die are replaced, their batches asked again."""
         import ray  # noqa: PLC0415 - an optional package
 
         more = True

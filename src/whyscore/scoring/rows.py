@@ -32,7 +32,6 @@ class Incomplete(ContractError):
     """Some segments could not be scored."""
 
     def __init__(self, who: str, failures: Mapping[int, str]) -> None:
-        """Name the first failure and count the others."""
         first = next(iter(failures.values()))
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
         super().__init__(f"{who} {first}{more}")
@@ -138,21 +137,17 @@ class Oriented:
 
     @property
     def inputs(self) -> Inputs:
-        """What the metric reads."""
         return self.metric.inputs
 
     @property
     def higher_is_better(self) -> bool:
-        """Always true."""
         return True
 
     def signature(self) -> Signature:
-        """Return the metric's signature; it says when the sign was turned."""
         signature = self.metric.signature()
         return signature if self.metric.higher_is_better else signature.with_facts(sign="turned")
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return the scores, turned where lower is better."""
         return self.sign * self.metric.score(segments)
 
     @property

@@ -110,7 +110,6 @@ class Cached:
     progress: Progress = field(default_factory=Silent)
 
     def rows(self, segments: Sequence[Segment]) -> Answer:
-        """Return one row per segment."""
         metric = self.inner.metric
         rows = np.full((len(segments), width(metric)), np.nan)
         self.progress.asked(len(segments))
@@ -157,7 +156,6 @@ class Deduplicated:
     inputs: Inputs
 
     def rows(self, segments: Sequence[Segment]) -> Answer:
-        """Return one row per segment; equal questions share an answer."""
         first: dict[Segment, int] = {}
         where = [first.setdefault(segment.only(self.inputs), len(first)) for segment in segments]
         rows, failures = self.inner.rows(list(first))
@@ -180,25 +178,20 @@ class Prepared:
 
     @property
     def inputs(self) -> Inputs:
-        """What the metric reads."""
         return self.metric.inputs
 
     @property
     def needs(self) -> Inputs:
-        """What must be there."""
         return needs(self.metric)
 
     @property
     def higher_is_better(self) -> bool:
-        """The metric's direction."""
         return self.metric.higher_is_better
 
     def signature(self) -> Signature:
-        """Return the metric's signature: how it was run changes no number."""
         return self.metric.signature()
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return one score per segment."""
         return read_scores(self.metric, self._rows(segments))
 
     def attempt(self, segments: Sequence[Segment]) -> Attempt:
@@ -226,15 +219,12 @@ class PreparedRows(Prepared):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the numbers in a row."""
         return self.metric.columns
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        """Return one row per segment."""
         return self._rows(segments)
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
-        """Return the segment score of each row."""
         return self.metric.scores(rows)
 
 
@@ -245,11 +235,9 @@ class PreparedCorpus(PreparedRows):
     metric: CorpusMetric
 
     def total(self, row: FloatVector) -> float:
-        """Return the corpus score of a summed row."""
         return self.metric.total(row)
 
     def segment_signature(self) -> Signature:
-        """Return the signature of the segment scores."""
         return self.metric.segment_signature()
 
 

@@ -55,7 +55,6 @@ class Drawn(NamedTuple):
         return _counts(self, self.columns, columns)
 
     def __len__(self) -> int:
-        """Return the number of draws."""
         return len(self.columns if self.rows is None else self.rows)  # type: ignore[arg-type]
 
 

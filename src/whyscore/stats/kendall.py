@@ -98,7 +98,6 @@ class Places:
         return cls(order, *runs, *_blocks(by_z))
 
     def __len__(self) -> int:
-        """Return how many places there are."""
         return len(self.order)
 
     def pairs(self, weights: NDArray[np.generic]) -> Pairs:

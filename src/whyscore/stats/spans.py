@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.errors import DataError, SpecError
-from whyscore.options import check_fields
+from whyscore.settings import check_fields
 from whyscore.types import ErrorSpan, FloatMatrix, FloatVector, Severity, Side, Words
 
 _MAJOR, _MINOR = 2, 1
@@ -335,7 +335,6 @@ class Thresholds:
     gap: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse thresholds that make no sense together."""
         check_fields(self)
         given = [value for value in (self.minor, self.major, self.critical) if value is not None]
         if given != sorted(given):

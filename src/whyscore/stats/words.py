@@ -77,7 +77,6 @@ class Ragged:
         return cls(values, np.array([len(row) for row in kept], dtype=np.int64))
 
     def __len__(self) -> int:
-        """Return the number of sentences."""
         return len(self.lengths)
 
     @property
@@ -91,7 +90,6 @@ class Ragged:
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def rows(self) -> list[FloatVector]:
-        """Return the numbers sentence by sentence."""
         return np.split(self.values, np.cumsum(self.lengths)[:-1]) if len(self) else []
 
     def sums(self) -> FloatVector:

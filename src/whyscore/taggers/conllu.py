@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from whyscore.errors import DataError
-from whyscore.options import check_fields
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.taggers.aligned import (
     AlignedTags,
     Files,
@@ -48,11 +48,9 @@ class Conllu:
     gives_tokens: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse options of the wrong type."""
         check_fields(self)
 
     def signature(self) -> Signature:
-        """Return the spec and a digest of each file."""
         given = [[files] if isinstance(files, str) else files for files in (self.reference, self.hypothesis)]
         facts = tuple((Path(file).name, digest_of(file)) for files in given for file in files)
         return Signature(spec_of(self), facts)

@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Protocol
 
 from whyscore.errors import DataError, MissingExtra, SpecError
-from whyscore.options import check_fields
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.taggers.nltk import nltk_tokens
 from whyscore.types import Signature
 
@@ -159,11 +159,9 @@ class Hanta:
     language: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse options of the wrong type."""
         check_fields(self)
 
     def signature(self) -> Signature:
-        """Return the spec, the language and the version of HanTa."""
         try:
             version = metadata.version("HanTa")
         except metadata.PackageNotFoundError as error:
@@ -171,7 +169,6 @@ class Hanta:
         return Signature(spec_of(self), (("language", self._code), ("hanta", version)))
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
-        """Return the words of each text with universal (`upos:`) and the model's own (`xpos:`) tags, in order."""
         tagger = _loaded(_MODELS[self._code])
         return [_tagged(text, tagger, self._code) for text in texts]
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from whyscore.errors import DataError, SpecError
 from whyscore.marking import Span
-from whyscore.options import check_fields
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.taggers.aligned import lines_of
 from whyscore.taggers.rules import whole_words
 from whyscore.types import Signature
@@ -38,7 +38,6 @@ class Lexicon:
     entries: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Refuse entries that cannot be read."""
         check_fields(self)
         if not self.entries:
             raise SpecError("lexicon: entries is empty: write for example lexicon('words:he,she', 'regex:[0-9]+')")
@@ -50,16 +49,13 @@ class Lexicon:
                 pattern_of(body)
 
     def signature(self) -> Signature:
-        """Return the spec, and a digest of each file."""
         files = [split_name(entry)[1][len("list:") :] for entry in self.entries if "list:" in entry]
         return Signature(spec_of(self), tuple((Path(file).name, digest_of(file)) for file in files))
 
     def labels(self) -> tuple[str, ...]:
-        """Return the names of the entries."""
         return tuple(split_name(entry)[0] for entry in self.entries)
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
-        """Return what each entry finds in each text, in order."""
         patterns = [(name, pattern_of(body)) for name, body in map(split_name, self.entries)]
         return [
             tuple(sorted(Tagged(*span, (name,)) for name, pattern in patterns for span in found_by(pattern, text)))

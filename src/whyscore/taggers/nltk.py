@@ -100,11 +100,9 @@ class Nltk:
     """Finds English parts of speech with NLTK's perceptron tagger."""
 
     def signature(self) -> Signature:
-        """Return the spec, the tagger's data and the version of NLTK."""
         return Signature(spec_of(self), (("data", _DATA), ("nltk", _version())))
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
-        """Return the words of each text with universal (`upos:`) and Penn (`xpos:`) tags, in order."""
         tagger = _perceptron()
         return [_tagged(text, tagger) for text in texts]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from whyscore.errors import DataError
-from whyscore.options import check_fields
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.taggers.aligned import (
     AlignedTags,
     Files,
@@ -45,11 +45,9 @@ class Pretagged:
     gives_tokens: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse options of the wrong type."""
         check_fields(self)
 
     def signature(self) -> Signature:
-        """Return the spec and a digest of each file."""
         files = [file for given in (self.reference, self.hypothesis) for file in _several(given)]
         return Signature(spec_of(self), tuple((Path(file).name, digest_of(file)) for file in files))
 

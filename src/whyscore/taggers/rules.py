@@ -20,9 +20,9 @@ from functools import lru_cache
 
 from whyscore.errors import SpecError
 from whyscore.marking import Span
-from whyscore.options import check_fields
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.types import Signature
 
 _GENDERED = "he she him her his hers himself herself"
@@ -69,19 +69,15 @@ class Rules:
     language: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse options of the wrong type."""
         check_fields(self)
 
     def signature(self) -> Signature:
-        """Return the spec; the version rises when a rule changes."""
         return Signature(spec_of(self), (("language", self.language or "en"), ("rules", "1")))
 
     def labels(self) -> tuple[str, ...]:
-        """Return the rules there are for the language."""
         return available(self.language or "en")
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
-        """Return what each rule finds in each text, in order."""
         finders = [(rule, finder(rule, self.language or "en")) for rule in self.labels()]
         return [
             tuple(sorted(Tagged(start, end, (rule,)) for rule, find in finders for start, end in find(text)))

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Protocol
 
 from whyscore.errors import MissingExtra, SpecError
-from whyscore.options import check_fields
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.taggers.words import Word, tagged_words
 from whyscore.types import Signature
 
@@ -77,13 +77,11 @@ class Spacy:
     language: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse options of the wrong type."""
         check_fields(self)
         if self.model == "":
             raise SpecError("spacy: model is empty: leave it out, or name a pipeline such as en_core_web_sm")
 
     def signature(self) -> Signature:
-        """Return the spec, the pipeline and its version, and that of spaCy; nothing is loaded for it."""
         name = self._name()
         version = _version("spacy")
         if version is None:
@@ -91,7 +89,6 @@ class Spacy:
         return Signature(spec_of(self), (("model", name), ("version", _model_version(name)), ("spacy", version)))
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
-        """Return the words and entities of each text, in order."""
         if not texts:
             return []
         pipeline = _pipeline(self._name())

@@ -12,9 +12,9 @@ from importlib import metadata
 from typing import Protocol
 
 from whyscore.errors import MissingExtra
-from whyscore.options import check_fields
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.taggers.words import Word, tagged_words
 from whyscore.types import Signature
 
@@ -66,11 +66,9 @@ class Stanza:
     language: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse options of the wrong type."""
         check_fields(self)
 
     def signature(self) -> Signature:
-        """Return the spec, the language and the version of Stanza, which decides the models."""
         try:
             version = metadata.version("stanza")
         except metadata.PackageNotFoundError as error:
@@ -78,7 +76,6 @@ class Stanza:
         return Signature(spec_of(self), (("language", self.language or "en"), ("stanza", version)))
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
-        """Return the words and entities of each text, in order; Stanza refuses empty texts, which have none."""
         spoken = [text for text in texts if text.strip()]
         parsed = iter(_pipeline(self.language or "en").bulk_process(spoken) if spoken else ())
         return [_tagged(next(parsed)) if text.strip() else () for text in texts]

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from whyscore.errors import SpecError
-from whyscore.options import check_fields
 from whyscore.protocols import Metric
+from whyscore.settings import check_fields
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 
 
@@ -22,15 +22,12 @@ class Constant:
     inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS
 
     def __post_init__(self) -> None:
-        """Refuse options of the wrong type."""
         check_fields(self)
 
     def signature(self) -> Signature:
-        """Return a text that names the value."""
         return Signature(f"constant({self.value!r})")
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return the value for each segment."""
         return np.full(len(segments), self.value, dtype=np.float64)
 
 
@@ -51,17 +48,14 @@ class WordWeights:
     inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS
 
     def __post_init__(self) -> None:
-        """Refuse words without a weight."""
         check_fields(self)
         if len(self.words) != len(self.weights):
             raise SpecError(f"word_weights: {len(self.words)} words, but {len(self.weights)} weights")
 
     def signature(self) -> Signature:
-        """Return a text that names every weight."""
         return Signature(f"word_weights({self.words!r}, {self.weights!r}, {self.other!r})")
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return the sum of each hypothesis."""
         weight = dict(zip(self.words, self.weights, strict=True))
         sums = [sum(weight.get(word, self.other) for word in segment.hypothesis.split()) for segment in segments]
         return np.array(sums, dtype=np.float64)
@@ -77,12 +71,10 @@ class Counting:
 
     @property
     def inputs(self) -> Inputs:
-        """What the metric reads."""
         return self.metric.inputs
 
     @property
     def higher_is_better(self) -> bool:
-        """The direction of the metric."""
         return self.metric.higher_is_better
 
     @property
@@ -91,11 +83,9 @@ class Counting:
         return len(self.segments)
 
     def signature(self) -> Signature:
-        """Return the signature of the metric."""
         return self.metric.signature()
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return the answer of the metric."""
         self.calls += 1
         self.segments.extend(segments)
         return self.metric.score(segments)

@@ -36,8 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.errors import DataError, SpecError
-from whyscore.options import check_fields
 from whyscore.protocols import Probes, Splitter
+from whyscore.settings import check_fields
 from whyscore.text.files import json_of, text_of
 from whyscore.text.maskers import Asked
 from whyscore.text.randomness import generator
@@ -236,12 +236,10 @@ class Infill:
     splitter: Splitter = field(default=WhiteSpace(), metadata={"kind": "splitter"})
 
     def __post_init__(self) -> None:
-        """Refuse options out of range."""
         check_fields(self)
         check_choice("infill", self.threshold, self.top, self.draws)
 
     def render(self, asked: Asked) -> list[Probes]:
-        """Return one text per candidate for each mask that hides one word."""
         model = self._model()
         choice = Choice(self.threshold, self.top, self.mode)
 
@@ -271,12 +269,10 @@ class InfillFile:
     draws: int = 10
 
     def __post_init__(self) -> None:
-        """Refuse options out of range."""
         check_fields(self)
         check_choice("infill_file", self.threshold, self.top, self.draws)
 
     def render(self, asked: Asked) -> list[Probes]:
-        """Return one text per candidate for each mask that hides one word."""
         table = _table(self.path, _version(self.path))
         choice = Choice(self.threshold, self.top, self.mode)
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Literal
 
-from whyscore.options import check_fields
 from whyscore.protocols import Probes
+from whyscore.settings import check_fields
 from whyscore.types import KeepMasks, Words
 
 Asked = Sequence[tuple[Words, KeepMasks]]
@@ -28,11 +28,9 @@ class Delete:
     mode: Literal["default", "compat"] = "default"
 
     def __post_init__(self) -> None:
-        """Refuse options of the wrong type."""
         check_fields(self)
 
     def render(self, asked: Asked) -> list[Probes]:
-        """Return one text per mask."""
         cut = _without if self.mode == "default" else _rejoined
         return [Probes(list(cut(words, masks))) for words, masks in asked]
 
@@ -44,11 +42,9 @@ class Replace:
     token: str = "UNKWORDZ"  # noqa: S105 - the mask string of the LIME package, not a secret
 
     def __post_init__(self) -> None:
-        """Refuse options of the wrong type."""
         check_fields(self)
 
     def render(self, asked: Asked) -> list[Probes]:
-        """Return one text per mask."""
         return [Probes(list(_replaced(words, masks, self.token))) for words, masks in asked]
 
 

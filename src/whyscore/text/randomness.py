@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 from numpy.random import Generator
 
-from whyscore.options import check_seed
+from whyscore.settings import check_seed
 
 
 def generator(seed: int, *content: str) -> Generator:

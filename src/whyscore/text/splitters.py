@@ -12,7 +12,7 @@ from typing import Literal
 import regex
 
 from whyscore.errors import SpecError
-from whyscore.options import check_fields
+from whyscore.settings import check_fields
 from whyscore.types import Words
 
 # The standard `re`, whose white space is that of `str.split` (the separators U+001C-1F included).
@@ -38,11 +38,9 @@ class WhiteSpace:
     separator: Literal["any", "space"] = "any"
 
     def __post_init__(self) -> None:
-        """Refuse options of the wrong type."""
         check_fields(self)
 
     def split(self, text: str) -> Words:
-        """Return the words between blanks."""
         return _cut(_SPACES[self.separator], text)
 
 
@@ -51,7 +49,6 @@ class UnicodeWords:
     """Words by the word boundaries of Unicode (UAX 29); each punctuation mark is a unit of its own."""
 
     def split(self, text: str) -> Words:
-        """Return words and punctuation marks."""
         return _cut(_UNICODE, text)
 
 
@@ -60,7 +57,6 @@ class Characters:
     """Characters as readers see them (grapheme clusters), blanks left out: for Chinese, Japanese, Thai."""
 
     def split(self, text: str) -> Words:
-        """Return the characters."""
         return _cut(_GRAPHEMES, text)
 
 
@@ -69,7 +65,6 @@ class Auto:
     """White-space words, but single characters wherever the script is written without blanks."""
 
     def split(self, text: str) -> Words:
-        """Return words and characters."""
         return _cut(_AUTO, text)
 
 
@@ -78,7 +73,6 @@ class Sentences:
     """Sentences, cut after final punctuation: coarse units for long texts."""
 
     def split(self, text: str) -> Words:
-        """Return the sentences."""
         return _cut(_SENTENCES, text)
 
 
@@ -89,13 +83,11 @@ class Chunks:
     size: int = 3
 
     def __post_init__(self) -> None:
-        """Refuse chunks of nothing."""
         check_fields(self)
         if self.size < 1:
             raise SpecError(f"chunk: size is {self.size}, expected 1 or more")
 
     def split(self, text: str) -> Words:
-        """Return the chunks; the last one may be shorter."""
         spans = white_space(text).spans
         groups = [spans[i : i + self.size] for i in range(0, len(spans), self.size)]
         return Words(text, tuple((group[0][0], group[-1][1]) for group in groups))

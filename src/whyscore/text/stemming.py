@@ -43,7 +43,6 @@ class Snowball:
     algorithm: str
 
     def signature(self) -> Signature:
-        """Return the algorithm and the edition of the package."""
         return Signature(f"snowball-{self.algorithm}-{version('snowballstemmer')}")
 
     def stems(self, words: Sequence[str]) -> list[str]:
@@ -61,7 +60,6 @@ class Lemmas:
     code: str
 
     def signature(self) -> Signature:
-        """Return the language and the edition of the package."""
         return Signature(f"simplemma-{self.code}-{version('simplemma')}")
 
     def stems(self, words: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from whyscore.types.records import (
     SimilarityMatrix,
     Total,
 )
-from whyscore.types.results import SHOWN, Estimate, Explanation, Scores, Signature
+from whyscore.types.scores import SHOWN, Estimate, Explanation, Scores, Signature
 from whyscore.types.segments import HYPOTHESIS, SOURCE, Inputs, Place, Segment, Side
 from whyscore.types.words import Evidence, Fit, MatchKind, WordMatch, Words, WordScores
 

@@ -62,7 +62,6 @@ class Finding:
     error: bool = False
 
     def __str__(self) -> str:
-        """Return `file:line: message`."""
         place = ":".join(str(part) for part in (self.file, self.line) if part is not None)
         return f"{place}: {self.message}" if place else self.message
 
@@ -84,22 +83,18 @@ class Dataset(Result):
     findings: tuple[Finding, ...] = ()
 
     def __len__(self) -> int:
-        """Return the number of entries."""
         return len(self.entries)
 
     def __repr__(self) -> str:
-        """Return name and size: texts and findings are many."""
         languages = f", {' to '.join(self.languages)}" if self.languages else ""
         size = f"{len(self.systems)} systems x {len(self.ids)} segments"
         return f"<{type(self).__name__} {self.name!r}: {size}{languages}; {len(self.findings)} findings>"
 
     def header(self) -> Record:
-        """Return name, languages and size."""
         languages = list(self.languages) if self.languages else None
         return {"name": self.name, "languages": languages, "segments": len(self.ids), "systems": list(self.systems)}
 
     def records(self) -> Iterator[Record]:
-        """Yield one object per entry: its names, texts and human scores."""
         for entry in self.entries:
             texts = {"hypothesis": entry.segment.hypothesis, "source": entry.segment.source}
             texts |= {f"reference_{k}": text for k, text in enumerate(entry.segment.references)}

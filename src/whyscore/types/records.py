@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from whyscore.types.arrays import FloatMatrix, FloatVector, read_only
 from whyscore.types.data import Entry
-from whyscore.types.results import Estimate, Explanation
+from whyscore.types.scores import Estimate, Explanation
 from whyscore.types.segments import Place
 from whyscore.types.words import WordMatch, Words
 
@@ -80,7 +80,6 @@ class PairTest:
         return self.p if self.adjusted is None else self.adjusted
 
     def __str__(self) -> str:
-        """Return the result as a sentence."""
         where = f"on {self.n} segments" + (f" in {self.blocks} documents" if self.blocks else "")
         p = self.decisive
         if self.better is not None:
@@ -271,7 +270,6 @@ class ExplanationRecord:
     """Where it was read; not in files."""
 
     def __post_init__(self) -> None:
-        """Keep the importance from being changed."""
         object.__setattr__(self, "importance", read_only(self.importance))
 
     @classmethod

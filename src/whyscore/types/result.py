@@ -76,19 +76,15 @@ class Joined(Result):
     """Several results of one kind as one: records follow each other, signatures and tables are joined."""
 
     def __init__(self, results: Sequence[Result]) -> None:
-        """Hold the results, at least one."""
         self.results = tuple(results)
 
     def header(self) -> Record:
-        """Return the header of the first with the signatures of all."""
         headers = [one.header() for one in self.results]
         known = [signatures for header in headers if isinstance(signatures := header.get("signatures"), Mapping)]
         return {**headers[0], "signatures": {name: text for signatures in known for name, text in signatures.items()}}
 
     def records(self) -> Iterator[Record]:
-        """Yield the records of each result."""
         return (record for one in self.results for record in one.records())
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return the first tables of all results as one, then the second ones, and so on."""
         return [Table.join(tables) for tables in zip(*(one.tables(long=long) for one in self.results), strict=True)]

@@ -30,7 +30,6 @@ class Place(NamedTuple):
     reference: int | None = None
 
     def __str__(self) -> str:
-        """Return `hypothesis`, `source` or `reference 1`, counted as people count."""
         return self.side if self.reference is None else f"{self.side} {self.reference + 1}"
 
 
@@ -50,7 +49,6 @@ class Segment:
     references: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Take one reference or any sequence of them, and refuse what is not text."""
         if type(self.references) is not tuple:
             given = (self.references,) if isinstance(self.references, str) else tuple(self.references or ())
             object.__setattr__(self, "references", given)

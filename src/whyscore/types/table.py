@@ -32,7 +32,6 @@ class Table:
     """Of its numbers, for people who do not ask for others."""
 
     def __post_init__(self) -> None:
-        """Refuse rows that do not fit the columns."""
         for row in self.rows:
             if len(row) != len(self.columns):
                 raise ContractError(f"a row of {len(row)} cells in a table of {len(self.columns)} columns: {row!r}")

@@ -19,11 +19,9 @@ class Words:
     spans: tuple[Span, ...]
 
     def __len__(self) -> int:
-        """Return the number of words."""
         return len(self.spans)
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the words."""
         return (self.text[start:end] for start, end in self.spans)
 
     @cached_property

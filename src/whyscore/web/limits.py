@@ -135,7 +135,6 @@ class Stoppable:
     """A progress that ends the work it hears of once it is stopped."""
 
     def __init__(self) -> None:
-        """Start unstopped."""
         self._stopped = threading.Event()
 
     def stop(self) -> None:
@@ -161,7 +160,6 @@ class Queue:
     """Answers questions in threads, a few at a time."""
 
     def __init__(self, workers: int, queue: int) -> None:
-        """Make room for so many questions."""
         self._workers = asyncio.Semaphore(workers)
         self._room = workers + queue
         self._inside = 0

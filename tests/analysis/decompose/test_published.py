@@ -9,7 +9,7 @@ import pytest
 import whyscore as ws
 from whyscore.analysis.decompose.decompose import decompose
 from whyscore.analysis.decompose.result import Decompositions, named
-from whyscore.analysis.decompose.scorers import score_sentences
+from whyscore.analysis.decompose.sentences import score_sentences
 from whyscore.analysis.decompose.shares import share_of
 from whyscore.data.formats.text import from_texts, read_texts
 from whyscore.report.figures.decompose import pearson

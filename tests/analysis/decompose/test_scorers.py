@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from whyscore.analysis.decompose.decompose import decompose
-from whyscore.analysis.decompose.scorers import LexiconScorer, Sentiment, as_scorer, score_sentences
+from whyscore.analysis.decompose.sentences import LexiconScorer, Sentiment, as_scorer, score_sentences
 from whyscore.data.formats.text import from_texts
 from whyscore.errors import DataError, SpecError, UnknownName
 from whyscore.types import Segment

@@ -135,19 +135,16 @@ class Calibration(Result):
         return blake2b(text.encode(), digest_size=8).hexdigest()
 
     def document(self) -> dict[str, object]:
-        """Return the object that the file holds."""
         own = cast("dict[str, object]", finite(asdict(self)))
         if self.gains is None:
             del own["gains"]
         return {"schema": SCHEMA, "schema_version": VERSION, "kind": KIND, **own}
 
     def records(self) -> Iterator[Record]:
-        """Yield the outcome of every source under every protocol in every setting."""
         for one in self.outcomes:
             yield asdict(one)
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return the settings and the outcomes; with `long` the outcomes alone."""
         return [self.outcome_table()] if long else [self._setting_table(), self.outcome_table(*self.summary())]
 
     def _setting_table(self) -> Table:
@@ -196,7 +193,6 @@ class Calibration(Result):
         yield self.verdict
 
     def __repr__(self) -> str:
-        """Return what was calibrated and what came of it."""
         return f"<Calibration of {self.metric} with {self.explainer}: {self.verdict}>"
 
     def save(self, path: str | Path) -> None:

@@ -56,7 +56,6 @@ class Source:
         return columns_of(self.material, self.family, self.parameters)
 
     def columns(self, rows: Numbers) -> Columns:
-        """Return the table as it may be seen from some rows."""
         if self.name in _SIGNS:
             return length_columns(self.material, rows, _SIGNS[self.name])
         return rescale(self.raw, self.material, rows)[0] if self.scale == "z" else self.raw

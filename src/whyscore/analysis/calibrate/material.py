@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.aggregate.bags import Bags, Family
-from whyscore.aggregate.power import PowerMean
-from whyscore.aggregate.sides import PerSide
+from whyscore.aggregate.power import PerSide, PowerMean
 from whyscore.errors import DataError, UserError
 from whyscore.explainers.masks.random import Random
 from whyscore.metrics.boosted import Parts, gathered
@@ -51,7 +50,6 @@ class Material:
     """Whether documents are more than single segments."""
 
     def __len__(self) -> int:
-        """Return the number of entries."""
         return len(self.scores)
 
     def with_bags(self, bags: Bags) -> "Material":

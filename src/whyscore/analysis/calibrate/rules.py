@@ -74,7 +74,6 @@ class Problem(NamedTuple):
 
     @property
     def rows(self) -> Numbers:
-        """The entries that any setting looks at."""
         return np.unique(np.concatenate([setting.rows for setting in self.settings]))
 
 

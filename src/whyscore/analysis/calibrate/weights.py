@@ -121,7 +121,6 @@ class FittedWeights(Result):
         return f"{told}: {why}; keep the published weights"
 
     def records(self) -> Iterator[dict[str, str | int | float]]:
-        """Yield each fold, then all data with the means over the folds."""
         everything = Fold(self.n, self.weights, self.held_out, self.held_out_published)
         for name, fold in zip(
             [*map(str, range(1, len(self.folds) + 1)), "all"], [*self.folds, everything], strict=True
@@ -135,11 +134,9 @@ class FittedWeights(Result):
             }
 
     def document(self) -> object:
-        """Return the rows; `to_json` has everything."""
         return list(self.records())
 
     def __repr__(self) -> str:
-        """Return the metric with its fitted weights, and what came of it."""
         return f"<FittedWeights {self.spec}: {self.sentence}>"
 
     def to_json(self) -> dict[str, object]:

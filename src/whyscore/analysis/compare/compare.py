@@ -17,8 +17,14 @@ from typing import NamedTuple
 import numpy as np
 
 from whyscore.analysis.common import MetricLike, as_metric, requested_name
-from whyscore.analysis.compare.power import PairPower, pair_draws, pair_power
-from whyscore.analysis.compare.result import CompareSettings, Comparison, MetricComparison
+from whyscore.analysis.compare.result import (
+    CompareSettings,
+    Comparison,
+    MetricComparison,
+    PairPower,
+    pair_draws,
+    pair_power,
+)
 from whyscore.analysis.score import nrefs
 from whyscore.data.naming import few
 from whyscore.errors import DataError, SpecError

@@ -1,22 +1,77 @@
-"""What a comparison of systems says: scores with intervals, tested differences, clusters, and the same in sentences."""
+"""What a comparison of systems says: scores with intervals, tested differences, clusters, and the same in sentences.
+
+How many segments it would take to tell two systems apart is simulated (`stats.power`).
+"""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import ClassVar, Literal
 
 from markupsafe import Markup
 
-from whyscore.analysis.compare.power import PairPower
 from whyscore.data.codec import record_of
 from whyscore.data.records import Kind, header_of
 from whyscore.settings import Seeded, option
 from whyscore.stats.correction import ALPHA, Clusters
+from whyscore.stats.power import power_curve
 from whyscore.stats.systems import DRAWS, Test
-from whyscore.types import Dataset, Estimate, PairTest, Signature, Total
+from whyscore.types import Dataset, Estimate, FloatMatrix, PairTest, Signature, Total
 from whyscore.types.result import Record, Result
 from whyscore.types.table import Cell, Table
+
+_LEAST_DRAWS, _FINENESS = 199, 10
+
+
+@dataclass(frozen=True, slots=True)
+class PairPower:
+    """How often a test tells two systems apart, by the number of segments (or documents)."""
+
+    metric: str
+    first: str
+    second: str
+    n: tuple[int, ...]
+    power: tuple[float, ...]
+    enough: int | None
+    """The smallest number that reaches the wanted power."""
+    wanted: float
+    alpha: float
+    runs: int
+
+    def __str__(self) -> str:
+        shares = ", ".join(f"{share:.0%} at {n:,}" for n, share in zip(self.n, self.power, strict=True))
+        end = f"{self.wanted:.0%} from {self.enough:,} on" if self.enough else f"{self.wanted:.0%} at none of them"
+        return f"{self.metric}: power of {self.first} against {self.second}: {shares}; {end}"
+
+    def rows(self) -> list[dict[str, Cell]]:
+        pair: dict[str, Cell] = {"metric": self.metric, "first": self.first, "second": self.second}
+        return [pair | {"n": n, "power": share} for n, share in zip(self.n, self.power, strict=True)]
+
+
+def pair_draws(alpha: float) -> int:
+    """Return how many resamples a simulated test takes: as few as still resolve alpha to a tenth of it.
+
+    >>> pair_draws(0.05), pair_draws(0.001)
+    (199, 9999)
+    """
+    return max(_LEAST_DRAWS, round(_FINENESS / alpha) - 1)
+
+
+def pair_power(
+    names: tuple[str, str, str],
+    sides: tuple[FloatMatrix, FloatMatrix],
+    p_of: Callable[[FloatMatrix, FloatMatrix], float],
+    *,
+    sizes: Sequence[int],
+    alpha: float,
+    seed: int,
+) -> PairPower:
+    """Return the power of a test of two systems (metric, first, second) on drawn rows of both sides."""
+    first, second = sides
+    curve = power_curve(lambda picked: p_of(first[picked], second[picked]), len(first), sizes, alpha=alpha, seed=seed)
+    return PairPower(*names, curve.n, curve.power, curve.enough, curve.wanted, curve.alpha, curve.runs)
+
 
 _DECIMALS = 2
 _SHARE_DECIMALS = 3
@@ -92,7 +147,6 @@ class Comparison(Result):
     kind: ClassVar[Kind] = "comparisons"
 
     def __iter__(self) -> Iterator[MetricComparison]:
-        """Yield the metrics."""
         return iter(self.metrics)
 
     @property
@@ -119,18 +173,15 @@ class Comparison(Result):
                 yield Total.of(system, one.metric, total, higher_is_better=one.higher_is_better)
 
     def header(self) -> Record:
-        """Return the data and the signatures."""
         signatures = {one.metric: str(one.signature) for one in self if one.signature}
         return header_of(self.kind, self.dataset, signatures).object()
 
     def records(self) -> Iterator[Record]:
-        """Yield one object per metric and pair of systems."""
         for pair in self.pairs:
             record = record_of(pair) | {"test": self.settings.test}
             yield {name: record[name] for name in _COLUMNS.split()}
 
     def document(self) -> object:
-        """Return the header, how it was tested, the score and rank of each system, and the tested pairs."""
         used = self.settings
         how = {name: getattr(used, name) for name in ("test", "draws", "seed", "alpha", "correction")}
         powers = [row for one in self for curve in one.powers for row in curve.rows()]
@@ -144,7 +195,6 @@ class Comparison(Result):
         return found | ({"power": powers} if powers else {})
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return systems x metrics with intervals and ranks, top clusters bold; or one row per tested pair."""
         if long:
             return [Table.of(self.records())]
         columns = ("system", *(name for one in self.metrics for name in (one.metric, f"{one.metric} rank")))
@@ -161,7 +211,6 @@ class Comparison(Result):
         return [Table(columns, tuple(rows), directions, best, (self.how, *self.notes, *signatures))]
 
     def scores(self) -> list[dict[str, Cell]]:
-        """Return one row per metric and system, for programs."""
         return [
             {
                 "metric": one.metric,
@@ -179,7 +228,6 @@ class Comparison(Result):
         ]
 
     def __str__(self) -> str:
-        """Return every tested pair as a sentence, one a line."""
         return "\n".join(map(str, self.pairs))
 
     def _repr_html_(self) -> str:

@@ -116,7 +116,6 @@ class TokenMasking(_Simple):
     _known: dict[int, TokenRow] = field(default_factory=dict, repr=False, compare=False)
 
     def tokens(self, text: Marked) -> TokenRow:
-        """Return the tokens of a text, which is cut once."""
         known = self._known.get(text.number)
         if known is None:
             known = self._known[text.number] = token_row(self.cut(text.text), text.text)

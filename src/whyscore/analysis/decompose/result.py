@@ -49,12 +49,10 @@ class SegmentRows:
     reference_spans: tuple[tuple[tuple[Span, ...], ...], ...]
 
     def __post_init__(self) -> None:
-        """Keep the numbers from being changed."""
         for name in ("sigma", "oracle", "anti"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def records(self) -> list[dict[str, object]]:
-        """Return one record per segment."""
         numbers = zip(self.sigma.tolist(), self.oracle.tolist(), self.anti.tolist(), strict=True)
         spans = zip(self.hypothesis_spans, self.reference_spans, strict=True)
         return [
@@ -139,7 +137,6 @@ class Decompositions(Result, list[Decomposition]):
         cost: Cost | None = None,
         notes: Sequence[str] = (),
     ) -> None:
-        """Take the rows and what belongs beside them."""
         super().__init__(rows)
         self.dataset = Dataset("segments", ()) if dataset is None else dataset
         self.settings = settings or DecomposeSettings()
@@ -160,11 +157,9 @@ class Decompositions(Result, list[Decomposition]):
         raise KeyError(f"no row of {system!r} and {feature!r}")
 
     def header(self) -> Record:
-        """Return the data and the signatures."""
         return header_of(self.kind, self.dataset, {name: str(one) for name, one in self.signatures.items()}).object()
 
     def records(self) -> Iterator[Record]:
-        """Yield the rows, with their examples where some were requested, the tests and the sentence scorers."""
         for row in self:
             examples = [asdict(one) for one in row.details]
             yield row.record() | ({"examples": examples} if self.settings.examples else {})
@@ -172,7 +167,6 @@ class Decompositions(Result, list[Decomposition]):
         yield from (scorer.record() for scorer in self.scorers)
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return shares, tests and sentence scorers for people, or every number of every row for programs."""
         if long:
             return [Table(_COLUMNS, tuple(_long_row(row) for row in self))]
         tables = [self._shares(), *([self._tests()] if self.tests else [])]
@@ -258,11 +252,9 @@ class SegmentShares(Result):
     kind: ClassVar[Kind] = "decomposition"
 
     def header(self) -> Record:
-        """Return the data and the signatures."""
         return self.rows.header()
 
     def records(self) -> Iterator[Record]:
-        """Yield one object per row and segment, with the spans of the feature."""
         for row in self.rows:
             names = {"system": row.system, "metric": row.metric, "feature": row.feature}
             yield from (names | record for record in (row.segments.records() if row.segments else ()))

@@ -84,7 +84,6 @@ class Reading:
         return self.factor * self.metric.scores(rows)
 
     def total(self, row: FloatVector) -> float:
-        """Return the corpus score of summed rows."""
         if not isinstance(self.metric, CorpusMetric):
             raise SpecError(f"{self.metric.signature().spec} has no corpus score: use level='segment'")
         return self.factor * self.metric.total(row)
@@ -104,7 +103,6 @@ class Values:
 
     @cached_property
     def scores(self) -> tuple[FloatVector, list[FloatVector], list[FloatVector]]:
-        """The scores of all entries, and for each feature those of its members in best and worst case."""
         groups = [self.answers.plain, *self.answers.oracle, *self.answers.anti]
         values = self.reading.values(np.vstack(groups))
         plain, *rest = np.split(values, np.cumsum([len(group) for group in groups])[:-1])

@@ -117,7 +117,6 @@ class StabilityResult(Result):
         return record | ({"reason": "constant"} if np.isnan(self.spearman) else {})
 
     def records(self) -> Iterator[Record]:
-        """Yield the means."""
         yield self.record()
 
 
@@ -173,29 +172,24 @@ class FaithfulnessResults(Result, list[FaithfulnessResult]):
     def __init__(
         self, segments: Segments, results: Iterable[FaithfulnessResult], budgets: Sequence["RaisedBudget"] = ()
     ) -> None:
-        """Hold the results; `budgets` are those that were raised until explanations were stable."""
         super().__init__(results)
         self.segments, self.budgets = segments, tuple(budgets)
 
     def header(self) -> Record:
-        """Return the data and the signatures."""
         signatures = {one.explainer: str(one.signature) for one in self}
         if isinstance(self.segments, Dataset):
             return header_of(self.kind, self.segments, signatures).object()
         return Header(self.kind, signatures, counts={"segments": len(self.segments)}).object()
 
     def records(self) -> Iterator[Record]:
-        """Yield one object per explainer."""
         for one in self:
             stable = {} if one.stability is None else {"stability": one.stability.record()}
             yield {"kind": "faithfulness", **one.record(), **stable}
 
     def document(self) -> object:
-        """Return the explainers."""
         return {"schema_version": 1, "kind": "faithfulness", "records": list(self.records())}
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return explainers x measures: gains over random order for people, everything for programs."""
         if not long:
             return [gain_table("explainer", {one.explainer: one for one in self})]
         ends = ("raw", "normalised", "gain", "low", "high")

@@ -134,11 +134,9 @@ class Metaevaluation(Result):
     kind: ClassVar[Kind] = "metaeval"
 
     def __iter__(self) -> Iterator[Agreement]:
-        """Yield the agreement of every metric in every group."""
         return (one for group in self.groups for one in group.agreements)
 
     def __getitem__(self, metric: str) -> Agreement:
-        """Return a metric's agreement, where there is one group or the metric is in one group."""
         agreements = [one for one in self if one.metric == metric]
         if len(agreements) != 1:
             raise KeyError(metric)
@@ -166,15 +164,12 @@ class Metaevaluation(Result):
         return f"{line}; rank = cluster by {self.method} ({facts})"
 
     def header(self) -> Record:
-        """Return the name of the data and the number of metrics."""
         return Header(self.kind, name=Path(self.name).name, counts={"metrics": len(list(self))}).object()
 
     def records(self) -> Iterator[Record]:
-        """Yield one object per metric and group."""
         return (one.record() for one in self)
 
     def document(self) -> object:
-        """Return the settings, the metrics and the tests between them."""
         chosen = self.settings
         facts: dict[str, object] = {
             "human": self.human,
@@ -187,7 +182,6 @@ class Metaevaluation(Result):
         return {**facts, "tests": [{"group": one.group} | asdict(one) for one in self.tests]}
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return metrics with their agreement, best first, sentinels below; for people also the tests."""
         if long:
             return [Table.of(self.records())]
         return [self._agreements(), *([self._tests()] if self.tests else [])]
@@ -229,7 +223,6 @@ class Metaevaluation(Result):
         return Table(columns[at:], tuple(row[at:] for row in rows), notes=notes, decimals=_P_DECIMALS)
 
     def __str__(self) -> str:
-        """Return one line per metric."""
         return "\n".join(" ".join(filter(None, (one.group, one.metric, one.interval(), one.remarks()))) for one in self)
 
 
@@ -502,7 +495,6 @@ class WordsResult(Result):
 
     @property
     def signature(self) -> Signature:
-        """Every choice behind the numbers."""
         facts = {"gold": self.gold.name, "task": self.gold.task} | self.settings.facts()
         return Signature("words", (*facts.items(), ("version", __version__)))
 
@@ -513,17 +505,14 @@ class WordsResult(Result):
         return warnings + [f"{side}: {warning}" for side, own in self.ranking.items() for warning in own.warnings]
 
     def header(self) -> Record:
-        """Return the gold and the signature."""
         counts = {"segments": len(self.gold), "systems": len(self.systems)}
         return Header(self.kind, {"words": str(self.signature)}, name=self.gold.name, counts=counts).object()
 
     def records(self) -> Iterator[Record]:
-        """Yield one object per system, then the ranking and the agreement of annotators where there are any."""
         yield from self._systems()
         yield from ({"kind": "words", "block": name, name: block} for name, block in self._blocks().items())
 
     def document(self) -> object:
-        """Return the systems and the blocks; one system is the document itself."""
         records = list(self._systems())
         whole = records[0] if len(records) == 1 else {"schema_version": 1, "kind": "words", "records": records}
         return {**whole, **self._blocks()}
@@ -544,7 +533,6 @@ class WordsResult(Result):
         return WordSegments(self)
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return systems x sides, for people also how faithful explainers are and how systems are ranked."""
         if long:
             return [self._sides(long=True)]
         faithful = {one.system: one.faithfulness for one in self.systems if one.faithfulness is not None}
@@ -593,11 +581,9 @@ class WordSegments(Result):
     kind: ClassVar[Kind] = "words"
 
     def header(self) -> Record:
-        """Return the gold and the signature."""
         return self.whole.header()
 
     def records(self) -> Iterator[Record]:
-        """Yield one object per system, side and sentence."""
         names = self.whole.gold.names()
         for one in self.whole.systems:
             for side, own in one.sides.items():
@@ -606,11 +592,9 @@ class WordSegments(Result):
                     yield from ({"id": name, **facts, **own.segment(k)} for k, name in enumerate(names))
 
     def document(self) -> object:
-        """Return the sentences."""
         return {"schema_version": 1, "kind": "words", "records": list(self.records())}
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return one row per system, side and sentence."""
         del long
         columns = ("id", "system", "side", "n_tokens", "n_errors", *MEASURES, "reason")
         return [Table(columns, tuple(tuple(row.get(name) for name in columns) for row in self.records()))]  # type: ignore[misc]

@@ -69,7 +69,6 @@ class MetaevalScoresSettings(Seeded):
     given_length: bool = option(False, "also the partial correlation given length")
 
     def __post_init__(self) -> None:
-        """Refuse options that would not be read."""
         if self.test == _LONG:
             object.__setattr__(self, "test", "permutation")
         if self.coefficient != "acc_eq" and (self.epsilon is not None or self.held_out):
@@ -177,6 +176,5 @@ class FaithfulnessSettings(ProbeSettings):
     draws: int = option(1000, "bootstrap samples; 0: no intervals", least=0, metavar="N")
 
     def __post_init__(self) -> None:
-        """Refuse shares of nothing."""
         if not self.shares or not all(share > 0 for share in self.shares):
             raise SpecError(f"shares are {tuple(self.shares)}, expected numbers above 0 and up to 1")

@@ -31,7 +31,6 @@ class SpansResult(Result):
     signature: Signature
 
     def document(self) -> Record:
-        """Return the measures of each side."""
         sides = {
             str(side): {"n": own.n, "predicted": own.predicted, "gold": own.gold}
             | {name: {key: getattr(getattr(own, name), key) for key in _NUMBERS} for name in _MEASURES}
@@ -46,11 +45,9 @@ class SpansResult(Result):
         }
 
     def records(self) -> Iterator[Record]:
-        """Yield the document."""
         yield self.document()
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return one row per side and measure."""
         del long
         rows = tuple(
             (str(side), shown, own.predicted, own.gold, *(getattr(getattr(own, name), key) for key in _NUMBERS))

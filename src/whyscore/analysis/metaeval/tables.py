@@ -60,7 +60,6 @@ class ScoreTable:
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.segments)
 
     def select(self, rows: Sequence[int]) -> "ScoreTable":

@@ -47,12 +47,10 @@ class StoreAnswer(Result):
     kind: ClassVar[str] = "store"
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return the answer as a table."""
         del long
         return [self.table]
 
     def document(self) -> object:
-        """Return the answer."""
         return self.facts
 
 

@@ -78,7 +78,6 @@ class Gold:
     """The words of the sources, whether people marked them or not."""
 
     def __len__(self) -> int:
-        """Return the number of segments."""
         return len(self.target.tags)
 
     def side(self, name: Judged) -> GoldSide | None:

@@ -74,7 +74,6 @@ class Text:
     marks: list[Mark] = field(default_factory=list)
 
     def __str__(self) -> str:
-        """Return the text."""
         return "".join(letter.text for letter in self.letters)
 
 

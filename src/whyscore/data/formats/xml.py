@@ -15,7 +15,6 @@ class Events:
     """Hears what a file consists of; readers say what they make of it."""
 
     def __init__(self, file: str, data: bytes) -> None:
-        """Take the content of a file, in UTF-8."""
         self._file, self._data = file, data
         self._path: list[str] = []
         self._parser = expat.ParserCreate("utf-8")

@@ -28,7 +28,6 @@ class GridRun(Run):
     calibrations: list[Calibration]
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return the outcomes of each explainer; with `long` all in one table."""
         tables = [one.outcome_table() for one in self.calibrations]
         rows = tuple(row for table in tables for row in table.rows)
         return [Table(tables[0].columns, rows)] if long else tables

@@ -49,7 +49,6 @@ class StabilityRun(Run):
     rows: list[Row]
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return the agreement over all groups."""
         del long
         rows = [
             (row["samples"], "overall" if row["w"] is None else f"{row['w']:g}", row["correlation"], row["importances"])

@@ -102,7 +102,6 @@ class Run(Result):
         yield from ()
 
     def document(self) -> object:
-        """Return the rows."""
         return list(self.records())
 
 

@@ -141,7 +141,6 @@ class SummevalRun(Run):
     means: list["Summary"]
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return the means of every source and rule."""
         del long
         return [Table(_HEAD, tuple(tuple(row) for row in self.means), decimals=4)]
 

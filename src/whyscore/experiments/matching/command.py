@@ -57,7 +57,6 @@ class BaselineEstimate(Result):
     kind: ClassVar[str] = "baseline"
 
     def records(self) -> Iterator[Record]:
-        """Yield the one record."""
         yield {"layer": self.layer, **self.baseline._asdict(), "texts": self.texts, "pairs": self.pairs}
 
 

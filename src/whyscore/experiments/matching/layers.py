@@ -105,15 +105,12 @@ class LayerSweep(Result):
     kind: ClassVar[Kind] = "metaeval"
 
     def header(self) -> Record:
-        """Return the data and the signature."""
         return header_of(self.kind, self.dataset, {"layers": str(self.signature)}).object()
 
     def records(self) -> Iterator[Record]:
-        """Yield one object per layer."""
         return (row.record() for row in self.rows)
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        """Return one row per layer."""
         del long
         plain = Table.of(self.records())
         return [replace(plain, higher_is_better={name: True for name in plain.columns if name in _DIRECTED})]
@@ -275,19 +272,15 @@ class _Held:
     vectors: dict[str, Encoded] = field(default_factory=dict)
 
     def signature(self) -> Signature:
-        """Return that of the layer."""
         return self.encoder.signature()
 
     def languages(self) -> frozenset[str] | None:
-        """Return nothing: languages were told when the metric was made."""
         return None
 
     def encode(self, texts: Sequence[str]) -> list[Encoded]:
-        """Return the vectors."""
         return [self.vectors[text] for text in texts]
 
     def pooled(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return what the encoder itself would; matching never asks for it."""
         return self.encoder.pooled(texts)
 
 

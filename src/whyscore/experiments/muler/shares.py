@@ -58,16 +58,13 @@ class Rows(Result, list[Row]):
     __repr__ = Result.__repr__
 
     def __init__(self, dataset: Dataset, rows: Iterable[Row]) -> None:
-        """Hold the rows and what they are about."""
         super().__init__(rows)
         self.dataset = dataset
 
     def header(self) -> Record:
-        """Return the data."""
         return header_of(self.kind, self.dataset).object()
 
     def records(self) -> Iterator[Record]:
-        """Yield one object per row."""
         return (asdict(row) for row in self)  # type: ignore[call-overload]
 
 

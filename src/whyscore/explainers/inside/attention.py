@@ -36,8 +36,8 @@ from whyscore.models.attribution.interface import (
     pooled_words,
     rows_of,
 )
-from whyscore.options import check_fields
 from whyscore.protocols import Metric, WordScorer
+from whyscore.settings import check_fields
 from whyscore.text.alignment import Pool
 from whyscore.types import FloatMatrix, FloatVector, Place, Segment, Words
 
@@ -74,7 +74,6 @@ class Attention:
     weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse options out of range."""
         check_fields(self)
         for name, value in (("layer", self.layer), ("head", self.head)):
             if value != "mean":

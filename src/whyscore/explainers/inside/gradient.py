@@ -38,8 +38,8 @@ from whyscore.models.attribution.attention import steered
 from whyscore.models.attribution.blocks import batched, blocks_of, per_reading, score_from, states, unread, where
 from whyscore.models.attribution.interface import Fill, Inside, Line, PieceScorer, Reading, opened, rows_of
 from whyscore.models.pairs import Row, budget_of
-from whyscore.options import check_fields
 from whyscore.protocols import Metric, WordScorer
+from whyscore.settings import check_fields
 from whyscore.text.alignment import Pool
 from whyscore.types import FloatVector, Place, Side
 
@@ -80,7 +80,6 @@ class Gradient:
     gap: float = 0.05
 
     def __post_init__(self) -> None:
-        """Refuse options out of range."""
         check_fields(self)
         check_least(WHO, "layer", self.layer, 0)
         check_least(WHO, "steps", self.steps, 1)

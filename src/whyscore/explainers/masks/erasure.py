@@ -15,9 +15,9 @@ import numpy as np
 from numpy.random import Generator
 
 from whyscore.explainers.checks import check_masker
-from whyscore.options import check_fields
 from whyscore.protocols import Masker
 from whyscore.registry import component
+from whyscore.settings import check_fields
 from whyscore.text.maskers import Delete
 from whyscore.types import Evidence, Fit, KeepMasks
 
@@ -35,22 +35,18 @@ class Erasure:
     rounds: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Check the options and let `compat` reach the masker."""
         check_fields(self)
         check_masker("erasure", self.masker)
         if self.mode == "compat" and isinstance(self.masker, Delete):
             object.__setattr__(self, "masker", Delete(mode="compat"))
 
     def cost(self, words: int) -> int:
-        """Return the number of probes: one per word."""
         return words
 
     def plan(self, evidence: Evidence, rng: Generator) -> KeepMasks:  # noqa: ARG002 - nothing is drawn
-        """Return one mask per word, hiding that word alone."""
         return each_hidden(len(evidence.words))
 
     def fit(self, evidence: Evidence) -> Fit:
-        """Return what the score loses without each word."""
         return Fit(evidence.scores[0] - evidence.scores[1:])
 
 

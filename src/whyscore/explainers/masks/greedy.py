@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from whyscore.explainers.checks import check_least, check_masker
 from whyscore.explainers.masks.erasure import each_hidden
-from whyscore.options import check_fields
 from whyscore.protocols import Masker
 from whyscore.registry import component
+from whyscore.settings import check_fields
 from whyscore.text.maskers import Delete
 from whyscore.types import Evidence, Fit, FloatVector, KeepMasks
 
@@ -34,17 +34,14 @@ class Greedy:
     masker: Masker = component("masker", default=Delete())
 
     def __post_init__(self) -> None:
-        """Refuse options out of range."""
         check_fields(self)
         check_masker("greedy", self.masker)
         check_least("greedy", "rounds", self.rounds, 1)
 
     def cost(self, words: int) -> int:
-        """Return how many probes are asked at the most: in each round one per word that is left."""
         return sum(max(words - number, 0) for number in range(self.rounds))
 
     def plan(self, evidence: Evidence, rng: Generator) -> KeepMasks:  # noqa: ARG002 - nothing is drawn
-        """Return the masks that hide one more word; none where hiding another one does not help."""
         words = len(evidence.words)
         if len(evidence.masks) == 1:
             return each_hidden(words)
@@ -56,7 +53,6 @@ class Greedy:
         return masks
 
     def fit(self, evidence: Evidence) -> Fit:
-        """Return what the score lost or won with each word."""
         if not len(evidence.words):
             return Fit(np.zeros(0), method="greedy")
         return Fit(_replayed(evidence).importance, method="greedy")

@@ -20,9 +20,9 @@ from numpy.random import Generator
 from whyscore.errors import SpecError
 from whyscore.explainers.checks import check_masker
 from whyscore.explainers.masks.erasure import each_hidden
-from whyscore.options import check_fields
 from whyscore.protocols import Masker
 from whyscore.registry import component
+from whyscore.settings import check_fields
 from whyscore.types import Evidence, Fit, KeepMasks
 
 _COMPAT_WORDS = 80
@@ -43,7 +43,6 @@ class InputMarginalization:
     rounds: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Check the options and hand the masker its share of them."""
         check_fields(self)
         check_masker("input_marginalization", self.masker)
         given: dict[str, object] = {"threshold": self.threshold, "top": self.top}
@@ -52,16 +51,13 @@ class InputMarginalization:
         object.__setattr__(self, "masker", _with_options(self.masker, wanted))
 
     def cost(self, words: int) -> int:
-        """Return the number of masks, one per explained word; each stands for several texts."""
         return min(words, _COMPAT_WORDS) if self.mode == "compat" else words
 
     def plan(self, evidence: Evidence, rng: Generator) -> KeepMasks:  # noqa: ARG002 - nothing is drawn
-        """Return one mask per word, hiding that word alone."""
         words = len(evidence.words)
         return each_hidden(words)[: self.cost(words)]
 
     def fit(self, evidence: Evidence) -> Fit:
-        """Return what the score loses, on average, when another word stands in each place."""
         words = len(evidence.words)
         lost = evidence.scores[0] - evidence.scores[1:]
         if len(lost) == words:

@@ -23,9 +23,9 @@ from numpy.random import Generator, RandomState
 
 from whyscore.errors import SpecError
 from whyscore.explainers.checks import check_least, check_masker, check_seed
-from whyscore.options import check_fields
 from whyscore.protocols import Masker
 from whyscore.registry import component
+from whyscore.settings import check_fields
 from whyscore.text.maskers import Replace
 from whyscore.types import Evidence, Fit, FloatVector, KeepMasks
 
@@ -51,7 +51,6 @@ class Lime:
     rounds: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Refuse options out of range."""
         check_fields(self)
         check_masker("lime", self.masker)
         check_seed("lime", self.seed, self.mode)
@@ -61,11 +60,9 @@ class Lime:
             raise SpecError(f"lime: kernel_width is {self.kernel_width!r}, expected a number above 0")
 
     def cost(self, words: int) -> int:
-        """Return the number of probes beside the whole text."""
         return self._samples(words) - 1 if words else 0
 
     def plan(self, evidence: Evidence, rng: Generator) -> KeepMasks:
-        """Return the masks, drawn at random."""
         words = len(evidence.words)
         if self.mode == "default" or not words:
             return draw_masks(words, self.cost(words), rng)
@@ -73,7 +70,6 @@ class Lime:
         return compat_masks(words, self._samples(words), RandomState(seed))
 
     def fit(self, evidence: Evidence) -> Fit:
-        """Return the coefficients of the linear model."""
         if not len(evidence.words):
             return Fit(np.zeros(0))
         weights = closeness(evidence.masks, self.kernel_width)

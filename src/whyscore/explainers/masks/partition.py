@@ -20,9 +20,9 @@ import numpy as np
 from numpy.random import Generator
 
 from whyscore.explainers.checks import check_least, check_masker
-from whyscore.options import check_fields
 from whyscore.protocols import Masker
 from whyscore.registry import component
+from whyscore.settings import check_fields
 from whyscore.text.maskers import Replace
 from whyscore.types import Evidence, Fit, KeepMasks
 
@@ -41,21 +41,18 @@ class Partition:
     rounds: int = 10
 
     def __post_init__(self) -> None:
-        """Refuse options out of range."""
         check_fields(self)
         check_masker("partition", self.masker)
         check_least("partition", "budget", self.budget, 2)
         check_least("partition", "rounds", self.rounds, 1)
 
     def cost(self, words: int) -> int:
-        """Return how many probes are asked at the most: the empty text and two per expanded node."""
         if not words:
             return 0
         whole = _whole_tree(words)
         return 1 + (whole if whole <= self.budget else min(self.budget // 2 * 2, _reachable(self.rounds)))
 
     def plan(self, evidence: Evidence, rng: Generator) -> KeepMasks:  # noqa: ARG002 - nothing is drawn
-        """Return two masks for each node that is expanded next."""
         words = len(evidence.words)
         left = self.cost(words) - (len(evidence.masks) - 1)
         if left <= 0:
@@ -68,7 +65,6 @@ class Partition:
         return np.array([empty, *_halves(0, words, empty)])
 
     def fit(self, evidence: Evidence) -> Fit:
-        """Return the Owen values, as far as the tree was expanded."""
         importance = np.zeros(len(evidence.words))
         nodes = list(_leaves(evidence)) if len(evidence.words) else []
         for node in nodes:

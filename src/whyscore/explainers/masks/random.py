@@ -23,14 +23,11 @@ class Random:
     rounds: ClassVar[int] = 0
 
     def cost(self, words: int) -> int:  # noqa: ARG002 - the same for every length
-        """Return 0: nothing is asked."""
         return 0
 
     def plan(self, evidence: Evidence, rng: Generator) -> KeepMasks:  # noqa: ARG002 - nothing is drawn here
-        """Return no mask."""
         return np.zeros((0, len(evidence.words)), dtype=np.bool_)
 
     def fit(self, evidence: Evidence) -> Fit:
-        """Return one uniform number per word."""
         words = evidence.words
         return Fit(generator(evidence.seed, "random", words.text).random(len(words)))

@@ -44,9 +44,9 @@ from numpy.typing import NDArray
 
 from whyscore.errors import SpecError
 from whyscore.explainers.checks import check_least, check_masker, check_seed
-from whyscore.options import check_fields
 from whyscore.protocols import Masker
 from whyscore.registry import component
+from whyscore.settings import check_fields
 from whyscore.text.maskers import Replace
 from whyscore.types import Evidence, Fit, FloatMatrix, FloatVector, KeepMasks
 
@@ -253,7 +253,6 @@ class Shap:
     rounds: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Refuse options out of range, and options that would not be read."""
         check_fields(self)
         check_masker("shap", self.masker)
         check_seed("shap", self.seed, self.mode)
@@ -273,7 +272,6 @@ class Shap:
                 )
 
     def cost(self, words: int) -> int:
-        """Return the number of probes; more words than the exact method can take are refused."""
         if not words:
             return 0
         match self._method(words):
@@ -285,7 +283,6 @@ class Shap:
                 return 1 + subset_count(words, self._budget(words))
 
     def plan(self, evidence: Evidence, rng: Generator) -> KeepMasks:
-        """Return the empty mask and those the method needs beside it."""
         words = len(evidence.words)
         if not words:
             return np.zeros((0, 0), dtype=np.bool_)
@@ -299,7 +296,6 @@ class Shap:
                 return np.concatenate([np.zeros((1, words), dtype=np.bool_), between])
 
     def fit(self, evidence: Evidence) -> Fit:
-        """Return the Shapley values and the name of the method that ran."""
         words = len(evidence.words)
         method = self._method(words)
         if not words:

@@ -52,7 +52,7 @@ from whyscore.models.checkpoints import (
 )
 from whyscore.models.heads import widened
 from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Row, as_tensors, budget_of, in_batches, positions
-from whyscore.options import check_fields
+from whyscore.settings import check_fields
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 
 if TYPE_CHECKING:
@@ -280,31 +280,25 @@ class BartScore:
     higher_is_better: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse options of the wrong type."""
         check_fields(self)
 
     @property
     def inputs(self) -> Inputs:
-        """The two texts of the direction."""
         other = Inputs.SOURCE if self.direction == "source->hypothesis" else Inputs.REFERENCES
         return Inputs.HYPOTHESIS | other
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The directions behind a score."""
         return _BOTH if self.direction == "f" else (self.direction,)
 
     def signature(self) -> Signature:
-        """Return the spec and the model's facts."""
         home, weights = checkpoint_of(self._asked())
         return model_signature(self, home, [weights], precision=self.precision, limit=limit_of(home), mode="compat")
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return one score per segment."""
         return self.scores(self.statistics(segments))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        """Return the score of each direction, per segment."""
         self._check(segments)
         asked = [[_pairs(segment, direction) for direction in self.columns] for segment in segments]
         found = self._model().targets([pair for row in asked for pairs in row for pair in pairs])
@@ -312,11 +306,9 @@ class BartScore:
         return np.array(rows, dtype=np.float64).reshape(len(segments), len(self.columns))
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
-        """Return the mean over the directions."""
         return np.asarray(rows.mean(axis=1), dtype=np.float64)
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        """Return the pooled log-probability of each word of the target text."""
         pieces = self.piece_scores(segments, place)
         return [
             word_scores(own, found, self.pool, self.fill, "log p") for own, found in zip(words, pieces, strict=True)

@@ -42,7 +42,7 @@ from whyscore.models.checkpoints import (
     weights_of,
 )
 from whyscore.models.pairs import Coder, Cuts, Row, as_tensors, budget_of, in_batches
-from whyscore.options import check_fields
+from whyscore.settings import check_fields
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 
 if TYPE_CHECKING:
@@ -85,28 +85,24 @@ class MetricX:
     higher_is_better: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse options out of range."""
         check_fields(self)
         if self.logit < 0:
             raise SpecError(f"metricx: logit is {self.logit}, expected 0 or more")
 
     @property
     def inputs(self) -> Inputs:
-        """What the string holds."""
         if not self._with_reference():
             return Inputs.HYPOTHESIS | Inputs.SOURCE
         source = Inputs.SOURCE if self.version == 24 else Inputs(0)  # noqa: PLR2004 - a version
         return Inputs.HYPOTHESIS | Inputs.REFERENCES | source
 
     def signature(self) -> Signature:
-        """Return the spec and the model's facts."""
         home, weights = weights_of(self.model, NETWORKS, WHO)
         against = "reference" if self._with_reference() else "source"
         limit = LIMITS[self.version]
         return model_signature(self, home, [weights], precision=self.precision, limit=limit, against=against)
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return the predicted errors of each segment."""
         if Inputs.SOURCE in self.inputs:
             need_source(WHO, segments)
         if self._with_reference():
@@ -158,7 +154,6 @@ class MetricXModel:
     cuts: dict[int, Cuts]
 
     def scores(self, texts: Sequence[str], limit: int) -> dict[str, float]:
-        """Return the score of each distinct string."""
         coded = self.coder.code(texts, strip=False)
         # The limit counts the end token, which is then left out.
         room = limit - len(self.coder.frame.after)

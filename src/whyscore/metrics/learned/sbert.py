@@ -29,9 +29,9 @@ from whyscore.models.encoders.sentence import Sentence, opened
 from whyscore.models.encoders.static import Static
 from whyscore.models.encoders.transformer import Transformer
 from whyscore.models.rows import Long
-from whyscore.options import check_fields
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.text.alignment import Pieces, pool_words
 from whyscore.types import (
     SOURCE,
@@ -76,21 +76,17 @@ class SBert:
     higher_is_better: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse options of the wrong type."""
         check_fields(self)
 
     @property
     def inputs(self) -> Inputs:
-        """The hypothesis and what it is compared with."""
         return Inputs.HYPOTHESIS | (Inputs.SOURCE if self.against == "source" else Inputs.REFERENCES)
 
     def signature(self) -> Signature:
-        """Return the spec, then the facts of the encoder."""
         own = self.encoder().signature()
         return Signature(spec_of(self), (("encoder", own.spec), *own.facts, ("version", __version__)))
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return one cosine per segment."""
         asked = [(segment.hypothesis, self._others(segment)) for segment in self._checked(segments)]
         texts = [text for hypothesis, others in asked for text in (hypothesis, *others)]
         vectors = _vectors(self.encoder(), texts)
@@ -98,7 +94,6 @@ class SBert:
         return np.array(scores, dtype=np.float64)
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        """Return what each word adds to the cosine, where the encoder's vectors are means."""
         self._check_place(place)
         encoder = self.encoder()
         if not _additive(encoder):
@@ -167,7 +162,6 @@ class _Rows:
     """The pieces of a text that its vector is the mean of."""
 
     def __init__(self, text: str, encoded: Encoded, encoder: Encoder) -> None:
-        """Find the pieces that count."""
         self._text, self._encoded = text, encoded
         counted = np.ones(len(encoded.pieces), dtype=np.bool_)
         if isinstance(encoder, Static):

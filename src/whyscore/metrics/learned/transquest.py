@@ -50,7 +50,7 @@ from whyscore.models.checkpoints import (
 )
 from whyscore.models.heads import Pooling, pooled, widened
 from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Result, Row, as_tensors, budget_of, in_batches, shorter
-from whyscore.options import check_fields
+from whyscore.settings import check_fields
 from whyscore.text.splitters import white_space
 from whyscore.types import (
     HYPOTHESIS,
@@ -349,25 +349,21 @@ class TransQuest:
     inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.SOURCE
 
     def __post_init__(self) -> None:
-        """Refuse options that do not go together."""
         check_fields(self)
         if self.kind == "micro" and self.predicts == "hter":
             raise SpecError("transquest: a micro model tags words and predicts no hter; leave out predicts='hter'")
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether the model was trained to predict quality rather than edits."""
         return self._meaning() == "quality"
 
     def signature(self) -> Signature:
-        """Return the spec and the model's facts."""
         layout = layout_of(self.model, self.kind)
         facts = {"predicts": self._meaning()}
         files = [layout.weights]
         return model_signature(self, layout.home, files, precision=self.precision, limit=layout.limit, **facts)
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return one score per segment; NaN where a micro model read nothing of the hypothesis."""
         need_source("transquest", segments)
         pairs = [(segment.source or "", segment.hypothesis) for segment in segments]
         if self.kind == "micro":
@@ -392,7 +388,6 @@ class TransQuest:
         ]
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        """Return minus p(BAD) of each word of the hypothesis or the source."""
         if place.side is Side.REFERENCE:
             raise SpecError("transquest does not read references: explain the hypothesis or the source")
         return [

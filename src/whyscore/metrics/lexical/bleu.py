@@ -28,9 +28,9 @@ from whyscore.metrics.lexical.ngrams import Chain, Order, Table, balances, credi
 from whyscore.metrics.lexical.rows import TOKENIZERS, BleuRows
 from whyscore.metrics.needs import need_place, need_references, present
 from whyscore.metrics.spans import located
-from whyscore.options import check_fields
 from whyscore.protocols import Token
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 
 # Which extra of sacreBLEU a tokenizer needs.
@@ -67,7 +67,6 @@ class Bleu:
     higher_is_better: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse what sacreBLEU does not know; the bare word none in a spec reads as None."""
         if self.smoothing is None:
             object.__setattr__(self, "smoothing", "none")
         if type(self.smoothing_value) is int:
@@ -91,7 +90,6 @@ class Bleu:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The counts in a row."""
         orders = range(1, self.max_order + 1)
         return (
             "hypothesis_length",
@@ -101,24 +99,19 @@ class Bleu:
         )
 
     def signature(self) -> Signature:
-        """Return the spec, then the fields of sacreBLEU's signature for the corpus score."""
         return Signature(spec_of(self), _rows(self).facts(effective_order=bool(self.effective_order)))
 
     def segment_signature(self) -> Signature:
-        """Return the signature of the segment scores."""
         return Signature(spec_of(self), _rows(self).facts(effective_order=self._by_segment))
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return the BLEU of each segment by itself."""
         return self.scores(self.statistics(segments))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        """Return the counts of each segment."""
         need_references("bleu", segments)
         return _rows(self).rows(segments)
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
-        """Return the segment score of each row of counts."""
         if self._smoothing in _ZEROS and self.effective_order is False:
             return self.score_scale * _unsmoothed(rows, self.max_order, _ZEROS[self._smoothing])
         formula, effective = _rows(self).formula, self._by_segment
@@ -126,11 +119,9 @@ class Bleu:
         return np.array(scores, dtype=np.float64) * (self.score_scale / 100)
 
     def total(self, row: FloatVector) -> float:
-        """Return the corpus score of one summed row."""
         return _rows(self).formula(row.tolist(), effective_order=bool(self.effective_order)) * (self.score_scale / 100)
 
     def for_decomposition(self, *, published: bool) -> "Bleu":
-        """Return sentence BLEU without smoothing, 0 to 1, unless a smoothing was chosen."""
         if self.smoothing != "auto":
             return self
         effective = bool(self.effective_order)
@@ -139,19 +130,15 @@ class Bleu:
 
     @property
     def minimum_tokens(self) -> int:
-        """The highest order, where an order without a match makes the score 0."""
         return self.max_order if self._smoothing in _ZEROS and not self._by_segment else 1
 
     def tokens(self, text: str) -> tuple[Token, ...]:
-        """Return the tokens BLEU counts, with their places in the text as given."""
         return located(_rows(self).tokens(text), text)
 
     def on_tokens(self) -> "Bleu":
-        """Return the same metric for texts that are cut already: tokens joined by blanks."""
         return replace(self, tokenize="none", lowercase=False)
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        """Return the balance of matched and failed n-grams for each word of the texts at `place`."""
         need_place("bleu", place)
         need_references("bleu", segments)
         return [self._word_scores(segment, place, text) for segment, text in zip(segments, words, strict=True)]

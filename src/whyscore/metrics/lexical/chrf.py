@@ -23,8 +23,8 @@ from whyscore.metrics.lexical.ngrams import Chain, Gram, Order, balances, charac
 from whyscore.metrics.lexical.rows import ChrfRows
 from whyscore.metrics.needs import need_place, need_references
 from whyscore.metrics.spans import located
-from whyscore.options import check_fields
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 
 
@@ -53,7 +53,6 @@ class Chrf:
     score_scale: ClassVar[float] = 100.0
 
     def __post_init__(self) -> None:
-        """Refuse orders and weights that mean nothing."""
         check_fields(self)
         for name in ("char_order", "word_order"):
             if getattr(self, name) < 0:
@@ -65,42 +64,33 @@ class Chrf:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The counts in a row: c1 is single characters, w1 single words."""
         orders = [f"c{n}" for n in range(1, self.char_order + 1)] + [f"w{n}" for n in range(1, self.word_order + 1)]
         return tuple(f"{what}_{order}" for order in orders for what in ("hypothesis", "reference", "matched"))
 
     @property
     def masking(self) -> Literal["character", "opaque"]:
-        """Characters, unless only words are counted."""
         return "character" if self.char_order else "opaque"
 
     def signature(self) -> Signature:
-        """Return the spec, then the fields of sacreBLEU's signature."""
         return Signature(spec_of(self), _rows(self).facts())
 
     def segment_signature(self) -> Signature:
-        """Return the same signature: the formula is one."""
         return self.signature()
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return the chrF of each segment by itself."""
         return self.scores(self.statistics(segments))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        """Return the counts of each segment."""
         need_references("chrf", segments)
         return _rows(self).rows(segments)
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
-        """Return the segment score of each row of counts."""
         return np.array([_rows(self).formula(row) for row in rows.tolist()], dtype=np.float64)
 
     def total(self, row: FloatVector) -> float:
-        """Return the corpus score of one summed row."""
         return float(_rows(self).formula(row.tolist()))
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        """Return the balance of matched and failed n-grams for each word of the texts at `place`."""
         need_place("chrf", place)
         need_references("chrf", segments)
         return [self._word_scores(segment, place, text) for segment, text in zip(segments, words, strict=True)]

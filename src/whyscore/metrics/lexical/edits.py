@@ -38,7 +38,6 @@ class Edit(NamedTuple):
 
     @property
     def cost(self) -> float:
-        """How many edits the word is charged with."""
         return (self.kind != "ok") + self.shifts
 
 
@@ -73,7 +72,6 @@ class _Distance(BeamEditDistance):
     """sacreBLEU's edit distance, cell by cell the same, in half the time: costs and operations stand apart."""
 
     def __init__(self, reference: list[str]) -> None:
-        """Start with the row in which every reference word is missing."""
         super().__init__(reference)
         size = len(reference) + 1
         self._initial_row: _Lines = (list(range(size)), ["i"] * size)  # type: ignore[assignment]

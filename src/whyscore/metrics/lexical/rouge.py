@@ -57,9 +57,9 @@ from whyscore.errors import MissingExtra, SpecError
 from whyscore.metrics.lexical.ngrams import Chain, Gram, Order, Table, balances, credit, matched, table, token_grams
 from whyscore.metrics.needs import need_place, need_references
 from whyscore.metrics.spans import located
-from whyscore.options import check_fields
 from whyscore.protocols import Token
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 from whyscore.version import __version__
 
@@ -261,23 +261,19 @@ class Rouge:
     columns: ClassVar[tuple[str, ...]] = ("precision", "recall", "f")
 
     def __post_init__(self) -> None:
-        """Take 1 for '1'; refuse options of the wrong type, and stemming of tokens that are to stay as they are."""
         check_fields(self)
         object.__setattr__(self, "kind", str(self.kind))
         if self.stem and self.mode == "split":
             raise SpecError("rouge: stem=True changes tokens and mode='split' keeps them; leave one out")
 
     def signature(self) -> Signature:
-        """Return the spec, then how texts are cut."""
         facts = (("nrefs", "any"), ("stem", "porter" if self.stem else "no"), ("version", __version__))
         return Signature(spec_of(self), facts)
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return the chosen measure of each segment."""
         return self.scores(self.statistics(segments))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        """Return precision, recall and F of each segment."""
         need_references("rouge", segments)
         rows = np.empty((len(segments), 3), dtype=np.float64)
         for number, segment in enumerate(segments):
@@ -285,23 +281,18 @@ class Rouge:
         return rows
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
-        """Return the chosen column."""
         return np.array(rows[:, _MEASURES[self.measure]], dtype=np.float64)
 
     def for_decomposition(self, *, published: bool) -> "Rouge":
-        """Return this metric; behind the published tables is the precision of ROUGE-L with stemming."""
         return replace(self, measure="p", stem=True, mode="compat") if published and self == Rouge() else self
 
     def tokens(self, text: str) -> tuple[Token, ...]:
-        """Return the tokens ROUGE counts, with their places in the text as given."""
         return cut_with_spans(text, self.mode, stem=self.stem)
 
     def on_tokens(self) -> "Rouge":
-        """Return the same metric for texts that are cut already: tokens joined by blanks, lines kept for `Lsum`."""
         return replace(self, stem=False, mode="split")
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        """Return the balance of what matched and what failed for each word of the texts at `place`."""
         need_place("rouge", place)
         need_references("rouge", segments)
         return [self._word_scores(segment, place, text) for segment, text in zip(segments, words, strict=True)]

@@ -197,7 +197,6 @@ class BleuRows(BLEU):
     def __init__(
         self, *, tokenize: str, lowercase: bool, smoothing: str, smoothing_value: float | None, max_order: int
     ) -> None:
-        """Prepare the tokenizer; `spm` is sacreBLEU's old name of flores101 and only adds a notice."""
         super().__init__(
             tokenize="flores101" if tokenize == "spm" else tokenize,
             lowercase=lowercase,
@@ -208,11 +207,9 @@ class BleuRows(BLEU):
         )
 
     def tokens(self, text: str) -> list[str]:
-        """Return the tokens BLEU counts."""
         return self._preprocess_segment(text).split()
 
     def rows(self, segments: Sequence[Segment]) -> FloatMatrix:
-        """Return one row per segment."""
         hypotheses = [self.tokens(segment.hypothesis) for segment in segments]
         numbers = {references: k for k, references in enumerate(dict.fromkeys(s.references for s in segments))}
         group = [numbers[segment.references] for segment in segments]
@@ -250,7 +247,6 @@ class ChrfRows(CHRF):
     def __init__(
         self, *, char_order: int, word_order: int, beta: int, lowercase: bool, whitespace: bool, eps_smoothing: bool
     ) -> None:
-        """Take the settings under sacreBLEU's names."""
         super().__init__(char_order, word_order, beta, lowercase, whitespace, eps_smoothing)
 
     def characters(self, text: str) -> str:
@@ -259,11 +255,9 @@ class ChrfRows(CHRF):
         return prepared if self.whitespace else "".join(prepared.split())
 
     def tokens(self, text: str) -> list[str]:
-        """Return the words chrF++ counts."""
         return self._remove_punctuation(self._preprocess_segment(text))
 
     def rows(self, segments: Sequence[Segment]) -> FloatMatrix:
-        """Return one row per segment, that of the reference with the best score, the first of equals."""
         given = [present(segment.references) for segment in segments]
         alternatives = self._pair_rows(
             [segment.hypothesis for segment, texts in zip(segments, given, strict=True) for _ in texts],
@@ -308,11 +302,9 @@ class TerRows(TER):
     """sacreBLEU's TER: fewest edits over the references, mean length of the references."""
 
     def __init__(self, *, normalized: bool, no_punct: bool, asian_support: bool, case_sensitive: bool) -> None:
-        """Prepare the tokenizer."""
         super().__init__(normalized, no_punct, asian_support, case_sensitive)
 
     def tokens(self, text: str) -> list[str]:
-        """Return the words of a hypothesis."""
         return self._preprocess_segment(text).split()
 
     def reference_tokens(self, text: str) -> list[str]:
@@ -321,7 +313,6 @@ class TerRows(TER):
         return words
 
     def rows(self, segments: Sequence[Segment]) -> FloatMatrix:
-        """Return one row per segment."""
         result = np.empty((len(segments), 2), dtype=np.float64)
         for places in _grouped(segment.references for segment in segments):
             references = self.references(segments[places[0]])

@@ -23,9 +23,9 @@ from whyscore.metrics.lexical.ngrams import NOT_READ
 from whyscore.metrics.lexical.rows import TerRows, mean_length
 from whyscore.metrics.needs import need_place, need_references
 from whyscore.metrics.spans import located, touching
-from whyscore.options import check_fields
 from whyscore.protocols import Token
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 
 
@@ -51,44 +51,34 @@ class Ter:
     columns: ClassVar[tuple[str, ...]] = ("edits", "reference_length")
 
     def __post_init__(self) -> None:
-        """Refuse options of the wrong type."""
         check_fields(self)
 
     def signature(self) -> Signature:
-        """Return the spec, then the fields of sacreBLEU's signature."""
         return Signature(spec_of(self), _rows(self).facts())
 
     def segment_signature(self) -> Signature:
-        """Return the same signature: the formula is one."""
         return self.signature()
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return the TER of each segment by itself."""
         return self.scores(self.statistics(segments))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        """Return edits and reference length of each segment."""
         need_references("ter", segments)
         return _rows(self).rows(segments)
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
-        """Return the segment score of each row of counts."""
         return np.array([_rows(self).formula(row) for row in rows.tolist()], dtype=np.float64)
 
     def total(self, row: FloatVector) -> float:
-        """Return the corpus score of one summed row."""
         return _rows(self).formula(row.tolist())
 
     def tokens(self, text: str) -> tuple[Token, ...]:
-        """Return the words TER edits, with their places in the text as given."""
         return located(_rows(self).tokens(text), text)
 
     def on_tokens(self) -> "Ter":
-        """Return the same metric for texts that are cut already: tokens joined by blanks."""
         return replace(self, normalized=False, no_punct=False, asian_support=False, case_sensitive=True)
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        """Return minus the points of TER that each word's edits cost, with the edits as notes."""
         need_place("ter", place)
         need_references("ter", segments)
         return [self._word_scores(segment, place, text) for segment, text in zip(segments, words, strict=True)]

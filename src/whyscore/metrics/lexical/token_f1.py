@@ -30,11 +30,9 @@ class TokenF1:
     higher_is_better: ClassVar[bool] = True
 
     def signature(self) -> Signature:
-        """Return the spec and the version: there is nothing to choose."""
         return Signature(spec_of(self), (("nrefs", "any"), ("version", __version__)))
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return the F1 of each segment."""
         need_references("token_f1", segments)
         return np.array([_best(segment) for segment in segments], dtype=np.float64)
 

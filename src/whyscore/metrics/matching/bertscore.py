@@ -53,9 +53,9 @@ from whyscore.models.encoders.embedded import pools_itself
 from whyscore.models.encoders.loading import encoder, warn_uncovered
 from whyscore.models.pairs import Pinned
 from whyscore.models.rows import Long
-from whyscore.options import check_fields
 from whyscore.protocols import Encoder, Similarities
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.text.alignment import Pool
 from whyscore.types import (
     HYPOTHESIS,
@@ -171,7 +171,6 @@ class BertScore:
     columns: ClassVar[tuple[str, ...]] = ("precision", "recall", "f")
 
     def __post_init__(self) -> None:
-        """Refuse options that mean nothing, or do not go together."""
         check_fields(self)
         if self.languages is not None and not re.fullmatch(f"{_CODE.pattern}(?:-{_CODE.pattern})?", self.languages):
             raise SpecError(f"{self._name}: languages is {self.languages!r}, expected codes like 'en' or 'de-en'")
@@ -185,11 +184,9 @@ class BertScore:
 
     @property
     def inputs(self) -> Inputs:
-        """The hypothesis and what it is compared with."""
         return Inputs.HYPOTHESIS | (Inputs.SOURCE if self.against == "source" else Inputs.REFERENCES)
 
     def signature(self) -> Signature:
-        """Return the spec, then model, matching and licence."""
         found = self.encoder()
         own, phrases = self._signature(found), self._phrases(found)
         facts = {} if self.model is not None else {"model": self._model}
@@ -205,27 +202,22 @@ class BertScore:
         return Signature(spec_of(self), tuple(facts.items()), own.stable)
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return one score per segment."""
         return self.scores(self.statistics(segments))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        """Return precision, recall and F of each segment."""
         found = self.encoder()
         texts = self._texts(segments, found)
         each = [[numbers(match(x, y), x.weights, y.weights) for _, x, y in own] for own in texts]
         return self._rows(each, found)
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
-        """Return the chosen measure."""
         return np.array(rows[:, "prf".index(self.measure)], dtype=np.float64)
 
     def for_decomposition(self, *, published: bool) -> "BertScore":
-        """Return the metric over pieces, unless phrases were asked for: features are masked in the matrix of pieces."""
         del published
         return replace(self, phrases=0) if self.phrases is None else self
 
     def similarities(self, segments: Sequence[Segment]) -> list[tuple[Similarities, ...]]:
-        """Return for each segment one matrix of cosines per reference, or the one against the source."""
         found = self.encoder()
         if self._phrases(found):
             raise SpecError(f"{self._name} matches phrases, which no single matrix holds; write phrases=0 for pieces")
@@ -235,11 +227,9 @@ class BertScore:
         ]
 
     def matched(self, similarities: Sequence[Sequence[Similarities]]) -> FloatVector:
-        """Return the score of each segment from its matrices."""
         return self.scores(self._rows([[_numbers(matrix) for matrix in own] for own in similarities], self.encoder()))
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        """Return the similarity of each word, or its contribution."""
         faced = self.text_pairs(segments, place)
         base = self._baseline(self.encoder())
         side = None if base is None else base.precision if place.side is Side.HYPOTHESIS else base.recall

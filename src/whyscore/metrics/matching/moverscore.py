@@ -76,9 +76,9 @@ from whyscore.models.encoders.sentence import MODULES
 from whyscore.models.encoders.stacks import source
 from whyscore.models.maps import Kind, LanguageMap, read_map
 from whyscore.models.rows import Long
-from whyscore.options import check_fields
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.text.alignment import Pairs, Pieces, Pool, Pooled, pool_words
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 from whyscore.version import __version__
@@ -463,7 +463,6 @@ class Mover:
     versions: ClassVar[dict[str, Axes]]
 
     def __post_init__(self) -> None:
-        """Refuse options out of range."""
         check_fields(self)
         for name in ("ngram", "layers"):
             number = getattr(self, name)
@@ -478,11 +477,9 @@ class Mover:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The numbers behind a score: of the transport, and of the language model where one is asked."""
         return ("mover",) if self.lm is None else ("mover", "lm")
 
     def signature(self) -> Signature:
-        """Return the spec, then the facts of the encoder, of masses, map and language model."""
         encoder = self.encoder()
         own = encoder.signature()
         facts = {"encoder": own.spec} | dict(own.facts) | {"mode": self.mode, "mass": self._masses(encoder)}
@@ -492,11 +489,9 @@ class Mover:
         return Signature(spec_of(self), tuple((facts | {"version": __version__}).items()))
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return one score per segment."""
         return self.scores(self.statistics(segments))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        """Return the score of the transport, and the mean log-probability where a language model is asked."""
         asked = [self._pairs(segment) for segment in self._checked(segments)]
         found = distances([pair for pairs in asked for pair in pairs], self._recipe())
         form = self._axes().form
@@ -508,12 +503,10 @@ class Mover:
         return np.array(rows, dtype=np.float64).reshape(len(segments), len(self.columns))
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
-        """Return the score of the transport, with the share of the language model."""
         weights = [1.0] if self.lm is None else [1.0, self.lm_weight]
         return np.asarray(rows @ np.array(weights), dtype=np.float64)
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        """Return minus what each word costs, with its counterpart as a note."""
         self._check_place(place)
         asked = [self._pairs_at(segment, place) for segment in self._checked(segments)]
         wanted: dict[Pair, list[tuple[int, int]]] = {}
@@ -703,7 +696,6 @@ class XMoverScore(Mover):
     versions: ClassVar[dict[str, Axes]] = XMOVERSCORE
 
     def __post_init__(self) -> None:
-        """Refuse a kind of map without a map, besides options out of range."""
         Mover.__post_init__(self)
         if self.remap is not None and self.map is None:
             model = "" if self.model is None else f" --model {self.model}"

@@ -36,11 +36,11 @@ from whyscore.metrics.mee.words import Alignment, Form, Matcher, Mode, Pair, ali
 from whyscore.metrics.needs import need_place, need_references, present, shown
 from whyscore.models.encoders.loading import encoder, warn_uncovered
 from whyscore.models.word_vectors import BinaryVectors, EncoderVectors, word_vectors
-from whyscore.options import check_fields
 from whyscore.protocols import Encoder, Token
 from whyscore.registry import build, spec_of
 from whyscore.registry.names import name_of
 from whyscore.registry.specs import Spec
+from whyscore.settings import check_fields
 from whyscore.text.segmentation import SegmenterName, segmenter
 from whyscore.text.stemming import Stemmer, StemmerName, stemmer
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
@@ -87,7 +87,6 @@ class Mee:
     name: ClassVar[str] = "mee"
 
     def __post_init__(self) -> None:
-        """Refuse options that mean nothing together."""
         check_fields(self)
         for option in ("root", "synonym"):
             value = getattr(self, option)
@@ -104,7 +103,6 @@ class Mee:
             )
 
     def signature(self) -> Signature:
-        """Return the spec, then what it stands for here: segmenter, stemmer, vectors, order."""
         matcher = self._matcher()
         facts = matcher.facts() | self._more_facts() | {"version": __version__}
         try:
@@ -114,11 +112,9 @@ class Mee:
         return Signature(spec, tuple(facts.items()), stable=matcher.stable and self._names_alone())
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return one score per segment."""
         return self.scores(self.statistics(segments))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        """Return the parts of each segment: those of the best reference, or their means."""
         asked = [self._pairs(segment, number) for number, segment in enumerate(segments, start=1)]
         for coder in self._coders() if self.language is not None else ():
             warn_uncovered(coder, [self.language or ""])
@@ -127,7 +123,6 @@ class Mee:
         return np.array(rows, dtype=np.float64).reshape(len(segments), len(self.columns))
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
-        """Return MEE."""
         return np.array(rows[:, self.columns.index("lms")], dtype=np.float64)
 
     def parts(self, rows: FloatMatrix) -> dict[str, tuple[float, FloatVector]]:
@@ -141,12 +136,10 @@ class Mee:
         return {"exact": (lms, exact), "root": (lms * 2 / 3, root - exact), "synonym": (lms / 3, synonym - root)}
 
     def tokens(self, text: str) -> tuple[Token, ...]:
-        """Return the words that are compared, with their places in the text."""
         words = self._matcher().cut(text)
         return tuple(Token(word, start, end) for word, (start, end) in zip(words, words.spans, strict=True))
 
     def on_tokens(self) -> "Mee":
-        """Return the same metric for texts that are cut already: words joined by blanks."""
         return replace(self, segmenter="split")
 
     def alignments(self, segments: Sequence[Segment]) -> list[tuple[Alignment, ...]]:
@@ -167,7 +160,6 @@ class Mee:
         return [tuple(found[pair] for pair in pairs) for pairs in asked]
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        """Return what each word of the texts at `place` earns or costs, with what it matched as a note."""
         on_hypothesis, weight = place.side is Side.HYPOTHESIS, self._lms_share()
         return [
             explained(own, alignments, weight, on_hypothesis=on_hypothesis, view=self.view)
@@ -320,7 +312,6 @@ class Mee2(Mee):
     name: ClassVar[str] = "mee2"
 
     def __post_init__(self) -> None:
-        """Refuse options that mean nothing together."""
         super().__post_init__()
         if isinstance(self.sentences, Spec):
             object.__setattr__(self, "sentences", build(self.sentences, "encoder"))
@@ -336,13 +327,11 @@ class Mee2(Mee):
         return Weights(self.alpha, self.gamma, self.delta, self.epsilon)
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
-        """Return the combined score of each row of parts."""
         lms, syn, cxt = (rows[:, self.columns.index(part)] for part in ("lms", "syn", "cxt"))
         combined = self.weights.combined(lms, syn, cxt)
         return np.clip(combined, 0.0, 1.0) if self.mode == "paper" else combined
 
     def parts(self, rows: FloatMatrix) -> dict[str, tuple[float, FloatVector]]:
-        """Return the weight of each part and its values; Syn and Cxt as they are."""
         shares = zip(("syn", "cxt"), self.weights.shares[1:], strict=True)
         return super().parts(rows) | {name: (share, rows[:, self.columns.index(name)]) for name, share in shares}
 

@@ -146,7 +146,6 @@ class PieceScorer:
     """What the numbers are, for notes."""
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        """Return one number per word, with those of its pieces as a note."""
         opened = self.metric.inspected(segments)
         found = self.values(opened, place)
         return [

@@ -70,9 +70,9 @@ from numpy.typing import NDArray
 
 from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.marking import Span
-from whyscore.options import check_fields
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.types import FloatMatrix, FloatVector, Signature
 
 MARK = "▁"
@@ -135,7 +135,6 @@ class Segmenter:
     """Cuts texts into pieces of one vocabulary and remembers how stretches were cut."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        """Start with an empty memory."""
         self._vocabulary = vocabulary
         self._remembered = lru_cache(maxsize=_REMEMBERED)(self._stretch)
 
@@ -550,14 +549,12 @@ class Embedded:
     layer: int = 2
 
     def __post_init__(self) -> None:
-        """Refuse layers that do not exist."""
         check_fields(self)
         if not 0 <= self.layer < len(LAYERS):
             meant = ", ".join(f"{number} ({name})" for number, name in enumerate(LAYERS))
             raise SpecError(f"embedded: layer is {self.layer}, expected {meant}")
 
     def signature(self) -> Signature:
-        """Return the spec, the package and its licence."""
         facts = (
             ("rev", f"{PACKAGE}-{VERSION}"),
             ("layer", f"{self.layer}-{LAYERS[self.layer]}"),
@@ -567,11 +564,9 @@ class Embedded:
         return Signature(spec_of(self), facts)
 
     def languages(self) -> frozenset[str]:
-        """Return the languages the model was trained on."""
         return LANGUAGES
 
     def encode(self, texts: Sequence[str]) -> list[Encoded]:
-        """Return the pieces of each text with their vectors."""
         found: dict[str, Encoded] = {}
         weights = parts().weights
         for window in _windows(dict.fromkeys(texts)):
@@ -580,7 +575,6 @@ class Embedded:
         return [found[text] for text in texts]
 
     def pooled(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the model's sentence vector of each text, 512 numbers of unit length."""
         distinct = list(dict.fromkeys(texts))
         weights = parts().weights
         blocks = [

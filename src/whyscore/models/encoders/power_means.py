@@ -30,9 +30,9 @@ from whyscore.models.encoders.stacks import (
 )
 from whyscore.models.pairs import Cuts, Row, as_tensors
 from whyscore.models.rows import Long, RowCoder, Vectors
-from whyscore.options import check_fields
 from whyscore.protocols import Encoded
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.types import Signature
 
 if TYPE_CHECKING:
@@ -62,13 +62,11 @@ class PowerMeans:
     long: Long = "truncate"
 
     def __post_init__(self) -> None:
-        """Refuse options that mean nothing."""
         check_fields(self)
         if self.layers < 1:
             raise SpecError(f"power_means: layers is {self.layers}, expected 1 or more")
 
     def signature(self) -> Signature:
-        """Return the spec, then revision, layers, precision, limit and licence."""
         model = self._source()
         blocks = model.shape.blocks
         facts = {"rev": model.revision, "layer": f"{blocks - self.layers + 1}-{blocks}/{blocks}"}
@@ -76,15 +74,12 @@ class PowerMeans:
         return Signature(spec_of(self), tuple(facts.items()))
 
     def languages(self) -> frozenset[str] | None:
-        """Return the languages that the model's card names."""
         return languages_of(self._source().home.folder)
 
     def encode(self, texts: Sequence[str]) -> list[Encoded]:
-        """Return the pieces of each text with their vectors."""
         return self._encoding().encode(texts)
 
     def pooled(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the mean of the vectors of each text, special pieces included."""
         encoding = self._encoding()
         means = {text: mean(encoded) for text, encoded in encoding.each(texts)}
         return np.array([means[text] for text in texts], dtype=np.float32).reshape(-1, encoding.width)
@@ -122,7 +117,6 @@ class _Joined(Stack):
     """An encoder of which the last layers are read."""
 
     def __init__(self, network: "Module", device: str, padding: int, layers: int) -> None:
-        """Take the network and the number of layers."""
         super().__init__(network, device, padding, None)
         self._layers = layers
 

@@ -45,9 +45,9 @@ from whyscore.models.encoders.transformer import Transformer
 from whyscore.models.heads import ACTIVATIONS, pooled
 from whyscore.models.pairs import Coded, Cuts, Frame, as_tensors
 from whyscore.models.rows import Long, RowCoder, Vectors
-from whyscore.options import check_fields
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.types import HYPOTHESIS, Place, Segment, Signature
 
 if TYPE_CHECKING:
@@ -99,7 +99,6 @@ class Sentence:
     batch: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse options that mean nothing."""
         check_fields(self)
         if self.batch is not None and self.batch < 1:
             raise SpecError(f"sentence: batch is {self.batch}, expected 1 or more")
@@ -111,7 +110,6 @@ class Sentence:
         return head.pools == ("mean",) and not head.dense
 
     def signature(self) -> Signature:
-        """Return the spec, then revision, pooling, precision, limit and licence."""
         pipeline = self._pipeline()
         pooling = "+".join([*pipeline.head.pools, *(["dense"] if pipeline.head.dense else [])])
         facts = {"rev": pipeline.source.revision, "pool": pooling, "prec": self.precision}
@@ -119,15 +117,12 @@ class Sentence:
         return Signature(spec_of(self), tuple(facts.items()))
 
     def languages(self) -> frozenset[str] | None:
-        """Return the languages that the model's card names."""
         return languages_of(self._pipeline().source.home.folder)
 
     def encode(self, texts: Sequence[str]) -> list[Encoded]:
-        """Return the pieces of each text with the vectors that are pooled."""
         return self._encoding().encode(texts)
 
     def pooled(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one vector per text."""
         torch = package("torch", WHO)
         head = self._pipeline().head
         encoding = self._encoding()

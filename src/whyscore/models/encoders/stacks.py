@@ -187,7 +187,6 @@ class Stack:
     """An encoder up to one layer, ready to compute."""
 
     def __init__(self, network: "Module", device: str, padding: int, hidden: int | None) -> None:
-        """Take the network; `hidden` is the state to read where the blocks above it could not be taken out."""
         self._network, self._device, self._padding, self._hidden = network, device, padding, hidden
 
     def states(self, rows: Sequence[Row]) -> list[Vectors]:
@@ -298,7 +297,6 @@ class Encoding:
     who: str
 
     def encode(self, texts: Sequence[str]) -> list[Encoded]:
-        """Return the pieces of each text with their vectors."""
         coded = self.coder.code(texts)
         room = self.coder.room(self.limit)
         if self.long == "truncate" and room is not None:

@@ -41,19 +41,16 @@ class Static:
     """One vector per piece, whatever stands around it."""
 
     def signature(self) -> Signature:
-        """Return the spec, the package and the licence of the vectors."""
         return Signature(spec_of(self), (("rev", f"{PACKAGE}-{VERSION}"), ("prec", "fp32"), ("licence", "mit")))
 
     def languages(self) -> None:
         """Return nothing: the model is said to know 101 languages, but nobody lists them."""
 
     def encode(self, texts: Sequence[str]) -> list[Encoded]:
-        """Return the pieces of each text with their vectors."""
         found = {text: _encoded(text) for text in dict.fromkeys(texts)}
         return [found[text] for text in texts]
 
     def pooled(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one vector of unit length per text; zeros for a text without a known word."""
         found = {text: _mean(text) for text in dict.fromkeys(texts)}
         return np.array([found[text] for text in texts], dtype=np.float32).reshape(-1, _table().vectors.shape[1])
 

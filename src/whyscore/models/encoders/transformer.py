@@ -53,9 +53,9 @@ from whyscore.models.encoders.stacks import (
 )
 from whyscore.models.pairs import Cuts, Inputs, Row, as_tensors
 from whyscore.models.rows import Long, RowCoder, Vectors
-from whyscore.options import check_fields
 from whyscore.protocols import Encoded
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
 from whyscore.types import Signature
 
 if TYPE_CHECKING:
@@ -71,7 +71,6 @@ class EveryLayer(Stack):
     """An encoder whose vectors are those of all its layers, one after the other."""
 
     def __init__(self, full: Stack, blocks: int) -> None:
-        """Take a stack with all its blocks."""
         super().__init__(full._network, full._device, full._padding, None)  # noqa: SLF001 - of its own kind
         self._blocks = blocks
         self._list = block_list(self._network, blocks)
@@ -194,7 +193,6 @@ class Transformer:
     batch: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse options that mean nothing."""
         check_fields(self)
         if self.layer is not None and self.layer < 0:
             raise SpecError(f"transformer: layer is {self.layer}, expected 0 or more")
@@ -206,7 +204,6 @@ class Transformer:
             )
 
     def signature(self) -> Signature:
-        """Return the spec, then revision, layer, precision, limit and licence."""
         plan = self._plan()
         model = plan.source
         facts = {"rev": model.revision, "layer": f"{plan.layer}/{model.shape.blocks}", "prec": self.precision}
@@ -214,11 +211,9 @@ class Transformer:
         return Signature(spec_of(self), tuple(facts.items()))
 
     def languages(self) -> frozenset[str] | None:
-        """Return the languages that the model's card names."""
         return languages_of(self._plan().source.home.folder)
 
     def encode(self, texts: Sequence[str]) -> list[Encoded]:
-        """Return the pieces of each text with their vectors."""
         return self._encoding().encode(texts)
 
     def every_layer(self, texts: Sequence[str]) -> list[list[Encoded]]:
@@ -242,7 +237,6 @@ class Transformer:
         return self._plan().source.shape.blocks + 1
 
     def pooled(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the mean of the vectors of each text, special pieces included; zeros for a text without any."""
         encoding = self._encoding()
         means = {text: mean(encoded) for text, encoded in encoding.each(texts)}
         return np.array([means[text] for text in texts], dtype=np.float32).reshape(-1, encoding.width)

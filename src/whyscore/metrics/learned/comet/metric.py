@@ -42,7 +42,7 @@ from whyscore.metrics.pieces import Fill, PieceScores, word_scores
 from whyscore.models.attribution.interface import Inside
 from whyscore.models.checkpoints import Precision, device_of, model_signature
 from whyscore.models.heads import LayerMix
-from whyscore.options import check_fields
+from whyscore.settings import check_fields
 from whyscore.text.alignment import Pool
 from whyscore.types import (
     ErrorSpan,
@@ -183,14 +183,12 @@ class Comet:
     higher_is_better: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse options out of range."""
         check_fields(self)
         if self.threshold is not None and not 0 <= self.threshold < 1:
             raise SpecError(f"comet: threshold is {self.threshold!r}, expected 0 to below 1, or None")
 
     @property
     def inputs(self) -> Inputs:
-        """What the checkpoint reads."""
         inputs = self._settings().inputs
         if self.against == "auto":
             return inputs
@@ -200,11 +198,9 @@ class Comet:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The numbers behind a score."""
         return self._shape().columns
 
     def signature(self) -> Signature:
-        """Return the spec and the model's facts."""
         home, weights = checkpoint_of(self.model)
         settings = self._settings()
         facts = {"mix": self.layer_mix or settings.mix} if settings.layer is None else {}
@@ -213,20 +209,16 @@ class Comet:
         return model_signature(self, home, files, precision=self.precision, limit=limit, mode=self.mode, **facts)
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return one score per segment."""
         return self.scores(self.statistics(segments))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        """Return the parts of each score: per input read, and the MQM part of xCOMET."""
         rows = [self._chosen(parts) for parts in self._parts(segments)]
         return np.array(rows, dtype=np.float64).reshape(len(segments), len(self.columns))
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
-        """Return the score that each row of parts stands for."""
         return np.asarray(rows @ np.array(self._shape().weights), dtype=np.float64)
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        """Return minus the error probability of each word of the hypothesis."""
         if place.side is not Side.HYPOTHESIS:
             raise SpecError(f"comet tags the hypothesis; asked for the {place}. Explain it with erasure, lime or shap")
         classes = self.piece_classes(segments)

@@ -30,10 +30,9 @@ import numpy as np
 from whyscore.analysis.decompose.result import ScorerDifference
 from whyscore.analysis.decompose.settings import DecomposeSettings
 from whyscore.errors import DataError, MissingExtra, SpecError
-from whyscore.options import check_fields
 from whyscore.protocols import SentenceScorer
 from whyscore.registry import build, spec_of
-from whyscore.settings import takes
+from whyscore.settings import check_fields, takes
 from whyscore.stats.resampling import bootstrap_mean
 from whyscore.taggers.aligned import lines_of
 from whyscore.taggers.rules import finder
@@ -168,7 +167,6 @@ class Sentiment:
     """The compound sentiment of VADER (Hutto and Gilbert 2014), -1 to 1, for English; MIT licence."""
 
     def signature(self) -> Signature:
-        """Return the spec and the version of VADER."""
         try:
             version = metadata.version("vaderSentiment")
         except metadata.PackageNotFoundError as error:
@@ -176,7 +174,6 @@ class Sentiment:
         return Signature(spec_of(self), (("vader", version),))
 
     def scores(self, texts: Sequence[str]) -> list[float | None]:
-        """Return the compound score of each text."""
         analyzer = _vader()
         return [float(analyzer.polarity_scores(text)["compound"]) for text in texts]
 
@@ -202,16 +199,13 @@ class LexiconScorer:
     lemmas: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse options of the wrong type."""
         check_fields(self)
 
     def signature(self) -> Signature:
-        """Return the spec and a digest of the list."""
         values = lexicon_values(self.path, Columns(self.column))
         return Signature(spec_of(self), (("digest", values.digest), ("words", str(len(values.values)))))
 
     def scores(self, texts: Sequence[str]) -> list[float | None]:
-        """Return the score of each text; None where no word is in the list."""
         values = lexicon_values(self.path, Columns(self.column)).values
         lemmas = lexicon_values(self.lemmas, Columns(texts=True)).texts if self.lemmas else {}
         return [token_score(text, values, lemmas, sentiment=self.kind == "sentiment") for text in texts]
@@ -224,12 +218,10 @@ class FunctionScorer:
     function: TextFunction
 
     def signature(self) -> Signature:
-        """Return the name of the function, which says too little to store anything under it."""
         name = getattr(self.function, "__qualname__", type(self.function).__qualname__)
         return Signature(f"function({name!r})", stable=False)
 
     def scores(self, texts: Sequence[str]) -> list[float | None]:
-        """Return what the function says of each text; NaN is nothing to say."""
         found = [float(self.function(text)) for text in texts]
         return [None if np.isnan(value) else value for value in found]
 

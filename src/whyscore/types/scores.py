@@ -42,7 +42,6 @@ class Signature:
     stable: bool = True
 
     def __str__(self) -> str:
-        """Return `spec|key:value|...`, sacreBLEU's grammar; a bar inside a part, or a colon in a key, is escaped."""
         facts = (f"{_escaped(key).replace(':', '%3A')}:{_escaped(value)}" for key, value in self.facts)
         return "|".join([_escaped(self.spec), *facts])
 
@@ -88,7 +87,6 @@ class Explanation:
     """Which of the segments that were asked about, from zero."""
 
     def __post_init__(self) -> None:
-        """Keep the importance from being changed."""
         object.__setattr__(self, "importance", read_only(self.importance))
 
     @property
@@ -97,11 +95,9 @@ class Explanation:
         return -self.importance
 
     def __str__(self) -> str:
-        """Return the words with their importance in brackets."""
         return marking.plain(self.words.text, self.words.spans, self.importance.tolist())
 
     def __repr__(self) -> str:
-        """Return place, score and words: what one wants to see in a list of explanations."""
         return f"<Explanation of {self.place}, score {self.score:.4g}: {self}>"
 
     def _repr_html_(self) -> str:
@@ -134,23 +130,18 @@ class Scores(Result):
     kind: ClassVar[str] = "scores"
 
     def __post_init__(self) -> None:
-        """Keep the values from being changed."""
         object.__setattr__(self, "values", read_only(self.values))
 
     def __len__(self) -> int:
-        """Return the number of segments."""
         return len(self.values)
 
     def header(self) -> Record:
-        """Return the signature."""
         return {"signature": str(self.signature), "higher_is_better": self.higher_is_better}
 
     def records(self) -> Iterator[Record]:
-        """Yield the score of each segment, which is named by its number."""
         return ({"id": str(number), "score": value} for number, value in enumerate(self.values.tolist()))
 
     def __repr__(self) -> str:
-        """Return the metric, how many scores there are, and the first of them."""
         first = ", ".join(f"{value:.4g}" for value in self.values[:_FIRST].tolist())
         more = ", ..." if len(self) > _FIRST else ""
         return f"<Scores of {self.signature.spec}: {len(self)} segments [{first}{more}]; .values, .records()>"
