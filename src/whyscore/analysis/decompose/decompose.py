@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from whyscore.analysis.common import MetricLike, Segments, as_dataset, as_metric, requested_name
 from whyscore.analysis.decompose.masking import masking_for
 from whyscore.analysis.decompose.result import Cost, Decompositions
-from whyscore.analysis.decompose.sentences import as_scorer, score_sentences
 from whyscore.analysis.decompose.scoring import Study, decomposed_metric, measure, questions
+from whyscore.analysis.decompose.sentences import as_scorer, score_sentences
 from whyscore.analysis.decompose.settings import DecomposeSettings, Level, Need
 from whyscore.analysis.decompose.shares import fit_rows
 from whyscore.analysis.decompose.tagging import mark, members_of
