@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import whyscore as ws
 from whyscore.analysis.explain import Unexplained, attempt, cost
 from whyscore.errors import ContractError, MissingInput, SpecError, UnknownName
-from whyscore.registry.names import BUILT_IN
+from whyscore.registry import BUILT_IN
 from whyscore.scoring.executors import Processes
 from whyscore.scoring.stack import Cost
 from whyscore.types import HYPOTHESIS, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import Generator
 
+from whyscore import registry as names
 from whyscore.errors import ContractError, SpecError
 from whyscore.explainers.ensemble import Ensemble
 from whyscore.explainers.intrinsic import Intrinsic
@@ -21,7 +22,7 @@ from whyscore.explainers.masks.partition import Partition
 from whyscore.explainers.masks.random import Random
 from whyscore.explainers.masks.shap import Shap
 from whyscore.protocols import Explainer
-from whyscore.registry import build, names, spec_of
+from whyscore.registry import build, spec_of
 from whyscore.testing.explainers import (
     check_explainer,
     explain_masks,

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # support
 
 # What turns bytes into values; all of whyscore would take a minute to prepare.
 READING = [
-    "whyscore.data", "whyscore.registry.specs", "whyscore.text.files", "whyscore.text.alignment",
+    "whyscore.data", "whyscore.registry", "whyscore.text.files", "whyscore.text.alignment",
     "whyscore.text.infill",
     "whyscore.explainers.logprob", "whyscore.metrics.lookup", "whyscore.metrics.matching.baseline",
     "whyscore.metrics.matching.weights", "whyscore.metrics.learned.comet.checkpoint", "whyscore.models.maps",

@@ -16,8 +16,7 @@ from whyscore.data.reading import read, read_foreign
 from whyscore.errors import DataError, SpecError
 from whyscore.models.checkpoints import parts_of
 from whyscore.models.word_vectors import TextVectors
-from whyscore.registry import build
-from whyscore.registry.specs import parse
+from whyscore.registry import build, parse
 from whyscore.taggers.aligned import Lines
 from whyscore.taggers.conllu import Conllu
 from whyscore.types import Dataset, Entry, Segment

@@ -15,8 +15,7 @@ from whyscore.data.formats.dialects import OFFSETS, Lists
 from whyscore.data.formats.mqm import moved, unmarked
 from whyscore.data.formats.spans import BadSpan, spans_of
 from whyscore.errors import SpecError, UserError, WhyscoreError
-from whyscore.registry import build, spec_of
-from whyscore.registry.specs import parse
+from whyscore.registry import build, parse, spec_of
 from whyscore.stats.spans import Marked, Thresholds, combined, judge_spans, otsu, to_levels, to_spans
 from whyscore.text.alignment import Pieces, align, pool_words, uncovered
 from whyscore.text.splitters import white_space

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyscore.errors import SpecError, UnknownName
-from whyscore.registry import build, component, known, load, register, spec_of
-from whyscore.registry.names import KINDS
-from whyscore.registry.specs import Spec, parse, written
+from whyscore.registry import KINDS, Spec, build, component, known, load, parse, register, spec_of, written
 from whyscore.text.maskers import Delete, Replace
 from whyscore.text.splitters import Chunks
 

@@ -5,9 +5,9 @@ import re
 import pytest
 
 import whyscore as ws
+from whyscore import registry as names
 from whyscore.errors import DataError, SpecError, UnknownName
-from whyscore.registry import build, names
-from whyscore.registry.specs import USUAL, parse
+from whyscore.registry import USUAL, build, parse
 
 
 def test_the_case_of_a_name_does_not_hide_the_near_one() -> None:

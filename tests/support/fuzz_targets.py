@@ -30,8 +30,7 @@ from support.documents import DOCUMENTS, read_everything
 from whyscore.data.formats import dialects
 from whyscore.data.formats.spans import BadSpan, spans_of
 from whyscore.errors import UserError, WhyscoreError
-from whyscore.registry import build, spec_of
-from whyscore.registry.specs import parse
+from whyscore.registry import build, parse, spec_of
 from whyscore.text.alignment import Pieces, align, pool_words
 from whyscore.text.splitters import white_space
 from whyscore.types import ErrorSpan, Segment

@@ -12,9 +12,7 @@ from whyscore.data import sample as sample_module
 from whyscore.data.sample import sample
 from whyscore.errors import StoreError, UnknownName, WhyscoreError
 from whyscore.protocols import Metric
-from whyscore.registry import known, load
-from whyscore.registry.names import KINDS
-from whyscore.registry.specs import written
+from whyscore.registry import KINDS, known, load, written
 from whyscore.scoring.store import Store
 from whyscore.settings import described
 from whyscore.types import Inputs

@@ -13,8 +13,7 @@ from whyscore.errors import DataError, SpecError, UnknownName
 from whyscore.metrics.callable import Callable as CallableMetric
 from whyscore.models.encoders.loading import warn_uncovered
 from whyscore.protocols import Encoder, Metric
-from whyscore.registry import build, spec_of
-from whyscore.registry.specs import Spec, parse
+from whyscore.registry import Spec, build, parse, spec_of
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Entry, Inputs, Segment
 

@@ -26,8 +26,7 @@ from whyscore.data.reading import read
 from whyscore.data.sample import sample
 from whyscore.errors import DataError, UserError
 from whyscore.protocols import Executor, Metric
-from whyscore.registry import build, spec_of
-from whyscore.registry.specs import parse
+from whyscore.registry import build, parse, spec_of
 from whyscore.scoring.executors import Processes
 from whyscore.scoring.ray import Ray
 from whyscore.scoring.stack import Progress, Resources, rate

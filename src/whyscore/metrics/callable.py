@@ -27,8 +27,7 @@ import numpy as np
 
 from whyscore.errors import ContractError, SpecError, TextFailure, UnknownName, UserError
 from whyscore.metrics.needs import need_references, need_source, shown
-from whyscore.registry import spec_of
-from whyscore.registry.specs import written
+from whyscore.registry import spec_of, written
 from whyscore.settings import check_fields
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 

@@ -31,8 +31,7 @@ import numpy as np
 
 from whyscore.errors import ExecutionError, MissingExtra, SpecError, UnknownName, WhyscoreError
 from whyscore.protocols import Metric, Part
-from whyscore.registry import build, spec_of
-from whyscore.registry.specs import Spec, Value, parse
+from whyscore.registry import Spec, Value, build, parse, spec_of
 from whyscore.scoring.executors import Texts, limited_to, texts_of
 from whyscore.scoring.rows import ask
 from whyscore.settings import check_fields

@@ -18,8 +18,7 @@ from types import NoneType, UnionType
 from typing import Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from whyscore.errors import MissingExtra, SpecError, UnknownName
-from whyscore.registry import build, load
-from whyscore.registry.specs import Spec
+from whyscore.registry import Spec, build, load
 from whyscore.scoring.stack import Progress
 from whyscore.settings import Setting, make, settings_of
 

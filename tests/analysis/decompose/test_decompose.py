@@ -14,9 +14,8 @@ import whyscore as ws
 from whyscore.analysis.decompose.decompose import decompose, plan
 from whyscore.analysis.decompose.result import Decomposition, Decompositions, named
 from whyscore.analysis.decompose.settings import FeatureSettings
-from whyscore.analysis.decompose.shares import guarded, share_of
+from whyscore.analysis.decompose.shares import discrepancy, guarded, share_of
 from whyscore.analysis.decompose.tagging import mark, members_of
-from whyscore.analysis.decompose.views import discrepancy
 from whyscore.data.formats.text import from_texts
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError, UnknownName
 from whyscore.metrics.callable import Callable as CallableMetric

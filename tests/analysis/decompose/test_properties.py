@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from whyscore.analysis.decompose.decompose import decompose
 from whyscore.analysis.decompose.result import Decomposition, named
-from whyscore.analysis.decompose.views import discrepancy
+from whyscore.analysis.decompose.shares import discrepancy
 from whyscore.metrics.lexical.bleu import Bleu
 from whyscore.metrics.lexical.rows import BleuRows
 from whyscore.protocols import Similarities, Tagged

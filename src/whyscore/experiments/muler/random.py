@@ -22,8 +22,8 @@ from whyscore.analysis.common import MetricLike, Segments
 from whyscore.analysis.decompose.masking import cutter, token_row
 from whyscore.analysis.decompose.scoring import Study, measure
 from whyscore.analysis.decompose.settings import FeatureSettings
+from whyscore.analysis.decompose.shares import carriers_of
 from whyscore.analysis.decompose.tagging import Marked
-from whyscore.analysis.decompose.views import carriers_of
 from whyscore.experiments.muler.shares import Rows, cells, derived, start
 from whyscore.marking import Span
 from whyscore.protocols import Metric

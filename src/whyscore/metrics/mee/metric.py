@@ -37,9 +37,7 @@ from whyscore.metrics.needs import need_place, need_references, present, shown
 from whyscore.models.encoders.loading import encoder, warn_uncovered
 from whyscore.models.word_vectors import BinaryVectors, EncoderVectors, word_vectors
 from whyscore.protocols import Encoder, Token
-from whyscore.registry import build, spec_of
-from whyscore.registry.names import name_of
-from whyscore.registry.specs import Spec
+from whyscore.registry import Spec, build, name_of, spec_of
 from whyscore.settings import check_fields
 from whyscore.text.segmentation import SegmenterName, segmenter
 from whyscore.text.stemming import Stemmer, StemmerName, stemmer

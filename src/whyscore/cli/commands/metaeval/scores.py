@@ -25,8 +25,7 @@ from whyscore.cli.output import emit_result, format_of, tell
 from whyscore.cli.setup import working
 from whyscore.data.sample import sample
 from whyscore.errors import SpecError, UnknownName, UserError
-from whyscore.registry import known, load
-from whyscore.registry.specs import parse
+from whyscore.registry import known, load, parse
 from whyscore.settings import option
 from whyscore.types.table import DECIMALS
 
