@@ -112,7 +112,7 @@ def test_a_report_is_built_by_calling_its_package(tmp_path: Path, run: Run) -> N
     [
         ({"workers": 0}, "workers is 0, expected 1 or more"),
         ({"queue": -1}, "queue is -1, expected 1 or more"),
-        ({"port": 65_536}, "port is 65536, expected a number from 0 to 65535"),
+        ({"port": 65_536}, "port is 65536, expected 0 to 65535"),
     ],
 )
 def test_a_server_that_cannot_be_is_refused(options: dict[str, int], message: str) -> None:
@@ -135,7 +135,7 @@ def test_a_server_gets_its_runs_by_name_and_begins_when_all_is_right(
     monkeypatch.setattr(uvicorn, "run", lambda _, **options: began.append(f"at {options['host']}:{options['port']}"))
     for folder in ("a/run", "b/run"):
         (tmp_path / folder).mkdir(parents=True)
-    ws.serve([tmp_path / "a/run", tmp_path / "b/run"], port=0, begun=lambda: began.append("right"))
+    ws.serve([tmp_path / "a/run", tmp_path / "b/run"], port=0, on_start=lambda: began.append("right"))
     assert began == ["right", "at 127.0.0.1:0"]
 
 

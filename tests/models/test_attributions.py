@@ -187,7 +187,7 @@ def words_of(own: Part, text: str | Words, **options: object) -> tuple[np.ndarra
 
 def test_pieces_are_added_up_to_words_with_their_numbers_as_notes() -> None:
     own = Part(HYPOTHESIS, 1, ((0, 1), (1, 2), (3, 4)), ("a", "b", "c"), 3)
-    values, notes = words_of(own, "ab c")
+    values, notes, _ = words_of(own, "ab c")
     assert values.tolist() == [3.0, 3.0]
     assert notes == ("number: a 1, b 2", "number: c 3")
     assert words_of(own, "ab c", pool="mean")[0].tolist() == [1.5, 3.0]
@@ -201,7 +201,7 @@ def test_a_piece_over_a_word_border_is_split_by_characters_so_that_sums_stay_exa
 
 def test_words_that_were_not_read_have_no_number_and_say_so() -> None:
     own = Part(HYPOTHESIS, 1, ((0, 2),), ("ab",), 2)
-    values, notes = words_of(own, "ab c")
+    values, notes, _ = words_of(own, "ab c")
     assert values[0] == 1.0
     assert np.isnan(values[1])
     assert notes == ("number: ab 1", "truncated")
@@ -212,7 +212,7 @@ def test_a_word_without_a_piece_is_refused_or_filled_as_asked() -> None:
     told = "1 word(s) of 'ab c' have no piece, first 'c'; choose fill='previous', 'next', 'median' or 'null'"
     with pytest.raises(DataError, match=re.escape(told)):
         words_of(own, "ab c")
-    values, notes = words_of(own, "ab c", fill="previous")
+    values, notes, _ = words_of(own, "ab c", fill="previous")
     assert values.tolist() == [1.0, 1.0]
     assert notes == ("number: ab 1", "no_piece, filled")
     assert np.isnan(words_of(own, "ab c", fill="null")[0][1])

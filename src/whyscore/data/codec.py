@@ -63,6 +63,8 @@ def convert(kind: type[T], value: object, where: Where) -> T:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         _refuse(kind, value, error, where)
+    except UnicodeEncodeError as error:
+        raise where.error("a name holds half a surrogate pair, expected one of the fields of the record") from error
 
 
 def record_of(fact: object) -> dict[str, object]:
