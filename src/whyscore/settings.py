@@ -229,6 +229,13 @@ def _unknown_choice(name: str, value: str, choices: Sequence[str]) -> SpecError:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Bootstrapped:
+    """Settings of an analysis that gives bootstrap intervals."""
+
+    draws: int = option(1000, "bootstrap samples; 0: no intervals", least=0, metavar="N")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Seeded:
     """Settings of an analysis that draws random numbers."""
 

@@ -31,7 +31,7 @@ from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.models.pairs import watched_cuts
 from whyscore.protocols import CorpusMetric, Metric, RowMetric
 from whyscore.scoring.stack import LOCAL, Prepared, Resources, require
-from whyscore.settings import Seeded, option, takes
+from whyscore.settings import Bootstrapped, Seeded, takes
 from whyscore.stats.resampling import bootstrap_mean, bootstrap_total
 from whyscore.types import Dataset, Estimate, FloatMatrix, FloatVector, Scores, Segment, Signature
 from whyscore.types.result import Record, Result
@@ -41,10 +41,8 @@ _DECIMALS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreSettings(Seeded):
+class ScoreSettings(Bootstrapped, Seeded):
     """How systems are scored."""
-
-    draws: int = option(1000, "bootstrap samples; 0: no intervals", least=0, metavar="N")
 
 
 @dataclass(frozen=True, eq=False)

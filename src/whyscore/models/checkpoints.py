@@ -99,11 +99,17 @@ def _entry(short: str) -> tuple[str | None, str | None]:
 @lru_cache(maxsize=64)
 def _stated(card: str, _: int) -> str | None:
     """Return what the front matter of a card says; a card without one says nothing."""
-    found = _FRONT.match(Path(card).read_text("utf-8", errors="replace"))
-    stated = _value(found[1], "license") if found else None
+    front = front_matter(Path(card)) or ""
+    stated = _value(front, "license")
     # Cards of the hub write `other` and put the name of the licence beside it.
-    named = _value(found[1], "license_name") if found and stated == "other" else None
+    named = _value(front, "license_name") if stated == "other" else None
     return named or stated
+
+
+def front_matter(card: Path) -> str | None:
+    """Return the YAML at the top of a model card, or None where there is none."""
+    found = _FRONT.match(card.read_text("utf-8", errors="replace"))
+    return found[1] if found else None
 
 
 def _value(front: str, key: str) -> str | None:

@@ -16,7 +16,7 @@ from whyscore.analysis.common import MetricLike, as_metric, requested_name, with
 from whyscore.errors import MissingInput, SpecError
 from whyscore.protocols import Metric, WordScorer
 from whyscore.registry import build
-from whyscore.settings import Seeded, check, option
+from whyscore.settings import Bootstrapped, Seeded, check, option
 from whyscore.text.randomness import generator
 from whyscore.types import Dataset, FloatMatrix, FloatVector
 
@@ -41,7 +41,7 @@ class RequestedMetric(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateSettings(Seeded):
+class EvaluateSettings(Bootstrapped, Seeded):
     """What decides the numbers of a run, besides texts and metrics."""
 
     TITLE: ClassVar[str] = "metrics"
@@ -63,7 +63,6 @@ class EvaluateSettings(Seeded):
     )
     tagger: str | None = option("rules", "tagger that finds linguistic features, or none", metavar="SPEC")
     unit: str = option("auto", "what is highlighted: auto, word, char, 'chunk(3)'", metavar="SPEC")
-    draws: int = option(1000, "bootstrap samples; 0: no intervals", least=0, metavar="N")
 
     def __post_init__(self) -> None:
         if self.tagger == "none":

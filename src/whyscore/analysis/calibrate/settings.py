@@ -10,9 +10,9 @@ import numpy as np
 from whyscore.aggregate.bags import Family
 from whyscore.aggregate.power import PowerMean
 from whyscore.analysis.calibrate.rules import EPSILON, FOLDS, WEIGHTS, Rule
+from whyscore.analysis.explain import MaskingSettings
 from whyscore.errors import SpecError, UserError
 from whyscore.metrics.boosted import Parts
-from whyscore.protocols import Masker, Splitter
 from whyscore.registry import build, spec_of
 from whyscore.settings import Seeded, option
 from whyscore.stats.matrices import Permute
@@ -140,16 +140,12 @@ class JudgingSettings(AgreementSettings, ChoosingSettings, Seeded):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrateSettings(JudgingSettings):
+class CalibrateSettings(JudgingSettings, MaskingSettings):
     """What `calibrate` takes."""
 
     TITLE: ClassVar[str] = "explanations"
 
     parts: Parts = option("all", "texts whose words are aggregated")
-    unit: str | Splitter = option("word", "what is masked at a time", metavar="SPEC")
-    masker: str | Masker | None = option(
-        None, "what a masked word becomes (default: the explainer's choice)", metavar="SPEC"
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

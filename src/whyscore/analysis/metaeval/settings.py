@@ -5,7 +5,7 @@ from typing import Literal
 
 from whyscore.analysis.explain import MaskingSettings
 from whyscore.errors import SpecError
-from whyscore.settings import Seeded, option
+from whyscore.settings import Bootstrapped, Seeded, option
 from whyscore.stats.correction import ALPHA
 from whyscore.stats.correlation import Undefined
 from whyscore.stats.draws import Resample
@@ -24,7 +24,7 @@ _LONG = "permute-both"  # what the permutation test is called elsewhere
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetaevalScoresSettings(Seeded):
+class MetaevalScoresSettings(Bootstrapped, Seeded):
     """How the agreement of metrics with human scores is measured and tested."""
 
     level: str | None = option(
@@ -42,7 +42,6 @@ class MetaevalScoresSettings(Seeded):
     permute: Permute = option("cell", "which scores a permutation swaps together")
     correction: Correction = option("none", "correction of the p-values of all pairs", basic=True)
     alpha: float = option(ALPHA, "significance level", least=0, most=1, metavar="P")
-    draws: int = option(1000, "bootstrap samples; 0: no intervals", least=0, metavar="N")
     test_draws: int = option(9999, "resamples of a test", flags=("--resamples",), least=1, metavar="N")
     early_stop: bool = option(False, "end a permutation test after a block of 1,000 where p < .02 or p > .5")
     missing: Missing = option("paired", "what to do with cells that one side lacks")
@@ -80,7 +79,7 @@ class MetaevalScoresSettings(Seeded):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetaevalWordsSettings(Seeded):
+class MetaevalWordsSettings(Bootstrapped, Seeded):
     """How word scores are judged against the words that people marked, and compared with each other."""
 
     ties: Ties = option("expected", "how recall at K counts words that are tied at the border")
@@ -96,7 +95,6 @@ class MetaevalWordsSettings(Seeded):
         None, "log-probabilities of the translation system, as one more baseline", metavar="PATH"
     )
     pool: Pool = option("min", "how log-probabilities of subwords become those of words")
-    draws: int = option(1000, "bootstrap samples; 0: no intervals", least=0, metavar="N")
     rank: Ranking | None = option(
         None,
         "rank the systems by their mean rank (default), or with Bradley-Terry strengths (bt) beside it",
@@ -155,7 +153,7 @@ class StabilitySettings(ProbeSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FaithfulnessSettings(ProbeSettings):
+class FaithfulnessSettings(Bootstrapped, ProbeSettings):
     """How words are masked in the order of an explanation."""
 
     shares: tuple[float, ...] = option(
@@ -173,7 +171,6 @@ class FaithfulnessSettings(ProbeSettings):
         most=1,
         metavar="R",
     )
-    draws: int = option(1000, "bootstrap samples; 0: no intervals", least=0, metavar="N")
 
     def __post_init__(self) -> None:
         if not self.shares or not all(share > 0 for share in self.shares):

@@ -20,7 +20,7 @@ from whyscore.data.formats.eval4nlp import Gold, read_gold
 from whyscore.errors import UserError
 from whyscore.experiments.catalogue import Experiment
 from whyscore.experiments.matching.layers import layers, matching_metric
-from whyscore.metrics.matching.baseline import Baseline, baseline_lines, estimate_baseline
+from whyscore.metrics.matching.baseline import Baseline, baseline_lines, estimate_baseline, layer_of
 from whyscore.settings import REQUIRED, Seeded, option, takes
 from whyscore.types import Dataset, Entry, Signature
 from whyscore.types.result import Record, Result
@@ -73,9 +73,8 @@ def baseline(texts: Sequence[str], metric: MetricLike = "bertscore", *, settings
     distinct = list(dict.fromkeys(text for text in texts if text.strip()))
     estimated = estimate_baseline(distinct, raw, pairs=settings.pairs, seed=settings.seed)
     signature = raw.signature()
-    layer = int(dict(signature.facts).get("layer", "0").partition("/")[0].partition("-")[0])
-    signature = signature.with_facts(pairs=settings.pairs, seed=settings.seed)
-    return BaselineEstimate(estimated, layer, len(distinct), settings.pairs, signature)
+    drawn = signature.with_facts(pairs=settings.pairs, seed=settings.seed)
+    return BaselineEstimate(estimated, layer_of(signature), len(distinct), settings.pairs, drawn)
 
 
 @dataclass(frozen=True, kw_only=True)

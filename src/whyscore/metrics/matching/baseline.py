@@ -19,7 +19,7 @@ import numpy as np
 from whyscore.errors import DataError, SpecError
 from whyscore.text.files import text_of
 from whyscore.text.randomness import generator
-from whyscore.types import FloatMatrix, FloatVector, Segment
+from whyscore.types import FloatMatrix, FloatVector, Segment, Signature
 
 _HEADER = ("LAYER", "P", "R", "F")
 
@@ -41,6 +41,11 @@ class Baseline(NamedTuple):
 def rescaled(values: FloatVector, base: float | None) -> FloatVector:
     """Return similarities on the new scale, or as they are where there is no baseline."""
     return values if base is None else (values - base) / (1 - base)
+
+
+def layer_of(signature: Signature) -> int:
+    """Return the number of the layer that a signature names, `9/12` or `2-projected`; 0 where it names none."""
+    return int(dict(signature.facts).get("layer", "0").partition("/")[0].partition("-")[0])
 
 
 def read_baseline(path: str, layer: int) -> Baseline:

@@ -29,7 +29,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from whyscore.errors import MissingExtra, SpecError
-from whyscore.metrics.matching.baseline import Baseline, read_baseline
+from whyscore.metrics.matching.baseline import Baseline, layer_of, read_baseline
 from whyscore.metrics.matching.greedy import (
     NOTHING,
     Numbers,
@@ -306,8 +306,7 @@ class BertScore:
     def _baseline(self, found: Encoder) -> Baseline | None:
         if self.baseline is None:
             return None
-        layer = dict(self._signature(found).facts).get("layer", "0")
-        return read_baseline(self.baseline, int(layer.partition("/")[0].partition("-")[0]))
+        return read_baseline(self.baseline, layer_of(self._signature(found)))
 
     def _reader(self, found: Encoder) -> Reader:
         idf = None if self.idf is None else (self.idf, read_idf(self.idf, found).digest)

@@ -238,7 +238,7 @@ class Sides(NamedTuple):
     """None where one of the texts has nothing to move."""
 
 
-class Told(NamedTuple):
+class WordOptions(NamedTuple):
     """How word scores are made of pieces."""
 
     word: Word
@@ -255,12 +255,12 @@ def sides(other: Moving, hypothesis: Moving, cost: FloatMatrix, moved: Moved | N
     return Sides(hypothesis, other, cost.T, flow)
 
 
-def word_scores(words: Words, pair: Sides, told: Told) -> WordScores:
+def word_scores(words: Words, pair: Sides, options: WordOptions) -> WordScores:
     """Return one number per word, with the counterparts of its pieces as a note."""
     own = pair.own
     real = np.flatnonzero(~own.encoded.special)
     values = np.full(len(own.encoded.pieces), np.nan)
-    values[own.kept] = _costs(pair, told)
+    values[own.kept] = _costs(pair, options)
     dropped = np.ones(len(own.encoded.pieces), dtype=np.bool_)
     dropped[own.kept] = False
     spans = [(int(start), int(end)) for start, end in own.encoded.spans[real]]
@@ -268,24 +268,24 @@ def word_scores(words: Words, pair: Sides, told: Told) -> WordScores:
     seen = (spans[-1][1] if spans else 0) if cut else None
     written = [own.encoded.pieces[piece] for piece in real.tolist()]
     pieces = Pieces(spans, written, dropped[real].tolist(), seen)
-    shares = carried(words.text, spans, written, values[real]) if told.word == "flow" else values[real]
-    pooled = _pooled(words, pieces, -shares, told)
-    notes = _notes(pair, told, pooled.pairs, real.tolist(), list(words))
+    shares = carried(words.text, spans, written, values[real]) if options.word == "flow" else values[real]
+    pooled = _pooled(words, pieces, -shares, options)
+    notes = _notes(pair, options, pooled.pairs, real.tolist(), list(words))
     for word, reason in pooled.missing:
         notes[word] = f"{reason}, filled" if word in pooled.filled else reason
     return WordScores(pooled.values, tuple(notes))
 
 
-def _pooled(words: Words, pieces: Pieces, values: FloatVector, told: Told) -> Pooled:
-    flow = told.word == "flow"
-    fill = "null" if flow or told.fill == "error" else told.fill
-    pooled = pool_words(words, pieces, values, pool="sum" if flow else told.pool, fill=fill, split=flow)
+def _pooled(words: Words, pieces: Pieces, values: FloatVector, options: WordOptions) -> Pooled:
+    flow = options.word == "flow"
+    fill = "null" if flow or options.fill == "error" else options.fill
+    pooled = pool_words(words, pieces, values, pool="sum" if flow else options.pool, fill=fill, split=flow)
     if flow:
         unmoved = [word for word, reason in pooled.missing if reason != "truncated"]
         pooled.values[unmoved] = 0.0
         return pooled
     lost = [word for word, reason in pooled.missing if reason != "truncated"]
-    if told.fill == "error" and lost:
+    if options.fill == "error" and lost:
         name = words.text[slice(*words.spans[lost[0]])]
         raise DataError(
             f"{len(lost)} word(s) of {words.text!r} have no piece, first {name!r}; choose fill='previous', 'next', "
@@ -294,31 +294,31 @@ def _pooled(words: Words, pieces: Pieces, values: FloatVector, told: Told) -> Po
     return pooled
 
 
-def _costs(pair: Sides, told: Told) -> FloatVector:
+def _costs(pair: Sides, options: WordOptions) -> FloatVector:
     """Return what each kept piece costs."""
     own, cost = pair.own, pair.cost
     if not len(own.kept):
         return np.zeros(0)
-    if told.word == "min":
-        nearest = cost.min(axis=1, initial=np.inf) if cost.size else np.full(len(cost), NOTHING[told.cost])
+    if options.word == "min":
+        nearest = cost.min(axis=1, initial=np.inf) if cost.size else np.full(len(cost), NOTHING[options.cost])
         result: FloatVector = np.nanmean(over_windows(nearest, own.size), axis=1)
         return result
     if pair.moved is None:
-        whole = own.masses / own.masses.sum() * NOTHING[told.cost] if not own.empty else np.zeros(len(own.masses))
+        whole = own.masses / own.masses.sum() * NOTHING[options.cost] if not own.empty else np.zeros(len(own.masses))
     else:
         whole = (pair.moved.flow * cost).sum(axis=1)
     shared: FloatVector = np.nansum(over_windows(whole, own.size), axis=1) / own.size
     return shared
 
 
-def _notes(pair: Sides, told: Told, pairs: Pairs, real: list[int], words: list[str]) -> list[str]:
+def _notes(pair: Sides, options: WordOptions, pairs: Pairs, real: list[int], words: list[str]) -> list[str]:
     """Return, for each word, whom its pieces go to; a piece that is the whole word is not named again."""
     own = pair.own
     unit_of = {int(piece): _unit(place, own) for place, piece in enumerate(own.kept.tolist())}
     shown: list[list[str]] = [[] for _ in words]
     for number, word in zip(pairs.piece.tolist(), pairs.word.tolist(), strict=True):
-        told_of = _counterpart(pair, told, unit_of[real[number]])
-        shown[word].append(told_of.removeprefix(f"{words[word]} ").removeprefix(f"{words[word]}: "))
+        counterpart = _counterpart(pair, options, unit_of[real[number]])
+        shown[word].append(counterpart.removeprefix(f"{words[word]} ").removeprefix(f"{words[word]}: "))
     return ["; ".join(dict.fromkeys(parts)) for parts in shown]
 
 
@@ -327,17 +327,16 @@ def _unit(place: int, own: Moving) -> int:
     return min(place, len(own.masses) - 1)
 
 
-def _counterpart(pair: Sides, told: Told, unit: int) -> str:
+def _counterpart(pair: Sides, options: WordOptions, unit: int) -> str:
     name = pair.own.named(unit)
     if not pair.cost.size:
         return f"{name}: nothing to go to"
-    if told.word == "flow" and pair.moved is not None:
+    best = int(pair.cost[unit].argmin())
+    if options.word == "flow" and pair.moved is not None:
         flow = pair.moved.flow[unit]
         if not flow.any():
             return f"{name}: not moved"
         best = int(flow.argmax())
-        return f"{name} to {pair.other.named(best)} {pair.cost[unit, best]:.4g}"
-    best = int(pair.cost[unit].argmin())
     return f"{name} to {pair.other.named(best)} {pair.cost[unit, best]:.4g}"
 
 
@@ -524,7 +523,7 @@ class Mover:
         fill: Fill = self.fill or ("previous" if axes.tokens == "drop" else "error")
         turned = place.side is Side.HYPOTHESIS
         seen = sides(solved.other, solved.hypothesis, solved.cost, solved.moved, turned=turned)
-        return word_scores(words, seen, Told(self.word, self.pool, fill, axes.cost))
+        return word_scores(words, seen, WordOptions(self.word, self.pool, fill, axes.cost))
 
     def _joined(self, found: Sequence[tuple[float, WordScores]]) -> WordScores:
         """Return one answer for a hypothesis with several references: the mean over them, notes of the nearest."""

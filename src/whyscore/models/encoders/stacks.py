@@ -19,7 +19,6 @@ All but the first are told: numbers of another layer cannot be compared. The lan
 """
 
 import importlib
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,6 +37,7 @@ from whyscore.models.checkpoints import (
     Precision,
     config_of,
     find,
+    front_matter,
     licence_of,
     need,
     package,
@@ -350,18 +350,15 @@ def lengths(coder: RowCoder, texts: Sequence[str], limit: int | None, long: Long
     return [(totals[text] if room is None else min(totals[text], room), totals[text]) for text in texts]
 
 
-_FRONT = re.compile(r"\A---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
-
-
 def languages_of(folder: Path) -> frozenset[str] | None:
     """Return the codes in the front matter of the card; None where it names none, or only `multilingual`."""
     card = folder / "README.md"
-    front = _FRONT.match(card.read_text("utf-8", errors="replace")) if card.is_file() else None
+    front = front_matter(card) if card.is_file() else None
     if front is None:
         return None
     yaml = importlib.import_module("yaml")
     try:
-        content = yaml.safe_load(front[1])
+        content = yaml.safe_load(front)
     except (yaml.YAMLError, RecursionError, ValueError):
         return None
     stated = content.get("language") if isinstance(content, dict) else None
