@@ -18,6 +18,7 @@ READING = [
     "whyscore.text.infill",
     "whyscore.explainers.logprob", "whyscore.metrics.lookup", "whyscore.metrics.matching.baseline",
     "whyscore.metrics.matching.weights", "whyscore.metrics.learned.comet.checkpoint", "whyscore.models.maps",
+    "whyscore.models.lexicon",
     "whyscore.models.checkpoints", "whyscore.models.word_vectors",
     "whyscore.analysis.calibrate.file", "whyscore.analysis.decompose.sentences", "whyscore.taggers.conllu",
     "whyscore.report.build",

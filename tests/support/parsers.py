@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -34,6 +35,7 @@ from whyscore.metrics.matching.units import stop_words
 from whyscore.models.checkpoints import ModelLocation, licence_of, read, read_json
 from whyscore.models.encoders import sentence
 from whyscore.models.encoders.stacks import languages_of
+from whyscore.models.lexicon import learn_lexicon, read_lexicon, write_lexicon
 from whyscore.models.maps import LanguageMap, read_links, read_map, write_map
 from whyscore.models.word_vectors import BinaryVectors, TextVectors
 from whyscore.protocols import Encoder
@@ -163,11 +165,21 @@ def _boosting(path: str) -> object:
 
 def _map(name: str) -> bytes:
     """Return a map as it is written to a file of that name."""
-    from tempfile import TemporaryDirectory
-
     with TemporaryDirectory() as place:
         write_map(LanguageMap(np.eye(3), np.array([1.0, 0.0, 0.0]), {"model": "m"}), Path(place) / name)
         return (Path(place) / name).read_bytes()
+
+
+@lru_cache(maxsize=2)
+def _lexicon(name: str) -> bytes:
+    """Return a lexicon as it is written to a file of that name."""
+    with TemporaryDirectory() as place:
+        write_lexicon(learn_lexicon(["das Haus", "das Buch"], ["the house", "the book"]), Path(place) / name)
+        return (Path(place) / name).read_bytes()
+
+
+def _linked(path: str) -> object:
+    return read_lexicon(path).links(["the", "house"], ["das", "Haus"])
 
 
 def _mapped(path: str) -> object:
@@ -268,6 +280,8 @@ def parsers() -> Mapping[str, ParserFixture]:
         "config.json": _at("config.json", lambda path: read_json(Path(path)), b'{"model_type": "bert"}'),
         "weights": ParserFixture({"model.safetensors.index.json": index, "model-1.safetensors": _tensors()},
                         lambda folder: read(folder / "model.safetensors.index.json", "comet")),
+        "translations.npz": _at("translations.npz", _linked, _lexicon("translations.npz")),
+        "translations.tsv": _at("translations.tsv", _linked, _lexicon("translations.tsv")),
         "map.npz": _at("map.npz", _mapped, _map("map.npz")),
         "map.safetensors": _at("map.safetensors", _mapped, _map("map.safetensors")),
         "map.txt": _at("map.txt", _mapped, numbers.getvalue()),

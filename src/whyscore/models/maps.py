@@ -31,13 +31,14 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, cast
+from typing import Literal, Protocol, cast
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.errors import DataError, MissingExtra, SpecError
+from whyscore.models.lexicon import EMPTY, Indices, Sentence, cooccurrences, estimate
 from whyscore.types import FloatMatrix, FloatVector, Signature, read_only
 
 Kind = Literal["clp", "umd"]
@@ -243,11 +244,6 @@ def _safetensors() -> _Safetensors:
 Link = tuple[int, int]
 """Numbers of a source and a target word, from zero."""
 
-Sentence = Sequence[str]
-Indices = NDArray[np.intp]
-
-_ROUNDS = 5
-_EMPTY = ""
 _DIGITS = 9  # a text of a billion words is none
 
 
@@ -318,55 +314,15 @@ def grown(here: set[Link], there: set[Link]) -> tuple[Link, ...]:
     return tuple(sorted(kept))
 
 
-class _Together(NamedTuple):
-    """All pairs of words that stand in the same pair of texts, one after another."""
-
-    cell: Indices
-    """Which distinct pair of words it is."""
-    slot: Indices
-    """Which word of a target text, counted over all texts."""
-    place: Indices
-    """Which word of the source text; -1 is the empty word."""
-    source: Indices
-    """The source word of each distinct pair."""
-
-
 def _best(sources: Sequence[Sentence], targets: Sequence[Sentence]) -> list[Indices]:
     """Return for each target word the place of its most probable source word, -1 for the empty one."""
-    together = _together(sources, targets)
+    numbers = dict.fromkeys([EMPTY, *(word for text in (*sources, *targets) for word in text)])
+    together = cooccurrences(sources, targets, {word: number for number, word in enumerate(numbers)})
     lengths = [len(target) for target in targets]
-    probability = _estimated(together, sum(lengths))
+    probability = estimate(together, sum(lengths))
     # Sorted by slot and then by rising probability, so that the last of each slot is the best.
     order = np.lexsort((probability[together.cell], together.slot))
     last = np.append(np.flatnonzero(np.diff(together.slot[order])), len(order) - 1) if len(order) else order
     best = np.full(sum(lengths), -1, dtype=np.intp)
     best[together.slot[order][last]] = together.place[order][last]
     return np.split(best, np.cumsum(lengths)[:-1]) if lengths else []
-
-
-def _together(sources: Sequence[Sentence], targets: Sequence[Sentence]) -> _Together:
-    numbers: dict[str, int] = {_EMPTY: 0}
-    left, right, slot, place = [], [], [], []
-    start = 0
-    for source, target in zip(sources, targets, strict=True):
-        here = np.array([0, *(numbers.setdefault(word, len(numbers)) for word in source)], dtype=np.int64)
-        there = np.array([numbers.setdefault(word, len(numbers)) for word in target], dtype=np.int64)
-        left.append(np.tile(here, len(there)))
-        right.append(np.repeat(there, len(here)))
-        slot.append(np.repeat(np.arange(start, start + len(there)), len(here)))
-        place.append(np.tile(np.arange(-1, len(source)), len(there)))
-        start += len(there)
-    joined = [np.concatenate([np.empty(0, dtype=np.int64), *parts]) for parts in (left, right, slot, place)]
-    keys, cell = np.unique(joined[0] * len(numbers) + joined[1], return_inverse=True)
-    return _Together(cell.astype(np.intp), joined[2].astype(np.intp), joined[3].astype(np.intp), keys // len(numbers))
-
-
-def _estimated(together: _Together, slots: int) -> FloatVector:
-    """Return t(target | source) of each distinct pair."""
-    probability = np.ones(len(together.source))
-    for _ in range(_ROUNDS):
-        here = probability[together.cell]
-        share = here / np.bincount(together.slot, here, minlength=slots)[together.slot]
-        counts = np.bincount(together.cell, share, minlength=len(probability))
-        probability = counts / np.bincount(together.source, counts)[together.source]
-    return probability

@@ -620,7 +620,8 @@ class _Coded(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _segmenter() -> Segmenter:
+def segmenter() -> Segmenter:
+    """Return what cuts texts into pieces."""
     return Segmenter(parts().vocabulary)
 
 
@@ -635,7 +636,7 @@ def _surprisal() -> tuple[dict[str, float], float]:
 
 def _coded(text: str) -> _Coded:
     vocabulary = parts().vocabulary
-    pieces, spans = _segmenter().cut(text)
+    pieces, spans = segmenter().cut(text)
     end = len(text)
     return _Coded(
         text,
