@@ -362,6 +362,15 @@ class Encoder(Protocol):
         """Return one vector per text, as the model itself makes it."""
 
 
+@runtime_checkable
+class SupportsLayer(Protocol):
+    """An encoder that reads a layer of a network."""
+
+    @property
+    def layer_read(self) -> int:
+        """The number of the layer that the vectors come from, the first of several."""
+
+
 class Part(NamedTuple):
     """A finished piece of work: which of the asked segments, their rows, and why rows are NaN (by position in it)."""
 

@@ -94,15 +94,6 @@ def test_features_filter_by_what_is_missing(visit: Visit, ordinary: Path) -> Non
     assert seen.page.inner_text("#count") == "0 of 12 segments"
 
 
-def test_a_note_names_the_counterpart(visit: Visit, ordinary: Path) -> None:
-    seen = visit(ordinary)
-    read = "note => whyscore.counterpart(note)"
-    assert seen.page.evaluate(read, "reference 2: a [1:2] b [9:12] 0.8312") == {"place": 3, "start": 9, "end": 12}
-    assert seen.page.evaluate(read, "source: 我 [0:1] 0.8675") == {"place": 1, "start": 0, "end": 1}
-    assert seen.page.evaluate(read, "1-grams 3/4") is None
-    assert seen.page.evaluate("whyscore.offset('😀a', 1)") == 2
-
-
 def test_comparing_two_systems_shows_both_alone_and_marks_where_they_differ(visit: Visit, ordinary: Path) -> None:
     seen = visit(ordinary)
     seen.page.select_option("#system", label="mine")

@@ -28,6 +28,7 @@ def test_scores_and_word_scores_are_summed() -> None:
     for one, *own in zip(whole, *parts, strict=True):
         np.testing.assert_allclose(one.importance, sum(part.importance for part in own))
         assert one.notes == tuple(" | ".join(notes) for notes in zip(*(part.notes or () for part in own), strict=True))
+        assert one.matches == tuple(a + b for a, b in zip(*(part.matches or () for part in own), strict=True))
     mean = build(BOTH.replace(")" * 2, "), how=mean)"))
     np.testing.assert_allclose(mean.score([SEGMENT]), found.score([SEGMENT]) / 2)
 

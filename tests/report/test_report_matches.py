@@ -84,6 +84,19 @@ def test_the_page_gets_matches_as_places_in_the_other_text(run: Run) -> None:
     assert packed[5] == [["=", 2, 0, 3], ["~", 2, 4, 7], ["·", 2, 14, 15]]
 
 
+def test_the_page_gets_the_nearest_by_vectors_in_the_text_it_stands_in(tmp_path: Path) -> None:
+    segment = Segment("😀 a cat", "😀 eine Katze", ("no", "😀 the cat"))
+    data = Dataset("x", (Entry("0", "a", segment),), ("de", "en"))
+    metrics = ["xbertscore", "bertscore(model=embedded)", "xmoverscore"]
+    found = evaluate(data, metrics, output=tmp_path / "run", settings=EvaluateSettings(draws=0, tagger=None))
+    source, reference, moved = (next(one for one in why["0,0"] if one[0] == 0)[5] for why in explorer(found)["why"])
+    # No mark, then source or second reference, and the offsets of Katze or cat in UTF-16 units.
+    assert source[-1] == ["", 1, 8, 13]
+    assert reference[-1] == ["", 3, 7, 10]
+    assert moved[-1] == ["", 1, 8, 13]
+    assert match_summaries(found) == ()
+
+
 def test_other_metrics_have_no_matches(tmp_path: Path) -> None:
     data = Dataset("x", (Entry("0", "a", Segment("a b", None, ("a c",))),))
     metrics = ["chrf", "mee(words=None, view='loss')"]

@@ -13,18 +13,16 @@ import argparse
 import difflib
 import inspect
 import os
-import re
 import shlex
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeVar, Union, cast, get_args, get_origin
 
 from whyscore.errors import UserError
 from whyscore.settings import REQUIRED, Option, Setting, check, option, settings_of
 
-_KINDS = {"int": "a whole number", "float": "a number"}
-_INVALID = re.compile(r"invalid (int|float) value: (.*)", re.DOTALL)
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _FEW = 4
 _MANY = (argparse.ONE_OR_MORE, argparse.ZERO_OR_MORE)
@@ -65,8 +63,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse would print below the whole usage."""
-        told = _INVALID.sub(lambda match: f"expected {_KINDS[match[1]]}, got {match[2]}", message)
-        raise UserError(f"{told}{'' if told.endswith('?') else '.'} All options: {self.prog} -h")
+        raise UserError(f"{message}{'' if message.endswith('?') else '.'} All options: {self.prog} -h")
 
     def format_help(self) -> str:
         """Return the help for newcomers, with one line of usage."""
@@ -117,23 +114,16 @@ class _FullHelp(argparse.Action):
         parser.exit()
 
 
-def natural(text: str) -> int:
-    """Return a whole number that is 0 or more."""
-    return _at_least(0, text)
-
-
-def positive(text: str) -> int:
-    """Return a whole number that is 1 or more."""
-    return _at_least(1, text)
-
-
-def _at_least(least: int, text: str) -> int:
+def _number(kind: type[int] | type[float], least: int | None, text: str) -> float:
+    """Return a number in its range, or say what was expected."""
     try:
-        number = int(text)
+        number = kind(text)
     except ValueError:
-        number = least - 1
-    if number < least:
-        raise argparse.ArgumentTypeError(f"expected a whole number, {least} or more, got {text!r}")
+        number = None
+    if number is None or (least is not None and number < least):
+        name = "a whole number" if kind is int else "a number"
+        limit = "" if least is None else f", {least} or more"
+        raise argparse.ArgumentTypeError(f"expected {name}{limit}, got {text!r}")
     return number
 
 
@@ -159,8 +149,7 @@ def _read(action: argparse.Action, variable: str, text: str) -> object:
     except argparse.ArgumentTypeError as error:
         raise UserError(f"the variable {variable}: {error}") from None
     except (TypeError, ValueError):
-        kind = _KINDS.get(getattr(convert, "__name__", ""), "another value")
-        raise UserError(f"the variable {variable} is {text!r}, expected {kind}") from None
+        raise UserError(f"the variable {variable} is {text!r}, expected another value") from None
     if action.choices is not None and found not in action.choices:
         raise UserError(f"the variable {variable} is {text!r}: choose from {', '.join(map(str, action.choices))}")
     return found
@@ -371,9 +360,9 @@ def _choices(setting: Setting) -> tuple[str, ...] | None:
 
 
 def _reader(inner: object, facts: Option) -> Callable[[str], object]:
-    if inner is int and facts.least in (0, 1):
-        return natural if facts.least == 0 else positive
-    return cast("Callable[[str], object]", inner) if inner in (int, float) else str
+    if inner is int or inner is float:
+        return partial(_number, inner, int(facts.least) if inner is int and facts.least in (0, 1) else None)
+    return str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,19 +2,20 @@
 
 1. `decode` reads a line of JSON as a type, `convert` a value that was parsed before. Types are dataclasses or structs;
    unknown keys are left out, so that files of later versions can be read. A null where a number is expected is NaN.
-2. What does not fit is told as `file:line: 'field' is value, expected ...`, with what to do where that is known.
+2. What does not fit is told as `file:line: 'field' is value, expected ...`, with what to do where that is known
+   (`find_misfit`).
 3. `record_of` returns a fact as a plain object, its keys in the order of the fields.
 4. Explanations are held by columns (spans, importances, notes) and written by words: they have functions of their own.
 """
 
 import dataclasses
 import math
-import re
 import sys
-from collections.abc import Mapping
+import types
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import cache
-from typing import Any, Literal, NamedTuple, NoReturn, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import numpy as np
@@ -25,11 +26,14 @@ from whyscore.text.strict import REASONS, checked_reason, finite, number
 from whyscore.types import ExplanationRecord, Place, Side, SimilarityMatrix, WordMatch
 
 T = TypeVar("T")
-_NAMES = {"int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false"}
-_NAMES |= {"object": "an object", "array": "a list", "null": "null"}
-_EXPECTED = re.compile(r"Expected `([^`]+)`")
-_MISSING = re.compile(r"missing required field `([^`]+)`")
-_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+_ABSENT = object()
+_SCALARS: dict[Any, tuple[tuple[type, ...], str]] = {
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+    str: ((str,), "a text"),
+    bool: ((bool,), "true or false"),
+    type(None): ((type(None),), "null"),
+}
 
 
 class Where(NamedTuple):
@@ -88,30 +92,84 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
+class Misfit(NamedTuple):
+    """A value that does not fit a type: where it stands, what it is, and what was expected."""
+
+    path: str
+    value: object
+    wanted: str
+
+
+def find_misfit(hint: Any, value: object, path: str = "") -> Misfit | None:  # noqa: ANN401 - any type
+    """Return the first value that does not fit a type; None where all fit.
+
+    msgspec tells what it refuses as a sentence for people, so a value it refused is looked through again.
+    """
+    origin, inner = get_origin(hint) or hint, get_args(hint)
+    if origin in (Union, types.UnionType):
+        return _misfit_of_all(inner, value, path)
+    if choices := _choices(hint):
+        return None if value in choices else Misfit(path, value, f"one of {', '.join(choices)}")
+    if origin in (list, tuple):
+        return _misfit_in_list(inner, value, path)
+    if origin in (dict, Mapping):
+        return _misfit_in_mapping(inner[1], value, path)
+    if dataclasses.is_dataclass(hint) or isinstance(hint, msgspec.StructMeta):
+        return _misfit_in_object(hint, value, path)
+    fits, wanted = _SCALARS.get(hint, ((object,), "a value"))
+    wrong = not isinstance(value, fits) or (isinstance(value, bool) and hint in (int, float))
+    return Misfit(path, value, wanted) if wrong else None
+
+
+def _misfit_of_all(inner: Sequence[Any], value: object, path: str) -> Misfit | None:
+    """Look at a value that may be of several types: the misfit that goes deepest says most."""
+    found = [misfit for misfit in (find_misfit(one, value, path) for one in inner) if misfit is not None]
+    if len(found) < len(inner):
+        return None
+    deepest = max(found, key=lambda one: len(one.path))
+    wanted = " or ".join(dict.fromkeys(one.wanted for one in found))
+    return deepest if deepest.path != path else Misfit(path, value, wanted)
+
+
+def _misfit_in_mapping(hint: object, value: object, path: str) -> Misfit | None:
+    if not isinstance(value, Mapping):
+        return Misfit(path, value, "an object")
+    found = (find_misfit(hint, item, path) for item in value.values())
+    return next((Misfit(path, value, one.wanted) for one in found if one is not None), None)
+
+
+def _misfit_in_list(inner: Sequence[Any], value: object, path: str) -> Misfit | None:
+    """Look through a list, or a tuple of a fixed length."""
+    fixed = len(inner) > 1 and inner[-1] is not ...
+    if not isinstance(value, list | tuple) or (fixed and len(value) != len(inner)):
+        return Misfit(path, value, f"a list of {len(inner)}" if fixed else "a list")
+    hints = inner if fixed else [inner[0]] * len(value)
+    found = (find_misfit(hint, item, f"{path}[{k}]") for k, (hint, item) in enumerate(zip(hints, value, strict=True)))
+    return next((one for one in found if one is not None), None)
+
+
+def _misfit_in_object(kind: Any, value: object, path: str) -> Misfit | None:  # noqa: ANN401 - a type
+    """Look through the fields of a record, in their order."""
+    if not isinstance(value, Mapping):
+        return Misfit(path, value, "an object")
+    for field in msgspec.inspect.type_info(kind).fields:  # type: ignore[attr-defined]
+        hint = _hints(kind)[field.name]
+        if field.name in value:
+            found = find_misfit(hint, value[field.name], f"{path}.{field.name}")
+        else:
+            found = find_misfit(hint, _ABSENT, f"{path}.{field.name}") if field.required else None
+        if found is not None:
+            return found._replace(value=None) if found.value is _ABSENT else found
+    return None
+
+
 def _refuse(kind: type, value: object, error: msgspec.ValidationError, where: Where) -> NoReturn:
     """Raise what a validation found, in our words."""
-    told, _, path = str(error).partition(" - at `$")
-    missing, expected = _MISSING.search(told), _EXPECTED.search(told)
-    names = path.rstrip("`").partition("[...]")[0] + (f".{missing[1]}" if missing else "")
-    for name, index in _STEP.findall(names):
-        if isinstance(value, Mapping):
-            value = value.get(name)
-        elif isinstance(value, list) and index:
-            value = value[int(index)]
-    if expected:
-        wanted = " or ".join(_NAMES.get(one.strip(), one) for one in expected[1].split("|"))
-    elif choices := _choices(_hints(kind).get(names.lstrip("."))):
-        wanted = f"one of {', '.join(choices)}"
-    else:
-        wanted = _kind_of(kind, names) if missing else told
-    if not names:
-        raise where.error(f"it is {value!r}, expected {wanted}") from error
-    raise where.error(f"{names.lstrip('.')!r} is {value!r}, expected {wanted}") from error
-
-
-def _kind_of(kind: type, names: str) -> str:
-    hint = _hints(kind).get(names.lstrip("."))
-    return _NAMES.get(getattr(get_origin(hint) or hint, "__name__", ""), "a value")
+    found = find_misfit(kind, value)
+    if found is None:
+        raise where.error(str(error)) from error
+    name = repr(found.path.removeprefix(".")) if found.path else "it"
+    raise where.error(f"{name} is {found.value!r}, expected {found.wanted}") from error
 
 
 def _choices(hint: object) -> tuple[str, ...]:
@@ -244,8 +302,8 @@ def _words(one: ExplanationRecord) -> list[dict[str, object]]:
 
 
 def _match(match: WordMatch) -> dict[str, object]:
-    record = {key: finite(value) for key, value in record_of(match).items()}
-    return record if match.unknown else {key: value for key, value in record.items() if key != "unknown"}
+    usual = (("unknown", False), ("against", "reference"))
+    return {key: finite(value) for key, value in record_of(match).items() if (key, value) not in usual}
 
 
 def _matrix(matrix: SimilarityMatrix) -> dict[str, object]:

@@ -9,6 +9,7 @@ Members must agree on whether larger is better.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -91,7 +92,11 @@ class Ensemble:
         importance = self.scores(np.stack([answer.importance for answer in answers], axis=1))
         told = [answer.notes for answer in answers if answer.notes is not None]
         notes = tuple(" | ".join(own) for own in zip(*told, strict=True)) if told else None
-        return WordScores(importance, notes)
+        # Matches with a class of their own (MEE) add up to the score of their metric alone, so they are left out.
+        each = [answer.matches for answer in answers if answer.matches]
+        found = [own for own in each if all(match.label == "similar" for match in chain(*own))]
+        matches = tuple(tuple(chain(*own)) for own in zip(*found, strict=True)) if found else None
+        return WordScores(importance, notes, matches)
 
 
 def _joined(flags: Sequence[Inputs]) -> Inputs:

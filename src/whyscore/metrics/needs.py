@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from whyscore.errors import MissingInput, SpecError, WhyscoreError
 from whyscore.protocols import Masking, MatrixMetric, Metric, SupportsMasking, SupportsScale, TokenMetric
-from whyscore.types import Place, Segment, Side
+from whyscore.types import HYPOTHESIS, SOURCE, Place, Segment, Side
 
 _REFERENCE = "the small brown dog sleeps under our old table"
 _ONE_WRONG, _ALL_WRONG = _REFERENCE.replace("sleeps", "sleepz"), _REFERENCE.replace("sleeps", "zzzzzz")
@@ -64,6 +64,19 @@ def present(references: Sequence[str]) -> tuple[str, ...]:
     ('',)
     """
     return tuple(text for text in references if text and not text.isspace()) or tuple(references[:1])
+
+
+def compared_texts(segment: Segment, against: str, place: Place = HYPOTHESIS) -> dict[Place, str]:
+    """Return the texts that a hypothesis is compared with, for the words of the text at a place.
+
+    They are its source, or its references; a blank reference only where there is no other.
+    """
+    if against == "source":
+        return {SOURCE: segment.source or ""}
+    if place.side is Side.REFERENCE:
+        return {place: segment.text(place)}
+    placed = {Place(Side.REFERENCE, k): text for k, text in enumerate(segment.references)}
+    return {other: text for other, text in placed.items() if text.strip()} or dict(list(placed.items())[:1])
 
 
 class Traits(NamedTuple):

@@ -18,7 +18,6 @@ import numpy as np
 
 from whyscore.runs.folder import Run
 from whyscore.types import (
-    HYPOTHESIS,
     Dataset,
     Entry,
     ErrorSpan,
@@ -258,7 +257,7 @@ def _match(entry: Entry, place: Place, matches: Sequence[WordMatch]) -> list[str
     found: list[str | int] = [matches[0].mark] if matches else []
     for one in matches:
         if one.start is not None and one.end is not None:
-            other = Place(Side.REFERENCE, one.alignment) if place.side is Side.HYPOTHESIS else HYPOTHESIS
+            other = one.partner_place(place)
             text = entry.segment.text(other)
             start = units(text[: one.start])
             found += [_code(other), start, start + units(text[one.start : one.end])]

@@ -1,7 +1,8 @@
 """What metrics of word matches found, put together: which kinds of match make the score, and which words were paired.
 
 1. Such a metric says of every word which words of the other text it was matched with, and how: that is in the records
-   of its explanations. Metrics without such records have nothing to show here.
+   of its explanations. Metrics without such records, or whose words have the nearest by vectors alone, have nothing to
+   show here.
 2. The importances of the words of one side add up to what the matches add to the score, so their sums by kind are the
    parts of a bar. What is missing to the score comes from n-grams and sentence vectors.
 3. Pairs of roots and synonyms are counted: wrong ones on top mean that the threshold is too low.
@@ -28,12 +29,16 @@ def match_summaries(run: Run) -> tuple[MatchSummary, ...]:
         matched = [
             one
             for one in run.explanations
-            if one.metric == metric.name and one.place.side is Side.HYPOTHESIS and one.matches is not None
+            if one.metric == metric.name and one.place.side is Side.HYPOTHESIS and _has_classes(one)
         ]
         # Views that show what a word costs do not add up to the score.
         if matched and not any((one.importance < 0).any() for one in matched):
             found.append(_summary(run, metric.name, matched))
     return tuple(found)
+
+
+def _has_classes(one: ExplanationRecord) -> bool:
+    return one.matches is not None and not any(match.label == "similar" for own in one.matches for match in own)
 
 
 @dataclass

@@ -351,14 +351,18 @@ def with_interval(total: Estimate, digits: int) -> str:
     return f"{total.value:.{digits}f}{interval}"
 
 
+SMALLEST_P = 0.001
+"""Below that nobody reads digits."""
+
+
 def p_value(p: float) -> str:
     """Return a p-value as papers print it.
 
     >>> p_value(0.0004), p_value(0.0312), p_value(0.4)
     ('< 0.001', '0.031', '0.40')
     """
-    if p < 0.001:  # noqa: PLR2004 - below that nobody reads digits
-        return "< 0.001"
+    if p < SMALLEST_P:
+        return f"< {SMALLEST_P}"
     return f"{p:.3f}" if p < 0.1 else f"{p:.2f}"  # noqa: PLR2004 - the digits that matter
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from whyscore.report.model import Report, Step, SystemRow, p_value, with_interval
+from whyscore.report.model import SMALLEST_P, Report, Step, SystemRow, p_value, with_interval
 from whyscore.types import PairTest
 
 _CLEAR = 0.8
@@ -102,8 +102,7 @@ def p_text(p: float) -> str:
     >>> p_text(0.0004), p_text(0.4)
     ('p < 0.001', 'p = 0.40')
     """
-    value = p_value(p)
-    return f"p {value}" if value.startswith("<") else f"p = {value}"
+    return f"p {p_value(p)}" if p < SMALLEST_P else f"p = {p_value(p)}"
 
 
 def _people(report: Report, number: int) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from whyscore.marking import Span
 from whyscore.types.arrays import FloatVector, KeepMasks
+from whyscore.types.segments import HYPOTHESIS, SOURCE, Place, Side
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Words:
         return tuple(self.text[end:start] for end, start in zip(ends, starts, strict=True))
 
 
-MatchKind = Literal["exact", "root", "synonym", "none"]
+MatchKind = Literal["exact", "root", "synonym", "similar", "none"]
+"""`similar` is the nearest by vectors, without a class of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,31 @@ class WordMatch:
     """Which of several references, in the order they are explained."""
     unknown: bool = False
     """Whether it matched nothing because it has no vector."""
+    against: Literal["reference", "source"] = "reference"
+    """What the hypothesis is matched with."""
+
+    @classmethod
+    def similar(cls, text: str, similarity: float, partner: str, span: Span | None, place: Place) -> Self:
+        """Return a match by vectors with a stretch of the text at a place; special pieces have no span."""
+        start, end = span or (None, None)
+        return cls(
+            text=text,
+            label="similar",
+            mark="",
+            credit=similarity,
+            partner_text=partner,
+            start=start,
+            end=end,
+            similarity=similarity,
+            alignment=place.reference or 0,
+            against="source" if place.side is Side.SOURCE else "reference",
+        )
+
+    def partner_place(self, explained: Place) -> Place:
+        """Return which text the partner of a word of an explained text stands in."""
+        if explained.side is not Side.HYPOTHESIS:
+            return HYPOTHESIS
+        return SOURCE if self.against == "source" else Place(Side.REFERENCE, self.alignment)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

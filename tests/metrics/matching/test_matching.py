@@ -214,10 +214,14 @@ def test_words_are_the_mean_of_their_pieces_and_know_their_counterpart() -> None
     answer = word_scores(white_space("ab c"), found, Wanted("mean", "error", "similarity", None))
     np.testing.assert_allclose(answer.importance, [0.9, 0.8], atol=1e-6)
     assert answer.notes == ("source: x [0:1] 1.0000", "source: y [3:4] 0.8000")
+    (first,), (second,) = answer.matches or ()
+    assert (first.text, first.partner_text, first.start, first.end) == ("ab", "x", 0, 1)
+    assert (second.text, second.partner_text, second.start, second.end) == ("c", "y", 3, 4)
+    assert (second.similarity, second.partner_place(HYPOTHESIS)) == (pytest.approx(0.8), SOURCE)
     for pool, expected in (("max", 1.0), ("min", 0.8), ("first", 1.0), ("sum", 1.8)):
         pooled = word_scores(white_space("ab c"), found, Wanted(pool, "error", "similarity", None))  # type: ignore[arg-type]
         assert pooled.importance[0] == pytest.approx(expected, abs=1e-6)
-    turned = text_pair(match(other, own), other, own, "hypothesis", turned=True)
+    turned = text_pair(match(other, own), other, own, HYPOTHESIS, turned=True)
     back = word_scores(white_space("x  y"), turned, Wanted("mean", "error", "similarity", 0.5))
     np.testing.assert_allclose(back.importance, [1.0, 0.6], atol=1e-6)
     assert back.notes == ("hypothesis: ab [0:2] 1.0000", "hypothesis: ab [0:2] 0.8000")
@@ -226,10 +230,11 @@ def test_words_are_the_mean_of_their_pieces_and_know_their_counterpart() -> None
 def test_a_special_piece_as_counterpart_has_no_offsets() -> None:
     own = sided("a", a=EAST)
     other = sided("b", "weightless", ("[CLS]", "[SEP]"), b=NORTH, **{"[CLS]": EAST, "[SEP]": WEST})
-    found = text_pair(match(other, own), other, own, "reference 1", turned=False)
-    assert word_scores(white_space("a"), found, Wanted("mean", "error", "similarity", None)).notes == (
-        "reference 1: [CLS] 1.0000",
-    )
+    found = text_pair(match(other, own), other, own, Place(Side.REFERENCE, 0), turned=False)
+    answer = word_scores(white_space("a"), found, Wanted("mean", "error", "similarity", None))
+    assert answer.notes == ("reference 1: [CLS] 1.0000",)
+    ((one,),) = answer.matches or ()
+    assert (one.label, one.partner_text, one.start, one.end) == ("similar", "[CLS]", None, None)
 
 
 def test_a_word_without_a_piece_is_refused_or_filled() -> None:
@@ -243,6 +248,7 @@ def test_a_word_without_a_piece_is_refused_or_filled() -> None:
     filled = word_scores(words, found, Wanted("mean", "previous", "similarity", None))
     assert filled.importance.tolist() == [1.0, 1.0]
     assert filled.notes == ("source: b [0:1] 1.0000", "no_piece, filled")
+    assert [len(own) for own in filled.matches or ()] == [1, 0]
 
 
 def test_word_scores_come_from_the_reference_with_the_best_f_and_say_which() -> None:
@@ -250,25 +256,28 @@ def test_word_scores_come_from_the_reference_with_the_best_f_and_say_which() -> 
     found = explain([segment], "bertscore(model=embedded)", "matching")
     assert [str(one.place) for one in found] == ["hypothesis", "reference 1", "reference 2"]
     assert all(note.startswith("reference 2: ") for note in found[0].notes or ())
-    assert [note.split(" ")[2] for note in found[0].notes or ()] == ["a", "little", "dog"]
+    assert [(own[0].alignment, own[0].partner_text) for own in found[0].matches or ()] == [
+        (1, "a"),
+        (1, "little"),
+        (1, "dog"),
+    ]
+    assert (found[0].matches or ())[0][0].partner_place(HYPOTHESIS) == Place(Side.REFERENCE, 1)
     assert all(note.startswith("hypothesis: ") for one in found[1:] for note in one.notes or ())
 
 
-def test_notes_slice_the_other_text() -> None:
+def test_matches_slice_the_other_text() -> None:
     segment = Segment("The cat sat on the mat.", "Die Katze saß auf der Matte.")
     for spec in ("xbertscore", "xbertscore(phrases=0, specials=exclude)"):
         for one in explain([segment], spec, "token_matching"):
-            other = segment.source if one.place == HYPOTHESIS else segment.hypothesis
-            for note in one.notes or ():
-                text, start, end = re.fullmatch(r"\w+: (.+) \[(\d+):(\d+)\] -?\d\.\d{4}", note).groups()  # type: ignore[union-attr]
-                assert (other or "")[int(start) : int(end)] == text
+            for (found,) in one.matches or ():
+                assert segment.text(found.partner_place(one.place))[found.start : found.end] == found.partner_text
     (cat,) = [note for note in explain([segment], "xbertscore", "matching")[0].notes or () if "Katze" in note]
     assert cat.startswith("source: Katze [4:9] 0.")
 
 
 def test_phrases_of_one_script_without_blanks_are_made_of_pieces() -> None:
     (one,) = explain([Segment("I like dogs", "我喜欢狗。")], "xbertscore", "matching", sides=["hypothesis"])
-    assert [note.split(" [")[0] for note in one.notes or ()] == ["source: 我", "source: 喜欢", "source: 狗"]
+    assert [own[0].partner_text for own in one.matches or ()] == ["我", "喜欢", "狗"]
 
 
 def test_any_words_can_be_asked_about() -> None:

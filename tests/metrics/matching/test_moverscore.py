@@ -313,6 +313,10 @@ def test_the_wrong_word_costs_most_on_both_sides_and_names_its_counterpart() -> 
         assert int(found.argmin()) == wrong
         assert notes[wrong] == note
         assert (found <= 0).all()
+        (answer,) = XMoverScore().word_scores([CAT], place, [white_space(CAT.text(place))])
+        (match,) = (answer.matches or ())[wrong]
+        assert match.similarity == pytest.approx(1 + found[wrong] / 2)
+        assert CAT.text(match.partner_place(place))[match.start : match.end] == match.partner_text
 
 
 @pytest.mark.parametrize("ngram", [1, 3])
@@ -351,6 +355,10 @@ def test_several_references_count_by_their_mean_or_the_best() -> None:
     found, notes = words_of(mean, both, HYPOTHESIS)
     assert found == pytest.approx(np.mean(parts, axis=0))
     assert notes[3] == "reference 2: to cat 0"
+    blank = Segment("I have a cat", None, ("", *both.references))
+    assert words_of(mean, blank, HYPOTHESIS)[1][3] == "reference 3: to cat 0"
+    (answer,) = mean.word_scores([blank], HYPOTHESIS, [white_space(blank.hypothesis)])
+    assert [own[0].alignment for own in answer.matches or ()] == [2, 2, 2, 2]
     assert words_of(best, both, HYPOTHESIS)[0] == pytest.approx(parts[1])
     assert words_of(best, both, Place(Side.REFERENCE, 0))[0].max() < -0.1
 

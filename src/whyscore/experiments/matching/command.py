@@ -74,7 +74,7 @@ def baseline(texts: Sequence[str], metric: MetricLike = "bertscore", *, settings
     estimated = estimate_baseline(distinct, raw, pairs=settings.pairs, seed=settings.seed)
     signature = raw.signature()
     drawn = signature.with_facts(pairs=settings.pairs, seed=settings.seed)
-    return BaselineEstimate(estimated, layer_of(signature), len(distinct), settings.pairs, drawn)
+    return BaselineEstimate(estimated, layer_of(raw.encoder()), len(distinct), settings.pairs, drawn)
 
 
 @dataclass(frozen=True, kw_only=True)

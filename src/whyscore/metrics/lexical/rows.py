@@ -376,6 +376,8 @@ def _run_counts(
 
 def _facts(kind: type, settings: dict[str, object]) -> Facts:
     """Return `nrefs:any|...|version:...` as pairs; the number of references is filled in by who knows it."""
-    text: str = kind(settings | {"num_refs": "any"}).format()
-    fields = [field.partition(":") for field in text.split("|")]
-    return tuple((key, value) for key, _, value in fields)
+    info = kind(settings | {"num_refs": "any"}).info
+    names = {True: "yes", False: "no"}
+    known = {key: value for key, value in info.items() if value is not None}
+    facts = [(key, names[value] if isinstance(value, bool) else str(value)) for key, value in known.items()]
+    return tuple(sorted(facts, key=lambda fact: fact[0] == "version"))

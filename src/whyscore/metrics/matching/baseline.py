@@ -17,9 +17,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from whyscore.errors import DataError, SpecError
+from whyscore.protocols import Encoder, SupportsLayer
 from whyscore.text.files import text_of
 from whyscore.text.randomness import generator
-from whyscore.types import FloatMatrix, FloatVector, Segment, Signature
+from whyscore.types import FloatMatrix, FloatVector, Segment
 
 _HEADER = ("LAYER", "P", "R", "F")
 
@@ -43,9 +44,9 @@ def rescaled(values: FloatVector, base: float | None) -> FloatVector:
     return values if base is None else (values - base) / (1 - base)
 
 
-def layer_of(signature: Signature) -> int:
-    """Return the number of the layer that a signature names, `9/12` or `2-projected`; 0 where it names none."""
-    return int(dict(signature.facts).get("layer", "0").partition("/")[0].partition("-")[0])
+def layer_of(encoder: Encoder) -> int:
+    """Return the number of the layer that an encoder reads; 0 where it has none."""
+    return encoder.layer_read if isinstance(encoder, SupportsLayer) else 0
 
 
 def read_baseline(path: str, layer: int) -> Baseline:

@@ -46,7 +46,7 @@ from whyscore.metrics.matching.greedy import (
 )
 from whyscore.metrics.matching.weights import read_idf
 from whyscore.metrics.matching.words import Scale, TextPair, Wanted, text_pair, word_scores
-from whyscore.metrics.needs import need_references, need_source
+from whyscore.metrics.needs import compared_texts, need_references, need_source
 from whyscore.metrics.pieces import Fill
 from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.embedded import pools_itself
@@ -59,7 +59,6 @@ from whyscore.settings import check_fields
 from whyscore.text.alignment import Pool
 from whyscore.types import (
     HYPOTHESIS,
-    SOURCE,
     FloatMatrix,
     FloatVector,
     Inputs,
@@ -242,15 +241,13 @@ class BertScore:
         turned = place.side is not Side.HYPOTHESIS
         return (_text_pair(pairs, turned=turned) for pairs in self._texts(segments, self.encoder(), place))
 
-    def _texts(
-        self, segments: Sequence[Segment], found: Encoder, place: Place | None = None
-    ) -> Iterator[list["_Both"]]:
+    def _texts(self, segments: Sequence[Segment], found: Encoder, place: Place = HYPOTHESIS) -> Iterator[list["_Both"]]:
         """Yield for each segment the texts it is compared with, each with the hypothesis, ready to be matched."""
         if self.against == "source":
             need_source(self._name, segments)
         else:
             need_references(self._name, segments)
-        asked = [_others(segment, self.against, place) for segment in segments]
+        asked = [compared_texts(segment, self.against, place) for segment in segments]
         pairs = [(text, s.hypothesis) for s, own in zip(segments, asked, strict=True) for text in own.values()]
         ready = self._reader(found).pairs(pairs)
         return ([_Both(other, *next(ready)) for other in own] for own in asked)
@@ -306,7 +303,7 @@ class BertScore:
     def _baseline(self, found: Encoder) -> Baseline | None:
         if self.baseline is None:
             return None
-        return read_baseline(self.baseline, layer_of(self._signature(found)))
+        return read_baseline(self.baseline, layer_of(found))
 
     def _reader(self, found: Encoder) -> Reader:
         idf = None if self.idf is None else (self.idf, read_idf(self.idf, found).digest)
@@ -341,16 +338,6 @@ class _Both(NamedTuple):
     place: Place
     other: Sided
     hypothesis: Sided
-
-
-def _others(segment: Segment, against: str, place: Place | None) -> dict[Place, str]:
-    """Return the texts a hypothesis is compared with; a blank reference only where there is no other."""
-    if against == "source":
-        return {SOURCE: segment.source or ""}
-    if place is not None and place.side is Side.REFERENCE:
-        return {place: segment.text(place)}
-    placed = {Place(Side.REFERENCE, k): text for k, text in enumerate(segment.references)}
-    return {other: text for other, text in placed.items() if text.strip()} or dict(list(placed.items())[:1])
 
 
 def _numbers(matrix: Similarities) -> Numbers:

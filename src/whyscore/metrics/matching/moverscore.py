@@ -53,7 +53,7 @@ Word scores, what each word costs and whom it goes to:
 
 import importlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -65,7 +65,7 @@ import numpy as np
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
 from whyscore.metrics.matching.units import Apply, Cut, Mean, Moving, Specials, Tokens, moving, over_windows, stop_words
 from whyscore.metrics.matching.weights import Table, table_of, tell_uniform
-from whyscore.metrics.needs import need_references, need_source, present
+from whyscore.metrics.needs import compared_texts, need_references, need_source
 from whyscore.metrics.pieces import Fill, carried
 from whyscore.models import language_models as text_probability
 from whyscore.models.checkpoints import Precision, device_of
@@ -80,7 +80,19 @@ from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
 from whyscore.text.alignment import Pairs, Pieces, Pool, Pooled, pool_words
-from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
+from whyscore.types import (
+    HYPOTHESIS,
+    FloatMatrix,
+    FloatVector,
+    Inputs,
+    Place,
+    Segment,
+    Side,
+    Signature,
+    WordMatch,
+    Words,
+    WordScores,
+)
 from whyscore.version import __version__
 
 Cost = Literal["squared", "euclid"]
@@ -236,6 +248,8 @@ class Sides(NamedTuple):
     """Units of the own text x units of the other."""
     moved: Moved | None
     """None where one of the texts has nothing to move."""
+    place: Place
+    """Where the other text stands."""
 
 
 class WordOptions(NamedTuple):
@@ -247,12 +261,13 @@ class WordOptions(NamedTuple):
     cost: Cost
 
 
-def sides(other: Moving, hypothesis: Moving, cost: FloatMatrix, moved: Moved | None, *, turned: bool) -> Sides:
-    """Return a pair seen from the other text, or `turned`, from the hypothesis."""
+def sides(solved: Solved, other: Place, *, turned: bool) -> Sides:
+    """Return a pair seen from the other text, which stands at a place, or `turned`, from the hypothesis."""
+    moved = solved.moved
     if not turned:
-        return Sides(other, hypothesis, cost, moved)
+        return Sides(solved.other, solved.hypothesis, solved.cost, moved, HYPOTHESIS)
     flow = None if moved is None else Moved(moved.flow.T, moved.distance)
-    return Sides(hypothesis, other, cost.T, flow)
+    return Sides(solved.hypothesis, solved.other, solved.cost.T, flow, other)
 
 
 def word_scores(words: Words, pair: Sides, options: WordOptions) -> WordScores:
@@ -270,10 +285,11 @@ def word_scores(words: Words, pair: Sides, options: WordOptions) -> WordScores:
     pieces = Pieces(spans, written, dropped[real].tolist(), seen)
     shares = carried(words.text, spans, written, values[real]) if options.word == "flow" else values[real]
     pooled = _pooled(words, pieces, -shares, options)
-    notes = _notes(pair, options, pooled.pairs, real.tolist(), list(words))
+    goals = _goals(pair, options, pooled.pairs, real.tolist(), len(words))
+    notes = [_note(own, word) for own, word in zip(goals, words, strict=True)]
     for word, reason in pooled.missing:
         notes[word] = f"{reason}, filled" if word in pooled.filled else reason
-    return WordScores(pooled.values, tuple(notes))
+    return WordScores(pooled.values, tuple(notes), tuple(tuple(goal.match for goal in own) for own in goals))
 
 
 def _pooled(words: Words, pieces: Pieces, values: FloatVector, options: WordOptions) -> Pooled:
@@ -311,15 +327,21 @@ def _costs(pair: Sides, options: WordOptions) -> FloatVector:
     return shared
 
 
-def _notes(pair: Sides, options: WordOptions, pairs: Pairs, real: list[int], words: list[str]) -> list[str]:
-    """Return, for each word, whom its pieces go to; a piece that is the whole word is not named again."""
+class _Goal(NamedTuple):
+    """Whom a unit goes to: the match, and how far in words."""
+
+    match: WordMatch
+    note: str
+
+
+def _goals(pair: Sides, options: WordOptions, pairs: Pairs, real: list[int], count: int) -> list[list[_Goal]]:
+    """Return, for each word, whom its pieces go to."""
     own = pair.own
     unit_of = {int(piece): _unit(place, own) for place, piece in enumerate(own.kept.tolist())}
-    shown: list[list[str]] = [[] for _ in words]
+    found: list[dict[_Goal, None]] = [{} for _ in range(count)]
     for number, word in zip(pairs.piece.tolist(), pairs.word.tolist(), strict=True):
-        counterpart = _counterpart(pair, options, unit_of[real[number]])
-        shown[word].append(counterpart.removeprefix(f"{words[word]} ").removeprefix(f"{words[word]}: "))
-    return ["; ".join(dict.fromkeys(parts)) for parts in shown]
+        found[word][_goal(pair, options, unit_of[real[number]])] = None
+    return [list(goals) for goals in found]
 
 
 def _unit(place: int, own: Moving) -> int:
@@ -327,17 +349,30 @@ def _unit(place: int, own: Moving) -> int:
     return min(place, len(own.masses) - 1)
 
 
-def _counterpart(pair: Sides, options: WordOptions, unit: int) -> str:
+def _goal(pair: Sides, options: WordOptions, unit: int) -> _Goal:
     name = pair.own.named(unit)
     if not pair.cost.size:
-        return f"{name}: nothing to go to"
+        return _Goal(WordMatch(name, "none", "", 0.0), "nothing to go to")
     best = int(pair.cost[unit].argmin())
     if options.word == "flow" and pair.moved is not None:
         flow = pair.moved.flow[unit]
         if not flow.any():
-            return f"{name}: not moved"
+            return _Goal(WordMatch(name, "none", "", 0.0), "not moved")
         best = int(flow.argmax())
-    return f"{name} to {pair.other.named(best)} {pair.cost[unit, best]:.4g}"
+    cost, partner = float(pair.cost[unit, best]), pair.other.named(best)
+    cosine = 1 - (cost if options.cost == "squared" else cost**2) / 2
+    return _Goal(
+        WordMatch.similar(name, cosine, partner, pair.other.span(best), pair.place), f"to {partner} {cost:.4g}"
+    )
+
+
+def _note(goals: Sequence[_Goal], word: str) -> str:
+    """Return whom the pieces of a word go to; a piece that is the whole word is not named again."""
+    parts = []
+    for match, note in goals:
+        named = f"{match.text}{': ' if match.similarity is None else ' '}"
+        parts.append(note if match.text == word else f"{named}{note}")
+    return "; ".join(parts)
 
 
 Form = Literal["1-d", "1/(1+d)"]
@@ -458,6 +493,7 @@ class Mover:
     long: Long = "truncate"
 
     higher_is_better: ClassVar[bool] = True
+    inputs: ClassVar[Inputs]
     who: ClassVar[str]
     versions: ClassVar[dict[str, Axes]]
 
@@ -491,7 +527,7 @@ class Mover:
         return self.scores(self.statistics(segments))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        asked = [self._pairs(segment) for segment in self._checked(segments)]
+        asked = [list(self._pairs(segment).values()) for segment in self._checked(segments)]
         found = distances([pair for pairs in asked for pair in pairs], self._recipe())
         form = self._axes().form
         rows = [[self._over([_scored(found[pair], form) for pair in pairs])] for pairs in asked]
@@ -507,32 +543,29 @@ class Mover:
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         self._check_place(place)
-        asked = [self._pairs_at(segment, place) for segment in self._checked(segments)]
-        wanted: dict[Pair, list[tuple[int, int]]] = {}
+        asked = [self._pairs(segment, place) for segment in self._checked(segments)]
+        wanted: dict[Pair, list[tuple[int, Place]]] = {}
         for number, pairs in enumerate(asked):
-            for order, pair in enumerate(pairs):
-                wanted.setdefault(pair, []).append((number, order))
-        answers: list[dict[int, tuple[float, WordScores]]] = [{} for _ in asked]
-        for pair, solved in solve(list(wanted), self._recipe()):
-            for number, order in wanted[pair]:
-                answers[number][order] = (solved.distance, self._words(solved, place, words[number]))
-        return [self._joined([found[order] for order in sorted(found)]) for found in answers]
-
-    def _words(self, solved: Solved, place: Place, words: Words) -> WordScores:
+            for other, pair in pairs.items():
+                wanted.setdefault(pair, []).append((number, other))
+        answers: list[dict[Place, tuple[float, WordScores]]] = [{} for _ in asked]
         axes = self._axes()
         fill: Fill = self.fill or ("previous" if axes.tokens == "drop" else "error")
-        turned = place.side is Side.HYPOTHESIS
-        seen = sides(solved.other, solved.hypothesis, solved.cost, solved.moved, turned=turned)
-        return word_scores(words, seen, WordOptions(self.word, self.pool, fill, axes.cost))
+        options = WordOptions(self.word, self.pool, fill, axes.cost)
+        for pair, solved in solve(list(wanted), self._recipe()):
+            for number, other in wanted[pair]:
+                seen = sides(solved, other, turned=place.side is Side.HYPOTHESIS)
+                answers[number][other] = solved.distance, word_scores(words[number], seen, options)
+        return [self._joined(dict(sorted(found.items()))) for found in answers]
 
-    def _joined(self, found: Sequence[tuple[float, WordScores]]) -> WordScores:
-        """Return one answer for a hypothesis with several references: the mean over them, notes of the nearest."""
-        nearest = int(np.argmin([distance for distance, _ in found]))
+    def _joined(self, found: Mapping[Place, tuple[float, WordScores]]) -> WordScores:
+        """Return one answer for a hypothesis with several references: the mean over them, matches with the nearest."""
+        nearest = min(found, key=lambda place: found[place][0])
         best = found[nearest][1]
         if len(found) == 1 or self._best_counts():
             return best
-        mean: FloatVector = np.mean([answer.importance for _, answer in found], axis=0)
-        return WordScores(mean, tuple(f"reference {nearest + 1}: {note}" for note in best.notes or ()))
+        mean: FloatVector = np.mean([answer.importance for _, answer in found.values()], axis=0)
+        return WordScores(mean, tuple(f"{nearest}: {note}" for note in best.notes or ()), best.matches)
 
     def encoder(self) -> Encoder:
         """Return what turns texts into vectors."""
@@ -581,13 +614,10 @@ class Mover:
     def _check_place(self, place: Place) -> None:
         raise NotImplementedError
 
-    def _pairs(self, segment: Segment) -> list[Pair]:
-        raise NotImplementedError
-
-    def _pairs_at(self, segment: Segment, place: Place) -> list[Pair]:
-        if place.side is Side.HYPOTHESIS:
-            return self._pairs(segment)
-        return [(segment.text(place), segment.hypothesis)]
+    def _pairs(self, segment: Segment, place: Place = HYPOTHESIS) -> dict[Place, Pair]:
+        """Return the pairs behind the words of the text at a place, by where the other text stands."""
+        against = "source" if Inputs.SOURCE in self.inputs else "reference"
+        return {other: (text, segment.hypothesis) for other, text in compared_texts(segment, against, place).items()}
 
 
 def _scored(distance: float, form: Form) -> float:
@@ -647,9 +677,6 @@ class MoverScore(Mover):
     def _check_place(self, place: Place) -> None:
         if place.side is Side.SOURCE:
             raise SpecError("moverscore does not read the source: explain the hypothesis or a reference")
-
-    def _pairs(self, segment: Segment) -> list[Pair]:
-        return [(reference, segment.hypothesis) for reference in present(segment.references)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -736,9 +763,6 @@ class XMoverScore(Mover):
     def _check_place(self, place: Place) -> None:
         if place.side is Side.REFERENCE:
             raise SpecError("xmoverscore does not read references: explain the hypothesis or the source")
-
-    def _pairs(self, segment: Segment) -> list[Pair]:
-        return [(segment.source or "", segment.hypothesis)]
 
 
 def _as_learned(signature: Signature, learned: LanguageMap) -> Signature:

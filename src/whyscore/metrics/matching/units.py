@@ -19,6 +19,7 @@ import regex
 from numpy.typing import NDArray
 
 from whyscore.errors import DataError
+from whyscore.marking import Span
 from whyscore.metrics.matching.weights import Table
 from whyscore.protocols import Encoded
 from whyscore.text.files import text_of
@@ -65,13 +66,22 @@ class Moving(NamedTuple):
         return not bool(self.masses.sum() > 0)
 
     def named(self, unit: int) -> str:
-        """Return how a unit reads in the text; special pieces by their names."""
+        """Return how a unit reads in the text; special pieces, and those of white space alone, by their names."""
+        span = self.span(unit)
+        if span is not None:
+            return self.text[slice(*span)]
+        return " ".join(self.encoded.pieces[piece] for piece in self.kept[unit : unit + self.size].tolist())
+
+    def span(self, unit: int) -> Span | None:
+        """Return where a unit stands in the text, without white space at its ends; None where it is not text."""
         pieces = self.kept[unit : unit + self.size]
         real = pieces[~self.encoded.special[pieces]]
         if not len(real):
-            return " ".join(self.encoded.pieces[piece] for piece in pieces.tolist())
-        start, end = self.encoded.spans[real[0]][0], self.encoded.spans[real[-1]][1]
-        return self.text[start:end].strip() or self.encoded.pieces[int(real[0])]
+            return None
+        start, end = int(self.encoded.spans[real[0]][0]), int(self.encoded.spans[real[-1]][1])
+        own = self.text[start:end]
+        start += len(own) - len(own.lstrip())
+        return (start, start + len(own.strip())) if own.strip() else None
 
 
 def moving(text: str, encoded: Encoded, cut: Cut) -> Moving:

@@ -2,7 +2,7 @@
 
 1. Units are pooled to words by their spans, so that any words can be asked about.
 2. The counterpart of a word is that of its most similar unit: the stretch of the other text with the highest cosine. It
-   is shown whole (a piece as the word it stands in) with its offsets, so that an alignment can be drawn:
+   is given whole (a piece as the word it stands in) with its offsets, so that an alignment can be drawn, and as a note:
    `source: Katze [4:9] 0.83`, `reference 2: cat [4:7] 0.91`.
 3. Contributions are w s / sum of w, pooled by the sum, a unit over a word border split by characters. The words of the
    hypothesis add up to precision, those of the other text to recall; what belongs to no word is told.
@@ -27,7 +27,7 @@ from whyscore.metrics.matching.greedy import Pair, Sided
 from whyscore.metrics.pieces import Fill
 from whyscore.text.alignment import Indices, Pieces, Pool, Pooled, align, pool_words
 from whyscore.text.splitters import Auto
-from whyscore.types import FloatMatrix, FloatVector, Place, Segment, Words, WordScores
+from whyscore.types import FloatMatrix, FloatVector, Place, Segment, WordMatch, Words, WordScores
 
 Scale = Literal["similarity", "contribution"]
 
@@ -66,7 +66,7 @@ def text_pair(pair: Pair | None, other: Sided, hypothesis: Sided, place: Place, 
 
 
 def word_scores(words: Words, found: TextPair | None, wanted: Wanted) -> WordScores:
-    """Return one number per word, with its counterpart as a note; zeros where there is nothing to match with."""
+    """Return one number per word, with its counterpart; zeros where there is nothing to match with."""
     if found is None:
         return WordScores(np.zeros(len(words)), ("nothing to match with",) * len(words))
     kept = np.flatnonzero(~found.own.special)
@@ -76,11 +76,14 @@ def word_scores(words: Words, found: TextPair | None, wanted: Wanted) -> WordSco
     spans: list[Span] = [(start, end) for start, end in found.own.spans[kept].tolist()]
     pieces = Pieces(spans, [found.own.pieces[k] for k in kept], seen=found.own.seen)
     pooled = _pooled(words, pieces, values[kept], wanted)
-    notes = _notes(words, pooled, found, kept)
+    matches = _matches(words, pooled, found, kept)
+    notes = [_note(match, found.place) for match in matches]
+    for word, reason in pooled.missing:
+        notes[word] = f"{reason}, filled" if word in pooled.filled else reason
     if wanted.scale == "contribution" and notes:
         outside = float(values.sum() - np.nansum(pooled.values))
         notes[0] += f"; {outside:.6f} belongs to no word" if abs(outside) > _LEAST else ""
-    return WordScores(pooled.values, tuple(notes))
+    return WordScores(pooled.values, tuple(notes), tuple(() if match is None else (match,) for match in matches))
 
 
 def _pooled(words: Words, pieces: Pieces, values: FloatVector, wanted: Wanted) -> Pooled:
@@ -97,8 +100,8 @@ def _pooled(words: Words, pieces: Pieces, values: FloatVector, wanted: Wanted) -
     return pooled
 
 
-def _notes(words: Words, pooled: Pooled, found: TextPair, kept: Indices) -> list[str]:
-    """Return the counterpart of each word, or why it has none."""
+def _matches(words: Words, pooled: Pooled, found: TextPair, kept: Indices) -> list[WordMatch | None]:
+    """Return the counterpart of each word; None where it has no unit."""
     single = found.cosines[: found.own.runs[0]][kept]
     best, cosine = single.argmax(axis=1), single.max(axis=1)
     around = Auto().split(found.other.text).spans
@@ -106,27 +109,34 @@ def _notes(words: Words, pooled: Pooled, found: TextPair, kept: Indices) -> list
     for unit, word in zip(pooled.pairs.piece.tolist(), pooled.pairs.word.tolist(), strict=True):
         if word not in chosen or cosine[unit] > cosine[chosen[word]]:
             chosen[word] = unit
-    notes = [""] * len(words)
+    forms = list(words)
+    matches: list[WordMatch | None] = [None] * len(words)
     for word, unit in chosen.items():
-        notes[word] = f"{found.place}: {_counterpart(found.other, int(best[unit]), around)} {cosine[unit]:.4f}"
-    for word, reason in pooled.missing:
-        notes[word] = f"{reason}, filled" if word in pooled.filled else reason
-    return notes
+        partner, span = _counterpart(found.other, int(best[unit]), around)
+        matches[word] = WordMatch.similar(forms[word], float(cosine[unit]), partner, span, found.place)
+    return matches
 
 
-def _counterpart(other: Sided, run: int, around: Sequence[Span]) -> str:
-    """Return a run of the other text with its offsets, as the words it stands in; a special piece has no offsets."""
+def _note(match: WordMatch | None, place: Place) -> str:
+    if match is None:
+        return ""
+    offsets = "" if match.start is None else f" [{match.start}:{match.end}]"
+    return f"{place}: {match.partner_text}{offsets} {match.similarity:.4f}"
+
+
+def _counterpart(other: Sided, run: int, around: Sequence[Span]) -> tuple[str, Span | None]:
+    """Return a run of the other text and its offsets, as the words it stands in; a special piece has no offsets."""
     length = 0
     while run >= other.runs[length]:
         run -= other.runs[length]
         length += 1
     start, end = int(other.spans[run, 0]), int(other.spans[run + length, 1])
     if other.special[run]:
-        return other.pieces[run]
+        return other.pieces[run], None
     inside = [span for span in around if span[0] < end and span[1] > start]
     if inside:
         start, end = min(start, inside[0][0]) if not other.text[start].isspace() else inside[0][0], inside[-1][1]
-    return f"{other.text[start:end]} [{start}:{end}]"
+    return other.text[start:end], (start, end)
 
 
 @runtime_checkable

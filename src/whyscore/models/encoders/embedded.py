@@ -554,6 +554,10 @@ class Embedded:
             meant = ", ".join(f"{number} ({name})" for number, name in enumerate(LAYERS))
             raise SpecError(f"embedded: layer is {self.layer}, expected {meant}")
 
+    @property
+    def layer_read(self) -> int:
+        return self.layer
+
     def signature(self) -> Signature:
         facts = (
             ("rev", f"{PACKAGE}-{VERSION}"),

@@ -66,10 +66,14 @@ class PowerMeans:
         if self.layers < 1:
             raise SpecError(f"power_means: layers is {self.layers}, expected 1 or more")
 
+    @property
+    def layer_read(self) -> int:
+        return self._source().shape.blocks - self.layers + 1
+
     def signature(self) -> Signature:
         model = self._source()
         blocks = model.shape.blocks
-        facts = {"rev": model.revision, "layer": f"{blocks - self.layers + 1}-{blocks}/{blocks}"}
+        facts = {"rev": model.revision, "layer": f"{self.layer_read}-{blocks}/{blocks}"}
         facts |= {"prec": self.precision} | limit_facts(model.limit, self.long) | {"licence": model.licence}
         return Signature(spec_of(self), tuple(facts.items()))
 

@@ -203,6 +203,10 @@ class Transformer:
                 f"transformer: {self.model} names a revision, and so does revision={self.revision!r}; drop one"
             )
 
+    @property
+    def layer_read(self) -> int:
+        return self._plan().layer
+
     def signature(self) -> Signature:
         plan = self._plan()
         model = plan.source

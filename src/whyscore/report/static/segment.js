@@ -142,7 +142,7 @@
       const form = whyscore.form(here.text.slice(start, end));
       word.classList.add("current");
       const note = here.told && here.told.notes ? here.told.notes[at] : "";
-      const partners = pairs(here, at, note, form);
+      const partners = pairs(here, at, form);
       for (const partner of partners) partner.classList.add("partner");
       tell(sentence(here, at, note, partners.length, start, end));
     }
@@ -162,18 +162,13 @@
       return parts.join(" · ");
     }
 
-    /** The counterparts of a word: its matches, the one its note names, or words of the same form in the other texts. */
-    function pairs(here, at, note, form) {
+    /** The counterparts of a word: its matches, or words of the same form in the other texts. */
+    function pairs(here, at, form) {
       const matches = here.told && here.told.matches;
       if (matches) {
         const found = [];
         for (let k = 1; k < matches[at].length; k += 3) found.push(...touched(here, ...matches[at].slice(k, k + 3)));
         return [...new Set(found)];
-      }
-      const named_ = whyscore.counterpart(note);
-      if (named_) {
-        const there = textAt(here, named_.place);
-        return there ? touched(here, named_.place, whyscore.offset(there.text, named_.start), whyscore.offset(there.text, named_.end)) : [];
       }
       const across = shown.filter((one) => (here.place === 0 ? one.place > 0 : one.place === 0));
       return across.flatMap((one) => words(one).filter((_, k) => whyscore.form(one.text.slice(...one.borders[k])) === form));

@@ -4,8 +4,6 @@
 {
   const { make } = whyscore;
   const EDGES = /^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu;
-  // As metrics that match words write it: "reference 1: dog [9:12] 0.8312".
-  const OFFSETS = /^(reference(?: (\d+))?|source|hypothesis)\b.* \[(\d+):(\d+)\]/su;
 
   /** A word as it is compared: without case and the punctuation around it. */
   whyscore.form = (word) => word.replace(EDGES, "").toLowerCase() || word;
@@ -95,23 +93,5 @@
       else second.add(j++);
     }
     return [first, second];
-  };
-
-  /** The counterpart that a note names: {place, start, end} in code points, or null. */
-  whyscore.counterpart = (note) => {
-    const match = note && OFFSETS.exec(note);
-    if (!match) return null;
-    const place = match[1].startsWith("reference") ? 1 + Number(match[2] || 1) : match[1] === "source" ? 1 : 0;
-    return { place, start: Number(match[3]), end: Number(match[4]) };
-  };
-
-  /** UTF-16 offset of a code point offset. */
-  whyscore.offset = (text, points) => {
-    let units = 0;
-    for (const character of text) {
-      if (points-- <= 0) break;
-      units += character.length;
-    }
-    return units;
   };
 }
