@@ -26,8 +26,8 @@ EXPLAINED = [segment for segment in SEGMENTS if len(segment.hypothesis.split()) 
 # What needs an argument, a checkpoint or other texts is run by its own tests.
 NEEDING = {
     "metric": {
-        "bartscore", "bertscore", "boosted", "callable", "comet", "ensemble", "lookup", "metricx", "moverscore",
-        "transquest",
+        "bartscore", "bertscore", "boosted", "callable", "comet", "ensemble", "lmscore", "lookup", "metricx",
+        "moverscore", "transquest",
     },
     "explainer": {
         "attention", "ensemble", "gradient", "input_marginalization", "intrinsic", "logprob",

@@ -312,6 +312,19 @@ class SupportsLanguage(Protocol):
 
 
 @runtime_checkable
+class SupportsLanguagePair(Protocol):
+    """A metric, a frozen dataclass, that may name the languages of source and hypothesis to its model."""
+
+    @property
+    def languages(self) -> str | None:
+        """Both languages, like `de-en`; None takes those of the data."""
+
+    @property
+    def names_languages(self) -> bool:
+        """Whether it does."""
+
+
+@runtime_checkable
 class SentenceScorer(Protocol):
     """Gives each text by itself a number: sentiment, concreteness."""
 

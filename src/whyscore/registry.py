@@ -155,6 +155,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "ensemble": "whyscore.metrics.ensemble:Ensemble",
         "length": "whyscore.metrics.controls:Length",
         "length_ratio": "whyscore.metrics.controls:LengthRatio",
+        "lmscore": "whyscore.metrics.learned.lmscore:LmScore",
         "lookup": "whyscore.metrics.lookup:Lookup",
         "mee": "whyscore.metrics.mee.metric:Mee",
         "mee2": "whyscore.metrics.mee.metric:Mee2",

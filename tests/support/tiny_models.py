@@ -5,6 +5,7 @@ or more pieces. Needs torch, transformers and tokenizers.
 """
 
 import importlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -102,6 +103,37 @@ def save(
         made.save_pretrained(folder)
         coder.save_pretrained(folder)
     return made
+
+
+def save_gguf(folder: Path, path: Path) -> None:
+    """Write the tiny Qwen2 of a folder as a GGUF file in float32, the way llama.cpp lays such models out."""
+    gguf, transformers = _package("gguf"), _package("transformers")
+    with quiet():
+        model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    coder = json.loads((folder / "tokenizer.json").read_text("utf-8"))["model"]
+    config = model.config
+    writer = gguf.GGUFWriter(path, "qwen2")
+    writer.add_license("apache-2.0")
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list(sorted(coder["vocab"], key=coder["vocab"].__getitem__))
+    writer.add_token_merges([" ".join(pair) for pair in coder["merges"]])
+    writer.add_bos_token_id(config.bos_token_id)
+    writer.add_eos_token_id(config.eos_token_id)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN2, config.num_hidden_layers)
+    for name, tensor in model.state_dict().items():
+        writer.add_tensor(names.get_name(name, try_suffixes=(".weight", ".bias")), tensor.numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
 
 
 def _deviation(dimensions: int, std: float | None) -> float:

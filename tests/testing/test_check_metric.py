@@ -43,6 +43,7 @@ NETWORKS = {
     "bertscore",
     "comet",
     "ensemble",
+    "lmscore",
     "metricx",
     "moverscore",
     "sbert",

@@ -12,7 +12,7 @@ from whyscore.data.located import Located
 from whyscore.errors import DataError, SpecError, UnknownName
 from whyscore.metrics.callable import Callable as CallableMetric
 from whyscore.models.encoders.loading import warn_uncovered
-from whyscore.protocols import Encoder, Metric
+from whyscore.protocols import Encoder, Metric, SupportsLanguagePair
 from whyscore.registry import Spec, build, parse, spec_of
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Entry, Inputs, Segment
@@ -76,7 +76,8 @@ def with_languages(metric: Metric, languages: tuple[str, str] | None) -> Metric:
     """Return the metric, told the languages where its numbers depend on them and nobody told it before.
 
     1. A field `language` is the target language.
-    2. A field `languages` is asked for where it chooses the model, that is where none is named.
+    2. A field `languages` is asked for where it chooses the model, that is where none is named, or where the model is
+       told the languages.
     3. For every other metric with an encoder the numbers are the same; languages its model was not made for are told.
 
     >>> from whyscore.registry import build
@@ -87,7 +88,8 @@ def with_languages(metric: Metric, languages: tuple[str, str] | None) -> Metric:
         return metric
     if _asks(metric, "language"):
         return _replaced(metric, language=languages[1])
-    if _asks(metric, "languages") and getattr(metric, "model", None) is None:
+    named = isinstance(metric, SupportsLanguagePair) and metric.names_languages
+    if _asks(metric, "languages") and (named or getattr(metric, "model", None) is None):
         return _replaced(metric, languages="-".join(languages))
     if isinstance(metric, Encoding):
         warn_uncovered(metric.encoder(), languages if Inputs.SOURCE in metric.inputs else languages[1:])

@@ -19,9 +19,14 @@ Log-probability of a text under a causal model:
 3. A text without pieces has the log-probability of ending at once, log p(end | start).
 
 Texts are read without outer white space, each distinct one once; those too long are cut, counted and told.
+Causal models are folders of transformers or GGUF files (`whyscore.models.gguf`).
 """
 
+import contextlib
+import copy
 import importlib
+import inspect
+import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,7 +37,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.errors import MissingExtra, SpecError
+from whyscore.errors import DataError, MissingExtra, SpecError
+from whyscore.models import gguf
 from whyscore.models.checkpoints import (
     NETWORKS,
     ModelLocation,
@@ -49,15 +55,17 @@ from whyscore.models.checkpoints import (
     weights_of,
 )
 from whyscore.models.heads import widened
-from whyscore.models.pairs import Coder, Cuts, Row, as_tensors, in_batches, positions
+from whyscore.models.pairs import Coder, Cuts, Inputs, Row, as_tensors, budget_of, in_batches, positions
 from whyscore.protocols import Probes
 from whyscore.settings import check_fields
 from whyscore.text.infill import Candidates, Choice, Hidden, Mode, check_choice, render
 from whyscore.text.maskers import Asked
-from whyscore.types import FloatMatrix, Words
+from whyscore.types import FloatMatrix, FloatVector, Words
 
 if TYPE_CHECKING:
+    from torch import Tensor
     from torch.nn import Module
+    from transformers import DynamicCache, PretrainedConfig
 
 
 Kind = Literal["masked", "causal"]
@@ -328,8 +336,9 @@ def _padded(questions: Sequence[Question], filler: int) -> tuple[IntegerMatrix, 
 
 WHO = "language model"
 
-# Logits take the size of the vocabulary for every piece.
-_BUDGET = 1024
+_LOGITS = 2**28  # numbers: a batch has one for every piece of the vocabulary at every position
+_WORTH = 16  # pieces that rows must have in common before they are read once for all
+_SLICE = 256  # positions whose logits are held in float64 at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,6 +350,7 @@ class Causal:
     start: int
     end: int
     limit: int
+    vocabulary: int
     device: str
     cuts: Cuts
 
@@ -349,56 +359,198 @@ class Causal:
         coded = self.coder.code(texts)
         room = self.limit - 1
         self.cuts.add(sum(len(found.ids) > room for found in coded.values()), len(coded))
-        rows = [Row((self.start, *(found.ids[:room] or (self.end,))), 0) for found in coded.values()]
+        rows = [Row((self.start, *(found.ids[:room] or (self.end,))), 1) for found in coded.values()]
+        return {text: float(own.mean()) for text, own in zip(coded, self.log_probabilities(rows), strict=True)}
 
-        def compute(batch: list[int]) -> list[float]:
-            return self._computed([rows[number] for number in batch])
+    def log_probabilities(self, rows: Sequence[Row]) -> list[FloatVector]:
+        """Return the log-probability of each piece after the first ones of its row, given all pieces before it.
 
-        values = in_batches([len(row.ids) for row in rows], _BUDGET, compute, WHO)
-        return dict(zip(coded, values, strict=True))
+        What all rows begin with, the examples of a prompt, is read once.
+        """
+        shared = _shared(rows)
+        states = self._states(shared) if shared else None
+        rest = [Row(row.ids[len(shared) :], row.first - len(shared)) for row in rows]
 
-    def _computed(self, rows: Sequence[Row]) -> list[float]:
+        def compute(batch: list[int]) -> list[FloatVector]:
+            return self._computed([rest[number] for number in batch], len(shared), states)
+
+        budget = min(budget_of(self.device), _LOGITS // self.vocabulary)
+        return in_batches([len(row.ids) for row in rest], budget, compute, WHO)
+
+    def _states(self, ids: Sequence[int]) -> "DynamicCache":
+        """Return what the network keeps of a text that others follow."""
+        torch, transformers = importlib.import_module("torch"), importlib.import_module("transformers")
+        states: DynamicCache = transformers.DynamicCache(config=self.network.config)
+        with torch.inference_mode():
+            self._network(as_tensors([Row(tuple(ids), 0)], self.coder.padding, self.device), 1, states)
+        return states
+
+    def _computed(self, rows: Sequence[Row], shared: int, states: "DynamicCache | None") -> list[FloatVector]:
         torch = importlib.import_module("torch")
         inputs = as_tensors(rows, self.coder.padding, self.device)
+        # Position k predicts piece k + 1; nothing is asked of those before the first wanted piece.
+        first = min(row.first for row in rows)
+        kept = inputs.ids.shape[1] - first + 1
+        wanted = (inputs.mask * inputs.types)[:, first:].bool()
+        read = inputs._replace(mask=torch.nn.functional.pad(inputs.mask, (shared, 0), value=1))
         with torch.inference_mode():
-            logits = self.network(input_ids=inputs.ids, attention_mask=inputs.mask).logits[:, :-1]
-            following = inputs.ids[:, 1:, None]
-            values = widened(logits).log_softmax(-1).gather(2, following)[:, :, 0]
-            real = inputs.mask[:, 1:]
-            means: list[float] = ((values * real).sum(1) / real.sum(1)).cpu().tolist()
-        return means
+            logits = self._network(read, kept, _repeated(states, len(rows)))[:, -kept:-1][wanted]
+            values = _chosen(logits, inputs.ids[:, first:][wanted]).cpu().double()
+        return [part.numpy() for part in torch.split(values, [len(row.ids) - row.first for row in rows])]
+
+    def _network(self, inputs: Inputs, kept: int, states: "DynamicCache | None") -> "Tensor":
+        """Return the logits, of the last `kept` positions alone where the network can leave out the others."""
+        takes = inspect.signature(self.network.forward).parameters
+        options: dict[str, object] = {"logits_to_keep": kept} if "logits_to_keep" in takes else {}
+        options |= {"use_cache": False} if states is None else {"use_cache": True, "past_key_values": states}
+        logits: Tensor = self.network(input_ids=inputs.ids, attention_mask=inputs.mask, **options).logits
+        return logits
+
+
+def _shared(rows: Sequence[Row]) -> tuple[int, ...]:
+    """Return what all rows begin with, short of the last piece before what is asked; nothing where it saves little."""
+    if len(rows) <= 1:
+        return ()
+    low, high = min(row.ids for row in rows), max(row.ids for row in rows)
+    most = min(row.first for row in rows) - 1
+    same = next((k for k in range(most) if low[k] != high[k]), most)
+    return low[:same] if same >= _WORTH else ()
+
+
+def _repeated(states: "DynamicCache | None", times: int) -> "DynamicCache | None":
+    """Return a copy for each row of a batch: networks write into what they are given."""
+    if states is None:
+        return None
+    copies = copy.deepcopy(states)
+    copies.batch_repeat_interleave(times)
+    return copies
+
+
+def _chosen(logits: "Tensor", pieces: "Tensor") -> "Tensor":
+    """Return the log-probability of one piece per row of logits."""
+    torch = importlib.import_module("torch")
+    parts = zip(torch.split(logits, _SLICE), torch.split(pieces, _SLICE), strict=True)
+    values = [widened(own).log_softmax(-1).gather(1, wanted[:, None])[:, 0] for own, wanted in parts]
+    result: Tensor = torch.cat(values)
+    return result
+
+
+def text_model_files(name: str) -> tuple[ModelLocation, Path]:
+    """Return where a language model is, and its weights: a folder with safetensors, a hub name, or a GGUF file."""
+    if not name.endswith(gguf.SUFFIX):
+        return weights_of(name, NETWORKS[:1], WHO)
+    path = Path(name).expanduser()
+    if not path.is_file():
+        command = f"hf download OWNER/NAME {path.name} --local-dir {path.parent}"
+        raise MissingExtra(f"{WHO}: no file {name}. Fetch it with: {command}")
+    return ModelLocation(name, path.parent, hub=False), path
 
 
 def revision_of(name: str) -> str:
     """Return what tells the weights of a language model from others."""
-    home, weights = weights_of(name, NETWORKS[:1], WHO)
+    home, weights = text_model_files(name)
     return revision(home, [weights])
+
+
+def text_limit_of(name: str) -> int:
+    """Return how many pieces a language model reads, without loading it."""
+    home, weights = text_model_files(name)
+    if weights.suffix == gguf.SUFFIX:
+        return gguf.limit_of(weights)
+    return _limit_in(config_of(home, WHO))
+
+
+def text_licence_of(name: str) -> str:
+    """Return the licence of the weights of a language model, as far as it is known."""
+    home, weights = text_model_files(name)
+    named = gguf.licence_in(weights) if weights.suffix == gguf.SUFFIX else None
+    return named or licence_of(home.name, home.folder)
 
 
 def load_text_model(name: str, device: str, precision: Precision) -> Causal:
     """Return a loaded model; the same one again for the same files and options."""
-    home, weights = weights_of(name, NETWORKS[:1], WHO)
+    home, weights = text_model_files(name)
     return _load(home, weights, weights.stat().st_mtime_ns, device, precision)
 
 
 @lru_cache(maxsize=1)
 def _load(home: ModelLocation, weights: Path, _: int, device: str, precision: Precision) -> Causal:
-    transformers, torch = package("transformers", WHO), package("torch", WHO)
+    config, coder, network = _gguf_parts(weights) if weights.suffix == gguf.SUFFIX else _folder_parts(home, weights)
+    start, end = _ends(config, home)
+    warn_of(home.name, text_licence_of(home.name))
+    limit, vocabulary = _limit_in(config), int(config.get_text_config().vocab_size)
+    ready_network = ready(network, device, precision).eval()
+    made = Causal(coder, ready_network, start, end, limit, vocabulary, device, Cuts(WHO, limit))
+    if not _is_causal(made):
+        raise _not_causal(home, config)
+    return made
+
+
+class _Parts(NamedTuple):
+    config: "PretrainedConfig"
+    coder: Coder
+    network: "Module"
+
+
+def _folder_parts(home: ModelLocation, weights: Path) -> _Parts:
     config = config_of(home, WHO)
-    start = config.eos_token_id if config.bos_token_id is None else config.bos_token_id
-    end = start if config.eos_token_id is None else config.eos_token_id
-    if not isinstance(start, int) or not isinstance(end, int):
-        raise SpecError(f"{WHO}: {home.name} names no token that begins a text; choose a causal model such as gpt2")
+    network = _network(home, weights, config, use_safetensors=True)
+    return _Parts(config, coder_of(home, WHO), network)
+
+
+def _gguf_parts(path: Path) -> _Parts:
+    """Return the parts of a GGUF file; transformers turns the weights into plain numbers."""
+    gguf.need_reader(WHO)
+    gguf.header_of(path)
+    transformers = package("transformers", WHO)
+    home, options = ModelLocation(str(path), path.parent, hub=False), {"gguf_file": path.name}
+    # The bar of the conversion has no switch of its own.
+    with gguf.blamed_on(path), quiet(), contextlib.redirect_stderr(io.StringIO()):
+        config = transformers.AutoConfig.from_pretrained(home.folder, trust_remote_code=False, **options)
+        coder = Coder(transformers.AutoTokenizer.from_pretrained(home.folder, trust_remote_code=False, **options), WHO)
+        return _Parts(config, coder, _network(home, path, config, **options))
+
+
+def _network(home: ModelLocation, weights: Path, config: "PretrainedConfig", **options: object) -> "Module":
+    transformers, torch = package("transformers", WHO), package("torch", WHO)
+    if type(config) not in transformers.MODEL_FOR_CAUSAL_LM_MAPPING or config.is_encoder_decoder:
+        raise _not_causal(home, config)
+    options |= {"config": config, "dtype": torch.float32, "trust_remote_code": False}
     try:
         with quiet():
             network, report = transformers.AutoModelForCausalLM.from_pretrained(
-                home.folder, config=config, dtype=torch.float32, use_safetensors=True, output_loading_info=True
+                home.folder, output_loading_info=True, **options
             )
-    except ValueError as error:
-        raise SpecError(f"{WHO}: {home.name} is a {config.model_type} model, expected a causal one, as gpt2") from error
+    except (package("safetensors", WHO).SafetensorError, OSError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise DataError(f"is damaged, or not the weights of its configuration: {reason}", file=str(weights)) from error
     refuse(weights, sorted(report["missing_keys"]), [], {})
-    warn_of(home.name, licence_of(home.name, home.folder))
-    table = getattr(config, "max_position_embeddings", None)
-    limit = positions(config.to_dict() | {"max_position_embeddings": table})
-    network = ready(network, device, precision).eval()
-    return Causal(coder_of(home, WHO), network, start, end, limit, device, Cuts(WHO, limit))
+    loaded: Module = network
+    return loaded
+
+
+def _not_causal(home: ModelLocation, config: "PretrainedConfig") -> SpecError:
+    return SpecError(f"{WHO}: {home.name} is a {config.model_type} model, expected a causal one, as gpt2")
+
+
+def _ends(config: "PretrainedConfig", home: ModelLocation) -> tuple[int, int]:
+    """Return the tokens that begin and end a text; where there is but one, it does both."""
+    own = config.get_text_config()
+    named = [token[0] if isinstance(token, list) else token for token in (own.bos_token_id, own.eos_token_id)]
+    known = [token for token in named if isinstance(token, int)]
+    if not known:
+        raise SpecError(f"{WHO}: {home.name} names no token that begins a text; choose a causal model such as gpt2")
+    return known[0], known[-1]
+
+
+def _limit_in(config: "PretrainedConfig") -> int:
+    table = getattr(config.get_text_config(), "max_position_embeddings", None)
+    return positions(config.to_dict() | {"max_position_embeddings": table})
+
+
+def _is_causal(model: Causal) -> bool:
+    """Return whether a prediction stays as it is when other pieces follow; encoders load as causal models, too."""
+    others = [piece for piece in range(model.vocabulary) if piece != model.start][:2]
+    rows = [Row((model.start, others[0], last), 1) for last in (others[0], others[-1])]
+    first, second = (values[0] for values in model.log_probabilities(rows))
+    return bool(np.isclose(first, second, rtol=1e-5, atol=1e-5))
