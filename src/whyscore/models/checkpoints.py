@@ -19,14 +19,16 @@ unknown pieces; so its files are asked for first.
 import contextlib
 import hashlib
 import importlib
+import io
 import json
+import pickle
 import re
+import zipfile
 from argparse import Namespace
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from pickle import UnpicklingError
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -222,6 +224,54 @@ def read(path: Path, who: str, *, allow_pickle: bool = False) -> dict[str, "Tens
     return _read(path, who, trusted=allow_pickle)
 
 
+def hyper_parameters(path: Path) -> dict[str, object]:
+    """Return the settings that a trainer stored beside the weights; none where the format has no place for them.
+
+    No tensor is read, and nothing of the file is run: what is no plain value becomes an empty stand-in.
+    """
+    if not zipfile.is_zipfile(path):
+        return {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            (name,) = (name for name in archive.namelist() if name.endswith("/data.pkl"))
+            content = _PlainValues(io.BytesIO(archive.read(name))).load()
+    except Exception as error:
+        # A damaged pickle raises whatever its instructions happen to run into.
+        raise DataError(
+            f"is damaged: {(str(error) or type(error).__name__).splitlines()[0]}", file=str(path)
+        ) from error
+    stored = content.get("hyper_parameters") if isinstance(content, Mapping) else None
+    return dict(stored) if isinstance(stored, Mapping) else {}
+
+
+class _StandIn(dict[object, object]):
+    """What a pickled file gets for everything that is no plain value: a dictionary that ignores its past."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment] # it may be a key of another one
+
+    def __init__(self, *_: object, **__: object) -> None:
+        super().__init__()
+
+    def __setstate__(self, _: object) -> None:
+        """Ignore what a pickled object remembers."""
+
+    def append(self, _: object) -> None:
+        """Ignore what a pickled list of another kind holds."""
+
+    def extend(self, _: object) -> None:
+        """Ignore what a pickled list of another kind holds."""
+
+
+class _PlainValues(pickle.Unpickler):
+    """Reads numbers, texts, lists and dictionaries of a pickled file, and no class or function that it names."""
+
+    def find_class(self, _: str, __: str) -> type:
+        return _StandIn
+
+    def persistent_load(self, _: object) -> None:
+        return None
+
+
 def parts_of(path: Path) -> list[Path]:
     """Return the files that hold the weights: the file itself, or the shards that an index names."""
     if not path.name.endswith(_INDEX):
@@ -365,7 +415,7 @@ def _unpacked(path: Path, who: str, *, trusted: bool) -> object:
     try:
         with torch.serialization.safe_globals(list(_HARMLESS)):
             return torch.load(path, map_location="cpu", weights_only=True)
-    except UnpicklingError as error:
+    except pickle.UnpicklingError as error:
         found = re.search(r"GLOBAL ([\w.]+)", str(error))
         what = f"it needs {found[1]}" if found else "it holds more than tensors"
         raise DataError(

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 LayerMix = Literal["softmax", "sparsemax"]
 Pooling = Literal["avg", "max", "cls"]
 
-ACTIVATIONS = ("Tanh", "ReLU", "GELU", "Sigmoid", "SiLU", "ELU", "LeakyReLU", "Identity")
+ACTIVATIONS = (
+    *("Tanh", "ReLU", "GELU", "Sigmoid", "SiLU", "ELU", "LeakyReLU", "Identity", "Softplus", "Softsign", "Softshrink"),
+    *("Tanhshrink", "Hardtanh", "Hardsigmoid", "Hardswish", "Hardshrink", "Mish"),
+)
 
 _TINY = 1e-12  # keeps the normalisation of a constant sentence defined, as in the trainer
 
@@ -110,10 +113,11 @@ def widened(tensor: "Tensor") -> "Tensor":
 
 
 def activation(name: object, where: Path) -> str:
-    """Return the name of an activation, or refuse one that is not known."""
-    if name not in ACTIVATIONS:
-        raise SpecError(f"{where}: the activation is {name!r}, expected one of {', '.join(ACTIVATIONS)}")
-    return str(name)
+    """Return the name of an activation as torch writes it, whatever its case, or refuse one that is not known."""
+    for known in ACTIVATIONS:
+        if str(name).lower() == known.lower():
+            return known
+    raise SpecError(f"{where}: the activation is {name!r}, expected one of {', '.join(ACTIVATIONS)}")
 
 
 def feed_forward_keys(width: int, sizes: Sequence[int]) -> dict[str, tuple[int, ...]]:

@@ -16,6 +16,7 @@ from support import tiny_models
 from whyscore.analysis.explain import explain
 from whyscore.errors import DataError, ExecutionError, MissingExtra, MissingInput, SpecError
 from whyscore.metrics.learned.comet import network as comet_model
+from whyscore.metrics.learned.comet.checkpoint import KINDS
 from whyscore.metrics.learned.comet.metric import Comet, Run, error_spans, mixed, quality, runs
 from whyscore.metrics.pieces import PieceScores, word_scores
 from whyscore.models import pairs
@@ -154,7 +155,12 @@ def write(folder: Path, model: Restated, **hparams: object) -> Path:
 
 UNIFIED = {"class_identifier": "unified_metric", "sent_layer": "mix", "layer_transformation": "sparsemax_patch"}
 KIWI = UNIFIED | {"input_segments": ["mt", "src"], "word_level_training": False, "word_layer": 3}
-UNITE = UNIFIED | {"input_segments": ["mt", "src", "ref"], "word_level_training": True, "word_layer": 2}
+UNITE = UNIFIED | {
+    "input_segments": ["mt", "src", "ref"],
+    "word_level_training": True,
+    "word_layer": 2,
+    "error_labels": ["BAD"],
+}
 XCOMET = UNIFIED | {"class_identifier": "xcomet_metric", "word_layer": 3}
 
 Made = tuple[Restated, Path]
@@ -414,13 +420,13 @@ def test_batches_and_order_change_nothing(name: str, request: pytest.FixtureRequ
 def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[pairs.Row]:
     """Every row that goes through an encoder."""
     seen: list[pairs.Row] = []
-    original: Callable[..., object] = comet_model.CometModel._states
+    original: Callable[..., object] = comet_model.CometModel.read
 
     def counted(self: comet_model.CometModel, rows: Sequence[pairs.Row]) -> object:
         seen.extend(rows)
         return original(self, rows)
 
-    monkeypatch.setattr(comet_model.CometModel, "_states", counted)
+    monkeypatch.setattr(comet_model.CometModel, "read", counted)
     return seen
 
 
@@ -457,14 +463,14 @@ def test_small_budgets_make_small_batches_with_the_same_scores(xcomet: Made, mon
 def test_a_batch_that_does_not_fit_is_halved(kiwi: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     metric = comet(kiwi[1])
     whole = metric.score(SEGMENTS)
-    original: Callable[..., object] = comet_model.CometModel._states
+    original: Callable[..., object] = comet_model.CometModel.read
 
     def small(self: comet_model.CometModel, rows: Sequence[pairs.Row]) -> object:
         if len(rows) > 1:
             raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB")
         return original(self, rows)
 
-    monkeypatch.setattr(comet_model.CometModel, "_states", small)
+    monkeypatch.setattr(comet_model.CometModel, "read", small)
     with pytest.warns(
         pairs.MemoryWarning, match=r"inputs of \d+ pieces do not fit into memory; going on with [12] at a time"
     ):
@@ -475,7 +481,7 @@ def test_a_single_text_that_does_not_fit_is_an_error(kiwi: Made, monkeypatch: py
     def never(*_: object) -> None:
         raise RuntimeError("out of memory")
 
-    monkeypatch.setattr(comet_model.CometModel, "_states", never)
+    monkeypatch.setattr(comet_model.CometModel, "read", never)
     with pytest.raises(ExecutionError, match=re.escape("pieces does not fit into memory. Use a smaller model")):
         comet(kiwi[1]).score(SEGMENTS[:1])
 
@@ -486,7 +492,7 @@ def test_other_errors_of_the_network_are_not_taken_for_a_lack_of_memory(
     def broken(*_: object) -> None:
         raise RuntimeError("sizes differ")
 
-    monkeypatch.setattr(comet_model.CometModel, "_states", broken)
+    monkeypatch.setattr(comet_model.CometModel, "read", broken)
     with pytest.raises(RuntimeError, match="sizes differ"):
         comet(kiwi[1]).score(SEGMENTS)
 
@@ -641,15 +647,21 @@ def test_blanks_at_the_edges_of_a_span_are_left_out() -> None:
 
 
 def test_a_span_that_is_open_at_the_end_is_closed() -> None:
-    found = error_spans(TEXT, PIECES, runs(classes(0, 0, 1, 1), None, "compat"))
+    found = error_spans(TEXT, PIECES, runs(classes(0, 0, 1, 1), None, "default"))
     assert [(TEXT[one.start : one.end], one.severity) for one in found] == [("day now", "minor")]
 
 
-def test_severities_are_kept_apart_in_the_papers_mode_and_merged_in_the_published_one() -> None:
+def test_the_published_code_drops_a_span_that_is_open_at_the_end() -> None:
+    assert runs(classes(1, 0, 1, 1), None, "compat") == [Run(1, 0, 0, pytest.approx(0.7))]
+    assert runs(classes(1, 1), None, "compat") == []
+    assert runs(classes(0, 2, 1, 0), 0.0, "compat") == runs(classes(0, 2, 1, 0), None, "default")
+
+
+def test_severities_are_kept_apart_in_the_papers_mode_and_merged_by_default() -> None:
     table = classes(0, 1, 3, 3)
     kept = error_spans(TEXT, PIECES, runs(table, None, "paper"))
     assert [(TEXT[one.start : one.end], one.severity) for one in kept] == [("bad", "minor"), ("day now", "critical")]
-    merged = error_spans(TEXT, PIECES, runs(table, None, "compat"))
+    merged = error_spans(TEXT, PIECES, runs(table, None, "default"))
     assert [(TEXT[one.start : one.end], one.severity) for one in merged] == [("bad day now", "minor")]
 
 
@@ -755,11 +767,14 @@ def test_a_checkpoint_that_could_run_code_is_refused_unless_trusted(regression: 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"class_identifier": "ranking_metric"}, "class_identifier is 'ranking_metric', expected one of regression"),
+        (
+            {"class_identifier": "guessing_metric"},
+            f"class_identifier is 'guessing_metric', expected one of {', '.join(KINDS)}",
+        ),
         ({"activations": "Exp"}, "the activation is 'Exp', expected one of Tanh"),
         ({"hidden_sizes": "big"}, "hidden_sizes is 'big', expected a list"),
         ({"pretrained_model": None}, "pretrained_model is None, expected a str"),
-        ({"pool": "best"}, "pool is 'best', expected 'avg', 'max' or 'cls'"),
+        ({"pool": "best"}, "pool is 'best', expected 'avg', 'max', 'cls' or 'default'"),
         ({"layer_transformation": "none"}, "layer_transformation is 'none', expected softmax or sparsemax"),
         ({"layer": "top"}, "layer is 'top', expected 'mix' or a whole number"),
         ({"layer": 9}, "layer is 9, but the encoder has 4 states"),

@@ -1,6 +1,7 @@
 """TransQuest, after Ranasinghe, Orasan and Mitkov (2020, 2021): quality estimation without references.
 
-1. `mono`: source and hypothesis are read together; the network's one output is the score.
+1. `mono`: source and hypothesis are read together; the network's one output is the score. RoBERTa's tokenizer gets a
+   blank before each text, and an empty hypothesis gets no separators: the source is read alone.
 2. `siamese`: each is read by itself; the score is the cosine of the two mean vectors, computed in float64.
 3. `micro`: the words of the source, a separator, and the words of the hypothesis with a mark for the gap before,
    between and after them; the first piece of each is tagged OK or BAD. The score is 1 - mean p(BAD) over the words and
@@ -83,6 +84,7 @@ _MAPPINGS = {
     "micro": "MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING",
     "siamese": "MODEL_MAPPING",
 }
+_SPACED = ("roberta", "longformer")
 _POOLINGS: dict[str, Pooling] = {
     "pooling_mode_mean_tokens": "avg",
     "pooling_mode_max_tokens": "max",
@@ -124,6 +126,8 @@ class QuestModel:
     coder: Coder
     network: "Module"
     types: bool
+    spaced: bool
+    """Whether a blank is put before each text of a pair: RoBERTa's tokenizer tells the first word from others by it."""
     device: str
     cuts: Cuts
     known: Pinned[FloatVector] = field(default_factory=Pinned, repr=False)
@@ -132,17 +136,35 @@ class QuestModel:
     def pairs(self, asked: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
         """Return the score of each distinct pair of source and hypothesis, read together."""
         distinct = list(dict.fromkeys(asked))
-        coded = self.coder.code(text for pair in distinct for text in pair)
-        room = self.layout.limit - self.coder.frame.size(2)
-        texts = [(coded[source].ids, coded[hypothesis].ids) for source, hypothesis in distinct]
-        self.cuts.add(sum(len(source) + len(hypothesis) > room for source, hypothesis in texts), len(texts))
-        rows = [self.coder.frame.join(shorter(source, hypothesis, room)) for source, hypothesis in texts]
+        coded = self.code_pairs(distinct)
+        read = []
+        for pair in distinct:
+            texts = [coded[text] for text in pair]
+            read.append([(text.ids, size) for text, size in zip(texts, self.cut(*texts), strict=False)])
+        self.cuts.add(sum(any(size < len(ids) for ids, size in texts) for texts in read), len(read))
+        rows = [self.coder.frame.join([ids[:size] for ids, size in texts]) for texts in read]
 
         def compute(batch: list[int]) -> list[float]:
             logits, _ = self._ask([rows[number] for number in batch])
             return cast("list[float]", logits[:, 0].tolist())
 
         return dict(zip(distinct, self._batched(rows, compute), strict=True))
+
+    def code_pairs(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Coded]:
+        """Return the pieces of each text of pairs that are read together."""
+        texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+        if not self.spaced:
+            return self.coder.code(texts)
+        leads = {text: "" if text.startswith(" ") else " " for text in texts}
+        coded = self.coder.code([f"{leads[text]}{text}" for text in texts], strip=False)
+        return {text: _moved(coded[f"{lead}{text}"], -len(lead)) for text, lead in leads.items()}
+
+    def cut(self, source: Coded, hypothesis: Coded) -> tuple[int, ...]:
+        """Return how many pieces are read of the source and of the hypothesis; the source alone beside an empty one."""
+        room = self.layout.limit - self.coder.frame.size(2)
+        if any(start < end for start, end in hypothesis.spans):  # a blank put before nothing has no span
+            return tuple(map(len, shorter(source.ids, hypothesis.ids, room)))
+        return (min(len(source.ids), room + 1),)
 
     def vectors(self, texts: Sequence[str]) -> dict[str, FloatVector]:
         """Return the vector of each distinct text, read by itself, from the pinned ones where it is among them."""
@@ -193,6 +215,10 @@ class QuestModel:
             return self.network(input_ids=inputs.ids, attention_mask=inputs.mask, **types)[0], inputs.mask
 
 
+def _moved(coded: Coded, by: int) -> Coded:
+    return coded._replace(spans=tuple((max(0, start + by), max(0, end + by)) for start, end in coded.spans))
+
+
 def _first(column: FloatVector, sizes: Sequence[int], start: int, room: int) -> FloatVector:
     """Return the number of each word's first piece."""
     begins = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.intp) if sizes else np.zeros(0, dtype=np.intp)
@@ -241,6 +267,7 @@ def _load(asked: Asked, layout: Layout, _: int) -> QuestModel:
         coder=coder,
         network=ready(network, asked.device, asked.precision),
         types=(getattr(config, "type_vocab_size", 0) or 0) > 1,
+        spaced=config.model_type in _SPACED,
         device=asked.device,
         cuts=Cuts(WHO, layout.limit),
     )
@@ -282,7 +309,7 @@ def _pool(folder: Path) -> Pooling:
 def opened(model: QuestModel, segments: Sequence[Segment], *, joined: bool) -> Inside:
     """Return the model, opened for some segments; `joined` says whether it reads the two texts together."""
     pairs = [(segment.source or "", segment.hypothesis) for segment in segments]
-    coded = model.coder.code(text for pair in pairs for text in pair)
+    coded = model.code_pairs(pairs) if joined else model.coder.code(text for pair in pairs for text in pair)
     read = _together if joined else _apart
     readings = tuple(read(model, coded[source], coded[hypothesis]) for source, hypothesis in pairs)
 
@@ -301,10 +328,8 @@ def opened(model: QuestModel, segments: Sequence[Segment], *, joined: bool) -> I
 
 
 def _together(model: QuestModel, source: Coded, hypothesis: Coded) -> Reading:
-    frame = model.coder.frame
-    kept = shorter(source.ids, hypothesis.ids, model.layout.limit - frame.size(2))
-    texts = zip((SOURCE, HYPOTHESIS), (source, hypothesis), map(len, kept), strict=True)
-    return (line(frame, [Shown(*text) for text in texts]),)
+    texts = zip((SOURCE, HYPOTHESIS), (source, hypothesis), model.cut(source, hypothesis), strict=False)
+    return (line(model.coder.frame, [Shown(*text) for text in texts]),)
 
 
 def _apart(model: QuestModel, source: Coded, hypothesis: Coded) -> Reading:

@@ -1,30 +1,75 @@
-"""What a COMET folder says of itself: `hparams.yaml`, read by YAML's safe loader.
+"""The settings of a COMET checkpoint, as the original code finds them.
 
-The layer mix needs care: trainers before 2.2.4 wrote `layer_transformation: sparsemax` for unified and xCOMET models,
-yet mixed by softmax. Published folders were corrected to `sparsemax_patch`, which therefore means softmax. A plain
-`sparsemax` there is taken at its word, with a notice.
+1. `hparams.yaml` (YAML's safe loader) names the class of the model, and where its encoder is.
+2. All other settings are those that the trainer stored in the checkpoint. A setting that the checkpoint lacks, or all
+   of them if it is a safetensors file, come from `hparams.yaml`, then from the defaults of the class.
+3. `layer_transformation: sparsemax_patch` in `hparams.yaml` means softmax, whatever the checkpoint says: trainers
+   before 2.2.4 wrote `sparsemax` for unified and xCOMET models, yet mixed by softmax, and published folders were
+   corrected in this way. A plain `sparsemax` is taken at its word, with a notice.
 """
 
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple, cast, get_args
 
 from whyscore.errors import DataError, SpecError
-from whyscore.models.checkpoints import ModelLocation, find, need, package, weights_of
-from whyscore.models.heads import LayerMix, Pooling, activation
+from whyscore.models.checkpoints import ModelLocation, find, hyper_parameters, need, package, weights_of
+from whyscore.models.heads import LayerMix, activation
 from whyscore.text.files import text_of
 from whyscore.types import Inputs
 
-Kind = Literal["regression_metric", "referenceless_regression_metric", "unified_metric", "xcomet_metric"]
+Kind = Literal[
+    "regression_metric", "referenceless_regression_metric", "ranking_metric", "unified_metric", "xcomet_metric"
+]
 
-KINDS: tuple[Kind, ...] = ("regression_metric", "referenceless_regression_metric", "unified_metric", "xcomet_metric")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 HPARAMS = "hparams.yaml"
 WEIGHTS = (("checkpoints/model.safetensors", "model.safetensors"), ("checkpoints/model.ckpt", "model.ckpt"))
 
-_APART: tuple[Kind, ...] = KINDS[:2]
+_APART: tuple[Kind, ...] = KINDS[:3]
 _SEGMENTS = {"mt": Inputs.HYPOTHESIS, "src": Inputs.SOURCE, "ref": Inputs.REFERENCES}
+_TYPED = ("BERT", "RemBERT")  # the encoders that are told which text a piece belongs to
+_WRITTEN_IN_YAML = ("class_identifier", "pretrained_model")
+_COMMON: dict[str, object] = {
+    "encoder_model": "XLM-RoBERTa",
+    "pool": "avg",
+    "layer": "mix",
+    "layer_transformation": "softmax",
+    "layer_norm": True,
+    "hidden_sizes": [3072, 1024],
+    "activations": "Tanh",
+    "final_activation": None,
+}
+_JOINED: dict[str, object] = _COMMON | {
+    "sent_layer": "mix",
+    "layer_transformation": "sparsemax",
+    "word_layer": 24,
+    "word_level_training": False,
+    "input_segments": ["mt", "src", "ref"],
+    "error_labels": ["minor", "major"],
+}
+DEFAULTS: Mapping[Kind, Mapping[str, object]] = {
+    "regression_metric": _COMMON,
+    "referenceless_regression_metric": _COMMON | {"hidden_sizes": [2048, 1024]},
+    "ranking_metric": _COMMON,
+    "unified_metric": _JOINED,
+    "xcomet_metric": _JOINED
+    | {
+        "encoder_model": "XLM-RoBERTa-XL",
+        "layer_norm": False,
+        "hidden_sizes": [2560, 1280],
+        "word_layer": 36,
+        "word_level_training": True,
+        "error_labels": ["minor", "major", "critical"],
+    },
+}
+"""What the classes of unbabel-comet 2.2.7 take where a setting is missing."""
+
+
+Pooling = Literal["avg", "max", "cls", "default"]
+"""How a text's pieces become one vector; `default` is the encoder's own way: BERT's pooler, or the first piece."""
 
 
 class Settings(NamedTuple):
@@ -44,6 +89,10 @@ class Settings(NamedTuple):
     inputs: Inputs
     words: int | None
     """The state that the word head reads; None without a word head."""
+    labels: tuple[str, ...]
+    """The error classes of the word head, after the class of pieces without an error."""
+    typed: bool
+    """Whether the encoder tells the first text from the others by type numbers, as BERT does."""
 
     @property
     def joined(self) -> bool:
@@ -52,9 +101,12 @@ class Settings(NamedTuple):
 
 
 def settings_of(model: str) -> Settings:
-    """Return the settings of a checkpoint; nothing but the small file is fetched for it."""
-    path = need(find(model, [HPARAMS, "README.md"], "comet"), [HPARAMS], "comet")
-    return _settings(str(path), path.stat().st_mtime_ns)
+    """Return the settings of a checkpoint; no weights are fetched for it, those that are there are looked into."""
+    home = find(model, [HPARAMS, "README.md"], "comet")
+    path = need(home, [HPARAMS], "comet")
+    weights = next((file for group in WEIGHTS for name in group if (file := home.folder / name).is_file()), None)
+    state = None if weights is None else (str(weights), weights.stat().st_mtime_ns)
+    return _settings(str(path), path.stat().st_mtime_ns, state)
 
 
 def checkpoint_of(model: str) -> tuple[ModelLocation, Path]:
@@ -64,40 +116,52 @@ def checkpoint_of(model: str) -> tuple[ModelLocation, Path]:
 
 
 @lru_cache(maxsize=16)
-def _settings(file: str, _: int) -> Settings:
+def _settings(file: str, _: int, weights: tuple[str, int] | None) -> Settings:
     path = Path(file)
+    written = _written(path)
+    kind = written.get("class_identifier")
+    if kind not in KINDS:
+        raise SpecError(f"{file}: class_identifier is {kind!r}, expected one of {', '.join(KINDS)}")
+    stored = hyper_parameters(Path(weights[0])) if weights else {}
+    given = {**DEFAULTS[kind], **written, **stored}
+    given |= {key: written[key] for key in _WRITTEN_IN_YAML if key in written}
+    if written.get("layer_transformation") == "sparsemax_patch":
+        given["layer_transformation"] = "softmax"
+    return _read(kind, given, path)
+
+
+def _written(path: Path) -> Mapping[str, object]:
     yaml = package("yaml", "comet")
     try:
-        given = yaml.safe_load(text_of(path))
+        written = yaml.safe_load(text_of(path))
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"is not YAML of plain values: {str(error).splitlines()[0]}", file=file) from error
-    if not isinstance(given, dict):
-        raise DataError(f"expected options by name, found {type(given).__name__}", file=file)
-    kind = given.get("class_identifier")
-    if kind not in KINDS:
-        raise SpecError(f"{file}: class_identifier is {kind!r}, expected one of {', '.join(KINDS)}")
-    return _read(cast("Kind", kind), given, path)
+        raise DataError(f"is not YAML of plain values: {str(error).splitlines()[0]}", file=str(path)) from error
+    if not isinstance(written, dict):
+        raise DataError(f"expected options by name, found {type(written).__name__}", file=str(path))
+    return written
 
 
 def _read(kind: Kind, given: Mapping[str, object], path: Path) -> Settings:
     joined = kind not in _APART
-    layer = given.get("sent_layer" if joined else "layer", given.get("layer", "mix"))
-    final = given.get("final_activation")
-    words = given.get("word_layer", -1) if kind == "xcomet_metric" or given.get("word_level_training") else None
+    layer = given["sent_layer" if joined else "layer"]
+    final = given["final_activation"]
+    words = given["word_layer"] if kind == "xcomet_metric" or given.get("word_level_training") else None
     return Settings(
         kind=kind,
         encoder=str(_asked(given, "pretrained_model", str, path)),
         layer=None if layer == "mix" else _whole(layer, "layer", path),
-        mix=_mix(given.get("layer_transformation", "softmax"), path),
-        norm=bool(given.get("layer_norm", not joined)),
-        pool="cls" if joined else _pool(given.get("pool", "avg"), path),
-        sizes=_sizes(_asked(given, "hidden_sizes", list, path), path),
-        activation=activation(given.get("activations", "Tanh"), path),
+        mix=_mix(given["layer_transformation"], path),
+        norm=bool(given["layer_norm"]),
+        pool="cls" if joined else _pool(given["pool"], path),
+        sizes=() if kind == "ranking_metric" else _sizes(_asked(given, "hidden_sizes", list, path), path),
+        activation=activation(given["activations"], path),
         final=None if final in (None, False) else activation(final, path),
         inputs=_inputs(kind, given, path),
         words=None if words is None else _whole(words, "word_layer", path),
+        labels=tuple(map(str, cast("list[object]", _asked(given, "error_labels", list, path)))) if joined else (),
+        typed=given["encoder_model"] in _TYPED,
     )
 
 
@@ -118,8 +182,8 @@ def _sizes(value: object, path: Path) -> tuple[int, ...]:
 
 
 def _pool(value: object, path: Path) -> Pooling:
-    if value not in ("avg", "max", "cls"):
-        raise DataError(f"pool is {value!r}, expected 'avg', 'max' or 'cls'", file=str(path))
+    if value not in ("avg", "max", "cls", "default"):
+        raise DataError(f"pool is {value!r}, expected 'avg', 'max', 'cls' or 'default'", file=str(path))
     return value
 
 

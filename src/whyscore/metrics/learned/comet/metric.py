@@ -4,6 +4,7 @@
    from the base model it names.
 2. `regression_metric` (COMET-22) and `referenceless_regression_metric` read each text by itself: states of all blocks
    are mixed, pooled to one vector, and a small network scores [h; r; h*r; |h-r|; h*s; |h-s|] or [h; s; h*s; |h-s|].
+   `ranking_metric` scores 1 / (1 + d), d the harmonic mean of the distances of h to s and to r.
 3. `unified_metric` (CometKiwi, UniTE) and `xcomet_metric` read the texts joined, hypothesis first, as (h,s) or, with a
    reference, as (h,s), (h,r) and (h,s,r); the first piece is scored. UniTE takes the mean of the three.
 4. xCOMET also tags the pieces of the hypothesis as fine, minor, major or critical (see below). With a reference its
@@ -18,13 +19,16 @@ Error spans and the MQM part of xCOMET (arXiv 2310.10482), from class probabilit
 1. The probabilities of the inputs (h,s), (h,r), (h,s,r) are mixed 1/6, 1/3, 1/2.
 2. A piece is an error if an error class is the most probable one or, with a threshold t, if p(error) > t; its severity
    is the most probable error class.
-3. Neighbouring error pieces are one span. `mode="compat"`, the published way: always, and the first severity counts;
-   `mode="paper"`: only while the severity stays the same. A span that is open at the end of the text ends there.
+3. Neighbouring error pieces are one span, and the first severity counts; with `mode="paper"` only while the severity
+   stays the same. A span that is open at the end of the text ends there.
 4. A span is cut to its characters: blanks at its edges are left out. Confidence = mean probability of the classes
    that were chosen.
 5. MQM part `m = (25 - min(25, sum of 1, 5, 10 for minor, major, critical)) / 25`.
 
-Deviation: special pieces can be no errors; the published code lets them open a span.
+`mode="compat"` gives the numbers of unbabel-comet 2.2.7, which differ in two ways: the special pieces around the
+hypothesis may be errors, so that they open spans that have no text and cost points, and a span that is still open
+after the last of them is dropped, so that an error at the very end may cost nothing. It also mixes by .1667, .3333 and
+.5, and takes a threshold of 0 for none.
 """
 
 from collections.abc import Sequence
@@ -42,8 +46,9 @@ from whyscore.metrics.pieces import Fill, PieceScores, word_scores
 from whyscore.models.attribution.interface import Inside
 from whyscore.models.checkpoints import Precision, device_of, model_signature
 from whyscore.models.heads import LayerMix
+from whyscore.models.pairs import Frame
 from whyscore.settings import check_fields
-from whyscore.text.alignment import Pool
+from whyscore.text.alignment import BOUNDARY_MARKS, Pool
 from whyscore.types import (
     ErrorSpan,
     FloatMatrix,
@@ -58,12 +63,13 @@ from whyscore.types import (
     WordScores,
 )
 
-Mode = Literal["compat", "paper"]
+Mode = Literal["default", "compat", "paper"]
 
 SEVERITIES: tuple[Severity, ...] = ("minor", "major", "critical")
 PENALTIES = (1, 5, 10)
 WORST = 25
 MIXED = (1 / 6, 1 / 3, 1 / 2)
+MIXED_COMPAT = (0.1667, 0.3333, 0.5)  # as the published code has them
 
 
 class Run(NamedTuple):
@@ -75,26 +81,29 @@ class Run(NamedTuple):
     confidence: float
 
 
-def mixed(parts: Sequence[FloatMatrix]) -> FloatMatrix:
+def mixed(parts: Sequence[FloatMatrix], mode: Mode = "default") -> FloatMatrix:
     """Return the class probabilities that several inputs give together; a single input speaks for itself."""
     if len(parts) == 1:
         return parts[0]
-    weighted = [weight * part for weight, part in zip(MIXED, parts, strict=True)]
+    weights = MIXED_COMPAT if mode == "compat" else MIXED
+    weighted = [weight * part for weight, part in zip(weights, parts, strict=True)]
     return cast("FloatMatrix", np.sum(weighted, axis=0))
 
 
 def runs(probabilities: FloatMatrix, threshold: float | None, mode: Mode) -> list[Run]:
-    """Return the runs of error pieces, in order."""
-    labels = _labels(probabilities, threshold).tolist()
+    """Return the runs of error pieces, in order; in `compat` one that reaches the last piece is dropped."""
+    labels = _labels(probabilities, (threshold or None) if mode == "compat" else threshold).tolist()
     found: list[list[int]] = []
     for piece, label in enumerate(labels):
         if not label:
             continue
-        goes_on = found and found[-1][-1] == piece - 1 and (mode == "compat" or labels[piece - 1] == label)
+        goes_on = found and found[-1][-1] == piece - 1 and (mode != "paper" or labels[piece - 1] == label)
         if goes_on:
             found[-1].append(piece)
         else:
             found.append([piece])
+    if mode == "compat" and found and found[-1][-1] == len(labels) - 1:
+        del found[-1]
     chosen = probabilities[np.arange(len(labels)), labels] if labels else np.zeros(0)
     return [Run(labels[run[0]], run[0], run[-1], float(chosen[run].mean())) for run in found]
 
@@ -148,6 +157,8 @@ class PieceClasses(NamedTuple):
     pieces: PieceScores
     """The pieces, with minus the probability of an error."""
     probabilities: FloatMatrix
+    framed: FloatMatrix
+    """The same with the special pieces before and after the hypothesis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +173,9 @@ class Comet:
         against: `source` scores without references where the checkpoint could read them (UniTE, xCOMET).
         references: whether the mean over several references counts or the best.
         threshold: pieces with p(error) above it are errors; None takes the most probable class.
-        mode: `compat` joins neighbouring error pieces whatever their severity, `paper` only equal ones.
+        mode: how xCOMET makes error spans. `default` joins neighbouring error pieces of the text whatever their
+            severity, `paper` only equal ones; `compat` gives the numbers of unbabel-comet, where the special pieces
+            around the text may open a span and a span that is open at the very end is dropped.
         pool: how pieces make a word.
         fill: what a word without a piece gets.
         allow_pickle: read checkpoints that could run code while loading; only for files you trust.
@@ -175,7 +188,7 @@ class Comet:
     against: Literal["auto", "source"] = "auto"
     references: Literal["mean", "max"] = "mean"
     threshold: float | None = None
-    mode: Mode = "compat"
+    mode: Mode = "default"
     pool: Pool = "mean"
     fill: Fill = "error"
     allow_pickle: bool = False
@@ -228,13 +241,16 @@ class Comet:
         ]
 
     def error_spans(self, segments: Sequence[Segment]) -> list[tuple[ErrorSpan, ...]]:
-        """Return the errors in each hypothesis, with severity and confidence, from xCOMET."""
-        if self._settings().kind != "xcomet_metric":
+        """Return the errors in each hypothesis, with severity and confidence, from models with a word head."""
+        labels = self._settings().labels
+        if self._settings().words is None or labels != SEVERITIES[: len(labels)]:
             raise SpecError(f"comet: {self.model} knows no severities; error spans need an xCOMET checkpoint")
-        found = []
-        for segment, (pieces, probabilities) in zip(segments, self.piece_classes(segments), strict=True):
-            errors = runs(probabilities, self.threshold, self.mode)
-            found.append(error_spans(segment.hypothesis, pieces.spans, errors))
+        compat, found = self.mode == "compat", []
+        for segment, (pieces, probabilities, framed) in zip(segments, self.piece_classes(segments), strict=True):
+            errors = runs(framed if compat else probabilities, self.threshold, self.mode)
+            spans = _without_marks(pieces)
+            spans = _framed(spans, self._model().coder.frame) if compat else spans
+            found.append(error_spans(segment.hypothesis, spans, errors))
         return found
 
     def inspected(self, segments: Sequence[Segment]) -> Inside:
@@ -251,11 +267,12 @@ class Comet:
         found = []
         for segment, parts in zip(segments, self._parts(segments), strict=True):
             hypothesis = coded[segment.hypothesis]
-            probabilities = self._agreed(parts)
+            framed = self._agreed(parts)
+            probabilities = _inner(framed, model.coder.frame)
             kept = len(probabilities)
             values = probabilities[:, 0] - 1
             pieces = PieceScores(hypothesis.spans[:kept], hypothesis.pieces[:kept], values, len(hypothesis.ids))
-            found.append(PieceClasses(pieces, probabilities))
+            found.append(PieceClasses(pieces, probabilities, framed))
         return found
 
     def _parts(self, segments: Sequence[Segment]) -> list[list["_Part"]]:
@@ -274,10 +291,11 @@ class Comet:
     def _part(self, judged: Sequence[Judged], tagging: bool) -> "_Part":  # noqa: FBT001 - one of two kinds
         """Return the parts of the score against one reference, and the class probabilities behind them."""
         tagged = [one.classes for one in judged if one.classes is not None]
-        classes = mixed(tagged) if tagged else None
+        classes = mixed(tagged, self.mode) if tagged else None
         scores = [one.score for one in judged]
         if tagging and classes is not None:
-            scores = [min(score, 1.0) for score in scores] + [quality(runs(classes, self.threshold, self.mode))]
+            read = classes if self.mode == "compat" else _inner(classes, self._model().coder.frame)
+            scores = [min(score, 1.0) for score in scores] + [quality(runs(read, self.threshold, self.mode))]
         return _Part(tuple(scores), classes)
 
     def _chosen(self, parts: Sequence["_Part"]) -> FloatVector:
@@ -317,6 +335,22 @@ class Comet:
 class _Part(NamedTuple):
     scores: tuple[float, ...]
     classes: FloatMatrix | None
+
+
+def _inner(framed: FloatMatrix, frame: Frame) -> FloatMatrix:
+    """Return the rows of a table that stand for pieces of the text."""
+    return framed[len(frame.before) : len(framed) - len(frame.after)]
+
+
+def _without_marks(pieces: PieceScores) -> list[Span]:
+    """Return the spans of pieces; a boundary mark alone has none, though tokenizers give it the letter that follows."""
+    named = zip(pieces.spans, pieces.pieces, strict=True)
+    return [(start, end if piece.strip(BOUNDARY_MARKS) else start) for (start, end), piece in named]
+
+
+def _framed(spans: Sequence[Span], frame: Frame) -> list[Span]:
+    """Return the spans of the pieces of a text with those of the special pieces around it, which are empty."""
+    return [*((0, 0) for _ in frame.before), *spans, *((0, 0) for _ in frame.after)]
 
 
 def _inputs(segment: Segment, inputs: Inputs) -> list[Texts]:

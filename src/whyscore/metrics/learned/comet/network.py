@@ -1,8 +1,12 @@
 """A COMET checkpoint as a network: what its state dict holds, the two ways it reads texts, and how it is looked into.
 
 State dict: `encoder.model.*` is the whole encoder, so that only configuration and tokenizer are taken from the base
-model; `layerwise_attention.*` the mix of its states; `estimator.ff.*` the feed-forward head; `hidden2tag.*` the word
-head. Everything the settings ask for must be there in the right size, and nothing else but leftovers of training.
+model; `layerwise_attention.*` the mix of its states; `estimator.ff.*` the feed-forward head, which ranking models lack;
+`hidden2tag.*` the word head. Everything the settings ask for must be there in the right size, and nothing else but
+leftovers of training.
+
+Length: inputs end after `max_position_embeddings - 2` pieces whatever the encoder, and a text that is read by itself,
+or before it is joined, two pieces earlier. The trainer cuts BERT and MiniLM that way, too, whose tables reach further.
 
 Opened for attribution, the score is a differentiable function of what the encoder reads:
 
@@ -16,7 +20,7 @@ by a largest probability, which has no gradient, and the cut would hide all word
 
 import importlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -25,7 +29,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 from whyscore.errors import DataError, MissingExtra
 from whyscore.metrics.learned.comet.checkpoint import HPARAMS, Settings, checkpoint_of, settings_of
 from whyscore.metrics.needs import present
-from whyscore.models.attribution.interface import Inside, Line, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
+from whyscore.models.attribution.interface import Inside, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
 from whyscore.models.checkpoints import (
     SMALL,
     ModelLocation,
@@ -43,7 +47,7 @@ from whyscore.models.checkpoints import (
     warn_of,
 )
 from whyscore.models.heads import FeedForward, LayerMix, Mix, feed_forward_keys, mix_of, mixed, pooled, take, widened
-from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Row, as_tensors, budget_of, in_batches, positions
+from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Row, as_tensors, budget_of, in_batches
 from whyscore.types import FloatMatrix, Inputs, Place, Segment, Side
 
 if TYPE_CHECKING:
@@ -52,11 +56,11 @@ if TYPE_CHECKING:
 
 
 WHO = "comet"
+_USUAL_TABLE = 514
 ENCODER, MIX, HEAD, TAGS = "encoder.model.", "layerwise_attention.", "estimator.ff.", "hidden2tag."
 LEFTOVERS = (f"{MIX}dropout_", "loss.", "sentloss.", "wordloss.", "train_", "val_")
 _BESIDE = ("", "encoder", "tokenizer")
-_RESERVED = 2  # pieces the trainer keeps free when it cuts a single text
-_XCOMET_CLASSES = 4
+_RESERVED = 2  # pieces the trainer keeps free: of the position table, and again when it cuts a single text
 
 Texts = tuple[str, ...]
 """What is read at once: the hypothesis first."""
@@ -67,7 +71,10 @@ class Judged(NamedTuple):
 
     score: float
     classes: FloatMatrix | None
-    """Pieces of the hypothesis x classes, as probabilities, from models with a word head."""
+    """Pieces of the hypothesis x classes, as probabilities, from models with a word head.
+
+    The special pieces before it come first, and those after it last, as if it stood alone.
+    """
 
 
 @dataclass
@@ -78,11 +85,10 @@ class CometModel:
     coder: Coder
     network: "Module"
     mix: Mix | None
-    head: FeedForward
+    head: FeedForward | None
+    """None in a ranking model, which measures distances."""
     tags: tuple["Tensor", "Tensor"] | None
     limit: int
-    types: bool
-    """Whether the encoder tells the first text from the others by type numbers, as BERT does."""
     device: str
     cuts: Cuts
     vectors: "Pinned[Tensor]" = field(default_factory=Pinned, repr=False)
@@ -96,8 +102,8 @@ class CometModel:
         def compute(batch: list[int]) -> list[float]:
             with torch.inference_mode():
                 sides = zip(*([vectors[text] for text in segments[number]] for number in batch), strict=True)
-                scores = self.head(features(*(torch.stack(side) for side in sides)))
-            return cast("list[float]", scores[:, 0].tolist())
+                scores = self.compare(*(torch.stack(side) for side in sides))
+            return cast("list[float]", scores.tolist())
 
         return in_batches([1] * len(segments), budget_of(self.device), compute, WHO)
 
@@ -116,6 +122,38 @@ class CometModel:
     def code(self, texts: Sequence[str]) -> dict[str, Coded]:
         """Return the pieces of each distinct text, all of them."""
         return self.coder.code(texts)
+
+    def compare(self, hypothesis: "Tensor", *others: "Tensor") -> "Tensor":
+        """Return the scores of vectors of hypotheses against those of sources and, where it reads them, references."""
+        if self.head is None:
+            return closeness(hypothesis, *others)
+        return self.head(features(hypothesis, *others))[:, 0]
+
+    def judge(self, vectors: "Tensor") -> "Tensor":
+        """Return the scores of texts that were read together, from the vectors of their first pieces."""
+        return cast("FeedForward", self.head)(vectors)[:, 0]
+
+    def pool(self, read: "Read") -> "Tensor":
+        """Return one vector per row."""
+        if self.settings.pool == "default":
+            return (read.first if read.pooler is None else read.pooler).float()
+        return pooled(self.mix_states(read.states, read.mask), read.mask, self.settings.pool)
+
+    def read(self, rows: Sequence[Row]) -> "Read":
+        """Return what the encoder makes of rows."""
+        inputs = as_tensors(rows, self.coder.padding, self.device)
+        types = {"token_type_ids": inputs.types} if self.settings.typed else {}
+        found = self.network(
+            input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True, return_dict=True, **types
+        )
+        pooler = found.pooler_output if self.settings.typed and self.settings.pool == "default" else None
+        return Read(found.hidden_states, found.last_hidden_state[:, 0], pooler, inputs.mask)
+
+    def mix_states(self, states: Sequence["Tensor"], mask: "Tensor") -> "Tensor":
+        """Return the one state that is read: a mix of all, or a single one."""
+        if self.mix is None:
+            return states[cast("int", self.settings.layer)].float()
+        return mixed(states, mask, self.mix)
 
     def kept(self, pieces: int) -> int:
         """Return how many pieces of one text are read, at the most."""
@@ -140,8 +178,7 @@ class CometModel:
 
             def compute(batch: list[int]) -> list["Tensor"]:
                 with torch.inference_mode():
-                    states, mask = self._states([rows[number] for number in batch])
-                    return [row.clone() for row in pooled(self._mixed(states, mask), mask, self.settings.pool)]
+                    return [row.clone() for row in self.pool(self.read([rows[number] for number in batch]))]
 
             return in_batches([len(row.ids) for row in rows], budget_of(self.device), compute, WHO)
 
@@ -150,32 +187,30 @@ class CometModel:
     def _judged(self, rows: Sequence[Row], sizes: Sequence[int]) -> list[Judged]:
         torch = importlib.import_module("torch")
         with torch.inference_mode():
-            states, mask = self._states(rows)
+            states, _, _, mask = self.read(rows)
             # Only the first piece is read; without normalisation it does not depend on the others.
             norm = self.mix is not None and self.mix.norm
             narrow = states if norm else [state[:, :1] for state in states]
-            scores = self.head(self._mixed(narrow, mask if norm else mask[:, :1])[:, 0])[:, 0].tolist()
+            scores = self.judge(self.mix_states(narrow, mask if norm else mask[:, :1])[:, 0]).tolist()
             if self.tags is None or self.settings.words is None:
                 return [Judged(score, None) for score in scores]
             weight, bias = self.tags
             logits = torch.nn.functional.linear(states[self.settings.words].float(), weight, bias)
             classes = widened(logits).softmax(-1).cpu().double().numpy()
-        start = len(self.coder.frame.before)
-        ends = [start + self.kept(size) for size in sizes]
-        return [Judged(score, part[start:end]) for score, part, end in zip(scores, classes, ends, strict=True)]
+        ends = [self.kept(size) + self.coder.frame.size(1) for size in sizes]
+        return [Judged(score, part[:end]) for score, part, end in zip(scores, classes, ends, strict=True)]
 
-    def _states(self, rows: Sequence[Row]) -> tuple[Sequence["Tensor"], "Tensor"]:
-        inputs = as_tensors(rows, self.coder.padding, self.device)
-        types = {"token_type_ids": inputs.types} if self.types else {}
-        found = self.network(
-            input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True, return_dict=True, **types
-        )
-        return found.hidden_states, inputs.mask
 
-    def _mixed(self, states: Sequence["Tensor"], mask: "Tensor") -> "Tensor":
-        if self.mix is None:
-            return states[cast("int", self.settings.layer)].float()
-        return mixed(states, mask, self.mix)
+class Read(NamedTuple):
+    """What an encoder makes of rows."""
+
+    states: Sequence["Tensor"]
+    first: "Tensor"
+    """The first piece in the last state."""
+    pooler: "Tensor | None"
+    """What BERT makes of it, where that is read."""
+    mask: "Tensor"
+    """Which pieces are real."""
 
 
 class _Cut(NamedTuple):
@@ -195,6 +230,13 @@ def features(hypothesis: "Tensor", source: "Tensor", reference: "Tensor | None" 
     else:
         parts = [hypothesis, reference, hypothesis * reference, (hypothesis - reference).abs(), *against]
     return cast("Tensor", torch.cat(parts, dim=1))
+
+
+def closeness(hypothesis: "Tensor", source: "Tensor", reference: "Tensor") -> "Tensor":
+    """Return 1 / (1 + d), with d the harmonic mean of the distances of the hypothesis to source and reference."""
+    distance = importlib.import_module("torch.nn.functional").pairwise_distance
+    there, here = distance(hypothesis, source), distance(hypothesis, reference)
+    return cast("Tensor", 1 / (1 + 2 * there * here / (there + here)))
 
 
 class Asked(NamedTuple):
@@ -222,22 +264,21 @@ def _load(asked: Asked, home: ModelLocation, path: Path, _: int) -> CometModel:
     config, coder = config_of(base, WHO), coder_of(base, WHO)
     encoder = {key.removeprefix(ENCODER): weights[key] for key in weights if key.startswith(ENCODER)}
     network = fill(
-        transformers.MODEL_MAPPING[type(config)], config, encoder, path, prefix=ENCODER, **_without_pooler(config)
+        transformers.MODEL_MAPPING[type(config)], config, encoder, path, prefix=ENCODER, **_pooler(config, settings)
     )
     _check_layers(settings, config.num_hidden_layers + 1, home)
     tops = _tops(weights, settings, config.num_hidden_layers + 1, config.hidden_size, path)
     tops = {key: value.to(device) for key, value in tops.items()}
     _warn(asked, home, settings)
-    limit = positions(config.to_dict())
+    limit = _limit(config.to_dict())
     return CometModel(
         settings=settings,
         coder=coder,
         network=ready(network, device, asked.precision),
         mix=_mix(tops, asked.layer_mix or settings.mix, settings),
-        head=FeedForward(_layers(tops), settings.activation, settings.final),
+        head=FeedForward(layers, settings.activation, settings.final) if (layers := _layers(tops)) else None,
         tags=(tops[f"{TAGS}weight"], tops[f"{TAGS}bias"]) if settings.words is not None else None,
         limit=limit,
-        types=(getattr(config, "type_vocab_size", 0) or 0) > 1,
         device=device,
         cuts=Cuts(WHO, limit if settings.joined else limit - _RESERVED),
     )
@@ -259,8 +300,13 @@ def base_of(home: ModelLocation, settings: Settings) -> ModelLocation:
 
 def limit_of(home: ModelLocation, settings: Settings) -> int:
     """Return how many pieces are read: of each text, or of all texts together; no network is loaded for it."""
-    table = positions(read_json(base_of(home, settings).folder / "config.json"))
-    return table if settings.joined else table - _RESERVED
+    limit = _limit(read_json(base_of(home, settings).folder / "config.json"))
+    return limit if settings.joined else limit - _RESERVED
+
+
+def _limit(config: Mapping[str, object]) -> int:
+    table = config.get("max_position_embeddings")
+    return (table if isinstance(table, int) else _USUAL_TABLE) - _RESERVED
 
 
 def _warn(asked: Asked, home: ModelLocation, settings: Settings) -> None:
@@ -281,10 +327,12 @@ def _check_layers(settings: Settings, states: int, home: ModelLocation) -> None:
             raise DataError(told, file=str(home.folder / HPARAMS))
 
 
-def _without_pooler(config: object) -> dict[str, bool]:
-    # Encoders of the BERT family have a pooler that no metric reads.
+def _pooler(config: object, settings: Settings) -> dict[str, bool]:
+    # Encoders of the BERT family have a pooler, which is read with pool='default' alone.
     known = ("bert", "roberta", "xlm-roberta", "xlm-roberta-xl", "rembert")
-    return {"add_pooling_layer": False} if getattr(config, "model_type", None) in known else {}
+    if getattr(config, "model_type", None) not in known:
+        return {}
+    return {"add_pooling_layer": settings.typed and settings.pool == "default"}
 
 
 def _tops(weights: dict[str, "Tensor"], settings: Settings, states: int, width: int, path: Path) -> dict[str, "Tensor"]:
@@ -294,10 +342,10 @@ def _tops(weights: dict[str, "Tensor"], settings: Settings, states: int, width: 
         expected[f"{MIX}gamma"] = (1,)
         expected |= {f"{MIX}scalar_parameters.{number}": (1,) for number in range(states)}
     parts = 1 if settings.joined else 6 if settings.kind == "regression_metric" else 4
-    expected |= {f"{HEAD}{key}": size for key, size in feed_forward_keys(parts * width, settings.sizes).items()}
+    if settings.kind != "ranking_metric":
+        expected |= {f"{HEAD}{key}": size for key, size in feed_forward_keys(parts * width, settings.sizes).items()}
     if settings.words is not None:
-        given = len(weights.get(f"{TAGS}bias", ()))
-        classes = _XCOMET_CLASSES if settings.kind == "xcomet_metric" else given or 2
+        classes = len(settings.labels) + 1
         expected |= {f"{TAGS}weight": (classes, width), f"{TAGS}bias": (classes,)}
     others = [key for key in weights if not key.startswith((ENCODER, *LEFTOVERS)) and key not in expected]
     return take(weights, expected, sorted(others), path)
@@ -339,7 +387,9 @@ def opened(
     )
 
     def score(asked: Sequence[Reading]) -> "Tensor":
-        own = torch.split(_vectors(model, rows_of(asked)), [len(reading) for reading in asked])
+        own = torch.split(
+            model.pool(model.read([each.row for each in rows_of(asked)])), [len(reading) for reading in asked]
+        )
         found: Tensor = torch.stack([_score(model, vectors, factors, references) for vectors in own])
         return found
 
@@ -369,26 +419,13 @@ def _reading(model: CometModel, texts: Sequence[Shown]) -> Reading:
     return tuple(line(frame, group, model.limit) for group in groups)
 
 
-def _vectors(model: CometModel, lines: Sequence[Line]) -> "Tensor":
-    """Return one vector per row: the pooled mix of its states."""
-    inputs = as_tensors([each.row for each in lines], model.coder.padding, model.device)
-    types = {"token_type_ids": inputs.types} if model.types else {}
-    states = model.network(
-        input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True, return_dict=True, **types
-    ).hidden_states
-    layer = model.settings.layer or 0
-    read = states[layer].float() if model.mix is None else mixed(states, inputs.mask, model.mix)
-    return pooled(read, inputs.mask, model.settings.pool)
-
-
 def _score(model: CometModel, vectors: "Tensor", weights: "Tensor", references: References) -> "Tensor":
     """Return the score of one segment from the vectors of its rows."""
     if model.settings.joined:
-        scores = model.head(vectors)[:, 0].reshape(-1, len(weights)) @ weights
+        scores = model.judge(vectors).reshape(-1, len(weights)) @ weights
     else:
         hypothesis, source, others = vectors[:1], vectors[1:2], vectors[2:]
         number = max(1, len(others))
         against = (others,) if len(others) else ()
-        sides = features(hypothesis.expand(number, -1), source.expand(number, -1), *against)
-        scores = model.head(sides)[:, 0]
+        scores = model.compare(hypothesis.expand(number, -1), source.expand(number, -1), *against)
     return scores.mean() if references == "mean" else scores.amax()
