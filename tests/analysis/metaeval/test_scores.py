@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import whyscore as ws
+from whyscore.analysis.metaeval.result import Metaevaluation
 from whyscore.analysis.metaeval.scores import metaevaluate_table, with_metrics
 from whyscore.analysis.metaeval.sentinels import sentinels
 from whyscore.analysis.metaeval.settings import MetaevalScoresSettings
@@ -110,7 +111,7 @@ def test_tests_between_metrics_make_clusters() -> None:
         far = [one for one in found.tests if one.second == "far"]
         assert len(far) == 2
         assert all(one.p < 0.02 for one in far)
-    assert [len(table.rows) for table in found.tables()] == [10, 3]
+    assert [len(table.rows) for table in found.tables()] == [10, 2]
     corrected = ws.metaevaluate(
         data, scores, human="da", level="global", test="permutation", test_draws=99, draws=0, correction="bonferroni"
     )
@@ -483,3 +484,88 @@ def test_sentinels_are_random_by_row_and_not_by_order() -> None:
     turned = ScoreTable("t", ("b", "a"), ("1", "1"), {}, (1, 2))
     assert sentinels(rows)["random"].tolist() == sentinels(turned)["random"].tolist()[::-1]
     assert sentinels(rows, seed=1)["random"].tolist() != sentinels(rows)["random"].tolist()
+
+
+# Families of tests, levels, and what is called better
+
+
+def grouped(path: Path, groups: int = 3, rows: int = 40) -> ScoreTable:
+    """Return a table without systems: two metrics of different quality in several groups."""
+    rng = np.random.default_rng(5)
+    lines = ["lp,da,good,poor"]
+    for group in range(groups):
+        for _ in range(rows):
+            human = rng.normal()
+            lines.append(f"l{group},{human},{human + rng.normal()},{human + 2 * rng.normal()}")
+    return score_table(read_columns(table(path / "t.csv", "\n".join(lines))), ["da", "good", "poor"], Roles(group="lp"))
+
+
+def judged(data: ScoreTable, **options: object) -> Metaevaluation:
+    usual = {"coefficient": "pearson", "test": "permutation", "test_draws": 199, "draws": 0, "with_sentinels": False}
+    return metaevaluate_table(data, "da", ["good", "poor"], **(usual | options))  # type: ignore[arg-type]
+
+
+def test_a_correction_counts_the_tests_of_all_groups(tmp_path: Path) -> None:
+    data = grouped(tmp_path)
+    raw = [one.p for one in judged(data).tests]
+    every = judged(data, correction="bonferroni")
+    assert [one.adjusted for one in every.tests] == [min(1.0, 3 * p) for p in raw]
+    assert [one.family_size for one in every.tests] == [3, 3, 3]
+    assert "bonferroni-corrected over the 3 tests of the table" in every.how
+    assert every.document()["family"] == "table"  # type: ignore[index]
+    apart = judged(data, correction="bonferroni", family="group")
+    assert [one.adjusted for one in apart.tests] == raw
+    assert [one.family_size for one in apart.tests] == [1, 1, 1]
+    assert "over the 1 tests of each group" in apart.how
+    assert judged(data).document()["family"] is None  # type: ignore[index]
+
+
+def test_clusters_follow_the_corrected_tests(tmp_path: Path) -> None:
+    data = grouped(tmp_path)
+    raw = {one.group: one.p for one in judged(data).tests}
+    alpha = sorted(raw.values())[1]  # two groups of three are significant before, fewer after the correction
+    before = {one.group: one.rank for one in judged(data, alpha=alpha) if one.metric == "poor"}
+    after = {one.group: one.rank for one in judged(data, alpha=alpha, correction="bonferroni") if one.metric == "poor"}
+    assert list(before.values()).count(2) > list(after.values()).count(2)
+
+
+def test_only_significant_pairs_are_called_better(tmp_path: Path) -> None:
+    data = grouped(tmp_path)
+    found = judged(data)
+    alpha = min(one.p for one in found.tests)
+    (_, tests) = judged(data, alpha=alpha).tables()
+    assert tests.columns == ("group", "metric", "better than", "difference", "p")
+    assert [row[-1] for row in tests.rows] == [alpha]
+    assert tests.notes[0].startswith("1 of 3 pairs differ significantly")
+    none = judged(data, alpha=alpha / 2)
+    (agreements,) = none.tables()
+    assert "no two metrics differ significantly" in agreements.notes
+    assert len(none.tests) == 3
+
+
+def test_without_systems_the_level_is_that_of_all_rows(tmp_path: Path) -> None:
+    data = grouped(tmp_path, groups=1)
+    for level in (None, "system", "segment", "within_system"):
+        found = judged(data, level=level, coefficient="kendall", test=None)
+        assert found.measure == "kendall_b@global"
+        assert {one.measure for one in found} == {"kendall_b@global"}
+        (note,) = [note for note in found.notes if "level global" in note]
+        assert "name the column of the system with --system" in note
+    assert judged(data, level="global", test=None).notes == ()
+    rows = replace(data, rows_are_systems=True)
+    assert judged(rows, level="system", test=None).measure == "pearson@system"
+    with pytest.raises(DataError, match=re.escape("names no systems, and spa is made for the level system")):
+        judged(data, coefficient="spa", test=None)
+
+
+def test_nlpstats_swaps_whole_rows_and_columns() -> None:
+    data = made(6, 10)
+    rng = np.random.default_rng(2)
+    scores = {name: data.human("da") + rng.normal(size=60) for name in ("a", "b")}
+    options = {"human": "da", "level": "segment", "test": "permutation", "test_draws": 199, "draws": 0}
+    found = ws.metaevaluate(data, scores, compat="nlpstats", **options)  # type: ignore[call-overload]
+    assert found.method == "permutation test as in nlpstats, permute row_xor_column, p = c / n"
+    named = ws.metaevaluate(data, scores, compat="nlpstats", permute="row_xor_column", **options)  # type: ignore[call-overload]
+    assert [one.p for one in named.tests] == [one.p for one in found.tests]
+    with pytest.raises(SpecError, match=re.escape("nlpstats has no test that swaps single cells")):
+        MetaevalScoresSettings(compat="nlpstats", permute="cell")

@@ -102,6 +102,8 @@ class MetricTest:
     exact: bool = False
     group: str | None = None
     reason: str | None = None
+    family_size: int | None = None
+    """How many tests were corrected together; None without a correction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,9 +161,15 @@ class Metaevaluation(Result):
             line += f"; as {chosen.compat} has it"
         if self.method is None:
             return line
-        corrected = "" if chosen.correction == "none" else f", {chosen.correction}-corrected"
-        facts = f"one-sided, alpha {chosen.alpha:g}, seed {chosen.seed}{corrected}"
+        facts = f"one-sided, alpha {chosen.alpha:g}, seed {chosen.seed}{self._correction()}"
         return f"{line}; rank = cluster by {self.method} ({facts})"
+
+    def _correction(self) -> str:
+        if self.settings.correction == "none":
+            return ""
+        sizes = dict.fromkeys(str(one.family_size) for one in self.tests)
+        over = "of the table" if self.settings.family == "table" else "of each group"
+        return f", {self.settings.correction}-corrected over the {' or '.join(sizes)} tests {over}"
 
     def header(self) -> Record:
         return Header(self.kind, name=Path(self.name).name, counts={"metrics": len(list(self))}).object()
@@ -178,13 +186,19 @@ class Metaevaluation(Result):
             "seed": chosen.seed,
         }
         facts |= {"resample": chosen.resample, "compat": chosen.compat, "alpha": chosen.alpha}
-        facts |= {"correction": chosen.correction, "notes": list(self.notes), "metrics": list(self.records())}
+        facts |= {"correction": chosen.correction, "family": None if chosen.correction == "none" else chosen.family}
+        facts |= {"notes": list(self.notes), "metrics": list(self.records())}
         return {**facts, "tests": [{"group": one.group} | asdict(one) for one in self.tests]}
 
     def tables(self, *, long: bool = False) -> list[Table]:
         if long:
             return [Table.of(self.records())]
-        return [self._agreements(), *([self._tests()] if self.tests else [])]
+        return [self._agreements(), *([self._tests()] if self.significant else [])]
+
+    @property
+    def significant(self) -> tuple[MetricTest, ...]:
+        """The tests in which the first metric agrees significantly better."""
+        return tuple(one for one in self.tests if one.adjusted <= self.settings.alpha)
 
     def _agreements(self) -> Table:
         shown = {
@@ -208,7 +222,8 @@ class Metaevaluation(Result):
             rows.append(tuple(cells[name] for name in columns))
             if one.rank == 1 if self.method else self._leads(one):
                 bold.append((number, self.measure))
-        return Table(columns, tuple(rows), {self.measure: True}, frozenset(bold), (self.how, *self.notes))
+        alike = ("no two metrics differ significantly",) if self.tests and not self.significant else ()
+        return Table(columns, tuple(rows), {self.measure: True}, frozenset(bold), (self.how, *alike, *self.notes))
 
     def _leads(self, one: Agreement) -> bool:
         rivals = [other.value for other in self if other.group == one.group and not other.sentinel]
@@ -217,9 +232,9 @@ class Metaevaluation(Result):
 
     def _tests(self) -> Table:
         columns = ("group", "metric", "better than", "difference", "p")
-        rows = tuple((one.group or "", one.first, one.second, one.delta, one.adjusted) for one in self.tests)
+        rows = tuple((one.group or "", one.first, one.second, one.delta, one.adjusted) for one in self.significant)
         at = 0 if any(one.group for one in self.tests) else 1
-        notes = (self.tests[0].method,)
+        notes = (f"{len(rows)} of {len(self.tests)} pairs differ significantly: {self.tests[0].method}",)
         return Table(columns[at:], tuple(row[at:] for row in rows), notes=notes, decimals=_P_DECIMALS)
 
     def __str__(self) -> str:

@@ -17,11 +17,11 @@ from typing import NamedTuple, overload
 import numpy as np
 
 from whyscore.analysis.common import MetricLike, as_metric, requested_name
-from whyscore.analysis.metaeval.result import Agreement, GroupAgreement, Metaevaluation
+from whyscore.analysis.metaeval.result import Agreement, GroupAgreement, Metaevaluation, MetricTest
 from whyscore.analysis.metaeval.sentinels import LENGTH, sentinels
 from whyscore.analysis.metaeval.settings import MetaevalScoresSettings
 from whyscore.analysis.metaeval.tables import MatrixSet, ScoreTable, dataset_table, matrix_sets, without_humans
-from whyscore.analysis.metaeval.tests import compare_metrics, method_of
+from whyscore.analysis.metaeval.tests import cluster_metrics, correct_families, method_of, run_pair_tests
 from whyscore.errors import DataError
 from whyscore.protocols import Metric
 from whyscore.scoring.rows import oriented
@@ -213,36 +213,63 @@ def metaevaluate_table(
     table: ScoreTable, human: str, metrics: Sequence[str], *, settings: MetaevalScoresSettings
 ) -> Metaevaluation:
     """Return the agreement of the named columns of a table with its human column."""
-    measure = measure_of(settings.coefficient, settings.level)
+    measure, level_notes = _measure(table, settings)
     if np.isnan(table.scores[human]).all():
         raise DataError(f"{table.name}: the human score {human!r} is missing in every row")
     table, notes = without_humans(table, keep=settings.with_humans)
     extra = sentinels(table, settings.seed) if settings.with_sentinels or settings.given_length else {}
     sets = matrix_sets(table, human, metrics, extra)
-    groups = tuple(_judge_group(one, measure, settings) for one in sets)
-    notes = [*table.notes, *notes, *(note for one in groups for note in _warnings(one, measure, settings))]
+    families = correct_families([_test_group(one, measure, settings) for one in sets], settings)
+    groups = tuple(_judge_group(one, tests, measure, settings) for one, tests in zip(sets, families, strict=True))
+    notes = [
+        *table.notes,
+        *level_notes,
+        *notes,
+        *(note for one in groups for note in _warnings(one, measure, settings)),
+    ]
     notes += [note for one in sets for note in _tie_warnings(one)] + _means(groups, metrics, measure)
     method = None if settings.test is None else method_of(measure, settings)
     name = f"{measure.name}@{measure.level}"
     return Metaevaluation(table.name, human, name, groups, settings, method, tuple(dict.fromkeys(notes)))
 
 
-def _judge_group(one: MatrixSet, measure: Measure, settings: MetaevalScoresSettings) -> GroupAgreement:
+def _measure(table: ScoreTable, settings: MetaevalScoresSettings) -> tuple[Measure, list[str]]:
+    """Return the measure at the level that can be computed: without systems, all rows form one vector (global)."""
+    measure = measure_of(settings.coefficient, settings.level)
+    if table.systems is not None or table.rows_are_systems or measure.level == "global":
+        return measure, []
+    named = "name the column of the system with --system ('' if every row is a system)"
+    if measure.fixed:
+        raise DataError(
+            f"{table.name} names no systems, and {measure.name} is made for the level {measure.level}: {named}"
+        )
+    note = f"no systems are named: {measure.name} is taken over all rows (level global, not {measure.level}); {named}"
+    return measure._replace(level="global"), [note]
+
+
+def _test_group(one: MatrixSet, measure: Measure, settings: MetaevalScoresSettings) -> tuple[MetricTest, ...]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateStatisticWarning)
+        tests = run_pair_tests(one.metrics, one.human, measure, settings)
+    return tuple(replace(test, group=one.group) for test in tests)
+
+
+def _judge_group(
+    one: MatrixSet, tests: tuple[MetricTest, ...], measure: Measure, settings: MetaevalScoresSettings
+) -> GroupAgreement:
     shown = one.sentinels if settings.with_sentinels else {}
     with warnings.catch_warnings():
         # Told in the table, with the reason.
         warnings.simplefilter("ignore", DegenerateStatisticWarning)
         agreements = [agreement_of(one, name, measure, settings) for name in one.metrics]
         controls = [replace(agreement_of(one, name, measure, settings), sentinel=True) for name in shown]
-        values = {a.metric: a.value for a in agreements}
-        tests, order = compare_metrics(one.metrics, one.human, values, measure, settings)
+    order = cluster_metrics({a.metric: a.value for a in agreements}, tests, settings)
     best = max((a.value for a in controls if not math.isnan(a.value)), default=math.nan)
     ranks = dict(zip(order.names, order.ranks, strict=True)) if order else {}
     marked = [replace(a, beaten=a.value <= best, rank=ranks.get(a.metric)) for a in agreements]
     ordered = [*sorted(marked, key=_place), *sorted(controls, key=_place)]
     systems = int((~np.isnan(one.human)).any(axis=1).sum())
     segments = int((~np.isnan(one.human)).any(axis=0).sum())
-    tests = tuple(replace(test, group=one.group) for test in tests)
     return GroupAgreement(one.group, tuple(ordered), tests, order, systems, segments)
 
 

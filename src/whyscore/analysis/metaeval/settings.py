@@ -16,6 +16,7 @@ from whyscore.types import Side
 
 Compat = Literal["mtme", "nlpstats"]
 Correction = Literal["none", "holm", "bonferroni", "benjamini_hochberg"]
+Family = Literal["group", "table"]
 Mismatch = Literal["error", "skip", "truncate"]
 Pool = Literal["min", "sum", "mean", "first"]
 Ranking = Literal["mean", "bt"]
@@ -39,8 +40,13 @@ class MetaevalScoresSettings(Bootstrapped, Seeded):
     test: str | None = option(
         None, "test every two metrics, and rank them in clusters", choices=(_LONG, *TESTS), basic=True
     )
-    permute: Permute = option("cell", "which scores a permutation swaps together")
-    correction: Correction = option("none", "correction of the p-values of all pairs", basic=True)
+    permute: Permute | None = option(
+        None, "scores that a permutation swaps together (default: cell; row_xor_column with --compat nlpstats)"
+    )
+    correction: Correction = option("none", "correction of the p-values of a family of tests", basic=True)
+    family: Family = option(
+        "table", "tests that are corrected together: those of a group, or those of all groups of the table"
+    )
     alpha: float = option(ALPHA, "significance level", least=0, most=1, metavar="P")
     test_draws: int = option(9999, "resamples of a test", flags=("--resamples",), least=1, metavar="N")
     early_stop: bool = option(False, "end a permutation test after a block of 1,000 where p < .02 or p > .5")
@@ -70,6 +76,10 @@ class MetaevalScoresSettings(Bootstrapped, Seeded):
     def __post_init__(self) -> None:
         if self.test == _LONG:
             object.__setattr__(self, "test", "permutation")
+        if self.permute is None:
+            object.__setattr__(self, "permute", "row_xor_column" if self.compat == "nlpstats" else "cell")
+        if self.permute == "cell" and self.compat == "nlpstats":
+            raise SpecError("nlpstats has no test that swaps single cells: permute row_xor_column, systems or inputs")
         if self.coefficient != "acc_eq" and (self.epsilon is not None or self.held_out):
             raise SpecError(f"epsilon is of acc_eq alone, not of {self.coefficient}: leave it out")
         if self.epsilon is not None and self.held_out:

@@ -47,7 +47,7 @@ class Roles:
 
 @dataclass(frozen=True, eq=False)
 class ScoreTable:
-    """Rows with names and numbers; `systems` is None where every row is a system of its own."""
+    """Rows with names and numbers; `systems` is None where no column names them."""
 
     name: str
     systems: tuple[str, ...] | None
@@ -58,6 +58,8 @@ class ScoreTable:
     texts: Dataset | None = None
     """The same rows with their texts, where there are any."""
     notes: tuple[str, ...] = ()
+    rows_are_systems: bool = False
+    """Whether rows without a column for the system are systems, not segments."""
 
     def __len__(self) -> int:
         return len(self.segments)
@@ -203,7 +205,7 @@ def score_table(columns: Columns, scores: Sequence[str], roles: Roles | None = N
         lines=tuple(columns.lines),
         groups=None if group is None else columns.names(group),
     )
-    table = replace(table, notes=tuple(columns.notes))
+    table = replace(table, notes=tuple(columns.notes), rows_are_systems=roles.system == "")
     return table if rater is None else _over_raters(table)
 
 

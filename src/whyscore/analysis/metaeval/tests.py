@@ -1,7 +1,8 @@
 """Tests between metrics, and the clusters they support."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Literal, NamedTuple
 
@@ -38,37 +39,52 @@ class _Both(NamedTuple):
     reason: str | None
 
 
-def compare_metrics(
-    metrics: Mapping[str, FloatMatrix],
-    human: FloatMatrix,
-    values: Mapping[str, float],
-    measure: Measure,
-    settings: MetaevalScoresSettings,
-) -> tuple[tuple[MetricTest, ...], Clusters | None]:
-    """Return the tests of every two metrics, the better one first, and the clusters; nothing where no test is asked."""
+def run_pair_tests(
+    metrics: Mapping[str, FloatMatrix], human: FloatMatrix, measure: Measure, settings: MetaevalScoresSettings
+) -> tuple[MetricTest, ...]:
+    """Return the tests of every two metrics, the better one first, not yet corrected; none where none is asked for."""
     if settings.test is None:
-        return (), None
+        return ()
     _check(measure, human, settings)
-    names = list(metrics)
-    outcomes = {
-        (i, j): _pair(metrics[names[i]], metrics[names[j]], human, measure, settings)
-        for i, j in combinations(range(len(names)), 2)
-    }
-    better = {pair: one.delta >= 0 or math.isnan(one.delta) for pair, one in outcomes.items()}
-    raw = [one.first if better[pair] else one.second for pair, one in outcomes.items()]
-    adjusted = dict(zip(outcomes, corrected(settings.correction, raw, settings.alpha).adjusted, strict=True))
     method = method_of(measure, settings)
     tests = []
-    for (i, j), one in outcomes.items():
-        first, second, p_value = (i, j, one.first) if better[i, j] else (j, i, one.second)
-        facts = (abs(one.delta), p_value, adjusted[i, j], method, one.exact)
-        tests.append(MetricTest(names[first], names[second], *facts, reason=one.reason))
+    for first, second in combinations(metrics, 2):
+        one = _pair(metrics[first], metrics[second], human, measure, settings)
+        better = one.delta >= 0 or math.isnan(one.delta)
+        names, p = ((first, second), one.first) if better else ((second, first), one.second)
+        tests.append(MetricTest(*names, abs(one.delta), p, p, method, one.exact, reason=one.reason))
+    return tuple(tests)
 
-    def p(i: int, j: int) -> float:
-        pair, forward = (min(i, j), max(i, j)), i < j
-        return adjusted[pair] if better[pair] == forward else 1.0
 
-    return tuple(tests), clusters(names, [values[name] for name in names], p, alpha=settings.alpha)
+def correct_families(
+    groups: Sequence[tuple[MetricTest, ...]], settings: MetaevalScoresSettings
+) -> list[tuple[MetricTest, ...]]:
+    """Return the tests of each group, corrected over those of its group or over those of the whole table."""
+    if settings.correction == "none":
+        return list(groups)
+    if settings.family == "group":
+        return [_corrected(tests, settings) for tests in groups]
+    every = iter(_corrected([test for tests in groups for test in tests], settings))
+    return [tuple(next(every) for _ in tests) for tests in groups]
+
+
+def _corrected(tests: Sequence[MetricTest], settings: MetaevalScoresSettings) -> tuple[MetricTest, ...]:
+    found = corrected(settings.correction, [test.p for test in tests], settings.alpha, family=settings.family)
+    return tuple(
+        replace(test, adjusted=adjusted, family_size=found.n)
+        for test, adjusted in zip(tests, found.adjusted, strict=True)
+    )
+
+
+def cluster_metrics(
+    values: Mapping[str, float], tests: Sequence[MetricTest], settings: MetaevalScoresSettings
+) -> Clusters | None:
+    """Return the clusters that the corrected tests support; None where nothing was tested."""
+    if settings.test is None:
+        return None
+    names = list(values)
+    p = {(test.first, test.second): test.adjusted for test in tests}
+    return clusters(names, list(values.values()), lambda i, j: p.get((names[i], names[j]), 1.0), alpha=settings.alpha)
 
 
 def _check(measure: Measure, human: FloatMatrix, settings: MetaevalScoresSettings) -> None:
@@ -118,7 +134,7 @@ def _pair(x: FloatMatrix, y: FloatMatrix, z: FloatMatrix, measure: Measure, sett
         )  # fmt: skip
     else:
         swapped = permutation_test(
-            *(x, y, z, measure.level, coefficient), permute=settings.permute,
+            *(x, y, z, measure.level, coefficient), permute=settings.permute or "cell",
             # Both directions are read off the same swaps: they end where neither can matter any more.
             alternative="two-sided" if settings.early_stop else "greater", early_stop=settings.early_stop,
             n=settings.test_draws, seed=settings.seed, missing=settings.missing, keep=True,
