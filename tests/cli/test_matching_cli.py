@@ -33,7 +33,7 @@ def test_translations_are_scored_without_references(run: Run) -> None:
     first, second = (float(str(record["score"])) for record in records(done))
     assert 1 > first > second > 0.5
     table = run("score", "-s", "src.txt", "-t", "sys.txt", "-m", "xbertscore")
-    assert "signature: xbertscore|mode:compat|units:words1-3|" in table.err
+    assert "signature: xbertscore|mode:compat|units:words1-3.2|" in table.err
     assert "licence:apache-2.0" in table.err
 
 

@@ -4,15 +4,16 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whyscore.analysis.explain import explain
 from whyscore.errors import DataError, SpecError
 from whyscore.metrics.controls import Length
 from whyscore.metrics.matching.bertscore import BertScore, XBertScore
-from whyscore.metrics.matching.greedy import Sided, by_pieces, harmonic, lengths_of, match, numbers, spread
 from whyscore.metrics.matching.words import Wanted, text_pair, word_scores
+from whyscore.models.encoders.embedded import Embedded
+from whyscore.models.matching import Sided, by_phrases, by_pieces, harmonic, lengths_of, match, numbers, spread
 from whyscore.protocols import Encoded
 from whyscore.registry import build, spec_of
 from whyscore.text.splitters import white_space
@@ -273,6 +274,39 @@ def test_matches_slice_the_other_text() -> None:
                 assert segment.text(found.partner_place(one.place))[found.start : found.end] == found.partner_text
     (cat,) = [note for note in explain([segment], "xbertscore", "matching")[0].notes or () if "Katze" in note]
     assert cat.startswith("source: Katze [4:9] 0.")
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("hospital for treatment .", ["hospital", "for", "treatment", "."]),
+        ('He said , " yes " .', ["He", "said", ",", '"', "yes", '"', "."]),
+        ("它 ， 很 好 。", ["它", "，", "很", "好", "。"]),
+        ("hallo !! ! welt .", ["hallo", "!!", "!", "welt", "."]),
+    ],
+)
+def test_punctuation_of_tokenised_text_is_a_unit_of_its_own(text: str, units: list[str]) -> None:
+    (sided,) = by_phrases([text], Embedded(), 3)
+    assert list(sided.pieces) == units
+
+
+TOKENS = st.lists(
+    st.text(st.sampled_from("aZ9é.,!?\"'-(它这カのไ한бß\u0301´¨½ﬁ"), min_size=1, max_size=4), min_size=1, max_size=6
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(TOKENS, st.sampled_from([" ", "  ", "\t", "\u3000", "\n", " \u00a0"]))
+def test_every_white_space_token_has_units_of_its_own(words: list[str], blank: str) -> None:
+    text = blank.join(words)
+    (encoded,) = Embedded().encode([text])
+    (sided,) = by_phrases([text], Embedded(), 3)
+    pieces = [(start, end) for start, end in encoded.spans[~encoded.special].tolist() if text[start:end].strip()]
+    for start, end in white_space(text).spans:
+        touching = [(a, b) for a, b in sided.spans.tolist() if a < end and b > start and text[a:b].strip()]
+        assert all(not text[a:start].strip() and not text[end:b].strip() for a, b in touching)
+        # A token that the model reads as nothing at all has no unit.
+        assert touching or not any(a < end and b > start for a, b in pieces)
 
 
 def test_phrases_of_one_script_without_blanks_are_made_of_pieces() -> None:

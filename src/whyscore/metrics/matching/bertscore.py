@@ -2,9 +2,9 @@
 
 1. Encode both texts: the hypothesis, and a reference (`bertscore`) or the source (`xbertscore`).
 2. Match every unit with its most similar one on the other side; precision is the mean over the hypothesis, recall over
-   the other text, F their harmonic mean (`greedy`). Units are pieces, as published. The embedded encoder has no
-   published numbers; there units are words, in phrases of up to three, unless something about pieces is asked for
-   (`idf`, `specials`, `mode="paper"`): see `greedy`.
+   the other text, F their harmonic mean (`whyscore.models.matching`). Units are pieces, as published. The embedded
+   encoder has no published numbers; there units are words, in phrases of up to three, unless something about pieces is
+   asked for (`idf`, `specials`, `mode="paper"`): see there.
 3. Several references: `compat` takes the best precision, recall and F, each by itself, as the published code does;
    `paper` those of the reference with the best F.
 4. Special pieces: `compat` gives them no weight but lets them be the best match, `paper` leaves them out.
@@ -30,7 +30,14 @@ import numpy as np
 
 from whyscore.errors import MissingExtra, SpecError
 from whyscore.metrics.matching.baseline import Baseline, layer_of, read_baseline
-from whyscore.metrics.matching.greedy import (
+from whyscore.metrics.matching.weights import read_idf
+from whyscore.metrics.matching.words import Scale, TextPair, Wanted, text_pair, word_scores
+from whyscore.metrics.needs import compared_texts, need_references, need_source
+from whyscore.metrics.pieces import Fill
+from whyscore.models.checkpoints import Precision
+from whyscore.models.encoders.embedded import pools_itself
+from whyscore.models.encoders.loading import encoder, warn_uncovered
+from whyscore.models.matching import (
     NOTHING,
     Numbers,
     Pair,
@@ -44,13 +51,6 @@ from whyscore.metrics.matching.greedy import (
     match,
     numbers,
 )
-from whyscore.metrics.matching.weights import read_idf
-from whyscore.metrics.matching.words import Scale, TextPair, Wanted, text_pair, word_scores
-from whyscore.metrics.needs import compared_texts, need_references, need_source
-from whyscore.metrics.pieces import Fill
-from whyscore.models.checkpoints import Precision
-from whyscore.models.encoders.embedded import pools_itself
-from whyscore.models.encoders.loading import encoder, warn_uncovered
 from whyscore.models.pairs import Pinned
 from whyscore.models.rows import Long
 from whyscore.protocols import Encoder, Similarities
@@ -189,7 +189,7 @@ class BertScore:
         found = self.encoder()
         own, phrases = self._signature(found), self._phrases(found)
         facts = {} if self.model is not None else {"model": self._model}
-        facts |= {"mode": self.mode, "units": f"words1-{phrases}" if phrases else "pieces"}
+        facts |= {"mode": self.mode, "units": f"words1-{phrases}.2" if phrases else "pieces"}
         if not phrases:
             facts["specials"] = self._specials()
         if self.idf is not None:

@@ -23,8 +23,8 @@ import numpy as np
 from whyscore.errors import DataError
 from whyscore.marking import Span
 from whyscore.metrics.matching.baseline import rescaled
-from whyscore.metrics.matching.greedy import Pair, Sided
 from whyscore.metrics.pieces import Fill
+from whyscore.models.matching import Pair, Sided
 from whyscore.text.alignment import Indices, Pieces, Pool, Pooled, align, pool_words
 from whyscore.text.splitters import Auto
 from whyscore.types import FloatMatrix, FloatVector, Place, Segment, WordMatch, Words, WordScores

@@ -19,8 +19,9 @@ piece of tokenizers that know no beginning (T5).
 
 Words as units, in phrases:
 
-1. A unit is a white-space word; where the script has no blanks, a piece. Its weight is log(1 + its surprisal), the sum
-   over its pieces of -log p in the encoder's own unigram model, or 1 for encoders without one.
+1. A unit is a white-space word; where the script has no blanks, a piece. No unit reaches over a blank. Its weight is
+   log(1 + its surprisal), the sum over its pieces of -log p in the encoder's own unigram model, or 1 for encoders
+   without one.
 2. Runs of 1 to `orders` units have the vector that the model itself would pool from their pieces, seen in the text
    (`whyscore.models.encoders.embedded`), and so has the whole text.
 """
@@ -283,13 +284,14 @@ def _units(text: str, own: Encoded) -> _Units:
     spans = own.spans[~own.special]
     pieces = list(compress(own.pieces, ~own.special))
     starts = np.array([start for start, _ in white_space(text).spans], dtype=np.int64)
-    # The end of a piece lies inside its word; its beginning may be the blank before it.
-    word = np.searchsorted(starts, np.maximum(spans[:, 1] - 1, 0), side="right")
+    blank = np.array([not text[start:end].strip() for start, end in spans.tolist()], dtype=np.bool_)
+    # A piece that covers no letter, the mark before a word, belongs to the word that follows; all others end in theirs.
+    following = np.minimum(np.searchsorted(starts, spans[:, 1], side="left") + 1, len(starts))
+    word = np.where(blank, following, np.searchsorted(starts, spans[:, 1] - 1, side="right"))
     apart = np.array([_NO_BLANKS.search(text, start, end) is not None for start, end in spans.tolist()], dtype=np.bool_)
     weak = np.array([not piece.strip(BOUNDARY_MARKS + " ") for piece in pieces], dtype=np.bool_)
     first = np.ones(len(pieces), dtype=np.bool_)
-    # A boundary mark that is a piece of its own belongs to what follows.
-    first[1:] = ~weak[:-1] & (apart[1:] | apart[:-1] | (word[1:] != word[:-1]))
+    first[1:] = (word[1:] != word[:-1]) | (~weak[:-1] & (apart[1:] | apart[:-1]))
     edges = np.append(np.flatnonzero(first), len(pieces)).astype(np.intp)
     return _Units(text, pieces, edges, np.column_stack([spans[edges[:-1], 0], spans[edges[1:] - 1, 1]]))
 
