@@ -30,7 +30,7 @@ NEEDING = {
         "moverscore", "transquest",
     },
     "explainer": {
-        "attention", "ensemble", "gradient", "input_marginalization", "intrinsic", "logprob",
+        "attention", "ensemble", "evidence", "gradient", "input_marginalization", "intrinsic", "logprob",
         "matching", "tagging", "token_matching",
     },
     "masker": {"infill", "infill_file", "infill_model"},

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from whyscore.data.reading import read as read
     from whyscore.data.sample import sample as sample
     from whyscore.experiments.catalogue import experiment as experiment
+    from whyscore.models.lexicon import learn_lexicon as learn_lexicon
+    from whyscore.models.lexicon import write_lexicon as write_lexicon
     from whyscore.models.maps import write_map as write_map
     from whyscore.registry import build as build
     from whyscore.registry import register as register
@@ -100,6 +102,7 @@ _HOMES = {
     "whyscore.data.reading": ("read",),
     "whyscore.data.sample": ("sample",),
     "whyscore.experiments.catalogue": ("experiment",),
+    "whyscore.models.lexicon": ("learn_lexicon",),
     "whyscore.registry": (
         "build",
         "register",
@@ -135,6 +138,7 @@ _ALSO = {
     "read_gold": "whyscore.data.formats.eval4nlp:read_gold",
     "read_run": "whyscore.runs.folder:read_run",
     "read_submission": "whyscore.data.formats.eval4nlp:read_submission",
+    "write_lexicon": "whyscore.models.lexicon:write_lexicon",
     "write_map": "whyscore.models.maps:write_map",
 }
 """What can be imported too: twins of commands whose function has another name at home, and names that few need. `list`

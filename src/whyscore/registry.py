@@ -174,6 +174,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "attention": "whyscore.explainers.inside.attention:Attention",
         "ensemble": "whyscore.explainers.ensemble:Ensemble",
         "erasure": "whyscore.explainers.masks.erasure:Erasure",
+        "evidence": "whyscore.explainers.evidence:WordEvidence",
         "gradient": "whyscore.explainers.inside.gradient:Gradient",
         "greedy": "whyscore.explainers.masks.greedy:Greedy",
         "input_marginalization": "whyscore.explainers.masks.input_marginalization:InputMarginalization",

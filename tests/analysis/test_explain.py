@@ -31,6 +31,7 @@ PROBING = [
 NEEDING = {
     "attention",
     "ensemble",
+    "evidence",
     "gradient",
     "input_marginalization",
     "intrinsic",

@@ -12,7 +12,7 @@ from whyscore.data.located import Located
 from whyscore.errors import DataError, SpecError, UnknownName
 from whyscore.metrics.callable import Callable as CallableMetric
 from whyscore.models.encoders.loading import warn_uncovered
-from whyscore.protocols import Encoder, Metric, SupportsLanguagePair
+from whyscore.protocols import Encoder, Explainer, Metric, SupportsLanguagePair
 from whyscore.registry import Spec, build, parse, spec_of
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Entry, Inputs, Segment
@@ -87,13 +87,21 @@ def with_languages(metric: Metric, languages: tuple[str, str] | None) -> Metric:
     if languages is None:
         return metric
     if _asks(metric, "language"):
-        return _replaced(metric, language=languages[1])
+        return cast("Metric", _replaced(metric, language=languages[1]))
     named = isinstance(metric, SupportsLanguagePair) and metric.names_languages
     if _asks(metric, "languages") and (named or getattr(metric, "model", None) is None):
-        return _replaced(metric, languages="-".join(languages))
+        return cast("Metric", _replaced(metric, languages="-".join(languages)))
     if isinstance(metric, Encoding):
         warn_uncovered(metric.encoder(), languages if Inputs.SOURCE in metric.inputs else languages[1:])
     return metric
+
+
+def explainer_with_languages(explainer: str | Explainer, languages: tuple[str, str] | None) -> Explainer:
+    """Return the explainer, told the languages where it has a field for them and nobody told it before."""
+    built = cast("Explainer", build(explainer, "explainer") if isinstance(explainer, str) else explainer)
+    if languages is None or not _asks(built, "languages"):
+        return built
+    return cast("Explainer", _replaced(built, languages="-".join(languages)))
 
 
 def languages_of(segments: object) -> tuple[str, str] | None:
@@ -101,16 +109,16 @@ def languages_of(segments: object) -> tuple[str, str] | None:
     return segments.languages if isinstance(segments, Dataset) else None
 
 
-def _asks(metric: Metric, name: str) -> bool:
-    """Return whether a metric has such a field, and nobody has set it."""
+def _asks(metric: object, name: str) -> bool:
+    """Return whether a component has such a field, and nobody has set it."""
     if not dataclasses.is_dataclass(metric) or isinstance(metric, type):
         return False
     return name in {field.name for field in dataclasses.fields(metric)} and getattr(metric, name, None) is None
 
 
-def _replaced(metric: Metric, **fields: str) -> Metric:
-    changed: object = dataclasses.replace(metric, **fields)  # type: ignore[type-var, unused-ignore]
-    return cast("Metric", changed)
+def _replaced(component: object, **fields: str) -> object:
+    changed: object = dataclasses.replace(component, **fields)  # type: ignore[type-var]
+    return changed
 
 
 def of_systems(dataset: Dataset, systems: Sequence[str]) -> Dataset:

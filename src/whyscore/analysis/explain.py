@@ -14,6 +14,7 @@ from whyscore.analysis.common import (
     as_dataset,
     as_metric,
     as_segments,
+    explainer_with_languages,
     languages_of,
     requested_name,
     with_languages,
@@ -199,7 +200,9 @@ def attempt(
     resources: Resources = LOCAL,
 ) -> Explanations:
     """Return the explanations of all segments that can be explained, and why the others cannot (`failures`)."""
-    plan = _plan(with_languages(as_metric(metric), languages_of(segments)), explainer, settings)
+    languages = languages_of(segments)
+    asked = explainer_with_languages(explainer, languages)
+    plan = _plan(with_languages(as_metric(metric), languages), asked, settings)
     found = explain_segments(plan, as_segments(segments), sides_of(settings.sides), resources)
     return Explanations(found.explanations, segments, metric, explainer, failures=found.failures)
 

@@ -64,6 +64,7 @@ VERBS = {
     "compare": "is A better than B? tests, intervals and clusters",
     "metaeval": "how good is a metric or an explainer? agreement with human judgements",
     "decompose": "take the score apart by linguistic feature",
+    "learn-lexicon": "learn translation probabilities of words from parallel text, for evidence",
     "learn-map": "learn a map between the vectors of two languages, for xmoverscore",
     "merge": "join the shards of a run",
     "report": "a report from run folders, or what changed between two",

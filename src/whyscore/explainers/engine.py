@@ -220,8 +220,10 @@ def explain_segments(
     read = [segment.only(plan.metric.inputs) for segment in segments]
     require(plan.metric.metric, read)
     check_mask(metric, plan.masker, read)
-    by = _by_probes if isinstance(plan.explainer, Explainer) else _by_words
-    explanations, failures = by(plan, read, sides)
+    if isinstance(plan.explainer, Explainer):
+        explanations, failures = _by_probes(plan, read, sides)
+    else:
+        explanations, failures = _by_words(plan, read, segments, sides)
     return Outcome([replace(one, segment=segments[one.index]) for one in explanations], failures)
 
 
@@ -318,8 +320,11 @@ def _flags(plan: Plan, task: Task, evidence: Evidence) -> Iterator[str]:
         yield "long text: try unit sentence"
 
 
-def _by_words(plan: Plan, segments: Sequence[Segment], sides: frozenset[Side]) -> Outcome:
-    """Return what the metric (or the explainer) says of each word without any probe."""
+def _by_words(
+    plan: Plan, segments: Sequence[Segment], whole_segments: Sequence[Segment], sides: frozenset[Side]
+) -> Outcome:
+    """Return what the metric, or an explainer that sees the whole segments, says of each word without any probe."""
+    asked = whole_segments if isinstance(plan.explainer, WordScorer) else segments
     scorer, signature = _word_scorer(plan), plan.signature()
     whole, failures = scored(plan, segments)
     tasks = [task for task in tasks_of(replace(plan, repeat=1), segments, sides) if task.segment not in failures]
@@ -327,9 +332,7 @@ def _by_words(plan: Plan, segments: Sequence[Segment], sides: frozenset[Side]) -
     for place in dict.fromkeys(task.place for task in tasks):
         group = [task for task in tasks if task.place == place]
         try:
-            answers = scorer.word_scores(
-                [segments[task.segment] for task in group], place, [task.words for task in group]
-            )
+            answers = scorer.word_scores([asked[task.segment] for task in group], place, [task.words for task in group])
         except SpecError:
             # Not every metric has words to say of every text. Where no side was asked for, the others will do.
             if sides != frozenset(Side) or place == HYPOTHESIS:

@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import NamedTuple
 
-from whyscore.analysis.common import MetricLike, requested_name
+from whyscore.analysis.common import MetricLike, explainer_with_languages, requested_name
 from whyscore.analysis.compare.compare import compare
 from whyscore.analysis.decompose.decompose import decompose
 from whyscore.analysis.decompose.settings import DecomposeSettings
@@ -211,7 +211,7 @@ def _results(work: _Work) -> dict[str, object]:
             signatures[one.name],
             one.metric.higher_is_better,
             one.explainer,
-            explained_signature(one, work.settings) if one.explainer else None,
+            explained_signature(one, work.settings, work.dataset.languages) if one.explainer else None,
             one.budget,
         )
         for one in work.metrics
@@ -256,7 +256,7 @@ def _explanations(work: _Work) -> None:
         return
     scores = read_scores(work.folder.path / runs.SCORES, work.dataset)
     pieces = [piece for one in chosen for piece in _pieces(work, one, scores[one.name])]
-    signatures = {one.name: explained_signature(one, work.settings) for one in chosen}
+    signatures = {one.name: explained_signature(one, work.settings, work.dataset.languages) for one in chosen}
     head = header_of("explanations", work.dataset, signatures, work.folder.created).line()
     with growing_blocks(work.folder, runs.EXPLANATIONS, head) as file:
         for metric, same in groupby(pieces[file.work :], key=lambda piece: piece.metric):
@@ -268,9 +268,12 @@ def _explanations(work: _Work) -> None:
     work.note(runs.EXPLANATIONS, file.problems)
 
 
-def explained_signature(one: RequestedMetric, settings: EvaluateSettings) -> str:
+def explained_signature(
+    one: RequestedMetric, settings: EvaluateSettings, languages: tuple[str, str] | None = None
+) -> str:
     """Return the signature of a metric's explanations."""
-    return str(make_plan(one.metric, one.explainer or "", unit=settings.unit, seed=settings.seed).signature())
+    explainer = explainer_with_languages(one.explainer or "", languages)
+    return str(make_plan(one.metric, explainer, unit=settings.unit, seed=settings.seed).signature())
 
 
 def _pieces(work: _Work, one: RequestedMetric, values: FloatVector) -> Iterator[_Piece]:
@@ -300,14 +303,15 @@ def _block(work: _Work, metric: RequestedMetric, block: Sequence[Entry]) -> tupl
 
 def _explain(work: _Work, metric: RequestedMetric, entries: Sequence[Entry]) -> tuple[list[str], list[str]]:
     """Return the lines of some entries, and why others could not be explained."""
-    segments, explainer, used = [entry.segment for entry in entries], metric.explainer or "", work.settings
+    segments, used = [entry.segment for entry in entries], work.settings
+    explainer = explainer_with_languages(metric.explainer or "", work.dataset.languages)
     outcome = attempt(segments, metric.metric, explainer, unit=used.unit, seed=used.seed, resources=work.resources)
     problems = []
     if outcome.failures:
         first = entries[min(outcome.failures)]
         message = failure_message(outcome.failures, len(segments))
         problems.append(f"{metric.name}: {message} (id {first.id} of {first.system})")
-    who = requested_name(explainer)
+    who = requested_name(metric.explainer or "")
     records = (ExplanationRecord.of(entries[one.index], metric.name, who, one) for one in outcome)
     _, *lines = explanation_lines(Dataset("block", tuple(entries)), records, {})
     return lines, problems
