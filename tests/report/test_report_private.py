@@ -1,5 +1,7 @@
 """A report without texts holds every number and no word of the data, in every form."""
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from whyscore.cli.main import main
 from whyscore.report import build_report
 from whyscore.runs.evaluate import evaluate
-from whyscore.runs.folder import Run
+from whyscore.runs.folder import Run, read_run
 from whyscore.runs.settings import EvaluateSettings
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment
 
@@ -68,8 +70,9 @@ def test_numbers_stay(secret: Run) -> None:
     assert outside.made.signatures == inside.made.signatures
 
 
-def test_remarks_are_counted_but_not_quoted(secret: Run) -> None:
-    facts = dict(secret.facts) | {
+def test_remarks_are_counted_but_not_quoted(secret: Run, tmp_path: Path) -> None:
+    folder = shutil.copytree(secret.folder, tmp_path / "run")
+    facts = json.loads((folder / "run.json").read_text("utf-8")) | {
         "findings": ["Quaxolith is odd"],
         "problems": [
             {"code": "tests", "message": "4 are few"},
@@ -77,8 +80,8 @@ def test_remarks_are_counted_but_not_quoted(secret: Run) -> None:
             {"code": "words", "message": "Quaxolith"},
         ],
     }
-    run = Run(**{name: getattr(secret, name) for name in secret.__dataclass_fields__} | {"facts": facts})
-    made = build_report(run, texts=False).made
+    (folder / "run.json").write_text(json.dumps(facts), "utf-8")
+    made = build_report(read_run(folder), texts=False).made
     assert [str(one) for one in made.findings] == ["1 finding: see the report with texts"]
     assert [str(one) for one in made.problems] == ["4 are few", "2 problems: see the report with texts"]
 

@@ -363,9 +363,9 @@ def test_a_segment_that_cannot_be_explained_is_told_and_left_out(tmp_path: Path)
     entries = [Entry("0", "a", Segment("ok x")), Entry("1", "a", Segment("fine"))]
     found = evaluate(Dataset("picky", tuple(entries)), [picky], output=tmp_path / "run", settings=QUICK)
     assert {one.entry for one in found.explanations} == {1}
-    (problem,) = found.facts["problems"]
-    assert "1 of 2 segments could not be explained" in problem["message"]
-    assert problem["code"] == "words"
+    (problem,) = found.facts.problems
+    assert "1 of 2 segments could not be explained" in problem.message
+    assert problem.code == "words"
 
 
 def test_a_run_folder_of_the_first_schema_still_opens() -> None:

@@ -26,11 +26,14 @@ from whyscore.stats.power import power, power_curve
 from whyscore.stats.significance import permutation_test, williams
 from whyscore.stats.systems import (
     Units,
+    bootstrap_p,
+    classical,
     compare_rows,
-    compare_systems,
     flip_test,
+    in_blocks,
     mean_rows,
     mean_totals,
+    resampled,
     swap_test,
     whole_numbers,
 )
@@ -43,6 +46,12 @@ def relevance(summeval: Matrices, shipped: Path) -> dict[str, NDArray[np.float64
     with (shipped / "summeval" / "scores.csv").open(encoding="utf-8") as file:
         names = list(dict.fromkeys(row["system"] for row in csv.DictReader(file)))
     return dict(zip(names, summeval("expert_relevance"), strict=True))
+
+
+def deltas_of(a: NDArray[np.float64], b: NDArray[np.float64], blocks: list[str] | None = None) -> NDArray[np.float64]:
+    """Return the differences of the means of bootstrap samples, of segments or of whole documents."""
+    first, second = (resampled(in_blocks(mean_rows(one), blocks), mean_totals, 10_000, 0) for one in (a, b))
+    return first - second
 
 
 @pytest.mark.parametrize(
@@ -58,16 +67,16 @@ def test_systems_of_summeval(
     relevance: dict[str, NDArray[np.float64]], first: str, second: str, exact: float, sign: float, t: float
 ) -> None:
     a, b = relevance[first], relevance[second]
-    found = compare_systems(a, b)
+    found = flip_test(a - b, n=10_000, seed=0)
     assert found.exact
     assert found.method == "sign flips by convolution"
-    assert found.p == pytest.approx(exact, abs=5e-6)
-    drawn = compare_systems(a, b, test="bootstrap", alternative="greater")
-    assert drawn.p == pytest.approx(sign, abs=0.006)
-    assert drawn.low is not None
-    assert drawn.low < found.difference < (drawn.high or 0)
-    assert compare_systems(a, b, test="t").p == pytest.approx(t, abs=5e-6)
-    assert compare_systems(a, b, exact=False).p == pytest.approx(exact, abs=0.02)
+    assert found.two_sided == pytest.approx(exact, abs=5e-6)
+    deltas = deltas_of(a, b)
+    assert bootstrap_p(deltas, float((a - b).mean()), "sign").greater == pytest.approx(sign, abs=0.006)
+    low, high = np.quantile(deltas, [0.025, 0.975])
+    assert low < (a - b).mean() < high
+    assert classical(a - b, "t").two_sided == pytest.approx(t, abs=5e-6)
+    assert flip_test(a - b, n=10_000, seed=0, exact=False).two_sided == pytest.approx(exact, abs=0.02)
 
 
 @settings(max_examples=50)
@@ -104,52 +113,41 @@ def test_documents_are_flipped_as_a_whole() -> None:
     # Two documents of opposite sign: nothing can be told, though segments alone would.
     a, b = np.array([1.0] * 30 + [-0.5] * 10), np.zeros(40)
     documents = ["x"] * 30 + ["y"] * 10
-    assert compare_systems(a, b).p < 0.01
-    found = compare_systems(a, b, blocks=documents)
+    assert flip_test(a - b, n=10_000, seed=0).two_sided < 0.01
+    blocks = in_blocks(mean_rows(a), documents) - in_blocks(mean_rows(b), documents)
+    found = flip_test(blocks[:, 0], n=10_000, seed=0)
     # Sums of 30 and -5: every choice of signs is at least 25 away from 0.
-    assert (found.p, found.blocks, found.exact) == (1.0, 2, True)
-    drawn = compare_systems(a, b, blocks=documents, test="bootstrap")
-    assert drawn.p > 0.2
-    with pytest.raises(SpecError, match="knows no blocks"):
-        compare_systems(a, b, blocks=documents, test="t")
+    assert (found.two_sided, len(blocks), found.exact) == (1.0, 2, True)
+    assert bootstrap_p(deltas_of(a, b, documents), float((a - b).mean()), "sign").two_sided > 0.2
 
 
-def test_missing_segments_are_left_out_and_counted() -> None:
-    found = compare_systems([1.0, math.nan, 3.0], [0.0, 1.0, 1.0])
-    assert (found.n, found.dropped, found.difference) == (2, 1, 1.5)
-    nothing = compare_systems([math.nan], [1.0])
-    assert math.isnan(nothing.p)
-    assert nothing.reason == "empty"
-    with pytest.raises(DataError, match=re.escape("system A has 1 segments, B has 2")):
-        compare_systems([1.0], [1.0, 2.0])
+def test_what_cannot_be_tested_is_refused() -> None:
+    units = Units(mean_rows(np.ones(2)), mean_rows(np.ones(2)), mean_totals)
     with pytest.raises(SpecError, match="no test named 'z'"):
-        compare_systems([1.0], [1.0], test="z")  # type: ignore[arg-type]
+        compare_rows(units, test="z", n=10, seed=0, deltas=None)  # type: ignore[arg-type]
     with pytest.raises(SpecError, match="alternative is 'up'"):
-        compare_systems([1.0], [1.0], alternative="up")  # type: ignore[arg-type]
+        compare_rows(units, test="permutation", alternative="up", n=10, seed=0, deltas=None)  # type: ignore[arg-type]
     with pytest.raises(SpecError, match="n is 0"):
-        compare_systems([1.0], [1.0], n=0)
+        compare_rows(units, test="permutation", n=0, seed=0, deltas=None)
 
 
 def test_a_constant_difference_has_no_t() -> None:
-    found = compare_systems([2.0, 3.0], [1.0, 2.0], test="t")
-    assert math.isnan(found.p)
-    assert found.reason == "constant"
+    assert math.isnan(classical(np.ones(2), "t").two_sided)
     # Ranks 1, 3 and 2 of the differences 1, 4 and -2: 6 of 8 sign patterns are as far from the middle.
-    assert compare_systems([1.0, 5.0, 0.0], [0.0, 1.0, 2.0], test="wilcoxon").p == pytest.approx(0.75)
+    assert classical(np.array([1.0, 4.0, -2.0]), "wilcoxon").two_sided == pytest.approx(0.75)
 
 
 def test_swapped_rows_give_the_test_of_flipped_signs() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(0.5, 1, 12), rng.normal(0, 1, 12)
     units = Units(mean_rows(a), mean_rows(b), mean_totals)
-    assert swap_test(units, n=5000, seed=0).two_sided == pytest.approx(compare_systems(a, b).p)
+    assert swap_test(units, n=5000, seed=0).two_sided == pytest.approx(flip_test(a - b, n=5000, seed=0).two_sided)
     drawn = compare_rows(units, test="permutation", n=1000, seed=0, deltas=None)
     assert not drawn.exact
-    assert drawn.two_sided == pytest.approx(compare_systems(a, b).p, abs=0.06)
-    resampled = compare_rows(units, test="bootstrap", n=2000, seed=0, deltas=None)
-    assert resampled.greater == pytest.approx(
-        compare_systems(a, b, test="bootstrap", alternative="greater").p, abs=0.02
-    )
+    assert drawn.two_sided == pytest.approx(flip_test(a - b, n=5000, seed=0).two_sided, abs=0.06)
+    drawn = compare_rows(units, test="bootstrap", n=2000, seed=0, deltas=None)
+    expected = bootstrap_p(deltas_of(a, b), float((a - b).mean()), "sign").greater
+    assert drawn.greater == pytest.approx(expected, abs=0.02)
     with pytest.raises(SpecError, match="not for corpus scores"):
         compare_rows(units, test="t", n=10, seed=0, deltas=None)
 

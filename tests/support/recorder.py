@@ -528,8 +528,7 @@ def evaluate_and_report() -> object:
         "scores": plain(run.scores),
         "words": [{"entry": one.entry, "metric": one.metric, "spans": plain(one.spans),
                    "importance": plain(one.importance)} for one in run.explanations],
-        "shares": [[row["system"], row["metric"], row["feature"], row["share"]] for row in run.decomposition
-                   if "share" in row],
+        "shares": [[one.system, one.metric, one.feature, one.share] for one in run.shares],
         "sentences": len(report.verdict),
     }  # fmt: skip
 

@@ -28,7 +28,6 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from whyscore.data.codec import Where, convert
 from whyscore.errors import DataError
 from whyscore.report.explorer import centres, explorer
 from whyscore.report.matches import match_summaries
@@ -45,7 +44,7 @@ from whyscore.report.model import (
     about,
 )
 from whyscore.report.verdict import with_advice, with_verdict
-from whyscore.runs.folder import DECOMPOSITION, SEGMENT, Run
+from whyscore.runs.folder import Run
 from whyscore.stats.resampling import bootstrap_mean
 from whyscore.stats.words import Ragged, agree, chance
 from whyscore.text.files import text_of
@@ -69,8 +68,7 @@ def feature_shares(run: Run) -> tuple[FeatureShare, ...]:
     So are metrics that the run does not have: merged runs keep those alone that all of them have.
     """
     metrics = [one.name for one in run.metrics]
-    rows = [row for row in run.decomposition if "row" not in row and row["metric"] in metrics]
-    shares = [convert(FeatureShare, row, Where(str(run.folder / DECOMPOSITION))) for row in rows]
+    shares = [one for one in run.shares if one.metric in metrics]
     seen = {one.feature for one in shares if one.n or any(map(one.discrepancy.get("all", {}).get, ("under", "over")))}
     kept = [one for one in shares if one.feature in seen]
     worst = {feature: _largest_loss(kept, feature) for feature in seen}
@@ -85,18 +83,15 @@ def _largest_loss(shares: Sequence[FeatureShare], feature: str) -> float:
 
 def features_by_segment(run: Run) -> dict[str, object]:
     """Return which features each segment has too few or too many of, as systems x segments of numbers."""
-    rows = [row for row in run.decomposition if row.get("row") == SEGMENT]
-    if not rows:
+    if not run.segment_features:
         return {}
     names: dict[str, int] = {}
     place = {system: i for i, system in enumerate(run.dataset.systems)}
     column = {name: j for j, name in enumerate(run.dataset.ids)}
     found: dict[str, list[list[list[int]]]] = {key: [[[] for _ in column] for _ in place] for key in ("under", "over")}
-    for row in rows:
-        for key, table in found.items():
-            listed = row.get(key)
-            numbers = [names.setdefault(str(name), len(names)) for name in listed] if isinstance(listed, list) else []
-            table[place[str(row["system"])]][column[str(row["id"])]] = numbers
+    for one in run.segment_features:
+        for key, features in (("under", one.under), ("over", one.over)):
+            found[key][place[one.system]][column[one.id]] = [names.setdefault(name, len(names)) for name in features]
     return {"names": [name.replace("_", " ") for name in names], **found}
 
 
@@ -349,18 +344,17 @@ def _provenance(run: Run) -> Provenance:
     signatures = [(one.name, one.signature) for one in run.metrics]
     signatures += [(f"{one.name}, words", one.explained) for one in run.metrics if one.explained]
     signatures += list(run.signatures.items())
-    command = facts.get("command")
     return Provenance(
-        created=str(facts.get("created", "")),
-        version=str(facts.get("whyscore", "")),
-        command=shlex.join(map(str, command)) if isinstance(command, list) else None,
+        created=facts.created,
+        version=facts.whyscore,
+        command=None if facts.command is None else shlex.join(facts.command),
         signatures=tuple(signatures),
-        versions=_pairs(facts.get("versions")),
-        counts=_pairs(facts.get("counts")),
-        seconds=_pairs(facts.get("seconds")),
+        versions=_pairs(facts.versions),
+        counts=_pairs(facts.counts),
+        seconds=_pairs(facts.seconds),
         licences=tuple(licences(run)),
-        findings=_findings(facts.get("findings")),
-        problems=_findings(facts.get("problems")),
+        findings=facts.findings,
+        problems=facts.problems,
     )
 
 
@@ -370,19 +364,8 @@ def licences(run: Run) -> list[tuple[str, str]]:
     return [(name, known["licence"]) for name, known in facts if "licence" in known]
 
 
-def _pairs(value: object) -> tuple[tuple[str, str], ...]:
-    return tuple((str(key), str(item)) for key, item in value.items()) if isinstance(value, Mapping) else ()
-
-
-def _findings(value: object) -> tuple[Finding, ...]:
-    """Return findings as a run recorded them; early runs recorded messages alone, whose kind is not known."""
-    found = []
-    for item in value if isinstance(value, list) else ():
-        facts = item if isinstance(item, Mapping) else {"message": item}
-        line = facts.get("line")
-        place = facts.get("file") and str(facts["file"]), line if isinstance(line, int) else None
-        found.append(Finding(str(facts.get("code", "")), str(facts.get("message")), *place))
-    return tuple(found)
+def _pairs(facts: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    return tuple((key, str(item)) for key, item in facts.items())
 
 
 SHAREABLE = frozenset({"tests"})

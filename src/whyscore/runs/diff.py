@@ -11,15 +11,28 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from whyscore.errors import DataError
-from whyscore.runs.folder import Row, Run
+from whyscore.runs.folder import Run
 from whyscore.stats.correction import ALPHA
 from whyscore.stats.systems import DRAWS, flip_test
-from whyscore.types import Dataset, ExplanationRecord, FloatVector, RunMetric
+from whyscore.types import (
+    Dataset,
+    ExplanationRecord,
+    FeatureShare,
+    Finding,
+    FloatVector,
+    PairTest,
+    RunFacts,
+    RunMetric,
+    SegmentFeatures,
+    ShareTest,
+)
+
+F = TypeVar("F", FeatureShare, ShareTest, SegmentFeatures, PairTest)
 
 
 class Identity(NamedTuple):
@@ -76,18 +89,20 @@ def merge_runs(runs: Sequence[Run]) -> MergedRun:
             for one in metrics
         },
         scores={one.name: np.concatenate([run.scores[one.name] for run in runs]) for one in metrics},
-        decomposition=_renamed([run.decomposition for run in runs], names),
-        comparisons=_renamed([[row for row in run.comparisons if "row" not in row] for run in runs], names),
+        shares=_renamed([run.shares for run in runs], names),
+        share_tests=_renamed([run.share_tests for run in runs], names),
+        segment_features=_renamed([run.segment_features for run in runs], names),
+        pairs=_renamed([run.pairs for run in runs], names),
         signatures={key: text for run in runs for key, text in run.signatures.items()},
         runs=tuple(runs),
         identities={
             new: Identity(label, old) for label, known in zip(labels, names, strict=True) for old, new in known.items()
         },
     )
-    return replace(whole, comparisons=(*whole.comparisons, *_change_tests(whole)))
+    return replace(whole, pairs=(*whole.pairs, *_change_tests(whole)))
 
 
-def _change_tests(run: MergedRun) -> Iterator[Row]:
+def _change_tests(run: MergedRun) -> Iterator[PairTest]:
     """Yield the test of each system against its older self, on the scores of the segments that both have."""
     place = {(entry.system, entry.id): k for k, entry in enumerate(run.dataset.entries)}
     for one in run.metrics:
@@ -98,8 +113,7 @@ def _change_tests(run: MergedRun) -> Iterator[Row]:
             p = _p(gaps[np.isfinite(gaps)])
             size = totals[new].value - totals[old].value
             better = (new if (size > 0) == one.higher_is_better else old) if p <= ALPHA and size else None
-            row = {"metric": one.name, "first": new, "second": old, "difference": size, "low": None, "high": None}
-            yield row | {"p": p, "better": better}
+            yield PairTest(one.name, new, old, size, p=p, better=better)
 
 
 def _p(gaps: FloatVector) -> float:
@@ -146,29 +160,28 @@ def _names(runs: Sequence[Run], labels: Sequence[str]) -> list[dict[str, str]]:
     return found
 
 
-def _renamed(tables: Sequence[Sequence[Row]], names: Sequence[Mapping[str, str]]) -> tuple[Row, ...]:
+def _renamed(tables: Sequence[Sequence[F]], names: Sequence[Mapping[str, str]]) -> tuple[F, ...]:
+    """Return the facts of all runs with the names that systems have in the merged run."""
     keys = ("system", "first", "second", "better")
     return tuple(
-        {key: known.get(str(value), value) if key in keys else value for key, value in row.items()}
-        for rows, known in zip(tables, names, strict=True)
-        for row in rows
+        replace(fact, **{key: known.get(getattr(fact, key), getattr(fact, key)) for key in keys if hasattr(fact, key)})
+        for facts, known in zip(tables, names, strict=True)
+        for fact in facts
     )
 
 
-def _facts(runs: Sequence[Run], labels: Sequence[str]) -> Row:
-    created = [f"{label} {run.facts.get('created')}" for label, run in zip(labels, runs, strict=True)]
-    own = {key: _listed(runs, labels, key) for key in ("findings", "problems")}
-    return dict(runs[-1].facts) | own | {"created": ", ".join(created), "command": None, "seconds": None}
+def _facts(runs: Sequence[Run], labels: Sequence[str]) -> RunFacts:
+    return replace(
+        runs[-1].facts,
+        created=", ".join(f"{label} {run.facts.created}" for label, run in zip(labels, runs, strict=True)),
+        command=None,
+        seconds={},
+        findings=_labelled([run.facts.findings for run in runs], labels),
+        problems=_labelled([run.facts.problems for run in runs], labels),
+    )
 
 
-def _listed(runs: Sequence[Run], labels: Sequence[str], key: str) -> list[object]:
-    """Return a list of all runs; each message begins with the label of its run."""
-    found: list[object] = []
-    for label, run in zip(labels, runs, strict=True):
-        listed = run.facts.get(key)
-        for item in listed if isinstance(listed, list) else ():
-            told = (
-                item | {"message": f"{label}: {item.get('message')}"} if isinstance(item, dict) else f"{label}: {item}"
-            )
-            found.append(told)
-    return found
+def _labelled(tables: Sequence[Sequence[Finding]], labels: Sequence[str]) -> tuple[Finding, ...]:
+    """Return the findings of all runs; each message begins with the label of its run."""
+    each = zip(labels, tables, strict=True)
+    return tuple(replace(one, message=f"{label}: {one.message}") for label, findings in each for one in findings)

@@ -52,6 +52,7 @@ from whyscore.types import (
     Finding,
     FloatVector,
     Inputs,
+    RunFacts,
     RunMetric,
     Signature,
     Total,
@@ -79,25 +80,22 @@ class _Work:
     explained: Mapping[Key, Sequence[str]]
     """Lines of explanations that were made elsewhere, and are taken as they are."""
     seconds: dict[str, float] = field(default_factory=dict)
-    facts: dict[str, object] = field(default_factory=dict)
-    noted: dict[str, list[str]] = field(default_factory=dict)
-    """What is to be known about each file that is complete."""
+    facts: RunFacts = field(default_factory=RunFacts)
 
     @property
-    def problems(self) -> list[Record]:
+    def problems(self) -> tuple[Finding, ...]:
         """What is to be known about all files; the code names the part of the run."""
-        return [
-            Finding(_CODES[name], message).record() for name, messages in self.noted.items() for message in messages
-        ]
+        noted = self.facts.noted.items()
+        return tuple(Finding(_CODES[name], message) for name, messages in noted for message in messages)
 
     def done(self, name: str) -> bool:
         """Return whether a file is complete, and what is to be known about it is written down."""
-        return name in self.noted and self.folder.has(name)
+        return name in self.facts.noted and self.folder.has(name)
 
     def note(self, name: str, problems: list[str]) -> None:
         """Write down what is to be known about a file: a run that is stopped now still tells it in the end."""
-        self.noted[name] = problems
-        self.folder.describe({"status": "running"} | self.facts | {"noted": self.noted})
+        self.facts = replace(self.facts, noted={**self.facts.noted, name: tuple(problems)})
+        self.folder.describe(self.facts)
 
 
 @takes(EvaluateSettings)
@@ -129,35 +127,27 @@ def evaluate(
     requested = request_metrics(dataset, metrics, settings)
     plan = plan_of(requested, settings)
     folder = runs.open_or_create(output, dataset, plan, overwrite=overwrite)
-    known = runs.facts_of(output) if folder.has(runs.RUN) else {}
-    if known.get("status") == "done":
+    known = runs.facts_of(output) if folder.has(runs.RUN) else RunFacts()
+    if known.done:
         return read_run(output)
-    facts: dict[str, object] = {
-        "fingerprint": runs.fingerprint(dataset, plan),
-        "plan": plan,
-        "command": list(command) if command is not None else None,
-        "versions": _versions(),
-        "findings": [finding.record() for finding in findings],
-    }
-    noted = _noted(known)
-    folder.describe({"status": "running"} | facts | {"noted": noted})
+    facts = RunFacts(
+        fingerprint=runs.fingerprint(dataset, plan),
+        plan=plan,
+        command=None if command is None else tuple(command),
+        versions=_versions(),
+        findings=tuple(findings),
+        noted=known.noted,
+    )
+    folder.describe(facts)
     with _with_store(resources) as stored:
-        work = _Work(folder, dataset, requested, settings, stored, explained, facts=facts, noted=noted)
+        work = _Work(folder, dataset, requested, settings, stored, explained, facts=facts)
         for step in (_texts, _scores, _explanations, _decomposition, _comparisons):
             start = time.perf_counter()
             step(work)
             work.seconds[step.__name__.strip("_")] = round(time.perf_counter() - start, 3)
     runs.forget(folder, runs.EXPLANATIONS)
-    folder.describe({"status": "done"} | facts | _results(work))
+    folder.describe(_results(work))
     return read_run(output)
-
-
-def _noted(facts: Mapping[str, object]) -> dict[str, list[str]]:
-    """Return what a run that was stopped had to tell about its complete files."""
-    found = facts.get("noted")
-    if not isinstance(found, dict):
-        return {}
-    return {str(name): list(map(str, problems)) for name, problems in found.items() if isinstance(problems, list)}
 
 
 @contextmanager
@@ -201,11 +191,11 @@ def _scores(work: _Work) -> None:
     folder.finished_file(runs.TOTALS, row_lines("totals", dataset, rows, signatures, created=folder.created))
 
 
-def _results(work: _Work) -> dict[str, object]:
+def _results(work: _Work) -> RunFacts:
     """Return what `run.json` says after the work; models with a licence get a file of their own."""
     # The signatures beside the totals know the data too: how many references there are.
     signatures = read_records(work.folder.path / runs.TOTALS, kind="totals").header.signatures
-    metrics = [
+    metrics = tuple(
         RunMetric(
             one.name,
             signatures[one.name],
@@ -215,14 +205,15 @@ def _results(work: _Work) -> dict[str, object]:
             one.budget,
         )
         for one in work.metrics
-    ]
+    )
     models = [model for one in metrics if "licence" in (model := _model(one))]
     if models:
         work.folder.finished_file(runs.MODELS, [f"{json.dumps(models, ensure_ascii=False, indent=2)}\n"])
     data = work.dataset
     counts = {"entries": len(data), "systems": len(data.systems), "segments": len(data.ids)}
-    described = [record_of(one) for one in metrics]
-    return {"metrics": described, "counts": counts, "problems": work.problems, "seconds": work.seconds}
+    return replace(
+        work.facts, status="done", metrics=metrics, counts=counts, problems=work.problems, seconds=work.seconds
+    )
 
 
 def _model(metric: RunMetric) -> dict[str, str]:

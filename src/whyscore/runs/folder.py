@@ -23,11 +23,11 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -46,8 +46,10 @@ from whyscore.types import (
     FeatureShare,
     FloatVector,
     PairTest,
+    RunFacts,
     RunMetric,
     SegmentFeatures,
+    ShareTest,
     Total,
 )
 from whyscore.types.result import Result
@@ -85,10 +87,15 @@ class Folder:
         """Write a file that appears when all its lines are written."""
         write_lines(self.path / name, lines)
 
-    def describe(self, facts: Mapping[str, object]) -> None:
+    def describe(self, facts: RunFacts) -> None:
         """Write `run.json`."""
-        head = {"schema": SCHEMA, "schema_version": 1, "kind": "run", "created": self.created, "whyscore": __version__}
-        text = json.dumps(finite(head | dict(facts)), ensure_ascii=False, indent=2, allow_nan=False)
+        record = record_of(replace(facts, created=self.created, whyscore=__version__))
+        record |= {key: [one.record() for one in getattr(facts, key)] for key in ("findings", "problems")}
+        record |= {"metrics": [record_of(one) for one in facts.metrics]}
+        if facts.done:
+            del record["noted"]
+        head = {"schema": SCHEMA, "schema_version": 1, "kind": "run"}
+        text = json.dumps(finite(head | record), ensure_ascii=False, indent=2, allow_nan=False)
         write_lines(self.path / RUN, [f"{text}\n"])
 
 
@@ -107,10 +114,10 @@ def open_or_create(
     known = _facts(target) if (target / RUN).exists() else None
     if known is None and target.exists() and any(target.iterdir()) and not overwrite:
         raise UserError(f"{path} is not empty and holds no run: choose another folder, or --overwrite")
-    if known is not None and known.get("fingerprint") == found:
-        return Folder(target, str(known.get("created")))
+    if known is not None and known.fingerprint == found:
+        return Folder(target, known.created)
     if known is not None and not overwrite:
-        raise UserError(f"{path} holds another run, of {known.get('created')}: choose another folder, or --overwrite")
+        raise UserError(f"{path} holds another run, of {known.created}: choose another folder, or --overwrite")
     _cleared(target)
     return Folder(target, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
 
@@ -124,7 +131,7 @@ def fingerprint(dataset: Dataset, plan: Mapping[str, object]) -> str:
     return state.hexdigest()
 
 
-def facts_of(path: str | Path) -> dict[str, object]:
+def facts_of(path: str | Path) -> RunFacts:
     """Return what `run.json` says of a run."""
     folder = Path(path)
     if not (folder / RUN).exists():
@@ -132,7 +139,7 @@ def facts_of(path: str | Path) -> dict[str, object]:
     return _facts(folder)
 
 
-def _facts(folder: Path) -> dict[str, object]:
+def _facts(folder: Path) -> RunFacts:
     file = folder / RUN
     try:
         found = json.loads(file.read_text("utf-8"), parse_int=whole)
@@ -140,7 +147,16 @@ def _facts(folder: Path) -> dict[str, object]:
         raise DataError(f"not JSON: {error}", file=str(file)) from error
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
         raise DataError(f'expected an object with "schema": "{SCHEMA}"', file=str(file))
-    return found
+    for key in ("findings", "problems"):
+        if isinstance(listed := found.get(key), list):
+            found[key] = [_finding(item) for item in listed]
+    return convert(RunFacts, found, Where(str(file), cure=_AGAIN))
+
+
+def _finding(item: object) -> object:
+    """Return a finding as it is recorded now; early runs recorded messages alone, whose kind is not known."""
+    known = {"message": item} if isinstance(item, str) else item
+    return {"code": ""} | known if isinstance(known, dict) else known
 
 
 def _tidied(folder: Path) -> None:
@@ -245,13 +261,14 @@ def _path(folder: Folder, name: str, suffix: str) -> Path:
 Row = Mapping[str, object]
 
 _AGAIN = "the file was changed or damaged; make the run again with whyscore evaluate --overwrite"
-_TYPES: dict[tuple[Kind, object], type] = {
-    ("decomposition", None): FeatureShare,
-    ("decomposition", SEGMENT): SegmentFeatures,
-    ("comparisons", None): PairTest,
-    ("comparisons", CLUSTER): ClusterRank,
+_TYPES: dict[tuple[Kind, str | None], tuple[str, type]] = {
+    ("decomposition", None): ("shares", FeatureShare),
+    ("decomposition", "test"): ("share_tests", ShareTest),
+    ("decomposition", SEGMENT): ("segment_features", SegmentFeatures),
+    ("comparisons", None): ("pairs", PairTest),
+    ("comparisons", CLUSTER): ("ranks", ClusterRank),
 }
-"""By the kind of the file and the `row` of a record; other rows are for other readers."""
+"""The field and the type, by the kind of the file and the `row` of a record; other rows are for other readers."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -259,23 +276,23 @@ class Run(Result):
     """Everything a run folder holds; explanations are read when they are asked for."""
 
     folder: Path
-    facts: Row
+    facts: RunFacts
     dataset: Dataset
     metrics: tuple[RunMetric, ...]
     totals: Mapping[str, Mapping[str, Estimate]]
     """By metric, then by system."""
     scores: Mapping[str, FloatVector]
     """By metric, aligned with the entries."""
-    decomposition: tuple[Row, ...] = ()
-    comparisons: tuple[Row, ...] = ()
+    shares: tuple[FeatureShare, ...] = ()
+    """What each system loses on each feature, by metric."""
+    share_tests: tuple[ShareTest, ...] = ()
+    segment_features: tuple[SegmentFeatures, ...] = ()
+    """Segments with too few or too many of a feature."""
+    pairs: tuple[PairTest, ...] = ()
+    """The tested differences of all metrics."""
+    ranks: tuple[ClusterRank, ...] = ()
     signatures: Mapping[str, str] = field(default_factory=dict)
     """Of decomposition and comparisons."""
-
-    @cached_property
-    def pairs(self) -> tuple[PairTest, ...]:
-        """The tested differences of all metrics."""
-        where = Where(str(self.folder / COMPARISONS))
-        return tuple(convert(PairTest, row, where) for row in self.comparisons if "row" not in row)
 
     def total_records(self) -> Iterator[Total]:
         """Yield the score of every system under every metric."""
@@ -302,14 +319,7 @@ class Run(Result):
     @cached_property
     def clusters(self) -> dict[tuple[str, str], int]:
         """The significance cluster by metric and system; 1 is the top cluster."""
-        where = Where(str(self.folder / COMPARISONS))
-        ranks = [convert(ClusterRank, row, where) for row in self.comparisons if row.get("row") == CLUSTER]
-        return {(one.metric, one.system): one.cluster for one in ranks}
-
-    @property
-    def done(self) -> bool:
-        """Whether the run was finished."""
-        return self.facts.get("status") == "done"
+        return {(one.metric, one.system): one.cluster for one in self.ranks}
 
     def metric(self, name: str) -> RunMetric:
         """Return the metric of that name."""
@@ -341,23 +351,20 @@ def read_run(path: str | Path) -> Run:
     """Return the run in a folder; one that is not finished is refused, because half a report misleads."""
     folder = Path(path)
     facts = facts_of(folder)
-    if facts.get("status") != "done":
+    if not facts.done:
         raise DataError(f"{path} is not finished: run the same whyscore evaluate command again to go on")
     dataset = read_dataset(folder / SEGMENTS)
-    metrics = convert(_Metrics, facts, Where(str(folder / RUN))).metrics
-    decomposition, first = _rows(folder / DECOMPOSITION, "decomposition", dataset)
-    comparisons, second = _rows(folder / COMPARISONS, "comparisons", dataset)
+    features, first = _read_rows(folder / DECOMPOSITION, "decomposition", dataset)
+    tests, second = _read_rows(folder / COMPARISONS, "comparisons", dataset)
     totals, scores = read_totals(folder / TOTALS), read_scores(folder / SCORES, dataset)
-    for one in metrics:
+    if not facts.metrics:
+        raise Where(str(folder / RUN), cure=_AGAIN).error("it names no metrics")
+    for one in facts.metrics:
         if one.name not in scores or not set(dataset.systems) <= set(totals.get(one.name, ())):
             raise DataError(
                 f"{path} lacks scores of {one.name!r}: make the run again with whyscore evaluate --overwrite"
             )
-    return Run(folder, facts, dataset, metrics, totals, scores, decomposition, comparisons, first | second)
-
-
-class _Metrics(msgspec.Struct):
-    metrics: tuple[RunMetric, ...]
+    return Run(folder, facts, dataset, facts.metrics, totals, scores, **features, **tests, signatures=first | second)
 
 
 class _Score(msgspec.Struct):
@@ -387,18 +394,22 @@ def read_totals(path: Path) -> dict[str, dict[str, Estimate]]:
     return found
 
 
-def _rows(path: Path, kind: Kind, dataset: Dataset) -> tuple[tuple[Row, ...], dict[str, str]]:
-    """Return the rows of a table of results, checked, and the signatures behind them."""
+def _read_rows(path: Path, kind: Kind, dataset: Dataset) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the rows of a table of results, by the field of the run that holds them, and their signatures."""
     if not path.exists():
-        return (), {}
-    records, rows = read_records(path, kind=kind), []
+        return {}, {}
+    records = read_records(path, kind=kind)
+    found: dict[str, list[object]] = {}
     for number, row in records.numbered():
-        where, known = Where(str(path), number, _AGAIN), row.get("row")
-        expected = _TYPES.get((kind, known)) if known is None or isinstance(known, str) else None
-        if expected is not None:
-            _check_names(convert(expected, row, where), dataset, where)
-        rows.append(row)
-    return tuple(rows), dict(records.header.signatures)
+        known = row.get("row")
+        if known is None or isinstance(known, str):
+            field_name, expected = _TYPES.get((kind, known), ("", None))
+            if expected is not None:
+                where = Where(str(path), number, _AGAIN)
+                fact: object = convert(expected, row, where)
+                _check_names(fact, dataset, where)
+                found.setdefault(field_name, []).append(fact)
+    return {name: tuple(rows) for name, rows in found.items()}, dict(records.header.signatures)
 
 
 def _check_names(fact: object, dataset: Dataset, where: Where) -> None:

@@ -253,11 +253,11 @@ def _part(folder: Path) -> _Part:
             f"{folder} is no shard: it has no {SHARD}. Make one with whyscore evaluate --shard 1/2 -o {folder}"
         )
     known = runs.facts_of(folder)
-    if known.get("status") != "done":
+    if not known.done:
         raise DataError(f"{folder} is not finished: run the same whyscore evaluate command again to go on")
     where = Where(str(path), cure="not what whyscore evaluate --shard writes")
     file = convert(_ShardFile, json_of(text_of(path), path), where)
-    plan = convert(_Plan, known.get("plan"), where._replace(file=str(folder / runs.RUN)))
+    plan = convert(_Plan, known.plan, where._replace(file=str(folder / runs.RUN)))
     signatures = {name: signature for name, signature, *_ in plan.metrics}
     return _Part(folder, Shard(file.number, file.of), file, signatures)
 

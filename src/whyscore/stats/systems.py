@@ -19,7 +19,7 @@ from math import gcd
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from whyscore.errors import DataError, SpecError
 from whyscore.stats.resampling import draw_counts, random_rows
@@ -142,28 +142,6 @@ DRAWS = 10_000
 _MARGIN = 1e-9  # of the observed scores: what is left is rounding
 
 
-@dataclass(frozen=True, slots=True)
-class SystemTest:
-    """A tested difference A - B; `p` is NaN with a reason where it is not defined."""
-
-    difference: float
-    p: float
-    test: Test
-    alternative: Alternative
-    method: str
-    n: int
-    """Segments that both systems have."""
-    blocks: int | None
-    """Documents, where whole documents were resampled."""
-    exact: bool
-    draws: int | None
-    seed: int | None
-    dropped: int = 0
-    low: float | None = None
-    high: float | None = None
-    reason: str | None = None
-
-
 class Units(NamedTuple):
     """Rows of two systems that are resampled together: segments, or whole documents."""
 
@@ -193,55 +171,6 @@ def in_blocks(rows: FloatMatrix, blocks: Sequence[Hashable] | None) -> FloatMatr
     summed = np.zeros((len(places), rows.shape[1]))
     np.add.at(summed, [places[name] for name in blocks], rows)
     return summed
-
-
-def compare_systems(
-    a: ArrayLike,
-    b: ArrayLike,
-    *,
-    test: Test = "permutation",
-    alternative: Alternative = "two-sided",
-    n: int = DRAWS,
-    seed: int = 0,
-    blocks: Sequence[Hashable] | None = None,
-    exact: bool | None = None,
-    p: Literal["sign", "centred"] = "sign",
-) -> SystemTest:
-    """Return the test of the mean of A against the mean of B on the segments that both have.
-
-    Args:
-        a: scores of one system, higher is better, NaN where missing.
-        b: scores of the other on the same segments.
-        test: `permutation`, `bootstrap`, `t` or `wilcoxon`.
-        alternative: A differs from B, is better (`greater`) or worse (`less`).
-        n: number of resamples.
-        seed: fixes them.
-        blocks: the document of each segment, where whole documents are resampled.
-        exact: False never lists all sign flips.
-        p: which p-value of the bootstrap.
-    """
-    _check(test, alternative, n)
-    first, second = (np.asarray(one, dtype=np.float64).ravel() for one in (a, b))
-    if len(first) != len(second):
-        raise DataError(f"system A has {len(first)} segments, B has {len(second)}: both need the same ones")
-    kept = ~np.isnan(first + second)
-    named = None if blocks is None else [name for name, keep in zip(blocks, kept, strict=True) if keep]
-    difference = (first - second)[kept]
-    count, dropped = int(kept.sum()), int((~kept).sum())
-    facts = _Facts(test, alternative, count, None if named is None else len(set(named)), seed, dropped)
-    if not count:
-        return facts.result(math.nan, None, reason="empty")
-    observed = float(difference.mean())
-    if test in ("t", "wilcoxon"):
-        if blocks is not None:
-            raise SpecError(f"the {test} test knows no blocks: use permutation or bootstrap")
-        return facts.result(observed, classical(difference, test))
-    units = Units(in_blocks(mean_rows(first[kept]), named), in_blocks(mean_rows(second[kept]), named), mean_totals)
-    if test == "permutation":
-        return facts.result(observed, flip_test(units.a[:, 0] - units.b[:, 0], n=n, seed=seed, exact=exact))
-    deltas = resampled(units.a, mean_totals, n, seed) - resampled(units.b, mean_totals, n, seed)
-    low, high = np.quantile(deltas, [0.025, 0.975]).tolist()
-    return facts.result(observed, bootstrap_p(deltas, observed, p), low=low, high=high)
 
 
 def compare_rows(
@@ -324,34 +253,6 @@ def classical(differences: NDArray[np.float64], test: str) -> PValues:
     return PValues(
         two_sided, greater, less, exact=False, method="Wilcoxon signed ranks" if test == "wilcoxon" else "paired t"
     )
-
-
-class _Facts(NamedTuple):
-    """What every result of one comparison shares."""
-
-    test: Test
-    alternative: Alternative
-    n: int
-    blocks: int | None
-    seed: int
-    dropped: int
-
-    def result(
-        self,
-        difference: float,
-        found: PValues | None,
-        *,
-        low: float | None = None,
-        high: float | None = None,
-        reason: str | None = None,
-    ) -> SystemTest:
-        p = math.nan if found is None else found.of(self.alternative)
-        why = reason or ("constant" if math.isnan(p) else None)
-        drawn = None if found is None else found.draws
-        return SystemTest(
-            *(difference, p, self.test, self.alternative, found.method if found else self.test, self.n, self.blocks),
-            *(found is not None and found.exact, drawn, self.seed if drawn else None, self.dropped, low, high, why),
-        )
 
 
 def _check(test: str, alternative: str, n: int) -> None:

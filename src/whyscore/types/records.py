@@ -6,13 +6,13 @@ Field names are the keys of records, in their order, so that a record is the fac
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.types.arrays import FloatMatrix, FloatVector, read_only
-from whyscore.types.data import Entry
+from whyscore.types.data import Entry, Finding
 from whyscore.types.scores import Estimate, Explanation
 from whyscore.types.segments import Place
 from whyscore.types.words import WordMatch, Words
@@ -218,6 +218,33 @@ class RunMetric:
     """The signature of the explanations."""
     budget: int | None = None
     """How many segments are explained; None: all."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What `run.json` says of a run: what was asked for, when, with which versions, and what came of it."""
+
+    created: str = ""
+    whyscore: str = ""
+    """The version."""
+    status: Literal["running", "done"] = "running"
+    fingerprint: str = ""
+    """A digest of data and plan: the same work goes on in the same folder."""
+    plan: Mapping[str, object] = field(default_factory=dict)
+    command: tuple[str, ...] | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    noted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """While it runs: what is to be known about each file that is complete."""
+    metrics: tuple[RunMetric, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    problems: tuple[Finding, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def done(self) -> bool:
+        """Whether the run was finished."""
+        return self.status == "done"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
