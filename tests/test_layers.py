@@ -195,3 +195,18 @@ def test_every_public_name_can_be_had() -> None:
 def test_an_unknown_public_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'scroe'"):
         whyscore.scroe  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_an_option_is_described_once() -> None:
+    """Two settings classes with an option of one name and one help text share its declaration (`again`, a mixin)."""
+    declared: dict[tuple[str, str], list[str]] = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        classes = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ClassDef))
+        for kind in classes:
+            for field in kind.body:
+                call = field.value if isinstance(field, ast.AnnAssign) else None
+                if isinstance(call, ast.Call) and ast.unparse(call.func) == "option" and len(call.args) > 1:
+                    name = field.target.id  # type: ignore[union-attr]
+                    declared.setdefault((name, ast.unparse(call.args[1])), []).append(f"{path.name}: {kind.name}")
+    assert len(declared) > 100
+    assert {key: places for key, places in declared.items() if len(places) > 1} == {}

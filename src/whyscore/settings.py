@@ -89,6 +89,17 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
+def again(kind: type, name: str, default: object = ..., **facts: Any) -> Any:  # noqa: ANN401 - as `option`
+    """Return a field that another settings class declares, with another default or other facts of `Option`.
+
+    >>> again(Seeded, "seed", 7, basic=True).metadata[_KEY].help
+    'fixes all random numbers'
+    """
+    declared = kind.__dataclass_fields__[name]  # type: ignore[attr-defined]
+    metadata = {_KEY: declared.metadata[_KEY]._replace(**facts)}
+    return dataclasses.field(default=declared.default if default is ... else default, metadata=metadata)
+
+
 def settings_of(kind: type) -> tuple[Setting, ...]:
     """Return the settings that a class declares, in order."""
     if kind not in _DECLARED:
@@ -233,6 +244,13 @@ class Bootstrapped:
     """Settings of an analysis that gives bootstrap intervals."""
 
     draws: int = option(1000, "bootstrap samples; 0: no intervals", least=0, metavar="N")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Judged:
+    """Settings of what reads human scores."""
+
+    human: tuple[str, ...] | None = option(None, "columns with human scores", metavar="COLUMN")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from whyscore.aggregate.bags import Bags
 from whyscore.aggregate.power import PerSide, PowerMean
 from whyscore.analysis.calibrate.file import Calibration
 from whyscore.analysis.calibrate.material import DEGENERATE
+from whyscore.analysis.calibrate.settings import CalibrateSettings
 from whyscore.analysis.common import MetricLike, Segments, as_dataset, as_metric, as_segments
 from whyscore.analysis.explain import MaskingSettings
 from whyscore.analysis.explain import cost as explain_cost
@@ -21,7 +22,7 @@ from whyscore.metrics.boosted import Boosted, OnEmpty, Parts
 from whyscore.protocols import Aggregator, Explainer
 from whyscore.registry import build, spec_of
 from whyscore.scoring.stack import LOCAL, Cost, Resources
-from whyscore.settings import option, takes
+from whyscore.settings import again, option, takes
 from whyscore.types import SHOWN, Dataset, Explanation, FloatVector, Scores, Segment
 from whyscore.types.result import Record, Result
 from whyscore.types.table import Cell, Table
@@ -44,7 +45,7 @@ class BoostedSettings(MaskingSettings):
     aggregator: str | Aggregator | None = option(
         None, "another mean: 'exp_mean(t=2)', 'quantile(q=0.2)'", flags=("-a", "--aggregator"), metavar="SPEC"
     )
-    parts: Parts = option("all", "texts whose words are aggregated")
+    parts: Parts = again(CalibrateSettings, "parts")
     calibration: str | Path | Calibration | None = option(
         None, "p and w as `whyscore calibrate` found them", metavar="FILE", basic=True
     )

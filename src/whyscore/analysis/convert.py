@@ -35,7 +35,7 @@ from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, SpecError, UserError
 from whyscore.protocols import Tagger
 from whyscore.registry import build
-from whyscore.settings import option, takes
+from whyscore.settings import again, option, takes
 from whyscore.stats.spans import Join, Thresholds, learnt, otsu, to_levels, to_spans
 from whyscore.stats.words import best_threshold
 from whyscore.text.splitters import WhiteSpace
@@ -78,10 +78,10 @@ class SubmissionSettings:
 
     TITLE: ClassVar[str] = "eval4nlp submissions"
 
-    pick: str | None = option(None, "which explanations, where a file holds several kinds", metavar="NAME")
+    pick: str | None = again(SpanSettings, "pick")
     team: str | None = option(None, "the name of the team: writes metadata.txt", metavar="NAME")
-    track: Track = option("constrained", "for metadata.txt")
-    description: str | None = option(None, "for metadata.txt", metavar="TEXT")
+    track: Track = option("constrained", "constrained: no word labels were used")
+    description: str | None = option(None, "one line for metadata.txt", metavar="TEXT")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from whyscore.analysis.common import MetricLike, Segments, as_segments
+from whyscore.analysis.convert import SubmissionSettings
 from whyscore.analysis.metaeval.words import explained_submission
 from whyscore.data.formats.eval4nlp import (
     Submission,
@@ -23,7 +24,7 @@ from whyscore.data.formats.eval4nlp import (
 from whyscore.errors import DataError
 from whyscore.protocols import Explainer
 from whyscore.scoring.stack import LOCAL, Resources
-from whyscore.settings import Seeded, option, takes
+from whyscore.settings import Seeded, again, option, takes
 from whyscore.types.result import Record, Result
 
 
@@ -34,9 +35,11 @@ class SubmitSettings(Seeded):
     task: Literal["eval4nlp", "eval4nlp2021", "wmt22"] = option(
         "eval4nlp", "whose files to write", positional=True, basic=True
     )
-    team: str = option("", "who hands in", metavar="NAME", basic=True)
-    track: Track = option("constrained", "constrained: no word labels were used", basic=True)
-    description: str | None = option(None, "one line for the metadata (default: metric and explainer)", metavar="TEXT")
+    team: str = again(SubmissionSettings, "team", "", help="the name of the team", basic=True)
+    track: Track = again(SubmissionSettings, "track", basic=True)
+    description: str | None = again(
+        SubmissionSettings, "description", help="one line for metadata.txt (default: metric and explainer)"
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeVar, Union, cast, get_args, get_origin
 
 from whyscore.errors import UserError
-from whyscore.settings import REQUIRED, Option, Setting, check, option, settings_of
+from whyscore.settings import REQUIRED, Judged, Option, Setting, again, check, option, settings_of
 
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _FEW = 4
@@ -441,7 +441,7 @@ class InputSettings(QuietSettings):
     columns: tuple[str, ...] | None = option(None, "columns of a table: hypothesis=mt", metavar="ROLE=NAME", basic=True)
     no_header: bool = option(False, "the table has no header; --columns gives numbers")
     encoding: str = option("utf-8", "of the input files", metavar="NAME")
-    human: tuple[str, ...] | None = option(None, "columns with human scores", metavar="COLUMN")
+    human: tuple[str, ...] | None = again(Judged, "human")
     input_format: Literal["tsv", "csv", "jsonl", "txt", "xliff", "tmx"] | None = option(
         None, "where the suffix does not say it"
     )
@@ -452,6 +452,13 @@ class InputSettings(QuietSettings):
     max_file: int | None = option(None, "bytes a file may have (default: 2,000,000,000)", least=1, metavar="N")
     max_ratio: int | None = option(None, "maximum decompression ratio (default: 200)", least=1, metavar="N")
     strict: bool = option(False, "treat findings about the input as errors")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitSettings:
+    """How many segments a costly command takes."""
+
+    limit: int | None = option(None, "only the first N segments of each system", least=1, metavar="N", basic=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -131,6 +131,12 @@ def load_dataset(settings: InputSettings, metrics: Sequence[str] = (), explainer
     return data
 
 
+def take_first(data: Dataset, limit: int | None) -> Dataset:
+    """Return the first segments of each system; all of them without a limit."""
+    ids = set(data.ids[:limit])
+    return data if limit is None else replace(data, entries=tuple(one for one in data.entries if one.id in ids))
+
+
 def load_and_validate(inputs: InputSettings, metrics: Sequence[str] = ()) -> tuple[Dataset, Findings]:
     """Return the segments that were named, and what is to be known about them."""
     data = _load(inputs, metrics)

@@ -14,7 +14,7 @@ from whyscore.analysis.explain import MaskingSettings
 from whyscore.errors import SpecError, UserError
 from whyscore.metrics.boosted import Parts
 from whyscore.registry import build, spec_of
-from whyscore.settings import Seeded, option
+from whyscore.settings import Judged, Seeded, again, option
 from whyscore.stats.matrices import Permute
 from whyscore.types import FloatVector
 
@@ -110,7 +110,7 @@ class AgreementSettings:
 
     TITLE: ClassVar[str] = "agreement with human scores"
 
-    human: tuple[str, ...] | None = option(None, "columns with human scores", metavar="COLUMN", basic=True)
+    human: tuple[str, ...] | None = again(Judged, "human", basic=True)
     group: str | None = option(
         None, "column whose values divide the data, such as the language pair", metavar="COLUMN", basic=True
     )

@@ -90,7 +90,7 @@ class CompareSettings(Seeded):
     human: tuple[str, ...] | None = option(None, "human scores to compare by, too; higher is better", metavar="COLUMN")
     test: Test = option("permutation", "how differences are tested; t and wilcoxon: metrics that are means", basic=True)
     draws: int = option(DRAWS, "resamples; small sets are tested exactly", least=1, metavar="N")
-    alpha: float = option(ALPHA, "significance level", metavar="ALPHA")
+    alpha: float = option(ALPHA, "significance level", least=0, most=1, metavar="P")
     correction: Literal["none", "holm", "bonferroni", "benjamini_hochberg"] = option(
         "none", "of p-values over the pairs of each metric"
     )

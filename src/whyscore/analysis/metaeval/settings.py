@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from whyscore.analysis.compare.result import CompareSettings
 from whyscore.analysis.explain import MaskingSettings
 from whyscore.errors import SpecError
-from whyscore.settings import Bootstrapped, Seeded, option
-from whyscore.stats.correction import ALPHA
+from whyscore.settings import Bootstrapped, Seeded, again, option
 from whyscore.stats.correlation import Undefined
 from whyscore.stats.draws import Resample
 from whyscore.stats.matrices import TIE_TOLERANCE, Missing, Permute
@@ -47,7 +47,7 @@ class MetaevalScoresSettings(Bootstrapped, Seeded):
     family: Family = option(
         "table", "tests that are corrected together: those of a group, or those of all groups of the table"
     )
-    alpha: float = option(ALPHA, "significance level", least=0, most=1, metavar="P")
+    alpha: float = again(CompareSettings, "alpha")
     test_draws: int = option(9999, "resamples of a test", flags=("--resamples",), least=1, metavar="N")
     early_stop: bool = option(False, "end a permutation test after a block of 1,000 where p < .02 or p > .5")
     missing: Missing = option("paired", "what to do with cells that one side lacks")
@@ -114,7 +114,7 @@ class MetaevalWordsSettings(Bootstrapped, Seeded):
     )
     test: Test | None = option(None, "test of the differences between systems (default: ttest)")
     correct: Literal["none", "holm", "bonferroni"] = option("none", "correction of their p-values")
-    alpha: float = option(ALPHA, "significance level of these tests", least=0, most=1, metavar="P")
+    alpha: float = again(CompareSettings, "alpha")
     threshold: float | None = option(None, "words with a higher score are called BAD: F1, MCC", metavar="X")
     oracle_threshold: bool = option(False, "choose the threshold on the judged data; it is marked as such")
     faithfulness: bool = option(False, "also measure how faithful the explainers are to the metric")

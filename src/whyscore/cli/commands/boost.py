@@ -8,7 +8,7 @@ from whyscore.cli.output import emit_result, format_of, tell, tell_signatures
 from whyscore.cli.setup import load_dataset, make_resources, requested_metrics, working
 from whyscore.errors import UserError
 from whyscore.metrics.boosted import Boosted
-from whyscore.settings import option
+from whyscore.settings import again, option
 from whyscore.types import Dataset
 
 EXAMPLES = """\
@@ -34,7 +34,7 @@ class BoostCommand(RunningSettings, OutputSettings, InputSettings, BoostSettings
         basic=True,
     )
     segments: bool = option(False, "the score of every segment instead of the systems", basic=True)
-    width: int | None = option(None, "decimals in tables", least=0, metavar="N")
+    width: int | None = again(OutputSettings, "width", flags=())
     """Without the short form that other commands have: -w is the weight."""
 
 

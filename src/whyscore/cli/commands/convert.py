@@ -18,7 +18,7 @@ from whyscore.analysis.convert import (
     thresholds_of,
     to_submission,
 )
-from whyscore.cli.options import QuietSettings
+from whyscore.cli.options import InputSettings, QuietSettings
 from whyscore.cli.output import emit, tell
 from whyscore.data.explanations import read_explanations
 from whyscore.data.formats.eval4nlp import read_gold
@@ -26,7 +26,7 @@ from whyscore.data.formats.mqm import WEIGHTS, Weights
 from whyscore.data.formats.text import read_texts
 from whyscore.data.reading import DIALECTS, dialect_of, read, read_foreign
 from whyscore.errors import DataError, UserError
-from whyscore.settings import REQUIRED, option
+from whyscore.settings import REQUIRED, again, option
 from whyscore.text.files import whole
 from whyscore.types import Dataset
 
@@ -46,11 +46,9 @@ class TextSettings:
     TITLE: ClassVar[str] = "texts, where the file does not hold them"
 
     texts: str | None = option(None, "a data file with the texts", metavar="FILE")
-    source: str | None = option(None, "source, one segment a line", flags=("-s", "--source"), metavar="FILE")
-    hypotheses: tuple[str, ...] | None = option(
-        None, "hypotheses of one or more systems", flags=("-t", "--hypotheses"), metavar="FILE"
-    )
-    systems: tuple[str, ...] | None = option(None, "names of the systems", metavar="NAME")
+    source: str | None = again(InputSettings, "source", basic=False)
+    hypotheses: tuple[str, ...] | None = again(InputSettings, "hypotheses", basic=False)
+    systems: tuple[str, ...] | None = again(InputSettings, "systems", help="names of the systems")
 
 
 @dataclass(frozen=True, kw_only=True)

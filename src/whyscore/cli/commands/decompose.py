@@ -13,7 +13,7 @@ from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, 
 from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures
 from whyscore.cli.setup import load_dataset, make_resources, requested_metrics, working
 from whyscore.errors import UserError
-from whyscore.settings import option
+from whyscore.settings import again, option
 from whyscore.text.placeholders import hide_in_text
 from whyscore.types import Dataset
 from whyscore.types.table import DECIMALS
@@ -38,7 +38,7 @@ class DecomposeCommand(
     """What `whyscore decompose` takes."""
 
     segments: bool = option(False, "the numbers of every segment instead of the features", basic=True)
-    examples: int = option(0, "show N segments that moved each share most", least=0, metavar="N", basic=True)
+    examples: int = again(DecomposeSettings, "examples", 0)
     figures: str | None = option(None, "also draw the charts into this folder", metavar="DIR")
 
 

@@ -21,14 +21,14 @@ from whyscore.cli.output import tell
 from whyscore.cli.setup import baseline_of, load_dataset, make_resources, requested_metrics, tell_time, working
 from whyscore.data.checks import findings
 from whyscore.report import build_report
-from whyscore.report.model import Report
+from whyscore.report.model import Report, ReportSettings
 from whyscore.runs.evaluate import evaluate
 from whyscore.runs.folder import Run
 from whyscore.runs.gates import check_gates, check_names, read_limits
 from whyscore.runs.settings import EvaluateSettings, RequestedMetric, request_metrics
 from whyscore.runs.shards import STORE, describe, read_shard, settings_of_shard, shard_of
 from whyscore.scoring.stack import cost
-from whyscore.settings import option
+from whyscore.settings import again, option
 from whyscore.types import Dataset
 
 EXAMPLES = """\
@@ -53,7 +53,7 @@ class RunFolderSettings(QuietSettings):
     format: Literal["text", "json", "markdown", "latex"] = option(
         "text", "of the summary on stdout", flags=("-f", "--format"), basic=True
     )
-    title: str | None = option(None, "title of the report (default: the name of the data)", metavar="TEXT")
+    title: str | None = again(ReportSettings, "title", basic=False)
     overwrite: bool = option(False, "replace another run in the folder", basic=True)
 
 

@@ -6,7 +6,7 @@ that of the result. `--until-stable` first raises the budget of sampled explaine
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import StringIO
 from itertools import groupby
 
@@ -26,21 +26,23 @@ from whyscore.analysis.explain import (
     word_matrices,
 )
 from whyscore.analysis.metaeval.faithfulness import until_stable
+from whyscore.analysis.metaeval.settings import FaithfulnessSettings
 from whyscore.analysis.score import fail_if_truncated, truncation_messages
 from whyscore.cli.options import (
     InputSettings,
+    LimitSettings,
     MetricSettings,
     OutputSettings,
     RunningSettings,
     TruncationSettings,
 )
 from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures
-from whyscore.cli.setup import load_dataset, make_resources, requested_metrics, tell_time, working
+from whyscore.cli.setup import load_dataset, make_resources, requested_metrics, take_first, tell_time, working
 from whyscore.errors import UserError
 from whyscore.explainers.engine import failure_message
 from whyscore.registry import spec_of
 from whyscore.scoring.stack import Resources
-from whyscore.settings import option
+from whyscore.settings import again, option
 from whyscore.types import Dataset, Explanation, Inputs
 from whyscore.types.result import Joined
 
@@ -61,7 +63,7 @@ _STEPS = 10  # of a bar
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainCommand(
-    RunningSettings, OutputSettings, TruncationSettings, InputSettings, ExplainSettings, MetricSettings
+    LimitSettings, RunningSettings, OutputSettings, TruncationSettings, InputSettings, ExplainSettings, MetricSettings
 ):  # fmt: skip
     """What `whyscore explain` takes."""
 
@@ -72,14 +74,7 @@ class ExplainCommand(
         metavar="SPEC",
         basic=True,
     )
-    until_stable: float | None = option(
-        None,
-        "double the budget of each explainer until two halves of its probes agree by R",
-        least=-1,
-        most=1,
-        metavar="R",
-    )
-    limit: int | None = option(None, "only the first N segments of each system", least=1, metavar="N", basic=True)
+    until_stable: float | None = again(FaithfulnessSettings, "until_stable")
     matrix: bool = option(False, "add the similarities of words to json and jsonl (bertscore, xbertscore)")
 
 
@@ -93,10 +88,7 @@ def run(settings: ExplainCommand) -> int:
         raise UserError("no metric: name one with -m, for example -m chrf")
     if settings.matrix:
         _check_matrix(metrics, settings)
-    data = load_dataset(settings, metrics, explainers)
-    if settings.limit is not None:
-        ids = set(data.ids[: settings.limit])
-        data = replace(data, entries=tuple(entry for entry in data.entries if entry.id in ids))
+    data = take_first(load_dataset(settings, metrics, explainers), settings.limit)
     if settings.dry_run:
         return _say_costs(data, metrics, explainers, settings)
     cut = truncation_messages({name: name for name in metrics}, data) if settings.fail_if_truncated else []

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from whyscore.analysis.learn_map import LearnMapSettings, learn_map
-from whyscore.cli.options import QuietSettings
+from whyscore.cli.options import InputSettings, QuietSettings
 from whyscore.cli.output import tell
 from whyscore.cli.setup import language_pair
 from whyscore.data.files import read_lines
 from whyscore.errors import DataError, UserError
 from whyscore.models.maps import Link, read_links, write_map
-from whyscore.settings import REQUIRED, option
+from whyscore.settings import REQUIRED, again, option
 
 EXAMPLES = """\
 examples:
@@ -39,7 +39,7 @@ class LearnMapCommand(QuietSettings, LearnMapSettings):
     lang_pair: str | None = option(
         None, "languages of the texts, kept in the map", flags=("-l", "--lang-pair"), metavar="ET-EN", basic=True
     )
-    encoding: str = option("utf-8", "of the input files", metavar="NAME", basic=True)
+    encoding: str = again(InputSettings, "encoding", basic=True)
 
 
 SETTINGS = LearnMapCommand

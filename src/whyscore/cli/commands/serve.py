@@ -3,9 +3,10 @@
 import sys
 from dataclasses import dataclass
 
+from whyscore.cli.options import RunningSettings
 from whyscore.cli.output import tell
 from whyscore.cli.setup import open_store
-from whyscore.settings import option
+from whyscore.settings import again, option
 from whyscore.web import LOOPBACK, ServeSettings
 
 EXAMPLES = """\
@@ -21,7 +22,7 @@ class ServeCommand(ServeSettings):
     """What `whyscore serve` takes."""
 
     runs: tuple[str, ...] = option((), "run folders of whyscore evaluate", positional=True, metavar="RUN", basic=True)
-    store: str | None = option(None, "where scores are kept, or none (default: your cache folder)", metavar="PATH")
+    store: str | None = again(RunningSettings, "store")
     quiet: bool = option(False, "no lines about requests on stderr", flags=("-q", "--quiet"))
 
 

@@ -17,11 +17,11 @@ import numpy as np
 
 from whyscore.aggregate.bags import Bags, Family
 from whyscore.analysis.calibrate.material import Material, Numbers, columns_of, groups_of
-from whyscore.analysis.calibrate.settings import ChoosingSettings
+from whyscore.analysis.calibrate.settings import AgreementSettings, ChoosingSettings
 from whyscore.analysis.common import MetricLike
 from whyscore.experiments.bmx.study import Figure, Row, Run, RunFolder, explain_in
 from whyscore.scoring.stack import LOCAL, Resources
-from whyscore.settings import Seeded, option, takes
+from whyscore.settings import Seeded, again, option, takes
 from whyscore.stats.coefficients import pearson
 from whyscore.types import Dataset, FloatMatrix, FloatVector
 from whyscore.types.table import Cell, Table
@@ -33,9 +33,7 @@ class StabilitySettings(ChoosingSettings, Seeded):
 
     TITLE: ClassVar[str] = "repeated runs"
 
-    group: str | None = option(
-        None, "column whose values divide the data, such as the language pair", metavar="COLUMN", basic=True
-    )
+    group: str | None = again(AgreementSettings, "group")
     samples: tuple[int, ...] = option((100, 1000), "samples of LIME, as in the paper", metavar="N", least=1, basic=True)
     runs: int = option(3, "runs with different seeds", metavar="N", least=2, basic=True)
     every: int = option(1, "use only every N-th segment of a group", metavar="N", least=1, basic=True)

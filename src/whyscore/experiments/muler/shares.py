@@ -29,26 +29,32 @@ from whyscore.marking import Span
 from whyscore.metrics.needs import traits_of
 from whyscore.protocols import MatrixMetric, Metric
 from whyscore.scoring.stack import LOCAL, Resources
-from whyscore.settings import option, takes
+from whyscore.settings import again, option, takes
 from whyscore.types import Dataset, FloatVector, Segment
 from whyscore.types.result import Record, Result
 
 Row = TypeVar("Row")
-_PARTS = "parts of the feature's words, by first letter, from 0 to 1"
 
 
 @dataclass(frozen=True, kw_only=True)
 class HybridSettings(FeatureSettings):
     """How systems are made in which a known part of each feature is right."""
 
-    alpha: tuple[float, ...] = option((0.3, 0.5, 0.7), _PARTS, least=0, most=1, metavar="A", basic=True)
+    alpha: tuple[float, ...] = option(
+        (0.3, 0.5, 0.7),
+        "parts of the feature's words, by first letter, from 0 to 1",
+        least=0,
+        most=1,
+        metavar="A",
+        basic=True,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencySettings(FeatureSettings):
     """How features are cut down to a part of their words."""
 
-    alpha: tuple[float, ...] = option((0.25, 0.5, 0.75, 1.0), _PARTS, least=0, most=1, metavar="A", basic=True)
+    alpha: tuple[float, ...] = again(HybridSettings, "alpha", (0.25, 0.5, 0.75, 1.0))
 
 
 class Rows(Result, list[Row]):

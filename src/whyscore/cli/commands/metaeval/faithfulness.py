@@ -1,12 +1,12 @@
 """`whyscore metaeval faithfulness`: does the metric agree with its explanations, and do they repeat?"""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from whyscore.analysis.metaeval.faithfulness import faithfulness
 from whyscore.analysis.metaeval.settings import FaithfulnessSettings
-from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
+from whyscore.cli.options import InputSettings, LimitSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result, format_of, tell, tell_signatures
-from whyscore.cli.setup import explaining_costs, load_dataset, requested_metrics, working
+from whyscore.cli.setup import explaining_costs, load_dataset, requested_metrics, take_first, working
 from whyscore.errors import UserError
 from whyscore.registry import spec_of
 from whyscore.settings import option
@@ -20,7 +20,9 @@ examples:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FaithfulnessCommand(RunningSettings, OutputSettings, InputSettings, FaithfulnessSettings, MetricSettings):
+class FaithfulnessCommand(
+    LimitSettings, RunningSettings, OutputSettings, InputSettings, FaithfulnessSettings, MetricSettings
+):  # fmt: skip
     """What `whyscore metaeval faithfulness` takes."""
 
     explainers: tuple[str, ...] | None = option(
@@ -30,7 +32,6 @@ class FaithfulnessCommand(RunningSettings, OutputSettings, InputSettings, Faithf
         metavar="SPEC",
         basic=True,
     )
-    limit: int | None = option(None, "only the first N segments of each system", least=1, metavar="N", basic=True)
 
 
 SETTINGS = FaithfulnessCommand
@@ -43,10 +44,7 @@ def run(settings: FaithfulnessCommand) -> int:
         raise UserError(f"one metric: name it with -m, for example -m chrf; got {len(metrics)}")
     if not explainers:
         raise UserError("no explainer: name some with -e, for example -e erasure lime random")
-    data = load_dataset(settings, metrics, explainers)
-    if settings.limit is not None:
-        ids = set(data.ids[: settings.limit])
-        data = replace(data, entries=tuple(entry for entry in data.entries if entry.id in ids))
+    data = take_first(load_dataset(settings, metrics, explainers), settings.limit)
     if settings.dry_run:
         print(*explaining_costs(settings, data.segments, metrics, explainers), sep="\n")
         tell(settings, f"and for each explained text of n words {settings.orders + 1} orders of 2 (n + 1) texts")

@@ -20,13 +20,13 @@ from whyscore.analysis.metaeval.tables import (
     with_ratings,
     with_records,
 )
-from whyscore.cli.options import OutputSettings, RunningSettings
+from whyscore.cli.options import InputSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result, format_of, tell
 from whyscore.cli.setup import working
 from whyscore.data.sample import sample
 from whyscore.errors import SpecError, UnknownName, UserError
 from whyscore.registry import known, load, parse
-from whyscore.settings import option
+from whyscore.settings import again, option
 from whyscore.types.table import DECIMALS
 
 EXAMPLES = """\
@@ -49,7 +49,7 @@ class ScoresCommand(RunningSettings, OutputSettings, MetaevalScoresSettings):
     data: str | None = option(
         None, "a .csv, .tsv or .jsonl file, or a WMT folder", positional=True, metavar="TABLE", basic=True
     )
-    sample: bool = option(False, "the real data that ships with whyscore", basic=True)
+    sample: bool = again(InputSettings, "sample")
     system: str | None = option(
         None, "the column of the system; '' makes every row a system of its own", metavar="COLUMN", basic=True
     )
