@@ -5,8 +5,9 @@ first score. `whyscore.testing` holds each protocol's contract as tests.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.random import Generator
@@ -90,6 +91,14 @@ class WordScorer(Protocol):
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         """Return one answer per segment for the text at `place`, one number for each of its words."""
+
+
+@runtime_checkable
+class SupportsLanguages(Protocol):
+    """A metric or an explainer whose numbers depend on the languages of the texts."""
+
+    def for_languages(self, source: str, target: str) -> Self:
+        """Return it for these languages; itself where it was told before, or names what they would choose."""
 
 
 @runtime_checkable
@@ -312,19 +321,6 @@ class SupportsLanguage(Protocol):
 
 
 @runtime_checkable
-class SupportsLanguagePair(Protocol):
-    """A metric, a frozen dataclass, that may name the languages of source and hypothesis to its model."""
-
-    @property
-    def languages(self) -> str | None:
-        """Both languages, like `de-en`; None takes those of the data."""
-
-    @property
-    def names_languages(self) -> bool:
-        """Whether it does."""
-
-
-@runtime_checkable
 class SentenceScorer(Protocol):
     """Gives each text by itself a number: sentiment, concreteness."""
 
@@ -398,3 +394,29 @@ class Executor(Protocol):
 
     def run(self, metric: Metric, segments: Sequence[Segment], batches: Iterable[Sequence[int]]) -> Iterator[Part]:
         """Yield each batch's rows as they are ready, in any order."""
+
+
+@runtime_checkable
+class ConfigurableExecutor(Executor, Protocol):
+    """An executor whose number of workers or address can also be given beside its spec."""
+
+    @property
+    def fields(self) -> Mapping[Literal["workers", "address"], str]:
+        """The names of the fields that hold them; what is not there cannot be given."""
+
+
+@dataclass(slots=True)
+class Rate:
+    """What one worker has done."""
+
+    texts: int = 0
+    seconds: float = 0.0
+
+
+@runtime_checkable
+class SupportsRates(Executor, Protocol):
+    """An executor that knows what each of its workers has done."""
+
+    @property
+    def rates(self) -> Mapping[str, Rate]:
+        """By the name of the worker."""

@@ -7,7 +7,7 @@ reduction gives a segment the same number whatever stands beside it.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, Self, runtime_checkable
+from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,3 +104,32 @@ class Family(Protocol):
 
     def table(self, bags: Bags, parameters: FloatVector) -> FloatMatrix:
         """Return one number per parameter (rows) and segment (columns); NaN where a segment has no importance."""
+
+
+class PowerTable(NamedTuple):
+    """Means by parameter (rows) and segment (columns), and how much of each hangs on the floor."""
+
+    means: FloatMatrix
+    floored: FloatMatrix
+    """The share of the sum of v^p that the values at the floor carry, 0 to 1."""
+
+
+@runtime_checkable
+class FlooredFamily(Family, Protocol):
+    """A family that raises low importances to a floor, and says how much of a mean the floor carries."""
+
+    @property
+    def p(self) -> float:
+        """The parameter as it was given."""
+
+    def powers(self, bags: Bags, parameters: FloatVector) -> PowerTable:
+        """Return the means, with what the floor carries of each."""
+
+
+@runtime_checkable
+class SidedFamily(FlooredFamily, Protocol):
+    """A family that aggregates the words of the hypothesis and those of the other texts apart."""
+
+    @property
+    def reference(self) -> float:
+        """The parameter of the other texts."""

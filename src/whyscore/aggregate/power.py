@@ -20,11 +20,11 @@ A mean is determined by the floor where it carries both sides. Calibration varie
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from whyscore.aggregate.bags import Bags
+from whyscore.aggregate.bags import Bags, PowerTable
 from whyscore.errors import SpecError
 from whyscore.settings import check_fields
 from whyscore.types import FloatMatrix, FloatVector
@@ -39,14 +39,6 @@ _ZERO = 1e-6
 _EQUAL = 1e-9  # steps of a grid that differ less are equal
 _FRESH = 15
 _SHARE_OF_RANGE = 0.01
-
-
-class PowerTable(NamedTuple):
-    """Power means of many segments (columns) for many powers (rows)."""
-
-    means: FloatMatrix
-    floored: FloatMatrix
-    """The share of the sum of v^p that the values at the floor carry, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)

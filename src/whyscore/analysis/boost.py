@@ -8,8 +8,7 @@ from typing import ClassVar, cast
 import numpy as np
 from markupsafe import Markup
 
-from whyscore.aggregate.bags import Bags
-from whyscore.aggregate.power import PerSide, PowerMean
+from whyscore.aggregate.bags import Bags, FlooredFamily
 from whyscore.analysis.calibrate.file import Calibration
 from whyscore.analysis.calibrate.material import DEGENERATE
 from whyscore.analysis.calibrate.settings import CalibrateSettings
@@ -233,7 +232,7 @@ def cost(segments: Segments, metric: Boosted, *, resources: Resources = LOCAL) -
 def degenerate_share(metric: Boosted, bags: Bags) -> float:
     """Return the share of segments whose power mean is determined by the floor alone; 0 for other means."""
     mean = metric.mean
-    if not isinstance(mean, PowerMean | PerSide) or not len(bags):
+    if not isinstance(mean, FlooredFamily) or not len(bags):
         return 0.0
     floored = mean.powers(bags, np.array([mean.p])).floored[0]
     return float((floored >= DEGENERATE).mean())

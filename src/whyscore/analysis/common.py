@@ -1,6 +1,5 @@
 """What every analysis takes: metrics by spec, object or function; segments, languages, the score store."""
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from whyscore.data.located import Located
 from whyscore.errors import DataError, SpecError, UnknownName
 from whyscore.metrics.callable import Callable as CallableMetric
 from whyscore.models.encoders.loading import warn_uncovered
-from whyscore.protocols import Encoder, Explainer, Metric, SupportsLanguagePair
+from whyscore.protocols import Encoder, Explainer, Metric, SupportsLanguages
 from whyscore.registry import Spec, build, parse, spec_of
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Entry, Inputs, Segment
@@ -75,10 +74,7 @@ class Encoding(Protocol):
 def with_languages(metric: Metric, languages: tuple[str, str] | None) -> Metric:
     """Return the metric, told the languages where its numbers depend on them and nobody told it before.
 
-    1. A field `language` is the target language.
-    2. A field `languages` is asked for where it chooses the model, that is where none is named, or where the model is
-       told the languages.
-    3. For every other metric with an encoder the numbers are the same; languages its model was not made for are told.
+    For a metric with an encoder whose numbers stay the same, languages that its model was not made for are told.
 
     >>> from whyscore.registry import build
     >>> [with_languages(build(spec), ("en", "ru")).language for spec in ("mee", "mee(language='de')")]
@@ -86,39 +82,22 @@ def with_languages(metric: Metric, languages: tuple[str, str] | None) -> Metric:
     """
     if languages is None:
         return metric
-    if _asks(metric, "language"):
-        return cast("Metric", _replaced(metric, language=languages[1]))
-    named = isinstance(metric, SupportsLanguagePair) and metric.names_languages
-    if _asks(metric, "languages") and (named or getattr(metric, "model", None) is None):
-        return cast("Metric", _replaced(metric, languages="-".join(languages)))
+    if isinstance(metric, SupportsLanguages) and (chosen := metric.for_languages(*languages)) is not metric:
+        return chosen
     if isinstance(metric, Encoding):
         warn_uncovered(metric.encoder(), languages if Inputs.SOURCE in metric.inputs else languages[1:])
     return metric
 
 
 def explainer_with_languages(explainer: str | Explainer, languages: tuple[str, str] | None) -> Explainer:
-    """Return the explainer, told the languages where it has a field for them and nobody told it before."""
+    """Return the explainer, told the languages where it depends on them and nobody told it before."""
     built = cast("Explainer", build(explainer, "explainer") if isinstance(explainer, str) else explainer)
-    if languages is None or not _asks(built, "languages"):
-        return built
-    return cast("Explainer", _replaced(built, languages="-".join(languages)))
+    return built.for_languages(*languages) if languages and isinstance(built, SupportsLanguages) else built
 
 
 def languages_of(segments: object) -> tuple[str, str] | None:
     """Return the languages of a data set; bare segments have none."""
     return segments.languages if isinstance(segments, Dataset) else None
-
-
-def _asks(metric: object, name: str) -> bool:
-    """Return whether a component has such a field, and nobody has set it."""
-    if not dataclasses.is_dataclass(metric) or isinstance(metric, type):
-        return False
-    return name in {field.name for field in dataclasses.fields(metric)} and getattr(metric, name, None) is None
-
-
-def _replaced(component: object, **fields: str) -> object:
-    changed: object = dataclasses.replace(component, **fields)  # type: ignore[type-var]
-    return changed
 
 
 def of_systems(dataset: Dataset, systems: Sequence[str]) -> Dataset:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
@@ -25,10 +24,8 @@ from whyscore.data.formats.text import from_literals, read_texts
 from whyscore.data.reading import read
 from whyscore.data.sample import sample
 from whyscore.errors import DataError, UserError
-from whyscore.protocols import Executor, Metric
+from whyscore.protocols import ConfigurableExecutor, Executor, Metric, SupportsRates
 from whyscore.registry import build, parse, spec_of
-from whyscore.scoring.executors import Processes
-from whyscore.scoring.ray import Ray
 from whyscore.scoring.stack import Progress, Resources, rate
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Finding, Segment
@@ -74,8 +71,6 @@ def progress_bar(output: QuietSettings) -> Iterator[Bar | None]:
 
 
 _SHOWN = 20
-
-Filled = TypeVar("Filled", Processes, Ray)
 
 
 def requested_metrics(metrics: MetricSettings) -> list[str]:
@@ -172,7 +167,7 @@ def working(settings: RunningSettings) -> Iterator[Resources]:
     executor = make_executor(settings)
     with progress_bar(settings) as bar:
         yield Resources(open_store(settings.store), executor, bar)
-    for name, used in executor.rates.items() if isinstance(executor, Ray) else ():
+    for name, used in executor.rates.items() if isinstance(executor, SupportsRates) else ():
         speed = f", {used.texts / used.seconds:,.0f}/s" if used.seconds else ""
         tell(settings, f"{name}: {used.texts:,} texts{speed}")
 
@@ -285,23 +280,21 @@ def _columns(given: Sequence[str] | None) -> dict[str, str]:
 def make_executor(running: RunningSettings) -> Executor:
     """Return where metrics run: a spec, whose number of workers and address may stand in options of their own."""
     default = "ray" if running.ray_address else "processes" if running.jobs > 1 else "serial"
-    found = build(running.executor or default, "executor")
-    if running.ray_address and not isinstance(found, Ray):
+    found: Executor = build(running.executor or default, "executor")
+    fields = found.fields if isinstance(found, ConfigurableExecutor) else {}
+    if running.ray_address and "address" not in fields:
         raise UserError(f"--ray-address is for --executor ray, not for {running.executor}")
-    if isinstance(found, Processes):
-        return _filled(found, "jobs", running.jobs, "--jobs")
-    if isinstance(found, Ray):
-        found = _filled(found, "workers", running.jobs, "--jobs")
-        found = _filled(found, "address", running.ray_address, "--ray-address")
-    return cast("Executor", found)
+    if "workers" in fields:
+        found = _filled(found, fields["workers"], running.jobs, "--jobs")
+    return _filled(found, fields["address"], running.ray_address, "--ray-address") if "address" in fields else found
 
 
-def _filled(executor: Filled, name: str, value: object, option: str) -> Filled:
+def _filled(executor: Executor, name: str, value: object, option: str) -> Executor:
     """Return an executor with what an option says, which must not be something else than its spec says."""
     said = getattr(executor, name)
     if said and value and said != value:
         raise UserError(f"{option} is {value}, and {name} in --executor is {said}: give one of them")
-    return replace(executor, **{name: value}) if value else executor  # type: ignore[arg-type]
+    return replace(executor, **{name: value}) if value else executor  # type: ignore[type-var]
 
 
 def show_findings(found: Sequence[Finding], output: QuietSettings) -> None:

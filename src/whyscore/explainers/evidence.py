@@ -13,8 +13,9 @@ left out; languages that the built-in encoder was not made for do without phrase
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Self
 
 from whyscore.errors import SpecError
 from whyscore.models.encoders.loading import CoverageNotice
@@ -43,6 +44,9 @@ class WordEvidence:
         check_fields(self)
         if self.languages is not None and not _PAIR.fullmatch(self.languages):
             raise SpecError(f"evidence: languages is {self.languages!r}, expected two codes like 'de-en'")
+
+    def for_languages(self, source: str, target: str) -> Self:
+        return replace(self, languages=f"{source}-{target}") if self.languages is None else self
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         if place.side is Side.REFERENCE:

@@ -14,8 +14,8 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from whyscore.aggregate.bags import Bags
-from whyscore.aggregate.power import PerSide, PowerMean
+from whyscore.aggregate.bags import Bags, SidedFamily
+from whyscore.aggregate.power import PowerMean
 from whyscore.errors import SpecError, TextFailure
 from whyscore.explainers.engine import explain_segments, failure_message, make_plan, sides_of
 from whyscore.explainers.masks.erasure import Erasure
@@ -155,14 +155,14 @@ class Boosted:
 
 def check_sides(aggregator: object, parts: Parts) -> None:
     """Refuse powers per side where only one side is read."""
-    if isinstance(aggregator, PerSide) and parts == "hypothesis":
+    if isinstance(aggregator, SidedFamily) and parts == "hypothesis":
         raise SpecError(
             "per_side has a power for the references, but parts='hypothesis' leaves them out: use power_mean"
         )
 
 
 def _aggregated(mean: Aggregator, bags: Bags) -> FloatVector:
-    if isinstance(mean, PerSide):  # sees more than a bare vector
+    if isinstance(mean, SidedFamily):  # sees more than a bare vector
         found: FloatVector = mean.table(bags, np.array([mean.p]))[0]
         return found
     return np.array([mean.aggregate(bags.of_segment(i)) for i in range(len(bags))], dtype=np.float64)

@@ -11,14 +11,15 @@ import atexit
 import multiprocessing
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import ClassVar
+from types import MappingProxyType
+from typing import ClassVar, Literal
 
 from whyscore.errors import ExecutionError, SpecError, UnknownName
 from whyscore.protocols import Metric, Part
@@ -80,6 +81,7 @@ class Processes:
 
     jobs: int = 0
 
+    fields: ClassVar[Mapping[Literal["workers", "address"], str]] = MappingProxyType({"workers": "jobs"})
     batch: ClassVar[int] = 64
     """Segments a batch holds at the most: small enough that no worker waits long for the last one."""
 

@@ -25,12 +25,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from whyscore.errors import ExecutionError, MissingExtra, SpecError, UnknownName, WhyscoreError
-from whyscore.protocols import Metric, Part
+from whyscore.protocols import Metric, Part, Rate
 from whyscore.registry import Spec, Value, build, parse, spec_of
 from whyscore.scoring.executors import Texts, limited_to, texts_of
 from whyscore.scoring.rows import ask
@@ -202,14 +203,6 @@ class Answered(NamedTuple):
     seconds: float
 
 
-@dataclass(slots=True)
-class Rate:
-    """What one worker has done."""
-
-    texts: int = 0
-    seconds: float = 0.0
-
-
 @dataclass(frozen=True, slots=True)
 class Ray:
     """Scores on a Ray cluster.
@@ -228,6 +221,9 @@ class Ray:
     rates: dict[str, Rate] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What each worker has done so far, by name."""
 
+    fields: ClassVar[Mapping[Literal["workers", "address"], str]] = MappingProxyType(
+        {"workers": "workers", "address": "address"}
+    )
     batch: ClassVar[int] = 64
 
     def __post_init__(self) -> None:

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.aggregate.bags import Bags, Family
-from whyscore.aggregate.power import PerSide, PowerMean
+from whyscore.aggregate.bags import Bags, Family, FlooredFamily
 from whyscore.errors import DataError, UserError
 from whyscore.explainers.masks.random import Random
 from whyscore.metrics.boosted import Parts, gathered
@@ -76,7 +75,7 @@ class Columns:
 
 def columns_of(material: Material, family: Family, parameters: FloatVector) -> Columns:
     """Return the aggregated importances of all entries for all parameters."""
-    if isinstance(family, PowerMean | PerSide):
+    if isinstance(family, FlooredFamily):
         table = family.powers(material.bags, parameters)
         return Columns(parameters, table.means, table.floored >= DEGENERATE)
     return Columns(parameters, family.table(material.bags, parameters))

@@ -18,8 +18,8 @@ Scores lie below 0 and are comparable within one model and prompt alone; the sig
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -87,9 +87,9 @@ class LmScore:
             raise SpecError(f"{WHO}: shots is {self.shots}, expected 0 or more")
         self._prompt()
 
-    @property
-    def names_languages(self) -> bool:
-        return self.prompt is None and self.task == "translation"
+    def for_languages(self, source: str, target: str) -> Self:
+        named = self.prompt is None and self.task == "translation"
+        return replace(self, languages=f"{source}-{target}") if named and self.languages is None else self
 
     @property
     def inputs(self) -> Inputs:

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -180,6 +180,10 @@ class BertScore:
                 f"{self._name}: idf and specials are about pieces, and phrases={self.phrases} matches words; "
                 "write phrases=0, or leave them out"
             )
+
+    def for_languages(self, source: str, target: str) -> Self:
+        unasked = self.languages is None and self.model is None
+        return replace(self, languages=f"{source}-{target}") if unasked else self
 
     @property
     def inputs(self) -> Inputs:

@@ -25,7 +25,7 @@ Word scores are those of MEE, weighted as LMS is; Syn and Cxt have no words of t
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, NamedTuple, cast
+from typing import ClassVar, Literal, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -99,6 +99,10 @@ class Mee:
                 f"{self.name}: stemmer is {self.stemmer!r}, expected 'auto', 'snowball', 'simplemma', 'none' or an "
                 "object with stems()"
             )
+
+    def for_languages(self, source: str, target: str) -> Self:
+        del source
+        return replace(self, language=target) if self.language is None else self
 
     def signature(self) -> Signature:
         matcher = self._matcher()
