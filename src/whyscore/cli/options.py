@@ -455,6 +455,19 @@ class InputSettings(QuietSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ParallelSettings(QuietSettings):
+    """Where texts and their translations come from, for commands that learn from them."""
+
+    TITLE: ClassVar[str] = "input"
+
+    source: str = option(REQUIRED, "texts, one a line", flags=("-s", "--source"), metavar="FILE", basic=True)
+    target: str = option(
+        REQUIRED, "their translations, one a line", flags=("-t", "--target"), metavar="FILE", basic=True
+    )
+    encoding: str = again(InputSettings, "encoding", basic=True)
+
+
+@dataclass(frozen=True, kw_only=True)
 class LimitSettings:
     """How many segments a costly command takes."""
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from whyscore.cli.options import QuietSettings
+from whyscore.cli.options import ParallelSettings
 from whyscore.cli.output import tell
 from whyscore.data.files import read_lines
 from whyscore.models.lexicon import learn_lexicon, write_lexicon
@@ -17,13 +17,9 @@ examples:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnLexiconCommand(QuietSettings):
+class LearnLexiconCommand(ParallelSettings):
     """What `whyscore learn-lexicon` takes."""
 
-    source: str = option(REQUIRED, "texts, one a line", flags=("-s", "--source"), metavar="FILE", basic=True)
-    target: str = option(
-        REQUIRED, "their translations, one a line", flags=("-t", "--target"), metavar="FILE", basic=True
-    )
     output: str = option(
         REQUIRED,
         "the lexicon: arrays in .npz, tab-separated text in every other name",
@@ -31,7 +27,6 @@ class LearnLexiconCommand(QuietSettings):
         metavar="FILE",
         basic=True,
     )
-    encoding: str = option("utf-8", "of the input files", metavar="NAME", basic=True)
 
 
 SETTINGS = LearnLexiconCommand

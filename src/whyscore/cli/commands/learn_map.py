@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from whyscore.analysis.learn_map import LearnMapSettings, learn_map
-from whyscore.cli.options import InputSettings, QuietSettings
+from whyscore.cli.options import ParallelSettings
 from whyscore.cli.output import tell
 from whyscore.cli.setup import language_pair
 from whyscore.data.files import read_lines
 from whyscore.errors import DataError, UserError
 from whyscore.models.maps import Link, read_links, write_map
-from whyscore.settings import REQUIRED, again, option
+from whyscore.settings import REQUIRED, option
 
 EXAMPLES = """\
 examples:
@@ -23,13 +23,9 @@ _ENDINGS = (".npz", ".safetensors")
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnMapCommand(QuietSettings, LearnMapSettings):
+class LearnMapCommand(ParallelSettings, LearnMapSettings):
     """What `whyscore learn-map` takes."""
 
-    source: str = option(REQUIRED, "texts, one a line", flags=("-s", "--source"), metavar="FILE", basic=True)
-    target: str = option(
-        REQUIRED, "their translations, one a line", flags=("-t", "--target"), metavar="FILE", basic=True
-    )
     output: str = option(
         REQUIRED, "the map: a name in .npz or .safetensors", flags=("-o", "--output"), metavar="FILE", basic=True
     )
@@ -39,7 +35,6 @@ class LearnMapCommand(QuietSettings, LearnMapSettings):
     lang_pair: str | None = option(
         None, "languages of the texts, kept in the map", flags=("-l", "--lang-pair"), metavar="ET-EN", basic=True
     )
-    encoding: str = again(InputSettings, "encoding", basic=True)
 
 
 SETTINGS = LearnMapCommand
