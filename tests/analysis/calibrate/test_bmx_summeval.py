@@ -12,9 +12,19 @@ import pytest
 
 from whyscore.aggregate.power import PowerMean
 from whyscore.analysis.calibrate.material import Explained, columns_of
+from whyscore.analysis.calibrate.rules import RULES as EVERY
 from whyscore.analysis.calibrate.rules import Rule
 from whyscore.errors import DataError
-from whyscore.experiments.bmx.summeval import ASPECTS, SPLIT, Split, SummevalSettings, read_summeval, splits, summaries
+from whyscore.experiments.bmx.summeval import (
+    ASPECTS,
+    SPLIT,
+    Split,
+    SummevalSettings,
+    aspect_rows,
+    read_summeval,
+    splits,
+    summaries,
+)
 from whyscore.stats.correlation import correlate
 from whyscore.types import Dataset
 
@@ -131,6 +141,31 @@ def test_all_summaries_have_an_importance_that_is_not_positive(by_erasure: Expla
         assert all(bags.of_segment(k).min() <= 0 for k in range(1600))
         at_minus_one = columns_of(found.material, PowerMean(), np.array([-1.0]))
         assert at_minus_one.degenerate_share(np.arange(1600))[0] == 1.0
+
+
+def test_corrected_counts_are_those_of_the_correction() -> None:
+    split = Split("erasure", "median", 0, "fluency", "kendall_b", 208, 1392, 4, -1.0, 0.4, None, 0.1, 0.2, 0.001)
+    values = [0.001, 0.006, 0.0065, 0.011, 0.05, 0.2, 0.9, None]
+    rows = [split._replace(split=k, p_value=value) for k, value in enumerate(values)]
+    for correction, surviving in (("bonferroni", 2), ("holm", 3), ("none", 5)):
+        (cell,) = aspect_rows(rows, correction)
+        # Below .05 / 8 = .00625 there are two; Holm compares the third with .05 / 6.
+        assert (cell.significant, cell.surviving) == (5, surviving)
+        assert (cell.before, cell.after) == (pytest.approx(0.1), pytest.approx(0.2))
+    spearman = [row._replace(coefficient="spearman", p_value=0.001) for row in rows]
+    total = summaries([*rows, *spearman], "bonferroni")[1]
+    assert (total.significant, total.surviving, total.spearman_significant, total.spearman_surviving) == (5, 2, 8, 8)
+
+
+def test_modes_fill_in_their_choices() -> None:
+    paper, compat, default = (SummevalSettings(mode=mode) for mode in ("paper", "compat", "default"))  # type: ignore[arg-type]
+    assert (paper.fitted, compat.fitted, default.fitted) == (("kendall_b",), *[("kendall_b", "spearman")] * 2)
+    assert (paper.compared, compat.compared, default.compared) == (("median",), ("median",), EVERY)
+    assert [len(one.search.parameters) for one in (paper, compat, default)] == [600, 600, 601]
+    assert [one.testing.permute for one in (paper, compat, default)] == ["row_xor_column", "row_xor_column", "cell"]
+    assert [one.testing.correction for one in (paper, compat, default)] == ["bonferroni", "bonferroni", "holm"]
+    assert SummevalSettings(mode="paper", criterion="both", correction="holm").testing.correction == "holm"
+    assert default.choices("x") == ()
 
 
 def test_files_that_are_not_summeval_are_refused(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -325,7 +326,24 @@ def test_compat_permutes_rows_and_columns_as_the_paper_did(monkeypatch: pytest.M
     asked.clear()
     calibrate(data, "token_f1", mode="paper", explanations=explained, **how)  # type: ignore[arg-type]
     calibrate(data, "token_f1", mode="compat", permute="systems", explanations=explained, **how)  # type: ignore[arg-type]
-    assert set(asked) == {("cell", None, 7), ("systems", "nlpstats", 7)}
+    assert set(asked) == {("row_xor_column", "nlpstats", 7), ("systems", "nlpstats", 7)}
+    asked.clear()
+    calibrate(data, "token_f1", explanations=explained, **how)  # type: ignore[arg-type]
+    assert set(asked) == {("cell", None, 7)}
+
+
+@pytest.mark.parametrize("mode", ["paper", "compat"])
+def test_modes_of_the_paper_correct_by_bonferroni_and_say_what_they_chose(mode: Literal["paper", "compat"]) -> None:
+    found = calibrate(judged(), "token_f1", mode=mode, human="da", resamples=9)
+    assert found.outcome_table().columns[-1] == "bonferroni"
+    assert len(found.parameters) == 600
+    (named,) = [note for note in found.notes if note.startswith(f"mode {mode}: 600 values of p from -30 to 29.9; ")]
+    assert "permute row_xor_column, p = c / n as in nlpstats, one-sided, 9 resamples" in named
+    assert "correction bonferroni over the settings of a source and protocol" in named
+    assert any(note.startswith("the paper leaves open: ") for note in found.notes) == (mode == "paper")
+    plain = calibrate(judged(), "token_f1", human="da", grid="coarse", resamples=0)
+    assert plain.outcome_table().columns[-1] == "holm"
+    assert not any(note.startswith("mode ") for note in plain.notes)
 
 
 def test_a_scaled_aggregate_is_boosted_with_the_scale_of_the_calibration() -> None:

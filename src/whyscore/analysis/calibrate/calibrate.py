@@ -113,7 +113,8 @@ def _calibrated(about: Explained, question: Question, how: JudgingSettings, note
     at_choice, shift, stretch = main.at(choice.p if choice.boosted else 1.0, rows)
     reports = [_report(main, question, setting, choice, about.data) for setting in question.settings]
     every = [one for source in sources for one in _outcomes(source, question, how, about.seed)]
-    outcomes = with_corrections(every, how.correction)
+    outcomes = with_corrections(every, how.testing.correction)
+    notes += how.choices("the settings of a source and protocol")
     degenerate = float(at_choice.degenerate_share(rows)[0]) if choice.boosted else 0.0
     if degenerate > _WARN_DEGENERATE:
         notes.append(f"at p = {choice.p:g} the aggregate hangs on the floor alone in {degenerate:.0%} of the segments")
@@ -144,7 +145,7 @@ def _calibrated(about: Explained, question: Question, how: JudgingSettings, note
         outcomes=tuple(outcomes),
         verdict=verdict(choice, outcomes, own),
         notes=tuple(notes),
-        correction=how.correction,
+        correction=how.testing.correction,
         inputs=tuple(dict.fromkeys(input_digest(about.data.entries[row].segment) for row in rows.tolist())),
         seed=about.seed,
         versions={"whyscore": __version__, "numpy": np.__version__},
@@ -154,12 +155,10 @@ def _calibrated(about: Explained, question: Question, how: JudgingSettings, note
 
 def _outcomes(source: Source, question: Question, how: JudgingSettings, seed: int) -> list[Outcome]:
     """Return the outcomes of one source under every protocol, tested where the data were not fitted on."""
-    compat = how.mode == "compat"
-    permute = how.permute or ("row_xor_column" if compat else "cell")
 
     def test(one: Outcome, setting: Setting, values: FloatVector) -> Outcome:
         given = (one, source.material, setting, values)
-        return with_test(*given, n=how.resamples, seed=seed, permute=permute, compat=compat)
+        return with_test(*given, n=how.resamples, seed=seed, testing=how.testing)
 
     choice, values = oracle(source, question)
     found = [outcome(source, setting, "oracle", values, choice) for setting in question.settings]

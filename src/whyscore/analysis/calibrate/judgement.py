@@ -11,7 +11,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,10 @@ from whyscore.analysis.calibrate.material import (
     rescale,
 )
 from whyscore.analysis.calibrate.rules import FOLDS, Choice, Problem, Rule, choose
+from whyscore.analysis.calibrate.settings import Testing
 from whyscore.stats.correction import corrected
 from whyscore.stats.draws import Resample
 from whyscore.stats.intervals import DRAWS, bootstrap_difference
-from whyscore.stats.matrices import Permute
 from whyscore.stats.significance import permutation_test
 from whyscore.types import FloatMatrix, FloatVector
 
@@ -163,16 +163,16 @@ def with_test(
     *,
     n: int,
     seed: int,
-    permute: Permute,
-    compat: bool,
+    testing: Testing,
 ) -> Outcome:
     """Return an outcome with its p-value and interval; without them where nothing was changed."""
     if n < 1 or not np.isfinite(found.gain) or np.array_equal(values, material.scores, equal_nan=True):
         return found
     x, y, z = (as_matrix(one, material, setting) for one in (values, material.scores, setting.human))
     given = (x, y, z, setting.level, setting.coefficient)
-    style: Literal["nlpstats"] | None = "nlpstats" if compat else None
-    test = permutation_test(*given, permute=permute, alternative="greater", n=n, seed=seed, compat=style)
+    test = permutation_test(
+        *given, permute=testing.permute, alternative="greater", n=n, seed=seed, compat=testing.compat
+    )
     resample: Resample = "systems" if x.shape[1] == 1 else "both"
     interval = bootstrap_difference(*given, resample=resample, n=min(n, DRAWS), seed=seed)
     return replace(found, p_value=test.p, low=interval.estimate.low, high=interval.estimate.high)

@@ -22,6 +22,7 @@ DEFAULT_RULE: Rule = "cautious"
 COARSE = 120
 """Steps of the coarse grid."""
 
+Correction = Literal["holm", "bonferroni", "none"]
 Mode = Literal["default", "paper", "compat"]
 """Our choices, the BMX paper's, or those of its public code."""
 
@@ -36,6 +37,20 @@ class Search(NamedTuple):
     scale: str
     family: Family
     keep_reversed: bool
+
+
+class Testing(NamedTuple):
+    """How gains are tested, with every default filled in."""
+
+    permute: Permute
+    compat: Literal["nlpstats"] | None
+    """Whether p = c / n from the random numbers of nlpstats."""
+    correction: Correction
+
+    @property
+    def name(self) -> str:
+        """The test, as it stands beside its p-values."""
+        return f"permute {self.permute}, p = {'c / n as in nlpstats' if self.compat else '(c + 1) / (n + 1)'}"
 
 
 def grid_of(text: str) -> str | list[float]:
@@ -70,7 +85,7 @@ class ChoosingSettings:
     )
     grid: str | Sequence[float] | None = option(
         None,
-        "values of p to try: default (601), compat (600), coarse (121), or =START:STOP:STEP",
+        "values of p to try: default (601), compat (600, as in the paper), coarse (121), or =START:STOP:STEP",
         parse=grid_of,
         metavar="NAME",
         basic=True,
@@ -92,7 +107,7 @@ class ChoosingSettings:
         family = cast(
             "Family", build(self.aggregator, "aggregator") if isinstance(self.aggregator, str) else self.aggregator
         )
-        grid = self.grid if self.grid is not None else ("compat" if self.mode == "compat" else "default")
+        grid = self.grid if self.grid is not None else ("default" if self.mode == "default" else "compat")
         return Search(
             self.rule or (DEFAULT_RULE if self.mode == "default" else "median"),
             least,
@@ -102,6 +117,53 @@ class ChoosingSettings:
             family,
             self.mode == "paper",
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestedSettings(ChoosingSettings):
+    """How gains are tested: both modes that follow the paper test as it did."""
+
+    TITLE: ClassVar[str] = "tests on held-out data"
+
+    resamples: int = option(9999, "permutations behind each p-value; 0: no tests or intervals", metavar="N", least=0)
+    correction: Correction | None = option(
+        None, "of p-values within a family (default: holm; bonferroni with --mode paper or compat)"
+    )
+    permute: Permute | None = option(
+        None, "what a permutation swaps (default: cell; row_xor_column with --mode paper or compat)"
+    )
+
+    @property
+    def testing(self) -> Testing:
+        """How gains are tested; the mode fills in what was not given."""
+        if self.mode == "default":
+            return Testing(self.permute or "cell", None, self.correction or "holm")
+        return Testing(self.permute or "row_xor_column", "nlpstats", self.correction or "bonferroni")
+
+    def choices(self, family: str) -> tuple[str, ...]:
+        """Return what a mode chose, and what its source leaves open; `family` names the tests corrected together."""
+        if self.mode == "default":
+            return ()
+        search, testing = self.search, self.testing
+        p, w = search.parameters, search.weights
+        vote = "keep their vote" if search.keep_reversed else "have no vote"
+        known = [
+            f"{len(p)} values of p from {p[0]:g} to {p[-1]:g}",
+            f"w {', '.join(f'{one:g}' for one in w)}",
+            f"gains above {search.epsilon:g} count",
+            f"rule {search.rule}",
+            f"settings with a correlation of 0 or below {vote}",
+            f"permute-both: {testing.name}, one-sided, {self.resamples} resamples",
+            f"correction {testing.correction} over {family}",
+        ]
+        named = f"mode {self.mode}: {'; '.join(known)}"
+        return (named, _OPEN) if self.mode == "paper" else (named,)
+
+
+_OPEN = (
+    "the paper leaves open: which end of its p grid is missing (600 values with steps of 0.1 in [-30, 30]; here 30), "
+    "how p-values are counted (here as nlpstats does), the number of resamples, and the seeds of LIME and SHAP"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,17 +187,12 @@ class AgreementSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgingSettings(AgreementSettings, ChoosingSettings, Seeded):
+class JudgingSettings(AgreementSettings, TestedSettings, Seeded):
     """How a calibration of explained segments is made and judged."""
 
     TITLE: ClassVar[str] = "tests on held-out data"
 
     folds: int = option(FOLDS, "folds for the gains on held-out documents", metavar="N", least=2)
-    resamples: int = option(9999, "permutations behind each p-value; 0: no tests or intervals", metavar="N", least=0)
-    correction: Literal["holm", "bonferroni", "none"] = option("holm", "of p-values over the settings")
-    permute: Permute | None = option(
-        None, "what a permutation swaps (default: cell; row_xor_column with --mode compat, as the paper did)"
-    )
     keep_gains: bool = option(False, "keep the whole grid of gains in the calibration")
 
 

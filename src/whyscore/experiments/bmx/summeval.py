@@ -3,8 +3,9 @@
 1. 100 documents x 16 systems with 11 references. Documents in file order are cut into blocks of 13; the last has 9.
 2. For each block, p and w are chosen on its 208 (the last: 144) summaries at the system level, and judged on all the
    others, 1392 (1456). A document never crosses.
-3. Settings are the four aspects times Kendall, or times Kendall and Spearman (`criterion="both"`, the public code).
-4. Reported: the mean over the eight splits, for every rule and explainer, beside the length and random controls.
+3. Settings are the four aspects times Kendall (the paper), or times Kendall and Spearman (the public code).
+4. Reported: the mean over the eight splits, for every rule and explainer, beside the length and random controls; for
+   every aspect and coefficient the splits with a significant gain, before and after a correction over the splits.
 
 Human scores are means of the raw ratings, so that exact ties stay ties.
 """
@@ -21,14 +22,14 @@ import numpy as np
 from whyscore.analysis.calibrate.judgement import BREVITY, CONTROLS, LENGTH, RANDOM, Question, Source, as_matrix
 from whyscore.analysis.calibrate.material import Explained, Numbers, Setting
 from whyscore.analysis.calibrate.rules import RULES, Choice, Rule
-from whyscore.analysis.calibrate.settings import ChoosingSettings
+from whyscore.analysis.calibrate.settings import TestedSettings
 from whyscore.analysis.common import MetricLike
 from whyscore.data.codec import Where, decode
 from whyscore.errors import DataError
 from whyscore.experiments.bmx.study import Figure, Row, Run, RunFolder, explain_by_each, lines_of
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import Seeded, option, takes
-from whyscore.stats.correction import partial_conjunction
+from whyscore.stats.correction import corrected
 from whyscore.stats.significance import permutation_test
 from whyscore.types import Dataset, Entry, FloatVector, Segment
 from whyscore.types.table import Table
@@ -40,8 +41,9 @@ COEFFICIENTS = ("kendall_b", "spearman")
 _ALPHA = 0.05
 _HEAD = (
     "source", "rule", "kendall", "spearman", "kendall gain", "spearman gain", "mean p", "mean w", "splits boosted",
-    "p <= .05", "corrected",
+    "p <= .05", "corrected", "spearman p <= .05", "spearman corrected",
 )  # fmt: skip
+_ASPECT_HEAD = ("source", "rule", "aspect", "coefficient", "original", "boosted", "gain", "p <= .05", "corrected")
 
 Criterion = Literal["kendall", "both"]
 
@@ -123,14 +125,36 @@ def _mean(ratings: str, file: str, number: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SummevalSettings(ChoosingSettings, Seeded):
+class SummevalSettings(TestedSettings, Seeded):
     """What `bmx_summeval` takes."""
 
     TITLE: ClassVar[str] = "splits"
 
-    rules: tuple[Rule, ...] = option(RULES, "rules to compare (default: all, or that of --rule)")
-    criterion: Criterion = option("both", "coefficients that p and w are chosen by: kendall, or spearman too")
+    rules: tuple[Rule, ...] | None = option(None, "rules to compare (default: all; that of --rule or --mode)")
+    criterion: Criterion | None = option(
+        None, "coefficients that p and w are chosen by, at the system level (default: both; kendall with --mode paper)"
+    )
     resamples: int = option(999, "permutations behind each p-value; 0: none", metavar="N", least=0)
+
+    @property
+    def compared(self) -> tuple[Rule, ...]:
+        """The rules that are compared."""
+        if self.rule or (self.rules is None and self.mode != "default"):
+            return (self.search.rule,)
+        return self.rules or RULES
+
+    @property
+    def fitted(self) -> tuple[str, ...]:
+        """The coefficients that p and w are chosen by."""
+        named = self.criterion or ("kendall" if self.mode == "paper" else "both")
+        return COEFFICIENTS if named == "both" else COEFFICIENTS[:1]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was chosen, for the output."""
+        chosen = f"p and w are chosen by system-level {' and '.join(self.fitted)} of the four aspects"
+        over = f"corrected: {self.testing.correction} over the splits, for each aspect and coefficient"
+        return chosen, f"{over}; {self.testing.name}", *self.choices("the splits of an aspect and coefficient")
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,10 +163,12 @@ class SummevalRun(Run):
 
     folder: RunFolder
     means: list["Summary"]
+    aspects: list["Aspect"]
+    notes: tuple[str, ...] = ()
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        del long
-        return [Table(_HEAD, tuple(tuple(row) for row in self.means), decimals=4)]
+        means = Table(_HEAD, tuple(tuple(row) for row in self.means), notes=self.notes, decimals=4)
+        return [means] if long else [means, Table(_ASPECT_HEAD, tuple(tuple(row) for row in self.aspects), decimals=4)]
 
     def summary(self) -> Iterator[str]:
         """Yield a sentence for every explainer and rule that is no better than the original or the controls."""
@@ -201,11 +227,14 @@ def bmx_summeval(
         costs.append(cost_row)
         rows += splits(found, settings)
     unique = list(dict.fromkeys(rows))  # the length control is the same for every explainer
-    means = summaries(unique)
-    folder.write("splits", [row._asdict() for row in unique], criterion=settings.criterion)
-    folder.write("summary", [row._asdict() for row in means])
+    method = settings.testing.correction
+    means, aspects = summaries(unique, method), aspect_rows(unique, method)
+    about = {"criterion": list(settings.fitted), "mode": settings.mode, **settings.testing._asdict()}
+    folder.write("splits", [row._asdict() for row in unique], **about)
+    folder.write("summary", [row._asdict() for row in means], **about)
+    folder.write("aspects", [row._asdict() for row in aspects], **about)
     folder.write("costs", costs)
-    return SummevalRun(folder, means)
+    return SummevalRun(folder, means, aspects, settings.notes)
 
 
 def splits(found: Explained, how: SummevalSettings, controls: Sequence[str] = CONTROLS) -> Iterator[Split]:
@@ -216,11 +245,11 @@ def splits(found: Explained, how: SummevalSettings, controls: Sequence[str] = CO
     noise = Source(RANDOM, found.noise, search.family, search.parameters, search.scale)
     number = np.array([entry.extra[SPLIT] for entry in found.data.entries])
     for source in (main, *(one for one in (*lengths, noise) if one.name in controls)):
-        for rule in (how.rule,) if how.rule else how.rules:
+        for rule in how.compared:
             for split in np.unique(number).tolist():
                 fitted, judged = np.flatnonzero(number == split), np.flatnonzero(number != split)
                 question = Question(
-                    tuple(_settings(found.data, fitted, COEFFICIENTS if how.criterion == "both" else ("kendall_b",))),
+                    tuple(_settings(found.data, fitted, how.fitted)),
                     search.weights,
                     search.epsilon,
                     rule,
@@ -255,12 +284,12 @@ def _row(  # noqa: PLR0917 - the columns of one row
 def _p_value(
     source: Source, setting: Setting, values: FloatVector, choice: Choice, how: SummevalSettings
 ) -> float | None:
-    if not choice.boosted or how.resamples < 1 or setting.coefficient != COEFFICIENTS[0]:
+    if not choice.boosted or how.resamples < 1:
         return None
     x, y, z = (as_matrix(one, source.material, setting) for one in (values, source.material.scores, setting.human))
     return permutation_test(
-        x, y, z, level="system", coefficient=setting.coefficient, permute="cell", alternative="greater",
-        n=how.resamples, seed=how.seed,
+        x, y, z, level="system", coefficient=setting.coefficient, permute=how.testing.permute, alternative="greater",
+        n=how.resamples, seed=how.seed, compat=how.testing.compat,
     ).p  # fmt: skip
 
 
@@ -281,32 +310,70 @@ class Summary(NamedTuple):
     significant: int
     """Tests (split x aspect, Kendall) with p <= .05."""
     surviving: int
-    """Of these, effects that survive correction over the splits, summed over the aspects (partial conjunction)."""
+    """Of these, those that survive the correction over the splits of each aspect."""
+    spearman_significant: int
+    spearman_surviving: int
 
 
-def summaries(rows: Sequence[Split]) -> list[Summary]:
+class Aspect(NamedTuple):
+    """The means over the splits for one source, rule, aspect and coefficient."""
+
+    source: str
+    rule: str
+    aspect: str
+    coefficient: str
+    before: float
+    after: float
+    gain: float
+    significant: int
+    """Splits with p <= .05."""
+    surviving: int
+    """Splits that survive the correction over the splits."""
+
+
+def aspect_rows(rows: Sequence[Split], correction: str = "holm") -> list[Aspect]:
+    """Return one row per source, rule, aspect and coefficient: the cells of the paper's Table 3."""
+    cells: dict[tuple[str, str, str, str], list[Split]] = {}
+    for row in rows:
+        cells.setdefault((row.source, row.rule, row.aspect, row.coefficient), []).append(row)
+    return [Aspect(*names, *_means(own), *_counts(own, correction)) for names, own in cells.items()]
+
+
+def _means(rows: Sequence[Split]) -> tuple[float, float, float]:
+    before, after = (float(np.mean(values)) for values in ([row.before for row in rows], [row.after for row in rows]))
+    return before, after, after - before
+
+
+def _counts(rows: Sequence[Split], correction: str) -> tuple[int, int]:
+    """Return on how many splits the gain is significant, before and after the correction over the splits.
+
+    A split that was not boosted has no gain; it counts as a test all the same.
+    """
+    values = [1.0 if row.p_value is None else row.p_value for row in rows]
+    return sum(value <= _ALPHA for value in values), corrected(correction, values, _ALPHA).rejections
+
+
+def summaries(rows: Sequence[Split], correction: str = "holm") -> list[Summary]:
     """Return one row per source and rule, the original metric first."""
     first = [row for row in rows if (row.source, row.rule) == (rows[0].source, rows[0].rule)]
-    kendall, spearman = (_before(first, name) for name in COEFFICIENTS)
-    result = [Summary("original", "-", kendall, spearman, 0.0, 0.0, float("nan"), 1.0, 0, 0, 0)]
+    before = [_mean_of(first, name, "before") for name in COEFFICIENTS]
+    result = [Summary("original", "-", before[0], before[1], 0.0, 0.0, float("nan"), 1.0, 0, 0, 0, 0, 0)]
+    aspects = aspect_rows(rows, correction)
     for source, rule in dict.fromkeys((row.source, row.rule) for row in rows):
         own = [row for row in rows if (row.source, row.rule) == (source, rule)]
-        means = [float(np.mean([row.after for row in own if row.coefficient == name])) for name in COEFFICIENTS]
+        after = [_mean_of(own, name, "after") for name in COEFFICIENTS]
         boosted = len({row.split for row in own if row.w < 1})
-        significant = sum(row.p_value is not None and row.p_value <= _ALPHA for row in own)
-        surviving = sum(_surviving([row for row in own if row.aspect == aspect]) for aspect in ASPECTS)
-        gains = (means[0] - kendall, means[1] - spearman)
         powers = [row.p for row in own if row.w < 1]
         chosen = (float(np.mean(powers)) if powers else float("nan"), float(np.mean([row.w for row in own])))
-        result.append(Summary(source, rule, means[0], means[1], *gains, *chosen, boosted, significant, surviving))
+        counts = [
+            sum(getattr(one, name) for one in aspects if (one.source, one.rule, one.coefficient) == (source, rule, c))
+            for c in COEFFICIENTS
+            for name in ("significant", "surviving")
+        ]
+        gains = (after[0] - before[0], after[1] - before[1])
+        result.append(Summary(source, rule, after[0], after[1], *gains, *chosen, boosted, *counts))
     return result
 
 
-def _before(rows: Sequence[Split], coefficient: str) -> float:
-    return float(np.mean([row.before for row in rows if row.coefficient == coefficient]))
-
-
-def _surviving(rows: Sequence[Split]) -> int:
-    """Return on how many splits there is an effect at the least; a split that was not boosted has none."""
-    values = [1.0 if row.p_value is None else row.p_value for row in rows if row.coefficient == COEFFICIENTS[0]]
-    return partial_conjunction(values).k if values else 0
+def _mean_of(rows: Sequence[Split], coefficient: str, name: Literal["before", "after"]) -> float:
+    return float(np.mean([getattr(row, name) for row in rows if row.coefficient == coefficient]))
