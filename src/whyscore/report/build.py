@@ -28,6 +28,7 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
+from whyscore.analysis.metaeval.controls import CONTROLS, below_control, control_scores
 from whyscore.errors import DataError
 from whyscore.report.explorer import centres, explorer
 from whyscore.report.matches import match_summaries
@@ -59,6 +60,7 @@ from whyscore.types import (
     RunMetric,
     Side,
     Signature,
+    Words,
 )
 
 
@@ -119,9 +121,26 @@ def _agreement(run: Run, records: list[ExplanationRecord], metric: str, explaine
     if count == 0:
         return None
     luck = float(chance(gold).of("ap").mean())
-    return Agreement(
-        metric, explainer, str(side), bootstrap_mean(judged.of("auc")), bootstrap_mean(judged.of("ap")), luck, count
-    )
+    auc, controls = bootstrap_mean(judged.of("auc")), _controls(run, rated, gold, side)
+    finding = below_control(f"{metric}, {side}", auc.value, controls)
+    return Agreement(metric, explainer, str(side), auc, bootstrap_mean(judged.of("ap")), luck, count, controls, finding)
+
+
+def _controls(run: Run, records: Sequence[ExplanationRecord], gold: Ragged, side: Side) -> dict[str, float]:
+    """Return the AUC of what is known of the words alone, on the same texts."""
+    texts = [run.dataset.entries[one.entry].segment.text(one.place) for one in records]
+    words = [
+        Words(text, tuple((start, end) for start, end in one.spans.tolist()))
+        for text, one in zip(texts, records, strict=True)
+    ]
+    language = None if run.dataset.languages is None else run.dataset.languages[0 if side is Side.SOURCE else 1]
+    found = {name: [control_scores(name, own, language) for own in words] for name in CONTROLS}
+    known = {name: [own for own in rows if own is not None] for name, rows in found.items()}
+    return {
+        name: float(np.nanmean(agree(gold, Ragged.of(rows)).auc))
+        for name, rows in known.items()
+        if len(rows) == len(records)
+    }
 
 
 def _marked(record: ExplanationRecord, spans: tuple[ErrorSpan, ...]) -> FloatVector:

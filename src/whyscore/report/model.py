@@ -136,6 +136,10 @@ class Agreement:
     chance_ap: float
     n: int
     """Texts with both marked and unmarked words."""
+    controls: Mapping[str, float] = field(default_factory=dict)
+    """The AUC of what is known of the words alone on the same texts: their length, their surprisal."""
+    finding: Finding | None = None
+    """`below-control`, where the best of the controls has a higher AUC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,12 +314,13 @@ class Report(Result):
         rows = [
             (
                 *(row.metric, row.explainer, row.side, with_interval(row.auc, 3), with_interval(row.ap, 3)),
-                *(row.chance_ap, row.n),
+                *(row.chance_ap, *(row.controls.get(name) for name in ("length", "surprisal")), row.n),
             )
             for row in self.agreement
         ]
-        columns = ("metric", "explained by", "side", "AUC", "AP", "AP at chance", "texts")
-        return Table(columns, tuple(rows), title="Do highlights match human error marks?")
+        columns = ("metric", "explained by", "side", "AUC", "AP", "AP at chance", "AUC of length", "AUC of surprisal")
+        notes = tuple(str(row.finding) for row in self.agreement if row.finding is not None)
+        return Table((*columns, "texts"), tuple(rows), title="Do highlights match human error marks?", notes=notes)
 
     def __repr__(self) -> str:
         said = self.headline or next(iter(self.verdict), "")

@@ -85,7 +85,8 @@ def test_sentinels_stand_below_and_mark_what_they_beat() -> None:
     )
     names = [one.metric for one in found]
     assert names[:3] == ["good", "bad", "nothing"]
-    assert set(names[3:]) == {"random", "constant", "length", "-length", "source length", "copy rate", "length ratio"}
+    lengths = {"length", "-length", "source length", "length ratio"}
+    assert set(names[3:]) == {"random", "constant", "copy rate", "-surprisal"} | lengths
     assert all(one.sentinel for one in list(found)[3:])
     assert not found["good"].beaten
     assert found["bad"].beaten
@@ -111,7 +112,7 @@ def test_tests_between_metrics_make_clusters() -> None:
         far = [one for one in found.tests if one.second == "far"]
         assert len(far) == 2
         assert all(one.p < 0.02 for one in far)
-    assert [len(table.rows) for table in found.tables()] == [10, 2]
+    assert [len(table.rows) for table in found.tables()] == [11, 2]
     corrected = ws.metaevaluate(
         data, scores, human="da", level="global", test="permutation", test_draws=99, draws=0, correction="bonferroni"
     )

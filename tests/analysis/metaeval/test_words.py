@@ -306,7 +306,7 @@ def test_intervals_hold_the_mean_and_repeat() -> None:
 def test_a_baseline_gives_way_to_a_submission_of_its_name() -> None:
     gold, handed_in = made([[1, 0, 0]] * 3, [[3, 1, 1]] * 3, "random")
     names = [one.system for one in metaevaluate_words(gold, [handed_in], settings=PLAIN, baselines=True).systems]
-    assert names == ["random", "chance", "random (baseline)", "length", "position", "constant", "copy"]
+    assert names == ["random", "chance", "random (baseline)", "length", "surprisal", "position", "constant", "copy"]
 
 
 def test_random_is_fixed_by_seed_and_text() -> None:

@@ -72,6 +72,7 @@ def gold_of(dataset: Dataset, *, human: str | None = None) -> Gold:
         _human(dataset, human),
         ids,
         sources=_words(dataset, "source"),
+        languages=dataset.languages,
     )
 
 

@@ -17,7 +17,7 @@ from whyscore.stats.correction import Clusters
 from whyscore.stats.words import MEASURES, Confusion, Measure, PairedTest, Ragged
 from whyscore.stats.words import Agreement as WordAgreement
 from whyscore.text.strict import finite
-from whyscore.types import Estimate, FloatVector, Signature
+from whyscore.types import Estimate, Finding, FloatVector, Signature
 from whyscore.types.result import Record, Result
 from whyscore.types.table import DECIMALS, Cell, Table
 from whyscore.version import __version__
@@ -362,6 +362,8 @@ class SystemResult:
     """None where there is gold but no scores, or the other way round: `not submitted`."""
     sentence: SentenceResult | None = None
     warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    """What a reader should know before trusting it: `below-control`."""
     baseline: bool = False
     decisions: Mapping[Judged, Decision] | None = None
     faithfulness: FaithfulnessResult | None = None
@@ -375,6 +377,7 @@ class SystemResult:
         sides = {side: own and own.record(tie_interval=tie_interval) for side, own in self.sides.items()}
         record: dict[str, object] = {"system": self.system, "baseline": self.baseline, "sides": sides}
         record |= {"sentence": self.sentence and self.sentence.record(), "warnings": list(self.warnings)}
+        record |= {"findings": [one.record() for one in self.findings]} if self.findings else {}
         missing = {side: "not submitted" for side, own in self.sides.items() if own is None}
         record |= {"reasons": missing} if missing else {}
         if self.decisions is not None:
@@ -517,6 +520,7 @@ class WordsResult(Result):
     def warnings(self) -> list[str]:
         """What a reader of the numbers should know."""
         warnings = [f"{one.system}: {warning}" for one in self.systems for warning in one.warnings]
+        warnings += [str(finding) for one in self.systems for finding in one.findings]
         return warnings + [f"{side}: {warning}" for side, own in self.ranking.items() for warning in own.warnings]
 
     def header(self) -> Record:

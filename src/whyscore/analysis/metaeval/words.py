@@ -22,23 +22,28 @@ Baselines that no explainer may lose to:
 |---|---|
 | `random` | uniform in [0, 1), from the seed and the text |
 | `length` | its characters |
+| `surprisal` | how rare it is by the unigram model of the built-in encoder's subwords (`models.surprisal`) |
+| `frequency` | how rare it is by word frequencies, where the language and the package `wordfreq` are there |
 | `position` | its number in the sentence |
 | `constant` | 0 |
 | `copy` | 0 where the word occurs in the other text, else 1 |
 | `logprob` | minus its log-probability under the system that wrote it, where a file holds these |
 
-`chance` is no draw but the mean over all orders, so that it has no error: the exact zero line.
+`chance` is no draw but the mean over all orders, so that it has no error: the exact zero line. Explainers whose AUC is
+below `length`, `surprisal` or `frequency` are told so (`below-control`): these know nothing of the translation.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 from whyscore.analysis.common import MetricLike, as_metric, requested_name
 from whyscore.analysis.explain import explain
+from whyscore.analysis.metaeval.controls import CONTROLS, below_control, control_scores
 from whyscore.analysis.metaeval.faithfulness import faithfulness, stability
 from whyscore.analysis.metaeval.result import (
     Decision,
@@ -56,6 +61,7 @@ from whyscore.data.formats.word_lines import score_lines
 from whyscore.data.naming import few, refuse_twice
 from whyscore.errors import DataError, MissingInput, SpecError, UserError
 from whyscore.explainers.logprob import LogProb
+from whyscore.models.surprisal import frequency_problem
 from whyscore.protocols import Explainer
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import takes
@@ -80,9 +86,9 @@ from whyscore.stats.words import (
     without_gaps,
 )
 from whyscore.text.randomness import generator
-from whyscore.types import HYPOTHESIS, Estimate, FloatMatrix, FloatVector, Inputs, Segment, Side, Words
+from whyscore.types import HYPOTHESIS, Estimate, Finding, FloatMatrix, FloatVector, Inputs, Segment, Side, Words
 
-BASELINES = ("random", "length", "position", "constant", "copy")
+BASELINES = ("random", *CONTROLS, "position", "constant", "copy")
 _SHOWN_LINES = 20
 _SMALLEST_P = 0.0001
 _JUDGED: dict[Side, Judged] = {Side.HYPOTHESIS: "target", Side.SOURCE: "source"}
@@ -133,12 +139,30 @@ def metaevaluate_words(
         taken = {one.system for one in systems}
         own = [chance_result(gold, settings)]
         own += [judge(gold, one, settings, baseline=True) for one in _baselines(gold, settings.seed)]
+        systems = _with_findings(systems, own)
         systems += [replace(one, system=f"{one.system} (baseline)") if one.system in taken else one for one in own]
+    elif metrics and gold.target.words is not None:
+        controls = [judge(gold, one, settings, baseline=True) for one in _baselines(gold, settings.seed, CONTROLS)]
+        systems = _with_findings(systems, controls)
     if not systems:
         raise DataError("there is nothing to judge: give submissions, explainers or baselines")
     refuse_twice([one.system for one in systems])
     ranking = _rank_sides(gold, systems, settings) if settings.compares else {}
     return WordsResult(gold, tuple(_with_decisions(systems, tuning, settings)), settings, ranking)
+
+
+def _with_findings(systems: Sequence[SystemResult], baselines: Sequence[SystemResult]) -> list[SystemResult]:
+    """Return the judged systems, with a finding for each side on which a control has a higher AUC."""
+    controls = [one for one in baselines if one.system in CONTROLS]
+    return [one if one.baseline else replace(one, findings=tuple(_findings(one, controls))) for one in systems]
+
+
+def _findings(system: SystemResult, controls: Sequence[SystemResult]) -> Iterator[Finding]:
+    for side, own in system.sides.items():
+        known = {one.system: other.mean("auc") for one in controls if (other := one.sides.get(side)) is not None}
+        finding = None if own is None else below_control(f"{system.system}, {side}", own.mean("auc"), known)
+        if finding is not None:
+            yield finding
 
 
 def _with_trust(
@@ -311,9 +335,10 @@ def baseline(name: str, gold: Gold, seed: int = 0) -> Submission:
         if own is None or own.words is None:
             continue
         other = gold.words("source" if side == "target" else "target")
-        if name == "copy" and other is None:
+        language = None if gold.languages is None else gold.languages[1 if side == "target" else 0]
+        if (name == "copy" and other is None) or (name == "frequency" and frequency_problem(language) is not None):
             continue
-        rows = _rows(name, own.words, other, seed)
+        rows = _rows(name, own.words, other, seed, language)
         sides[side] = Scored(Ragged.of(rows), f"{name} of {own.file}")
     if not sides:
         raise DataError(f"{gold.name} comes without its words: the baseline {name!r} needs them")
@@ -330,13 +355,16 @@ def logprob(path: str | Path, gold: Gold, pool: Pool = "min") -> Submission:
     return Submission(f"logprob({pool})", {"target": scores}, _mean_logprob(Path(path), len(gold)), str(path))
 
 
-def _rows(name: str, own: Sequence[Words], other: Sequence[Words] | None, seed: int) -> list[FloatVector]:
+def _rows(
+    name: str, own: Sequence[Words], other: Sequence[Words] | None, seed: int, language: str | None
+) -> list[FloatVector]:
+    if name in CONTROLS:
+        return [cast("FloatVector", control_scores(name, words, language)) for words in own]
     if name == "copy":
         known = [set(words) for words in other or ()]
         return [np.array([float(word not in known[k]) for word in words]) for k, words in enumerate(own)]
     scorers: dict[str, Callable[[Words], FloatVector]] = {
         "random": lambda words: generator(seed, "random", words.text).random(len(words)),
-        "length": lambda words: np.array([float(len(word)) for word in words]),
         "position": lambda words: np.arange(len(words), dtype=np.float64),
         "constant": lambda words: np.zeros(len(words)),
     }
@@ -367,14 +395,14 @@ def _reverse(one: Submission) -> Submission:
     return replace(one, sides=sides)
 
 
-def _baselines(gold: Gold, seed: int) -> list[Submission]:
+def _baselines(gold: Gold, seed: int, names: Sequence[str] = BASELINES) -> list[Submission]:
     """Return the baselines that the texts allow."""
     submissions = []
-    for name in BASELINES:
+    for name in names:
         try:
             submissions.append(baseline(name, gold, seed))
         except DataError:
-            if name != "copy":  # without the other text there is nothing to copy from
+            if name not in ("copy", "frequency"):  # without the other text, or word frequencies, there are none
                 raise
     return submissions
 

@@ -76,6 +76,8 @@ class Gold:
     findings: tuple[Finding, ...] = ()
     sources: tuple[Words, ...] | None = None
     """The words of the sources, whether people marked them or not."""
+    languages: tuple[str, str] | None = None
+    """Of source and target, where they are known."""
 
     def __len__(self) -> int:
         return len(self.target.tags)

@@ -16,7 +16,7 @@ from whyscore.analysis.metaeval.settings import MetaevalWordsSettings
 from whyscore.analysis.metaeval.words import metaevaluate_words, segments_of, stored_submissions
 from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result, format_of, tell, tell_signatures
-from whyscore.cli.setup import check_names, explaining_costs, load_dataset, requested_metrics, working
+from whyscore.cli.setup import check_names, explaining_costs, language_pair, load_dataset, requested_metrics, working
 from whyscore.data.explanations import read_explanations
 from whyscore.data.files import read_lines
 from whyscore.data.formats.eval4nlp import Gold, Submission, read_gold, read_submission
@@ -106,7 +106,7 @@ def _gold(settings: WordsCommand) -> tuple[Gold, Sequence[Segment], Annotators |
     """Return the gold, the segments behind it, and the annotators where there are several."""
     annotators = read_annotators(settings.annotators) if settings.annotators else None
     if settings.gold:
-        gold = read_gold(settings.gold)
+        gold = replace(read_gold(settings.gold), languages=language_pair(settings.lang_pair))
         for finding in gold.findings:
             tell(settings, f"note: {finding}")
         segments: Sequence[Segment] = segments_of(gold) if gold.target.words is not None else []

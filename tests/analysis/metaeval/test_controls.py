@@ -1,0 +1,76 @@
+"""Controls: what is known of a word alone, and the finding about word scores that are below it."""
+
+import json
+
+import numpy as np
+import pytest
+
+import whyscore as ws
+from whyscore.analysis.metaeval.controls import BELOW, CONTROLS, below_control, control_scores
+from whyscore.analysis.metaeval.sentinels import sentinels
+from whyscore.analysis.metaeval.tables import ScoreTable
+from whyscore.data.formats.eval4nlp import Gold, GoldSide, Scored, Submission
+from whyscore.models.surprisal import frequency_surprisal, piece_surprisal
+from whyscore.stats.words import Ragged
+from whyscore.text.splitters import white_space
+
+TEXTS = ["the ornithologist saw a", "an extraordinarily small dog"]
+WORDS = tuple(white_space(text) for text in TEXTS)
+TAGS = Ragged.of([np.array([0.0, 1, 0, 0]), np.array([0.0, 1, 0, 0])])
+GOLD = Gold("gold", "eval4nlp2021", GoldSide(TAGS, "gold", WORDS), languages=("de", "en"))
+
+
+def submission(name: str, *rows: list[float]) -> Submission:
+    return Submission(name, {"target": Scored(Ragged.of([np.array(row) for row in rows]), name)})
+
+
+def test_controls_are_length_surprisal_and_frequency() -> None:
+    words = WORDS[0]
+    lengths, surprisal, frequency = (control_scores(name, words, "en") for name in CONTROLS)
+    assert lengths is not None
+    assert lengths.tolist() == [3, 13, 3, 1]
+    assert surprisal is not None
+    assert surprisal.tolist() == piece_surprisal(words).tolist()
+    assert frequency is not None
+    assert frequency.tolist() == frequency_surprisal(words, "en").tolist()
+    assert control_scores("frequency", words, None) is None
+
+
+def test_the_best_control_decides() -> None:
+    finding = below_control("me, target", 0.6, {"length": 0.5, "surprisal": 0.7})
+    assert finding is not None
+    assert (finding.code, finding.error) == (BELOW, False)
+    assert "0.600" in finding.message
+    assert "surprisal of the word alone (0.700)" in finding.message
+    assert below_control("me", 0.7, {"length": 0.5, "surprisal": 0.7}) is None
+    assert below_control("me", 0.1, {}) is None
+
+
+def test_word_scores_below_the_controls_are_told_in_output_and_json() -> None:
+    good = submission("good", [0, 1, 0, 0], [0, 1, 0, 0])
+    bad = submission("bad", [1, 0, 0.5, 0.2], [1, 0, 0.5, 0.2])
+    result = ws.metaevaluate_words(GOLD, [good, bad], baselines=True, draws=0)
+    systems = {one.system: one for one in result.systems}
+    assert set(CONTROLS) < set(systems)
+    assert systems["good"].findings == ()
+    assert [one.code for one in systems["bad"].findings] == [BELOW]
+    assert any("bad, target" in warning for warning in result.warnings)
+    records = {row["system"]: row for row in map(json.loads, map(json.dumps, result.records())) if "system" in row}
+    assert [one["code"] for one in records["bad"]["findings"]] == [BELOW]
+    assert "findings" not in records["good"]
+
+
+def test_frequencies_need_a_language() -> None:
+    unknown = Gold("gold", "eval4nlp2021", GoldSide(TAGS, "gold", WORDS))
+    result = ws.metaevaluate_words(unknown, [submission("good", [0, 1, 0, 0], [0, 1, 0, 0])], baselines=True, draws=0)
+    names = [one.system for one in result.systems]
+    assert "surprisal" in names
+    assert "frequency" not in names
+
+
+def test_familiar_words_are_a_sentinel() -> None:
+    data = ws.from_texts({"A": ["the dog", ""]}, references=["the dog", "x"])
+    table = ScoreTable("t", ("A", "A"), ("0", "1"), {"m": np.array([1.0, 2.0])}, (1, 2), texts=data)
+    column = sentinels(table)["-surprisal"]
+    assert column[0] == pytest.approx(-piece_surprisal(white_space("the dog")).mean())
+    assert column[1] == 0
