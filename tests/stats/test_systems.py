@@ -222,6 +222,12 @@ def test_bradley_terry_of_two_is_the_share_of_wins() -> None:
     assert found.strengths.tolist() == pytest.approx([2.5 / 4, 1.5 / 4])
     assert bradley_terry([[1.0, 2.0, 3.0, 1.0], [0.0, 1.0, 4.0, 1.0]], ties="drop").strengths[0] == pytest.approx(2 / 3)
     assert found.intervals[0].low is not None
+    # Each wins and loses, but the first two never lose to the others: without a prior there is no maximum.
+    parted = bradley_terry([[3.0, 4.0], [4.0, 3.0], [1.0, 2.0], [2.0, 1.0]], draws=20)
+    assert parted.prior == 0.5
+    assert parted.strengths[:2] == pytest.approx([parted.strengths[0]] * 2)
+    assert parted.strengths[0] > parted.strengths[2] > 0
+    assert all(one.low is not None and one.low > 0 for one in parted.intervals)
     never = bradley_terry([[1.0, 1.0], [0.0, 0.0]])
     assert never.prior == 0.5
     assert never.strengths.tolist() == pytest.approx([2.5 / 3, 0.5 / 3])

@@ -25,12 +25,12 @@ VARIABLE = "WHYSCORE_DEBUG"
 """Set, it lets a fault through as Python shows it."""
 
 
-def shown() -> bool:
+def shows_faults() -> bool:
     """Return whether faults are to be shown as they are."""
     return bool(os.environ.get(VARIABLE))
 
 
-def told(error: Exception, command: Sequence[str]) -> str:
+def describe_fault(error: Exception, command: Sequence[str]) -> str:
     """Return the line for the user; the traceback is in a file that the line names."""
     if isinstance(error, MemoryError):
         return "there is not enough memory for this: give fewer texts at a time"
@@ -163,9 +163,9 @@ def _guarded(work: Callable[[], int], given: Sequence[str]) -> int:
     try:
         return _excused(work)
     except Exception as error:
-        if shown():
+        if shows_faults():
             raise
-        _say(f"error: {told(error, given)}")
+        _say(f"error: {describe_fault(error, given)}")
         return 1
 
 

@@ -3,7 +3,9 @@
 1. w_ij = number of segments on which i scores above j; a tie counts half for each, or is dropped.
 2. Minorise-maximise (Hunter 2004): strength_i <- wins_i / sum_j (w_ij + w_ji) / (strength_i + strength_j), scaled to
    sum 1, until nothing moves by 1e-12.
-3. Where a system never wins or never loses, half a win each way is added to every pair (`prior`) and told.
+3. The maximum exists where systems cannot be parted into two groups of which one never beats the other (Ford 1957).
+   Where they can, as where a system never wins or never loses, half a win each way is added to every pair (`prior`)
+   and told.
 
 Unlike means, strengths do not move with the size of a single difference.
 """
@@ -68,18 +70,20 @@ def bradley_terry(
         raise SpecError(f"prior is {prior}, expected more than 0")
     results = _results(matrix, ties)
     wins = results.sum(axis=0)
-    strengths, added = _fit(wins, prior)
+    (strengths,), (added,) = _fit(wins[None], prior)
     intervals: list[Estimate] = []
     if draws:
         picked = np.random.default_rng(seed).integers(0, matrix.shape[1], (draws, matrix.shape[1]))
-        resampled = np.array([_fit(results[one].sum(axis=0), prior)[0] for one in picked])
+        # Few segments give few different tables.
+        tables, which = np.unique([results[one].sum(axis=0) for one in picked], axis=0, return_inverse=True)
+        resampled = _fit(tables, prior)[0][which.ravel()]
         tails = percentiles(resampled, confidence)
         intervals = [
             Estimate(float(value), float(low), float(high), confidence, matrix.shape[1])
             for value, low, high in zip(strengths, *tails, strict=True)
         ]
     return Strengths(
-        *(read_only(strengths), read_only(row_means(matrix)), read_only(wins), ties, added, tuple(intervals)),
+        *(read_only(strengths), read_only(row_means(matrix)), read_only(wins), ties, float(added), tuple(intervals)),
         seed if draws else None,
     )
 
@@ -95,18 +99,28 @@ def _results(matrix: FloatMatrix, ties: str) -> NDArray[np.float64]:
     return results
 
 
-def _fit(wins: FloatMatrix, prior: float) -> tuple[FloatVector, float]:
-    added = 0.0
-    if not (wins.sum(axis=1) > 0).all() or not (wins.sum(axis=0) > 0).all():
-        added = prior
-        wins = wins + prior * (1 - np.eye(len(wins)))
-    played, won = wins + wins.T, wins.sum(axis=1)
-    strengths = np.full(len(wins), 1 / len(wins))
+def _fit(wins: NDArray[np.float64], prior: float) -> tuple[FloatMatrix, FloatVector]:
+    """Return the strengths behind each of many tables of wins (tables x systems x systems), and what was added."""
+    added = np.where(_has_maximum(wins), 0.0, prior)
+    wins = wins + added[:, None, None] * (1 - np.eye(wins.shape[1]))
+    played, won = wins + wins.transpose(0, 2, 1), wins.sum(axis=2)
+    found = np.full(won.shape, math.nan)
+    active, strengths = np.arange(len(wins)), np.full(won.shape, 1 / wins.shape[1])
     for _ in range(_ROUNDS):
-        new = won / (played / (strengths[:, None] + strengths[None, :])).sum(axis=1)
-        new /= new.sum()
-        moved = float(np.abs(new - strengths).max())
-        strengths = new
-        if moved < _STILL:
-            return strengths, added
-    return np.full(len(wins), math.nan), added
+        new = won / (played / (strengths[:, :, None] + strengths[:, None, :])).sum(axis=2)
+        new /= new.sum(axis=1, keepdims=True)
+        still = np.abs(new - strengths).max(axis=1) < _STILL
+        found[active[still]] = new[still]
+        if still.all():
+            break
+        active, strengths, played, won = active[~still], new[~still], played[~still], won[~still]
+    return found, added
+
+
+def _has_maximum(wins: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return for each table whether every system beats every other one directly or through others."""
+    reach = (wins > 0) | np.eye(wins.shape[1], dtype=np.bool_)
+    for _ in range(max(1, wins.shape[1].bit_length())):
+        reach = reach @ reach
+    connected: NDArray[np.bool_] = reach.all(axis=(1, 2))
+    return connected

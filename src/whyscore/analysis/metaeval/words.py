@@ -485,6 +485,8 @@ def _strengths(
                 f"{names[k]} never {what} by {measure}: its strength is at the border, half a win was added each way"
                 for k in np.flatnonzero(rows).tolist()
             ]
+        if fitted.prior and not any(rows.any() for rows in never.values()):
+            warnings.append(f"some systems never beat the others by {measure}: half a win was added each way")
     return strengths, tuple(warnings)
 
 

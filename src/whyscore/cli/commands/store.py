@@ -44,11 +44,15 @@ class StoreAnswer(Result):
 
     facts: Mapping[str, object]
     table: Table
+    sentences: tuple[str, ...] = ()
+    """What is said to people instead of a table."""
     kind: ClassVar[str] = "store"
 
+    def lead(self) -> tuple[str, ...]:
+        return self.sentences
+
     def tables(self, *, long: bool = False) -> list[Table]:
-        del long
-        return [self.table]
+        return [] if self.sentences and not long else [self.table]
 
     def document(self) -> object:
         return self.facts
@@ -77,7 +81,7 @@ def _checked(store: Store) -> StoreAnswer:
     state = f"{store.path} is sound" if store.path.exists() else f"there is no store at {store.path}"
     notes = ("save what can be read with: whyscore store repair",) if faults else ()
     table = Table(("state",), tuple((fault,) for fault in faults or (state,)), notes=notes)
-    return StoreAnswer({"path": str(store.path), "faults": faults}, table)
+    return StoreAnswer({"path": str(store.path), "faults": faults}, table, () if faults else (state,))
 
 
 def _size(store: Store) -> StoreAnswer:
