@@ -418,7 +418,7 @@ def williams(
     *,
     alternative: Alternative = "two-sided",
     missing: Missing = "paired",
-    compat: Literal["nlpstats", "mtme"] | None = None,
+    compat: Literal["mtme", "nlpstats"] | None = None,
 ) -> Williams:
     """Return Williams' test of r(X, Z) against r(Y, Z) over all cells."""
     named = coefficient_of(coefficient)

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from support.cli import Run
@@ -14,6 +15,7 @@ from whyscore.experiments.bmx.study import RunFolder, explain_in
 from whyscore.experiments.bmx.summeval import ASPECTS
 from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.report.figures.charts import FORMATS
+from whyscore.stats.correlation import correlate
 from whyscore.testing.fakes import Counting
 from whyscore.types import Dataset
 
@@ -281,3 +283,86 @@ def test_help_opens_with_examples(run: Run) -> None:
         assert f"whyscore {verb}" in out
     assert "bmx-summeval" in run("experiment", "-h").out
     assert "--texts" in run("experiment", "bmx-summeval", "-h").out
+
+
+@pytest.mark.parametrize(
+    ("columns", "measure"),
+    [
+        ({}, "kendall_b@global"),
+        ({"id": "q{k}"}, "kendall_b@global"),
+        ({"system": "{s}", "id": "q{k}"}, "kendall_b@system"),
+        ({"system": "{s}", "doc": "d{k}"}, "kendall_b@system"),
+        ({"system": "{s}"}, "kendall_b@system"),
+    ],
+)
+def test_boosted_scores_go_back_into_metaeval(run: Run, columns: dict[str, str], measure: str) -> None:
+    words = ["the", "cat", "sat", "on", "a", "mat", "and", "a", "dog", "slept", "under", "the", "old", "table"]
+    rows = []
+    for s in "ABC":
+        for k in range(6):
+            names = {
+                name: form.format(s=s, k=k if "system" in columns else f"{s}{k}") for name, form in columns.items()
+            }
+            texts = {"hypothesis": " ".join(words[k : k + 3 + ord(s) % 5]), "reference": " ".join(words[k : k + 8])}
+            rows.append({**names, **texts, "da": float(ord(s) % 7 + k / 10)})
+    Path("d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    boosted = run(
+        *[
+            "boost",
+            "d.jsonl",
+            "-m",
+            "token_f1",
+            "-e",
+            "erasure",
+            "-p",
+            "1.5",
+            "-w",
+            "0.6",
+            "--segments",
+            "-f",
+            "jsonl",
+            "-o",
+            "b.jsonl",
+        ]
+    )
+    assert boosted.code == 0, boosted.err
+    done = run(
+        *[
+            "metaeval",
+            "scores",
+            "d.jsonl",
+            "--human",
+            "da",
+            "--scores",
+            "b.jsonl",
+            "--no-sentinels",
+            "--draws",
+            "0",
+            "-f",
+            "json",
+        ]
+    )
+    assert done.code == 0, done.err
+    (found,) = json.loads(done.out)["metrics"]
+    assert (found["metric"], found["measure"]) == ("boosted(metric=token_f1, p=1.5, w=0.6)", measure)
+    assert found["dropped"] == 0
+    values = [row["score"] for row in records(Path("b.jsonl").read_text())[1:]]
+    expected = correlate(
+        np.array(values).reshape(3, 6),
+        np.array([row["da"] for row in rows]).reshape(3, 6),
+        measure.split("@")[1],
+        "kendall",
+    )
+    assert found["value"] == pytest.approx(expected.value)
+
+
+def test_scores_of_several_systems_do_not_match_a_table_without_any(run: Run) -> None:
+    Path("d.jsonl").write_text('{"hypothesis": "a b", "reference": "a c", "da": 1}\n')
+    lines = ['{"schema": "whyscore/1", "schema_version": 1, "kind": "scores"}']
+    lines += [json.dumps({"id": "0", "system": system, "metric": "m", "score": 1.0}) for system in ("A", "B")]
+    Path("b.jsonl").write_text("\n".join(lines) + "\n")
+    done = run("metaeval", "scores", "d.jsonl", "--human", "da", "--scores", "b.jsonl")
+    assert done.code == 3
+    assert (
+        "d.jsonl has no column for the system, and b.jsonl has scores of 2 systems: A, B. Name the column" in done.err
+    )

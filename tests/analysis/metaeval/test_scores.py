@@ -373,7 +373,13 @@ def test_texts_of_a_table_are_scored(tmp_path: Path) -> None:
     [
         (CSV, ["x"], Roles(), "no column 'x'; there are: 'system', 'seg_id', 'da', 'm'"),
         (CSV, ["da"], Roles(system="who"), "no column 'who' for --system"),
-        ("system,da\na,1\n", ["da"], Roles(), "no column for the segment: name it with --segment"),
+        (
+            "system,da\na,1\na,2\nb,1\n",
+            ["da"],
+            Roles(),
+            "no column for the segment, and systems with different numbers of rows: name it with --segment",
+        ),
+        ("system,da,r\na,1,x\n", ["da"], Roles(rater="r"), "no column for the segment, and several raters: name it"),
         ("system,id,da\na,1,good\n", ["da"], Roles(), "t.csv:2: 'da' is 'good', expected a number"),
         ("system,id,da\na,1,inf\n", ["da"], Roles(), "t.csv:2: 'da' is 'inf', expected a number"),
         ("system,id,da\n,1,1\n", ["da"], Roles(), "t.csv:2: 'system' is empty, expected a name"),
@@ -417,7 +423,7 @@ def test_records_are_joined_by_system_and_segment(tmp_path: Path) -> None:
     stranger = ScoreTable("t", ("x",), ("y",), {}, (1,))
     with pytest.raises(DataError, match=re.escape("no system and segment of t is in")):
         with_records(stranger, path)
-    with pytest.raises(DataError, match="cannot be matched"):
+    with pytest.raises(DataError, match=re.escape("has scores of 2 systems: s0, s1. Name the column with --system")):
         with_records(replace(stranger, systems=None), path)
 
 

@@ -4,13 +4,16 @@
 2. Numbers may be missing (blank, `NaN`, `None`, null). Where a column has its raw ratings beside it (`relevance` and
    `relevance_raw` with `3|4|4`), those are taken: rounded means break ties.
 3. Rows of several raters (a rater column) are averaged by exact summation.
-4. Without a system column every row is a system of its own.
-5. Scores from other files (whyscore's own records, raw MQM ratings, WMT folders) are joined by system and segment. Rows
-   without a partner are counted in a note; no partner at all is an error.
+4. Without a system column every row stands for itself; without a column for the segment, the rows of each system are
+   counted.
+5. Scores from other files (whyscore's own records, raw MQM ratings, WMT folders) are joined by system and segment, or
+   by segment alone where the table has no systems and the file one. Rows without a partner are counted in a note; no
+   partner at all is an error.
 6. Rows become matrices, systems x segments, for each group of a table.
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -194,9 +197,9 @@ def score_table(columns: Columns, scores: Sequence[str], roles: Roles | None = N
     if segment is None and roles.segment is None:
         segment = columns.find("segment", None, *ALIASES["document"])
     group, rater = columns.find("group", roles.group), columns.find("rater", roles.rater)
-    if system is not None and segment is None:
-        raise DataError(f"no column for the segment: name it with --segment; there are: {listed(columns.values)}")
     rows = tuple(str(k) for k in range(len(columns.lines)))
+    if system is not None and segment is None:
+        rows = _counted(columns.names(system), columns, rated=rater is not None)
     table = ScoreTable(
         name=columns.name,
         systems=None if system is None else columns.names(system),
@@ -207,6 +210,22 @@ def score_table(columns: Columns, scores: Sequence[str], roles: Roles | None = N
     )
     table = replace(table, notes=tuple(columns.notes), rows_are_systems=roles.system == "")
     return table if rater is None else _over_raters(table)
+
+
+def _counted(systems: Sequence[str], columns: Columns, *, rated: bool) -> tuple[str, ...]:
+    """Return the number of each row among those of its system, where all systems have as many."""
+    seen: Counter[str] = Counter()
+    numbers = []
+    for system in systems:
+        numbers.append(str(seen[system]))
+        seen[system] += 1
+    if rated or len(set(seen.values())) > 1:
+        why = "several raters" if rated else "systems with different numbers of rows"
+        raise DataError(
+            f"no column for the segment, and {why}: name it with --segment; there are: {listed(columns.values)}"
+        )
+    columns.notes.append("no column names the segments: the rows of each system were counted")
+    return tuple(numbers)
 
 
 def dataset_table(dataset: Dataset, human: str) -> ScoreTable:
@@ -296,9 +315,8 @@ def read_ratings(path: str | Path, weights: Weights = GOOGLE) -> dict[Key, float
 
 
 def _join(table: ScoreTable, name: str, scores: Mapping[Key, float], file: str) -> ScoreTable:
-    if table.systems is None:
-        raise DataError(f"{table.name} has no column for the system: scores of {file} cannot be matched to its rows")
-    keys = list(zip(table.systems, table.segments, strict=True))
+    """Return a table with one more column, whose values belong to a system and a segment each."""
+    keys = _keys(table, scores, file)
     unmatched = [key for key in keys if key not in scores]
     if len(unmatched) == len(keys):
         raise DataError(
@@ -314,6 +332,27 @@ def _join(table: ScoreTable, name: str, scores: Mapping[Key, float], file: str) 
         notes.append(f"{unused} scores of {name} in {file} belong to no row")
     values: FloatVector = np.array([scores.get(key, math.nan) for key in keys])
     return replace(table.with_scores(**{name: values}), notes=(*table.notes, *notes))
+
+
+def _keys(table: ScoreTable, scores: Mapping[Key, float], file: str) -> list[Key]:
+    """Return the system and segment of each row as a file of scores names them.
+
+    1. Without systems in the table, the file may hold one: whatever its name, its segments are the rows.
+    2. Rows whose segments are unknown there, such as documents, are counted, as the commands that write scores do.
+    """
+    systems = table.systems
+    if systems is None:
+        named = list(dict.fromkeys(system for system, _ in scores))
+        if len(named) != 1:
+            raise DataError(
+                f"{table.name} has no column for the system, and {file} has scores of {len(named)} systems: "
+                f"{few(named)}. Name the column with --system"
+            )
+        systems = tuple(named) * len(table)
+    keys = list(zip(systems, table.segments, strict=True))
+    if table.texts is None or any(key in scores for key in keys):
+        return keys
+    return list(zip(systems, (entry.id for entry in table.texts.entries), strict=True))
 
 
 def read_wmt(folder: str | Path, pair: str, human: str) -> tuple[ScoreTable, list[str]]:
