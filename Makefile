@@ -26,8 +26,8 @@ test-all: check $(VENV)/.browser
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(VENV)/.dev
-	$(BIN)/ruff check src tests benchmarks scripts
-	$(BIN)/ruff format --check src tests benchmarks scripts
+	$(BIN)/ruff check src tests benchmarks parity scripts
+	$(BIN)/ruff format --check src tests benchmarks parity scripts
 	$(BIN)/mypy
 	$(BIN)/python scripts/audit.py
 

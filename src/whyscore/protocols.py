@@ -372,6 +372,14 @@ class Encoder(Protocol):
 
 
 @runtime_checkable
+class Reproduces(Protocol):
+    """A metric, or the class of one, whose numbers are those of another implementation."""
+
+    original: str
+    """The implementation and its version that the numbers were compared with, on random weights (docs/parity.md)."""
+
+
+@runtime_checkable
 class SupportsLayer(Protocol):
     """An encoder that reads a layer of a network."""
 

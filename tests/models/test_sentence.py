@@ -201,7 +201,7 @@ def test_unknown_modules_are_refused_by_name(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"pooling_mode_lasttoken": True}, "pools by lasttoken; known are cls, max, mean, mean_sqrt_len_tokens"),
+        ({"pooling_mode": "attention"}, "pools by attention; known are cls, max, mean, mean_sqrt_len_tokens"),
         ({"pooling_mode": 7}, "pools by 7; known are cls, max, mean, mean_sqrt_len_tokens"),
     ],
 )

@@ -11,7 +11,7 @@ from typing import ClassVar, cast, get_type_hints
 from whyscore.data import sample as sample_module
 from whyscore.data.sample import sample
 from whyscore.errors import StoreError, UnknownName, WhyscoreError
-from whyscore.protocols import Metric
+from whyscore.protocols import Metric, Reproduces
 from whyscore.registry import KINDS, known, load, written
 from whyscore.scoring.store import Store
 from whyscore.settings import described
@@ -61,6 +61,8 @@ class Catalogue(Result, list[Card]):
         reads = cast("Sequence[str] | None", card.get("reads"))
         arrow = "" if reads is None else f" [{', '.join(reads)} {'↑' if card['higher_is_better'] else '↓'}]"
         yield name, f"{card['about']}{arrow}"
+        if "status" in card:
+            yield "", str(card["status"])
         if self.verbose:
             yield from (("", line) for line in str(card["description"]).splitlines()[1:])
             yield from (("", f"{option}: {about}") for option, about in cast("Card", card["options"]).items())
@@ -109,7 +111,7 @@ def _card(kind: str, name: str) -> Card:
         "name": name,
         "about": documented.partition("\n")[0],
         "description": documented,
-        **(_reads(factory) if kind == "metric" else {}),
+        **(_reads(factory) | _status(factory) if kind == "metric" else {}),
         "options": _options(factory),
     }
 
@@ -129,6 +131,13 @@ def _reads(factory: object) -> Card:
         "reads": [str(flag.name).lower() for flag in Inputs if flag in metric.inputs],
         "higher_is_better": metric.higher_is_better,
     }
+
+
+def _status(factory: object) -> Card:
+    """Return how far the numbers of a metric were compared with those of its original."""
+    if not isinstance(factory, Reproduces):
+        return {}
+    return {"status": f"parity shown on random weights, {factory.original}; published weights not run here"}
 
 
 def _options(factory: object) -> dict[str, str]:

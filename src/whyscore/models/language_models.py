@@ -354,13 +354,21 @@ class Causal:
     device: str
     cuts: Cuts
 
-    def means(self, texts: Sequence[str]) -> dict[str, float]:
-        """Return the mean log-probability of each distinct text."""
-        coded = self.coder.code(texts)
-        room = self.limit - 1
+    def means(self, texts: Sequence[str], *, begin: bool = True) -> dict[str, float]:
+        """Return the mean log-probability of each distinct text, blanks at its ends left out.
+
+        Without `begin`, the model is not told that a text begins there, and texts are read as they are: the mean is
+        over the pieces after the first, and 0 where there are none.
+        """
+        coded = self.coder.code(texts, strip=begin)
+        room = self.limit - int(begin)
         self.cuts.add(sum(len(found.ids) > room for found in coded.values()), len(coded))
-        rows = [Row((self.start, *(found.ids[:room] or (self.end,))), 1) for found in coded.values()]
-        return {text: float(own.mean()) for text, own in zip(coded, self.log_probabilities(rows), strict=True)}
+        if begin:
+            rows = {text: Row((self.start, *(found.ids[:room] or (self.end,))), 1) for text, found in coded.items()}
+        else:
+            rows = {text: Row(found.ids[:room], 1) for text, found in coded.items() if len(found.ids) > 1}
+        values = zip(rows, self.log_probabilities(list(rows.values())), strict=True)
+        return dict.fromkeys(coded, 0.0) | {text: float(own.mean()) for text, own in values}
 
     def log_probabilities(self, rows: Sequence[Row]) -> list[FloatVector]:
         """Return the log-probability of each piece after the first ones of its row, given all pieces before it.

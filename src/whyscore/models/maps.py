@@ -155,13 +155,13 @@ def write_map(learned: LanguageMap, path: str | Path) -> None:
 
 
 def read_map(path: str | Path) -> LanguageMap:
-    """Return the map in a file: .npz, .safetensors, or numbers as text."""
+    """Return the map in a file: .npz, .safetensors, or numbers as text or as NumPy writes them, whatever the name."""
     target = Path(path)
     if not target.is_file():
         raise DataError(f"no map {str(path)!r}: learn one with learn_map", file=str(path))
     readers = {".npz": _read_npz, ".safetensors": _read_safetensors}
     try:
-        found = readers.get(target.suffix, _read_text)(target)
+        found = readers.get(target.suffix, _read_numbers)(target)
     except DataError:
         raise
     except _UNREADABLE as error:
@@ -210,10 +210,15 @@ def _read_safetensors(path: Path) -> LanguageMap:
     return LanguageMap(numbers.get("projection"), numbers.get("direction"), header.get("__metadata__", {}))
 
 
-def _read_text(path: Path) -> LanguageMap:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of files without a number, which are refused below
-        numbers = np.loadtxt(path, dtype=np.float64, ndmin=2)
+def _read_numbers(path: Path) -> LanguageMap:
+    """Return the map in a matrix of numbers; the published ones of XMoverScore are NumPy binaries without a suffix."""
+    with path.open("rb") as file:
+        binary = file.read(len(_NUMPY)) == _NUMPY
+        file.seek(0)
+        numbers = np.atleast_2d(np.load(file, allow_pickle=False)) if binary else _read_text(path)
+    numbers = numbers.astype(np.float64)
+    if numbers.ndim != 2:  # noqa: PLR2004 - rows and columns
+        raise DataError(f"expected a matrix of numbers, found the shape {numbers.shape}", file=str(path))
     if not numbers.size or not np.isfinite(numbers).all():
         raise DataError("expected rows of finite numbers", file=str(path))
     rows, width = numbers.shape
@@ -222,6 +227,12 @@ def _read_text(path: Path) -> LanguageMap:
     if not length > 0:
         raise DataError("the first row, which would be the direction, has no length", file=str(path))
     return LanguageMap(numbers if rows == width else None, direction / length)
+
+
+def _read_text(path: Path) -> FloatMatrix:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of files without a number, which are refused by the caller
+        return np.loadtxt(path, dtype=np.float64, ndmin=2)
 
 
 class _Safetensors(Protocol):
@@ -240,6 +251,8 @@ def _safetensors() -> _Safetensors:
     except ImportError as error:
         raise MissingExtra.of("a map in safetensors", "neural") from error
 
+
+_NUMPY = b"\x93NUMPY"
 
 Link = tuple[int, int]
 """Numbers of a source and a target word, from zero."""

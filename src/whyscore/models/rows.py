@@ -31,6 +31,9 @@ class Reader(Tokenizer, Protocol):
 
     model_max_length: int
 
+    unk_token_id: int | None
+    unk_token: str | None
+
     def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
         """Return how pieces are written."""
 
@@ -74,9 +77,18 @@ class RowCoder:
         read = [self._read(text.strip()) for text in distinct]
         found = self._tokenizer(read, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
         return {
-            text: Text(text, tuple(tokens.ids), self._spans(text, tokens.offsets), tuple(tokens.tokens))
+            text: Text(
+                text, tuple(tokens.ids), self._spans(text, tokens.offsets), self._named(tokens.ids, tokens.tokens)
+            )
             for text, tokens in zip(distinct, found.encodings, strict=True)
         }
+
+    def _named(self, ids: Sequence[int], tokens: Sequence[str]) -> tuple[str, ...]:
+        """Return the pieces; unknown ones, which some tokenizers write as they stand in the text, by their one name."""
+        unknown, name = self._tokenizer.unk_token_id, self._tokenizer.unk_token
+        if unknown is None or unknown not in ids:
+            return tuple(tokens)
+        return tuple(str(name) if number == unknown else token for number, token in zip(ids, tokens, strict=True))
 
     def rows(self, text: Text, limit: int | None, long: Long) -> list[Row]:
         number, room = len(text.ids), self.room(limit)

@@ -63,11 +63,12 @@ def soft_pairwise_accuracy(
     used = _COMPAT_SEED if compat else seed
     human, metric = (preference(one, n=count, seed=used, compat=compat) for one in (b, a))
     errors = np.abs(human - metric)
-    pairs = int((~np.isnan(errors)).sum())
+    errors = errors[~np.isnan(errors)]
+    pairs = len(errors)
     if not pairs:
         warnings.warn("spa is not defined: no two systems share a segment", DegenerateStatisticWarning, stacklevel=2)
         return SoftAccuracy(math.nan, human, metric, 0, count, used, compat, dropped, "empty")
-    return SoftAccuracy(1 - float(np.nanmean(errors)), human, metric, pairs, count, used, compat, dropped)
+    return SoftAccuracy(1 - float(errors.mean()), human, metric, pairs, count, used, compat, dropped)
 
 
 Signs = NDArray[np.floating]
@@ -129,8 +130,8 @@ def _flipped_in_whole(
     matrix: FloatMatrix, i: NDArray[np.int64], j: NDArray[np.int64], signs: Iterable[Signs], *, single: bool
 ) -> FloatVector:
     """Return how often flipped sums are at least the observed ones, where every system has every segment."""
-    # Equal sums in float32 depend on the order of adding; segment by segment comes nearest to the public numbers.
-    scores = np.asfortranarray(matrix, dtype=np.float32) if single else matrix - matrix.mean(axis=0)
+    # Equal sums in float32 depend on the order of adding: that of mt-metrics-eval is system by system.
+    scores = np.ascontiguousarray(matrix, dtype=np.float32) if single else matrix - matrix.mean(axis=0)
     sums = scores.sum(axis=1)
     margin = 0.0 if single else _MARGIN * float(np.abs(scores).sum(axis=1).max(initial=0.0))
     counts = np.zeros(len(i))

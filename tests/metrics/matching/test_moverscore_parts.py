@@ -94,7 +94,10 @@ def test_small_flows_are_left_out_on_request() -> None:
     cost = np.array([[0.0, 1.0], [1.0, 0.0]])
     a, b = np.array([0.9, 0.1]), np.array([0.9, 0.1])
     assert transport(cost, a, b).flow == pytest.approx(np.diag([0.9, 0.1]))
-    assert transport(cost, a, b, drop=0.5).flow == pytest.approx(np.diag([0.9, 0.0]))
+    assert transport(cost, a, b, drop=0.5).flow == pytest.approx(np.diag([0.9, 0.1]))
+    many = np.array([0.4, 0.3, 0.2, 0.1])
+    found = transport(1 - np.eye(4), many, many, drop=0.5).flow  # k = 2: what is below the second smallest
+    assert found == pytest.approx(np.diag([0.4, 0.3, 0.2, 0.0]))
 
 
 def test_a_missing_solver_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +133,7 @@ PIECES = ["The", "walk", "ing", "cat", ",", "didn", "'", "t", "it", "?"]
 
 
 def kept(**options: object) -> list[str]:
-    cut = Cut(**{"tokens": "drop", "specials": "exclude", "ngram": 1, "mean": "weighted"} | options)  # type: ignore[arg-type]
+    cut = Cut(**{"tokens": "words", "specials": "exclude", "ngram": 1, "mean": "weighted"} | options)  # type: ignore[arg-type]
     own = encoded(TEXT, PIECES)
     return [own.pieces[piece] for piece in moving(TEXT, own, cut).kept.tolist()]
 
@@ -145,7 +148,17 @@ def test_punctuation_and_the_rest_of_words_are_dropped() -> None:
 def test_blanks_in_the_span_of_a_piece_do_not_hide_the_start_of_a_word() -> None:
     text = "a cat"
     own = Encoded(np.ones((2, 3), np.float32), np.array([[0, 1], [1, 5]]), ("▁a", "▁cat"), np.zeros(2, np.bool_), 2)
-    assert moving(text, own, Cut("drop", "exclude", 1, "weighted")).kept.tolist() == [0, 1]
+    assert moving(text, own, Cut("words", "exclude", 1, "weighted")).kept.tolist() == [0, 1]
+
+
+def test_the_published_rule_drops_marked_pieces_and_ascii_punctuation_alone() -> None:
+    pieces = ("Die", "Kat", "##ze", ",", "…", "„", "...", "[UNK]", "und")
+    spans = np.array([[k, k + 1] for k in range(len(pieces))])
+    own = Encoded(np.ones((len(pieces), 3), np.float32), spans, pieces, np.zeros(len(pieces), np.bool_), len(pieces))
+    cut = Cut("drop", "include", 1, "weighted")
+    assert [pieces[k] for k in moving("abcdefghi", own, cut).kept] == ["Die", "Kat", "…", "„", "...", "[UNK]", "und"]
+    without = Cut("drop", "include", 1, "weighted", frozenset({"und"}))
+    assert "und" not in [pieces[k] for k in moving("abcdefghi", own, without).kept]
 
 
 def test_special_pieces_weigh_as_asked() -> None:
@@ -170,11 +183,11 @@ def test_units_are_windows_with_the_sum_of_the_weights() -> None:
     own = encoded("a b c", ["a", "b", "c"])
     weights = Weights(a=1.0, b=3.0, c=0.0)
     found = moving("a b c", own, Cut("keep", "exclude", 2, "weighted", weights=weights))  # type: ignore[arg-type]
-    unit = unit_rows(own.vectors[1:4].astype(np.float64))
+    rows = own.vectors[1:4].astype(np.float64)
     assert found.masses.tolist() == [4.0, 3.0]
-    assert found.vectors == pytest.approx(unit_rows(np.stack([unit[0] / 4 + unit[1] * 3 / 4, unit[1]])))
+    assert found.vectors == pytest.approx(unit_rows(np.stack([rows[0] / 4 + rows[1] * 3 / 4, rows[1]])))
     plain = moving("a b c", own, Cut("keep", "exclude", 2, "plain", weights=weights))  # type: ignore[arg-type]
-    assert plain.vectors == pytest.approx(unit_rows(np.stack([unit[0] + unit[1], unit[1] + unit[2]])))
+    assert plain.vectors == pytest.approx(unit_rows(np.stack([rows[0] + rows[1], rows[1] + rows[2]])))
     assert [found.named(0), found.named(1)] == ["a b", "b c"]
 
 

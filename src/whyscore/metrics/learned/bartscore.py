@@ -278,6 +278,7 @@ class BartScore:
     allow_pickle: bool = False
 
     higher_is_better: ClassVar[bool] = True
+    original: ClassVar[str] = "neulab/BARTScore 248f511"
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -83,6 +83,7 @@ class MetricX:
     allow_pickle: bool = False
 
     higher_is_better: ClassVar[bool] = False
+    original: ClassVar[str] = "google-research/metricx fc4978e"
 
     def __post_init__(self) -> None:
         check_fields(self)

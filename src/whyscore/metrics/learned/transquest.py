@@ -372,6 +372,7 @@ class TransQuest:
     allow_pickle: bool = False
 
     inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.SOURCE
+    original: ClassVar[str] = "transquest 1.1.1"
 
     def __post_init__(self) -> None:
         check_fields(self)

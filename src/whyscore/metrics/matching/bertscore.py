@@ -11,7 +11,8 @@
 5. Word scores: the similarity of the units of a word, from the reference with the best F, with the counterpart as a
    note (`words`).
 
-Without a model `bertscore` takes the one its authors chose for the language. idf and rescaling: `weights`,
+The signature holds the hash code of bert-score where it offers the same configuration, so that numbers in papers can be
+compared. Without a model `bertscore` takes the one its authors chose for the language. idf and rescaling: `weights`,
 `baseline`.
 
 What was prepared of a text serves all later calls, within a bound of bytes: probes of one text meet the texts that do
@@ -23,6 +24,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, Self
 
@@ -120,6 +122,8 @@ def reader_of(asked: Asked) -> Reader:
 PUBLISHED = {"en": "roberta-large", "zh": "bert-base-chinese", "tr": "dbmdz/bert-base-turkish-cased"}
 """What bert_score takes for a language; for all others the following."""
 MULTILINGUAL = "bert-base-multilingual-cased"
+BERT_SCORE = "0.3.13"
+"""The version of bert-score whose numbers these are (docs/parity.md)."""
 
 _PHRASES = 3
 # de, zh-TW, sr_Latn; a pair is two of them with a hyphen between.
@@ -167,6 +171,7 @@ class BertScore:
     against: Literal["reference", "source"] = "reference"
 
     higher_is_better: ClassVar[bool] = True
+    original: ClassVar[str] = "bert-score 0.3.13"
     columns: ClassVar[tuple[str, ...]] = ("precision", "recall", "f")
 
     def __post_init__(self) -> None:
@@ -201,8 +206,20 @@ class BertScore:
         base = self._baseline(found)
         if base is not None:
             facts["baseline"] = "/".join(f"{number:.6g}" for number in base)
+        name = self.bert_score_hash()
+        facts |= {} if name is None else {"hash": name}
         facts |= dict(own.facts) | {"version": __version__}
         return Signature(spec_of(self), tuple(facts.items()), own.stable)
+
+    def bert_score_hash(self) -> str | None:
+        """Return the hash code by which bert-score names this configuration; None where it offers no such one."""
+        found = self.encoder()
+        published = self.mode == "compat" and self._specials() == "weightless" and self.long == "truncate"
+        if not published or self.against == "source" or self._model in ("embedded", "static") or self._phrases(found):
+            return None
+        name = f"{self._model}_L{layer_of(found)}{'_no-idf' if self.idf is None else '_idf'}"
+        name += f"_version={BERT_SCORE}(hug_trans={package_version('transformers')})"
+        return f"{name}{'' if self.baseline is None else '-custom-rescaled'}_fast-tokenizer"
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         return self.scores(self.statistics(segments))

@@ -5,7 +5,8 @@
 2. d is the least work that moves the mass of one text to that of the other.
 3. The score is 1 - d or 1 / (1 + d), the mean or the best over several references; higher is better.
 4. `lm` adds 0.1 times the mean log-probability of the hypothesis under a causal language model; word scores leave it
-   out, as it says nothing of the pair.
+   out, as it says nothing of the pair. The published code gives the model no beginning of the text: the mean is over
+   the second and later pieces, and 0 for a single one; `mode="paper"` counts all.
 
 Word scores: minus the distance to the nearest unit of the other text, or minus the transported cost.
 
@@ -29,8 +30,9 @@ Optimal transport, the least work that turns one text into the other:
    has cosine 0 with everything.
 2. d = min over T of sum T[i,j] C[i,j], where the rows of T add up to the masses of one text and its columns to those of
    the other, each set of masses scaled to add up to one (`ot.emd`, exact, float64).
-3. `drop` takes out the flows below a quantile of those there are, as in the baseline of Eval4NLP 2021. Which flows an
-   optimum has is not unique, so neither is such a number.
+3. `drop` takes out the flows below the k-th smallest of the n flows there are, k = max(int(drop * n), 1), as in the
+   baseline of Eval4NLP 2021. Which flows an optimum has is not unique, so neither is such a number: it depends on the
+   solver, and the published code (pyemd, with 1e-9 added to every mass) differs from this one in the third decimal.
 4. Where one text has no mass, all cosines count as 0: d is 2, or its root.
 
 Each distinct text is encoded once, each distinct pair is solved once:
@@ -134,7 +136,8 @@ def transport(cost: FloatMatrix, rows: FloatVector, columns: FloatVector, drop: 
     """Return the cheapest way to move the masses of the rows to those of the columns; both must have some mass."""
     flow = solver().emd(rows / rows.sum(), columns / columns.sum(), np.ascontiguousarray(cost), numItermax=_STEPS)
     if drop > 0:
-        flow = np.where(flow < np.quantile(flow[flow > 0], drop), 0.0, flow)
+        present = np.sort(flow[flow > 0])
+        flow = np.where(flow < present[max(int(drop * len(present)), 1) - 1], 0.0, flow)
     return Moved(flow, float(np.sum(flow * cost)))
 
 
@@ -533,7 +536,7 @@ class Mover:
         rows = [[self._over([_scored(found[pair], form) for pair in pairs])] for pairs in asked]
         if self.lm is not None:
             model = text_probability.load_text_model(self.lm, device_of(self.device, self.who), self.precision)
-            means = model.means([segment.hypothesis for segment in segments])
+            means = model.means([segment.hypothesis for segment in segments], begin=self.mode == "paper")
             rows = [[*row, means[segment.hypothesis]] for row, segment in zip(rows, segments, strict=True)]
         return np.array(rows, dtype=np.float64).reshape(len(segments), len(self.columns))
 
@@ -550,7 +553,7 @@ class Mover:
                 wanted.setdefault(pair, []).append((number, other))
         answers: list[dict[Place, tuple[float, WordScores]]] = [{} for _ in asked]
         axes = self._axes()
-        fill: Fill = self.fill or ("previous" if axes.tokens == "drop" else "error")
+        fill: Fill = self.fill or ("error" if axes.tokens == "keep" else "previous")
         options = WordOptions(self.word, self.pool, fill, axes.cost)
         for pair, solved in solve(list(wanted), self._recipe()):
             for number, other in wanted[pair]:
@@ -573,7 +576,11 @@ class Mover:
         return encoder_of(self.who, asked, self.versions[self.version])
 
     def _axes(self) -> Axes:
-        return overridden(self.versions[self.version], self.mode, {name: getattr(self, name) for name in _AXES})
+        version = self.versions[self.version]
+        axes = overridden(version, self.mode, {name: getattr(self, name) for name in _AXES})
+        small = (self.model or version.model) in ("embedded", "static")
+        # The published rule reads WordPiece's marks, which small encoders do not have.
+        return axes._replace(tokens="words") if small and self.tokens is None and axes.tokens == "drop" else axes
 
     def _tables(self, encoder: Encoder) -> tuple[Table | None, Table | None]:
         """Return the weights of the pieces of the other text and of the hypothesis."""
@@ -635,8 +642,9 @@ class MoverScore(Mover):
         version: v2 (the published library, distilbert) or v1 (2019: five layers of a BERT trained on MNLI).
         layer: of a network; None for the last.
         layers: how many of the last layers are joined by minimum, mean and maximum.
-        tokens: keep all pieces, or drop punctuation and pieces that do not start a word.
-        stop_words: file with words to drop, one a line; read with tokens='drop'.
+        tokens: keep all pieces, or leave out punctuation and pieces inside a word: drop, as published, by ASCII and
+            WordPiece's ##; words, by Unicode, for any tokenizer; versions that drop take it with embedded and static.
+        stop_words: file with words to leave out, one a line; read with tokens='drop' and tokens='words'.
         specials: whether special pieces carry mass (include), none (weightless), or are gone (exclude).
         ngram: how many pieces a unit has.
         ngram_mean: how the vectors of a unit are averaged.
@@ -650,7 +658,8 @@ class MoverScore(Mover):
         word: what a word is given: distance to the nearest (min), or transported cost (flow).
         pool: how pieces make a word, for word='min'.
         fill: what a word without a piece gets; None for previous where pieces are dropped, else error.
-        mode: `compat` is the published code, `paper` as printed: no special pieces, Euclid's distance.
+        mode: `compat` gives the numbers of the published code; `paper` is as printed: no special pieces, Euclid's
+            distance, a language model that also counts the first piece.
         device: auto, cpu, cuda, cuda:1, mps.
         precision: of the networks.
         long: what becomes of texts the model cannot read whole.
@@ -661,6 +670,7 @@ class MoverScore(Mover):
     references: Literal["mean", "max"] = "mean"
 
     inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.REFERENCES
+    original: ClassVar[str] = "emnlp19-moverscore 0459a3b"
     who: ClassVar[str] = "moverscore"
     versions: ClassVar[dict[str, Axes]] = MOVERSCORE
 
@@ -690,8 +700,9 @@ class XMoverScore(Mover):
         version: v1-keep (v1 with all pieces), v1 (2020) or v2 (baseline of Eval4NLP 2021: layer 8, pairs of pieces).
         layer: of a network; None for the last, in v2 for the eighth.
         layers: how many of the last layers are joined by minimum, mean and maximum.
-        tokens: keep all pieces, or drop punctuation and pieces that do not start a word.
-        stop_words: file with words to drop, one a line; read with tokens='drop'.
+        tokens: keep all pieces, or leave out punctuation and pieces inside a word: drop, as published, by ASCII and
+            WordPiece's ##; words, by Unicode, for any tokenizer; versions that drop take it with embedded and static.
+        stop_words: file with words to leave out, one a line; read with tokens='drop' and tokens='words'.
         specials: whether special pieces carry mass (include), none (weightless), or are gone (exclude).
         ngram: how many pieces a unit has.
         ngram_mean: how the vectors of a unit are averaged.
@@ -705,7 +716,9 @@ class XMoverScore(Mover):
         word: what a word is given: distance to the nearest (min), or transported cost (flow).
         pool: how pieces make a word, for word='min'.
         fill: what a word without a piece gets; None for previous where pieces are dropped, else error.
-        mode: `compat` is the published code, `paper` as printed: no special pieces, Euclid's distance, umd for both.
+        mode: `compat` gives the numbers of the published code, up to the choice of dropped flows (flow_drop); `paper`
+            is as printed: no special pieces, Euclid's distance, umd for both texts, a language model that also counts
+            the first piece.
         device: auto, cpu, cuda, cuda:1, mps.
         precision: of the networks.
         long: what becomes of texts the model cannot read whole.
@@ -718,6 +731,7 @@ class XMoverScore(Mover):
     remap: Kind | None = None
 
     inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.SOURCE
+    original: ClassVar[str] = "ACL20-Reference-Free-MT-Evaluation 2026e18"
     who: ClassVar[str] = "xmoverscore"
     versions: ClassVar[dict[str, Axes]] = XMOVERSCORE
 

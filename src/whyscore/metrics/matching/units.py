@@ -1,13 +1,16 @@
 """Texts as what is moved: units with a vector and a mass.
 
-1. Pieces are kept, or dropped (`drop`): those that are punctuation only, that do not start a word, and that start a
-   word of a list of stop words. Words are those of Unicode, never guessed from the look of a piece.
+1. Pieces are kept, or dropped: `drop`, as the published code does it, those with `##` in them (WordPiece's mark of a
+   piece inside a word), those that are one character of ASCII punctuation, and those in a list of stop words; `words`
+   for any tokenizer, those that are punctuation only, that do not start a word, and that start a word of the list.
+   There words are those of Unicode, never guessed from the look of a piece.
 2. Special pieces carry mass like the others (`include`), none but can be the nearest (`weightless`), or are gone.
-3. The vector of a piece is mapped where a map is given, then scaled to unit length.
+3. The vector of a piece is mapped where a map is given.
 4. Units are windows of n kept pieces, each one further on; a shorter text is one window. Mass = sum of the weights,
-   vector = weighted or plain mean, again of unit length. With n = 1 units are pieces.
+   vector = weighted or plain mean, scaled to unit length after that. With n = 1 units are pieces.
 """
 
+import string
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,11 +29,12 @@ from whyscore.text.files import text_of
 from whyscore.text.splitters import UnicodeWords
 from whyscore.types import FloatMatrix, FloatVector
 
-Tokens = Literal["keep", "drop"]
+Tokens = Literal["keep", "drop", "words"]
 Specials = Literal["include", "weightless", "exclude"]
 Mean = Literal["weighted", "plain"]
 Apply = Callable[[FloatMatrix], FloatMatrix]
 
+_ASCII_PUNCTUATION = frozenset(string.punctuation)
 _PUNCTUATION = regex.compile(r"[\p{P}\p{S}]*")
 
 
@@ -88,14 +92,14 @@ def moving(text: str, encoded: Encoded, cut: Cut) -> Moving:
     """Return a text as units."""
     kept = np.flatnonzero(_kept(text, encoded, cut))
     rows = encoded.vectors[kept].astype(np.float64)
-    vectors = unit_rows(rows if cut.mapped is None else cut.mapped(rows))
+    vectors = rows if cut.mapped is None else cut.mapped(rows)
     pieces = [encoded.pieces[piece] for piece in kept.tolist()]
     weights = np.ones(len(kept)) if cut.weights is None else cut.weights.of(pieces)
     if cut.specials == "weightless":
         weights[encoded.special[kept]] = 0.0
     size = max(1, min(cut.ngram, len(kept)))
     if size == 1:
-        return Moving(text, encoded, kept, size, vectors, weights)
+        return Moving(text, encoded, kept, size, unit_rows(vectors), weights)
     return Moving(text, encoded, kept, size, *_windows(vectors, weights, size, cut.mean))
 
 
@@ -139,6 +143,11 @@ def _kept(text: str, encoded: Encoded, cut: Cut) -> NDArray[np.bool_]:
     """Return which pieces units are made of."""
     real = ~encoded.special
     if cut.tokens == "drop":
+        dropped = cut.stop_words | _ASCII_PUNCTUATION
+        for piece in np.flatnonzero(real).tolist():
+            written = encoded.pieces[piece]
+            real[piece] = "##" not in written and written not in dropped
+    elif cut.tokens == "words":
         starts = {
             start: text[start:end] for start, end in UnicodeWords().split(text).spans if _says(text[start:end], cut)
         }

@@ -3,8 +3,8 @@
 `modules.json` lists what a text goes through. These modules are known, all others are refused by name:
 
 1. Transformer: the last layer of an encoder; texts are too long after `max_seq_length` pieces.
-2. Pooling over all pieces, special ones included: the first piece, the maximum, the mean, or the sum divided by the
-   square root of the number; several are joined.
+2. Pooling over all pieces, special ones included: the first piece, the last one, the maximum, the mean, the mean with
+   weights 1, 2, 3 ... from left to right, or the sum divided by the square root of the number; several are joined.
 3. Dense: a linear layer with an activation.
 4. Normalize: unit length.
 
@@ -65,6 +65,8 @@ _POOLS: dict[str, Callable[[Vectors], Vectors]] = {
     "max": lambda rows: rows.max(axis=0),
     "mean": lambda rows: rows.mean(axis=0),
     "mean_sqrt_len_tokens": lambda rows: rows.sum(axis=0) / np.sqrt(len(rows)),
+    "weightedmean": lambda rows: np.average(rows, axis=0, weights=np.arange(1, len(rows) + 1)).astype(rows.dtype),
+    "lasttoken": lambda rows: rows[-1],
 }
 
 # How configurations say it: one name or a list of them, or, before, a flag for each in this order.
@@ -352,5 +354,10 @@ def _vectors(parts: _Opened, lines: Sequence[Line]) -> "Tensor":
 def _pooled(states: "Tensor", mask: "Tensor", pool: str) -> "Tensor":
     if pool == "mean_sqrt_len_tokens":
         return pooled(states, mask, "avg") * mask.sum(1, keepdim=True).sqrt()
+    if pool == "lasttoken":
+        return states[range(len(states)), mask.sum(1) - 1]
+    if pool == "weightedmean":
+        weights = mask.cumsum(1) * mask
+        return (states * weights.unsqueeze(-1)).sum(1) / weights.sum(1, keepdim=True)
     names: dict[str, Literal["avg", "max", "cls"]] = {"mean": "avg", "max": "max", "cls": "cls"}
     return pooled(states, mask, names[pool])

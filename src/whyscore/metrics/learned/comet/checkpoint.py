@@ -69,7 +69,7 @@ DEFAULTS: Mapping[Kind, Mapping[str, object]] = {
 
 
 Pooling = Literal["avg", "max", "cls", "default"]
-"""How a text's pieces become one vector; `default` is the encoder's own way: BERT's pooler, or the first piece."""
+"""How a text's pieces become one vector; `default` is the first piece of the last state, whatever the layer."""
 
 
 class Settings(NamedTuple):
@@ -145,6 +145,8 @@ def _written(path: Path) -> Mapping[str, object]:
 
 def _read(kind: Kind, given: Mapping[str, object], path: Path) -> Settings:
     joined = kind not in _APART
+    if not joined and given["pool"] == "default" and given["encoder_model"] == "BERT":
+        raise DataError("pool is 'default', which unbabel-comet does not offer for BERT encoders", file=str(path))
     layer = given["sent_layer" if joined else "layer"]
     final = given["final_activation"]
     words = given["word_layer"] if kind == "xcomet_metric" or given.get("word_level_training") else None

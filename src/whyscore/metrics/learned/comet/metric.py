@@ -194,6 +194,7 @@ class Comet:
     allow_pickle: bool = False
 
     higher_is_better: ClassVar[bool] = True
+    original: ClassVar[str] = "unbabel-comet 2.2.7"
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -136,7 +136,7 @@ class CometModel:
     def pool(self, read: "Read") -> "Tensor":
         """Return one vector per row."""
         if self.settings.pool == "default":
-            return (read.first if read.pooler is None else read.pooler).float()
+            return read.first.float()
         return pooled(self.mix_states(read.states, read.mask), read.mask, self.settings.pool)
 
     def read(self, rows: Sequence[Row]) -> "Read":
@@ -146,8 +146,7 @@ class CometModel:
         found = self.network(
             input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True, return_dict=True, **types
         )
-        pooler = found.pooler_output if self.settings.typed and self.settings.pool == "default" else None
-        return Read(found.hidden_states, found.last_hidden_state[:, 0], pooler, inputs.mask)
+        return Read(found.hidden_states, found.last_hidden_state[:, 0], inputs.mask)
 
     def mix_states(self, states: Sequence["Tensor"], mask: "Tensor") -> "Tensor":
         """Return the one state that is read: a mix of all, or a single one."""
@@ -187,7 +186,7 @@ class CometModel:
     def _judged(self, rows: Sequence[Row], sizes: Sequence[int]) -> list[Judged]:
         torch = importlib.import_module("torch")
         with torch.inference_mode():
-            states, _, _, mask = self.read(rows)
+            states, _, mask = self.read(rows)
             # Only the first piece is read; without normalisation it does not depend on the others.
             norm = self.mix is not None and self.mix.norm
             narrow = states if norm else [state[:, :1] for state in states]
@@ -207,8 +206,6 @@ class Read(NamedTuple):
     states: Sequence["Tensor"]
     first: "Tensor"
     """The first piece in the last state."""
-    pooler: "Tensor | None"
-    """What BERT makes of it, where that is read."""
     mask: "Tensor"
     """Which pieces are real."""
 
@@ -264,7 +261,7 @@ def _load(asked: Asked, home: ModelLocation, path: Path, _: int) -> CometModel:
     config, coder = config_of(base, WHO), coder_of(base, WHO)
     encoder = {key.removeprefix(ENCODER): weights[key] for key in weights if key.startswith(ENCODER)}
     network = fill(
-        transformers.MODEL_MAPPING[type(config)], config, encoder, path, prefix=ENCODER, **_pooler(config, settings)
+        transformers.MODEL_MAPPING[type(config)], config, encoder, path, prefix=ENCODER, **_without_pooler(config)
     )
     _check_layers(settings, config.num_hidden_layers + 1, home)
     tops = _tops(weights, settings, config.num_hidden_layers + 1, config.hidden_size, path)
@@ -327,12 +324,10 @@ def _check_layers(settings: Settings, states: int, home: ModelLocation) -> None:
             raise DataError(told, file=str(home.folder / HPARAMS))
 
 
-def _pooler(config: object, settings: Settings) -> dict[str, bool]:
-    # Encoders of the BERT family have a pooler, which is read with pool='default' alone.
+def _without_pooler(config: object) -> dict[str, bool]:
+    # Encoders of the BERT family have a pooler that no metric reads.
     known = ("bert", "roberta", "xlm-roberta", "xlm-roberta-xl", "rembert")
-    if getattr(config, "model_type", None) not in known:
-        return {}
-    return {"add_pooling_layer": settings.typed and settings.pool == "default"}
+    return {"add_pooling_layer": False} if getattr(config, "model_type", None) in known else {}
 
 
 def _tops(weights: dict[str, "Tensor"], settings: Settings, states: int, width: int, path: Path) -> dict[str, "Tensor"]:
