@@ -119,8 +119,7 @@ def _fit(wins: NDArray[np.float64], prior: float) -> tuple[FloatMatrix, FloatVec
 
 def _has_maximum(wins: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return for each table whether every system beats every other one directly or through others."""
-    reach = (wins > 0) | np.eye(wins.shape[1], dtype=np.bool_)
+    reach: NDArray[np.bool_] = (wins > 0) | np.eye(wins.shape[1], dtype=np.bool_)
     for _ in range(max(1, wins.shape[1].bit_length())):
-        reach = reach @ reach
-    connected: NDArray[np.bool_] = reach.all(axis=(1, 2))
-    return connected
+        reach = np.matmul(reach, reach)
+    return np.asarray(reach.all(axis=(1, 2)), dtype=np.bool_)
