@@ -128,6 +128,7 @@ NEEDING = {
     "infill_file": 'infill_file(path="candidates.jsonl", threshold=0.5)',
     "infill_model": 'infill_model(model="some/folder")',
     "input_marginalization": 'input_marginalization(masker=infill(corpus="ref.txt"), top=5)',
+    "lmscore": 'lmscore(model="some/folder")',
     "metricx": 'metricx(model="some/folder")',
     "power_means": 'power_means(model="some/folder", layers=3)',
     "encoder sentence": 'sentence(model="some/folder")',
