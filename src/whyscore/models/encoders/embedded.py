@@ -73,7 +73,7 @@ from whyscore.marking import Span
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
-from whyscore.types import FloatMatrix, FloatVector, Signature
+from whyscore.types import FloatVector, Signature
 
 MARK = "▁"
 
@@ -700,11 +700,6 @@ class Surprising(Protocol):
         """Return -log p of each piece."""
 
 
-class _Sums(NamedTuple):
-    sums: FloatMatrix
-    counts: FloatVector
-
-
 def pools_itself(encoder: Encoder) -> bool:
     """Return whether phrases are pooled by the model's own last layers rather than by the mean."""
     return isinstance(encoder, Embedded) and LAYERS[encoder.layer] == "projected"
@@ -713,33 +708,35 @@ def pools_itself(encoder: Encoder) -> bool:
 def phrase_vectors(encoder: Encoder, texts: Sequence[Encoded], ranges: Sequence[Ranges]) -> list[NDArray[np.float32]]:
     """Return for each text one vector per phrase, not scaled to unit length; zeros for a phrase of nothing."""
     own = pools_itself(encoder)
-    parts = [_summed(text, wanted, special=own) for text, wanted in zip(texts, ranges, strict=True)]
-    if not parts:
+    pooled = [_pooled_ranges(text, wanted, own=own) for text, wanted in zip(texts, ranges, strict=True)]
+    if not pooled:
         return []
-    sums = np.concatenate([part.sums for part in parts])
-    counts = np.concatenate([part.counts for part in parts])[:, None]
-    vectors = _last_layers(sums / np.sqrt(counts)) if own else (sums / np.maximum(counts, 1)).astype(np.float32)
-    return np.split(vectors, np.cumsum([len(part.sums) for part in parts])[:-1])
+    rows = np.concatenate(pooled)
+    return np.split(_last_layers(rows) if own else rows, np.cumsum([len(part) for part in pooled])[:-1])
 
 
-def _summed(text: Encoded, wanted: Ranges, *, special: bool) -> _Sums:
-    rows = text.vectors[~text.special].astype(np.float64)
-    running = np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0)])
-    sums = running[wanted[:, 1]] - running[wanted[:, 0]]
+def _pooled_ranges(text: Encoded, wanted: Ranges, *, own: bool) -> NDArray[np.float32]:
+    """Return the pooled pieces of each range: by the model's own rule, with begin and end piece, or their mean."""
+    rows = text.vectors[~text.special]
+    running = np.zeros((len(rows) + 1, rows.shape[1]))
+    np.cumsum(rows, axis=0, dtype=np.float64, out=running[1:])
+    sums = running[wanted[:, 1]]
+    sums -= running[wanted[:, 0]]
     counts = (wanted[:, 1] - wanted[:, 0]).astype(np.float64)
-    if special:
+    if own:
         sums += text.vectors[text.special].sum(axis=0, dtype=np.float64)
-        counts += text.special.sum()
-    return _Sums(sums, counts)
+        counts = np.sqrt(counts + text.special.sum())
+    sums /= np.maximum(counts, 1)[:, None]
+    return sums.astype(np.float32)
 
 
-def _last_layers(rows: FloatMatrix) -> NDArray[np.float32]:
+def _last_layers(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return what the embedded network makes of pooled projections."""
     weights = parts().weights
     (d0, d1, d2, d3), (p1, p3) = weights.hidden, weights.skips
     result = np.empty((len(rows), d3.shape[1]), dtype=np.float32)
     for start in range(0, len(rows), _PHRASE_ROWS):
-        block = rows[start : start + _PHRASE_ROWS].astype(np.float32)
+        block = rows[start : start + _PHRASE_ROWS]
         middle = np.maximum(block @ p1 + np.maximum(block @ d0, 0) @ d1, 0)
         result[start : start + _PHRASE_ROWS] = np.tanh(middle @ p3 + np.maximum(middle @ d2, 0) @ d3)
     return result
