@@ -5,6 +5,7 @@
 # make bench     the benchmarks: ratios against the peers, and counts
 # make fuzz      coverage-guided fuzzing of all that reads, SECONDS=60 each (Linux)
 # make docs      the generated pages
+# make train     the weights of qe anew, from the data beside the project; takes about an hour
 # make audit     known faults of the packages in use, alone
 PYTHON ?= python3
 VENV   ?= .venv
@@ -13,7 +14,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 SECONDS ?= 60
 
-.PHONY: demo test test-all check bench fuzz docs audit clean
+.PHONY: demo test test-all check bench fuzz docs train audit clean
 
 demo: $(VENV)/.core
 	$(BIN)/whyscore evaluate --sample --store none --overwrite -o run/
@@ -26,8 +27,8 @@ test-all: check $(VENV)/.browser
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(VENV)/.dev
-	$(BIN)/ruff check src tests benchmarks parity scripts
-	$(BIN)/ruff format --check src tests benchmarks parity scripts
+	$(BIN)/ruff check src tests benchmarks parity scripts training
+	$(BIN)/ruff format --check src tests benchmarks parity scripts training
 	$(BIN)/mypy
 	$(BIN)/python scripts/audit.py
 
@@ -41,6 +42,17 @@ fuzz: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python scripts/make_docs.py
+
+# One thread: sums in another order would change the last digits, and with them the digest.
+train: export OMP_NUM_THREADS = 1
+train: export OPENBLAS_NUM_THREADS = 1
+train: $(VENV)/.dev
+	$(BIN)/python training/make_examples.py build/qe
+	$(BIN)/python training/train.py build/qe build/qe/network.npz
+	$(BIN)/python training/boost.py build/qe build/qe/trees.npz
+	$(BIN)/python training/assemble.py build/qe build/qe/network.npz --trees build/qe/trees.npz \
+		-o src/whyscore/metrics/estimators/qe.npz
+	$(BIN)/python training/evaluate.py -o training/results.json
 
 audit: $(VENV)/.dev
 	$(BIN)/python scripts/audit.py

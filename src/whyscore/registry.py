@@ -162,6 +162,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "mee4": "whyscore.metrics.mee.metric:Mee4",
         "metricx": "whyscore.metrics.learned.metricx:MetricX",
         "moverscore": "whyscore.metrics.matching.moverscore:MoverScore",
+        "qe": "whyscore.metrics.estimators.qe:QE",
         "rouge": "whyscore.metrics.lexical.rouge:Rouge",
         "sbert": "whyscore.metrics.learned.sbert:SBert",
         "ter": "whyscore.metrics.lexical.ter:Ter",

@@ -22,7 +22,7 @@ from whyscore.registry import Spec, build, load
 from whyscore.scoring.stack import Progress
 from whyscore.settings import Setting, make, settings_of
 
-METRICS = ("bleu", "chrf", "ter", "rouge", "token_f1", "xbertscore", "mee", "sbert", "length_ratio")
+METRICS = ("bleu", "chrf", "ter", "rouge", "token_f1", "qe", "xbertscore", "mee", "sbert", "length_ratio")
 EXPLAINERS = ("erasure", "lime", "shap", "partition", "intrinsic", "matching", "random")
 
 UNITS = ("word", "char", "auto", "sentence")

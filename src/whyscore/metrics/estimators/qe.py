@@ -1,0 +1,369 @@
+"""`qe`: a small quality estimator that ships with whyscore. Source and hypothesis in, a score and word errors out.
+
+1. Both texts are read by the embedded encoder, cut into words and matched (`features`).
+2. One or more small networks (`network`) read the words of both sides; their outputs are averaged.
+3. Score, 0 to 1: two parts the human judgement that the networks expect (direct assessment, MQM), where 0.5 is the
+   mean of the training data and 1/6 one standard deviation, and one part the share of words that are right by step 4.
+4. Word scores: minus the probability that the word is wrong: that a post-editor changes it (a source word: that its
+   translation is changed). Logits are calibrated on segments that were not trained on (Platt 1999).
+5. For the words of a language pair that it was not trained on, told by `languages`, unsupervised evidence
+   (`whyscore.models.evidence`) takes the place of networks and trees: those found less on pairs left out of the
+   training. Such numbers rank words; they are not calibrated.
+6. A language pair without training data has no learned tables: where the lexicon has a translation for fewer than a
+   quarter of the words that are not copied from the source, the columns of the tables count as missing, as in a part of
+   the training.
+
+How it was trained, on what, and how good it is on which language pairs: `training/README.md`.
+"""
+
+import hashlib
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple, Self
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from whyscore.errors import DataError, SpecError
+from whyscore.metrics.estimators.features import LEARNED, NAMES, Matched, ReadText, match, read_texts
+from whyscore.metrics.estimators.network import Batch, run
+from whyscore.metrics.estimators.tables import read_tables
+from whyscore.metrics.estimators.trees import make_trees
+from whyscore.metrics.needs import need_source
+from whyscore.models.evidence import Setting, error_evidence
+from whyscore.models.pairs import Pinned
+from whyscore.registry import spec_of
+from whyscore.settings import check_fields
+from whyscore.text.alignment import Pieces, pool_words
+from whyscore.types import FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
+from whyscore.version import __version__
+
+FORMAT = 1
+SHIPPED = Path(__file__).with_name("qe.npz")
+
+_TRANSLATED_SHARE = 0.25
+_WORDS_AT_ONCE = 1500
+_SEGMENTS_AT_ONCE = 256
+_MEMORY = 256 * 1024**2
+_CLIP = 6.0
+_DEVIATIONS = 6.0  # from the worst score to the best
+_PRIOR = -0.85  # the logit of 0.3, about the share of wrong words in the training data
+_COPIED, _TRANSLATION = NAMES.index("copied"), NAMES.index("translation")
+_LEARNED = [NAMES.index(name) for name in LEARNED]
+_UNREADABLE = (ValueError, OSError, KeyError, EOFError, BadZipFile, NotImplementedError, MemoryError)
+
+Array = NDArray[np.float32]
+Kind = Literal["edits", "spans"]
+KINDS: tuple[Kind, ...] = ("edits", "spans")
+"""How words were labelled: by post-editing, or by marking error spans; the columns of the networks."""
+_USUAL: tuple[Kind, ...] = ("edits",)  # for languages that nobody named, or that were not trained on
+TREES = {"edits": 0, "spans": 0, "source_edits": 1}
+"""The sets of trees, with the side they read."""
+
+
+class UnseenNotice(UserWarning):
+    """The estimator was not trained on a language pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class QE:
+    """Quality without a reference, 0 to 1; higher is better. Ships with whyscore; numpy only.
+
+    Args:
+        model: file of weights; None for the one that ships with whyscore.
+        languages: source and target language, as in `et-en`; None takes those of the data.
+    """
+
+    model: str | None = None
+    languages: str | None = None
+
+    inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.SOURCE
+    higher_is_better: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.languages is not None and "-" not in self.languages:
+            raise SpecError(f"qe: languages is {self.languages!r}, expected a pair such as 'et-en'")
+
+    def for_languages(self, source: str, target: str) -> Self:
+        return self if self.languages is not None else replace(self, languages=f"{_code(source)}-{_code(target)}")
+
+    def signature(self) -> Signature:
+        estimator = self._estimator()
+        facts = (("weights", estimator.digest), ("encoder", "embedded"), ("version", __version__))
+        return Signature(spec_of(self), facts)
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        return np.array([estimate.score for estimate in self._estimates(segments)], dtype=np.float64)
+
+    def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
+        if place.side is Side.REFERENCE:
+            raise SpecError("qe reads no reference: explain the hypothesis or the source")
+        if self._unseen():
+            self._check(segments)
+            source, _, target = str(self.languages).partition("-")
+            found = error_evidence(segments, place.side, words, Setting(None, (source, target)))
+            return [WordScores(-expit(values + _PRIOR)) for values in found]
+        side = 0 if place.side is Side.HYPOTHESIS else 1
+        estimates = self._estimates(segments)
+        return [_pool(own, estimate, side) for own, estimate in zip(words, estimates, strict=True)]
+
+    def _estimates(self, segments: Sequence[Segment]) -> list["Estimate"]:
+        self._check(segments)
+        pairs = [(segment.hypothesis, segment.source or "") for segment in segments]
+        return self._estimator().estimates(pairs, self.languages)
+
+    def _check(self, segments: Sequence[Segment]) -> None:
+        need_source("qe", segments)
+        if self._unseen():
+            _warn_unseen(str(self.languages), " ".join(self._estimator().pairs))
+
+    def _unseen(self) -> bool:
+        return self.languages is not None and self.languages not in self._estimator().pairs
+
+    def _estimator(self) -> "Estimator":
+        path = SHIPPED if self.model is None else Path(self.model).expanduser()
+        if path.is_dir():
+            path /= SHIPPED.name
+        try:
+            state = path.stat()
+        except OSError as error:
+            raise DataError(
+                "no such file of weights: leave out model= for the one that ships with whyscore", file=str(path)
+            ) from error
+        return load(path, state.st_mtime_ns, state.st_size)
+
+
+def _code(language: str) -> str:
+    """Return the language alone: zh of zh-TW, de of de_AT."""
+    return language.lower().replace("_", "-").split("-")[0]
+
+
+@lru_cache(maxsize=64)
+def _warn_unseen(pair: str, known: str) -> None:
+    warnings.warn(
+        f"qe was not trained on {pair}: scores are less reliable, and highlights come from `evidence`, which needs no "
+        f"training. Trained on: {known}",
+        UnseenNotice,
+        stacklevel=4,
+    )
+
+
+class Estimate(NamedTuple):
+    """What is estimated of one segment."""
+
+    score: float
+    errors: tuple[FloatVector, FloatVector]
+    """The probability that each unit of the hypothesis and of the source is wrong."""
+    spans: tuple[NDArray[np.int64], NDArray[np.int64]]
+    """Where these units stand."""
+
+
+class Logits(NamedTuple):
+    """What networks and trees say of one segment, before calibration."""
+
+    words: Mapping[Kind, Array]
+    """Of hypothesis words: that a post-editor changes them, that they stand in a marked error span."""
+    source: Array
+    """Of source words: that a post-editor changes their translation."""
+    sentence: Mapping[Kind, float]
+    """The human judgement, standardised: direct assessment, MQM."""
+
+
+class Known(NamedTuple):
+    """A segment that was computed: the units of both sides, and what is said of them, if both have words."""
+
+    spans: tuple[NDArray[np.int64], NDArray[np.int64]]
+    logits: Logits | None
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes."""
+        return 4 * sum(array.nbytes for array in self.spans)
+
+
+class Estimator:
+    """Tables, networks and trees, read from one file."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[np.generic]], digest: str) -> None:
+        card = json.loads(arrays["card"].astype(np.uint8).tobytes().decode())
+        self.digest = digest
+        self.pairs: dict[str, tuple[Kind, ...]] = {pair: tuple(kinds) for pair, kinds in card["pairs"].items()}
+        self._calibration: dict[str, list[float]] = card["calibration"]
+        self._tables = read_tables(arrays)
+        self._components = arrays["components"].astype(np.float32)
+        self._norm = {name: arrays[name].astype(np.float32) for name in ("mean", "deviation", "scale")}
+        self._networks = [
+            {name: values.astype(np.float32) for name, values in _under(arrays, f"network{number}.").items()}
+            for number in range(int(card["networks"]))
+        ]
+        self._trees = {name: make_trees(_under(arrays, f"trees.{name}.")) for name in TREES}
+        self._texts: Pinned[ReadText] = Pinned(_MEMORY)
+        self._known: Pinned[Known] = Pinned(_MEMORY // 4)
+
+    def estimates(self, pairs: Sequence[tuple[str, str]], languages: str | None) -> list[Estimate]:
+        """Return what is estimated of each hypothesis and source, by the kinds of labels of the language pair."""
+        kinds = self.pairs.get(languages or "", _USUAL)
+        return [self._estimate(known, kinds) for known in self.compute(pairs)]
+
+    def compute(self, pairs: Sequence[tuple[str, str]]) -> list[Known]:
+        """Return what networks and trees say of each pair; equal pairs are computed once."""
+        keys = ["\x00".join(pair) for pair in pairs]
+        asked = dict(zip(keys, pairs, strict=True))
+        found = self._known.take(keys, lambda missing: self._compute([asked[key] for key in missing]))
+        return [found[key] for key in keys]
+
+    def _compute(self, pairs: Sequence[tuple[str, str]]) -> list[Known]:
+        result: list[Known] = []
+        for start in range(0, len(pairs), _SEGMENTS_AT_ONCE):
+            window = pairs[start : start + _SEGMENTS_AT_ONCE]
+            texts = self._texts.take([text for pair in window for text in pair], read_texts)
+            result += self._window([(texts[hypothesis], texts[source]) for hypothesis, source in window])
+        return result
+
+    def _window(self, read: Sequence[tuple[ReadText, ReadText]]) -> list[Known]:
+        result = [Known((here.units.spans, there.units.spans), None) for here, there in read]
+        full = [k for k, pair in enumerate(read) if all(len(text.units.words) for text in pair)]
+        for group in _groups([read[k] for k in full]):
+            rows = [full[k] for k in group]
+            for row, logits in zip(rows, self._run([read[k] for k in rows]), strict=True):
+                result[row] = result[row]._replace(logits=logits)
+        return result
+
+    def _run(self, read: Sequence[tuple[ReadText, ReadText]]) -> Iterator[Logits]:
+        """Yield the mean of networks and trees for each segment; sentences are judged by networks alone."""
+        matched = [self._match(pair) for pair in read]
+        batch = self._batch(read, matched)
+        networks = [run(network, batch) for network in self._networks]
+        here, there = (np.mean([own.words[side] for own in networks], axis=0) for side in (0, 1))
+        sentences = np.mean([own.sentences for own in networks], axis=0)
+        trees = {name: self._ask_trees(name, side, matched) for name, side in TREES.items()}
+        for place, pair in enumerate(read):
+            words, others = (len(text.units.words) for text in pair)
+            yield Logits(
+                {kind: (here[place, :words, k] + trees[kind][place]) / 2 for k, kind in enumerate(KINDS)},
+                (there[place, :others, 0] + trees["source_edits"][place]) / 2,
+                {kind: float(sentences[place, k]) for k, kind in enumerate(KINDS)},
+            )
+
+    def _ask_trees(self, name: str, side: int, matched: Sequence[Matched]) -> list[Array]:
+        features = [one.features[side] for one in matched]
+        return np.split(
+            self._trees[name].logits(np.concatenate(features)), np.cumsum([len(own) for own in features])[:-1]
+        )
+
+    def _match(self, pair: tuple[ReadText, ReadText]) -> Matched:
+        """Return the features of a segment; those from tables are missing where the tables know too little."""
+        matched = match(*pair, self._tables)
+        words = matched.features[0]
+        translated = words[words[:, _COPIED] == 0, _TRANSLATION] > 0
+        if len(translated) and np.mean(translated) < _TRANSLATED_SHARE:
+            for own in matched.features:
+                own[:, _LEARNED] = np.nan
+        return matched
+
+    def _batch(self, read: Sequence[tuple[ReadText, ReadText]], matched: Sequence[Matched]) -> Batch:
+        sizes = np.array([[len(own) for own in one.features] for one in matched])
+        cosines = np.zeros((len(read), *sizes.max(axis=0).tolist()), dtype=np.float32)
+        for place, (one, (here, there)) in enumerate(zip(matched, sizes.tolist(), strict=True)):
+            cosines[place, :here, :there] = one.cosines
+        features, vectors, present = (
+            [_pad([self._normed(one.features[side]) for one in matched]) for side in (0, 1)],
+            [_pad([self._projected(pair[side]) for pair in read]) for side in (0, 1)],
+            [np.arange(sizes[:, side].max()) < sizes[:, side, None] for side in (0, 1)],
+        )
+        return Batch((features[0], features[1]), (vectors[0], vectors[1]), cosines, (present[0], present[1]))
+
+    def _normed(self, features: Array) -> Array:
+        normed = np.clip((features - self._norm["mean"]) / self._norm["deviation"], -_CLIP, _CLIP)
+        result: Array = np.nan_to_num(normed, nan=0.0)
+        return result
+
+    def _projected(self, text: ReadText) -> Array:
+        vectors = np.concatenate([text.words, text.projections], axis=1)
+        result: Array = vectors @ self._components / self._norm["scale"]
+        return result
+
+    def _estimate(self, known: Known, kinds: Sequence[Kind]) -> Estimate:
+        if known.logits is None:
+            # A side without a word: the worst score, and every word of the other side is wrong.
+            return Estimate(0.0, (np.ones(len(known.spans[0])), np.ones(len(known.spans[1]))), known.spans)
+        words: FloatVector = np.mean([self._probability(kind, known.logits.words[kind]) for kind in kinds], axis=0)
+        source = self._probability("source_edits", known.logits.source)
+        judgement = float(np.mean([self._judgement(kind, known.logits.sentence[kind]) for kind in kinds]))
+        score = (2 * judgement + 1 - float(words.mean())) / 3
+        return Estimate(score, (words, source), known.spans)
+
+    def _probability(self, name: str, logits: Array) -> FloatVector:
+        slope, offset = self._calibration[name]
+        result: FloatVector = expit(slope * logits.astype(np.float64) + offset)
+        return result
+
+    def _judgement(self, kind: Kind, standardised: float) -> float:
+        centre, spread = self._calibration[f"{kind}_scores"]
+        return float(np.clip(0.5 + (standardised - centre) / spread / _DEVIATIONS, 0, 1))
+
+
+def _under(arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> dict[str, NDArray[np.generic]]:
+    return {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
+
+
+def _groups(read: Sequence[tuple[ReadText, ReadText]]) -> Iterator[list[int]]:
+    """Yield segments of similar length, with a bounded number of words together."""
+    sizes = [sum(len(text.units.words) for text in pair) for pair in read]
+    group: list[int] = []
+    for k in sorted(range(len(read)), key=sizes.__getitem__):
+        if group and (len(group) + 1) * sizes[k] > _WORDS_AT_ONCE:
+            yield group
+            group = []
+        group.append(k)
+    if group:
+        yield group
+
+
+def _pad(rows: Sequence[Array]) -> Array:
+    result = np.zeros((len(rows), max(map(len, rows)), rows[0].shape[1]), dtype=np.float32)
+    for place, own in enumerate(rows):
+        result[place, : len(own)] = own
+    return result
+
+
+def _pool(words: Words, estimate: Estimate, side: int) -> WordScores:
+    """Return minus the error probability of each word; a word of several units has that of the worst."""
+    spans = [(start, end) for start, end in estimate.spans[side].tolist()]
+    pieces = Pieces(spans, [words.text[start:end] for start, end in spans])
+    pooled = pool_words(words, pieces, -estimate.errors[side], pool="min", fill="value", value=0.0)
+    return WordScores(pooled.values)
+
+
+@lru_cache(maxsize=4)
+def load(path: Path, *_: int) -> Estimator:
+    """Return the estimator in a file; a damaged or unknown one is refused."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        form, digest = int(arrays.pop("format")), str(arrays.pop("digest"))
+    except _UNREADABLE as error:
+        told = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(f"cannot be read as weights of qe: {told}", file=str(path)) from error
+    if form != FORMAT:
+        raise DataError(f"has format {form}, this version of whyscore reads format {FORMAT}", file=str(path))
+    if digest_of(arrays) != digest:
+        raise DataError(f"its numbers do not match its digest {digest}: the file is damaged", file=str(path))
+    return Estimator(arrays, digest)
+
+
+def digest_of(arrays: Mapping[str, NDArray[np.generic]]) -> str:
+    """Return a short name for arrays: names, shapes and numbers."""
+    whole = hashlib.blake2b(digest_size=6)
+    for name in sorted(arrays):
+        values = np.ascontiguousarray(arrays[name])
+        whole.update(f"{name} {values.dtype.str} {values.shape}\n".encode())
+        whole.update(values.tobytes())
+    return whole.hexdigest()

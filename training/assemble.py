@@ -1,0 +1,145 @@
+"""Put networks, trees and tables into the file that ships.
+
+    python training/assemble.py build/ network.npz --trees trees.npz -o qe.npz
+
+Calibration on the 3 % of the training sources that were held out: the logits of words by Platt's method (1999), and
+mean and deviation of the sentence scores, each for both kinds of labels.
+"""
+
+import argparse
+import json
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from prepare import Cut
+from train import load
+from whyscore.metrics.estimators.qe import FORMAT, KINDS, TREES, Kind, Logits, digest_of
+from whyscore.metrics.estimators.trees import make_trees
+
+Arrays = dict[str, NDArray[np.generic]]
+
+
+def gather(folder: Path, networks: Sequence[Path], trees: Path) -> Arrays:
+    """Return all numbers in the precision in which they ship."""
+    with np.load(folder / "tables.npz") as stored:
+        arrays: Arrays = {name: stored[name] for name in stored.files}
+    arrays["components"] = arrays["components"].astype(np.float16)
+    for number, path in enumerate(networks):
+        with np.load(path) as stored:
+            for name in stored.files:
+                if name in ("mean", "deviation", "scale"):
+                    arrays[name] = np.asarray(stored[name], dtype=np.float32)
+                else:
+                    arrays[f"network{number}.{name}"] = stored[name].astype(np.float16)
+    with np.load(trees) as stored:
+        arrays |= {f"trees.{name}": stored[name] for name in stored.files}
+    return arrays
+
+
+def card(networks: int, cuts: Sequence[Cut], calibration: dict[str, list[float]]) -> NDArray[np.uint8]:
+    """Return what is to be known of the file, as JSON in bytes: the labels of each language pair, the calibration."""
+    labels = sorted({(cut.row.pair, kind_of(cut)) for cut in cuts})
+    pairs = {pair: [kind for other, kind in labels if other == pair] for pair, _ in labels}
+    content = {"pairs": pairs, "networks": networks, "calibration": calibration}
+    return np.frombuffer(json.dumps(content).encode(), dtype=np.uint8)
+
+
+def kind_of(cut: Cut) -> Kind:
+    """Return how the words of a row were labelled."""
+    return "spans" if cut.row.marked else "edits"
+
+
+def predictions(folder: Path, network: Path, arrays: Arrays) -> list[tuple[Cut, Logits]]:
+    """Return what network and trees say of the rows that were held out, read with tables that have not seen them."""
+    examples, cuts = load(folder, "train")
+    starts = np.concatenate([[0], np.cumsum(examples.lengths.sum(axis=1))])
+    trees = {name: make_trees(_under(arrays, f"trees.{name}.")) for name in TREES}
+    found = pickle.loads(network.with_suffix(".pickle").read_bytes())["calibration"]
+    result = []
+    for row, (here, there, sentences) in found.items():
+        words, others = examples.lengths[row].tolist()
+        features = examples.features[starts[row] : starts[row] + words + others]
+        sides = (features[:words], features[words:])
+        asked = {name: trees[name].logits(sides[side]) for name, side in TREES.items()}
+        logits = Logits(
+            {kind: (here[:, k] + asked[kind]) / 2 for k, kind in enumerate(KINDS)},
+            (there[:, 0] + asked["source_edits"]) / 2,
+            {kind: float(sentences[k]) for k, kind in enumerate(KINDS)},
+        )
+        result.append((cuts[row], logits))
+    return result
+
+
+def _under(arrays: Arrays, prefix: str) -> Arrays:
+    return {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
+
+
+def calibrate(rows: Sequence[tuple[Cut, Logits]]) -> dict[str, list[float]]:
+    """Return slope and offset of the logits, mean and deviation of the scores, of each kind."""
+    result = {}
+    for kind in KINDS:
+        own = [(cut, logits) for cut, logits in rows if kind_of(cut) == kind]
+        labels = np.concatenate([cut.hypothesis_labels for cut, _ in own])
+        result[kind] = platt(np.concatenate([logits.words[kind] for _, logits in own]), labels)
+        if kind == "edits":
+            labels = np.concatenate([cut.source_labels for cut, _ in own])
+            result["source_edits"] = platt(np.concatenate([logits.source for _, logits in own]), labels)
+        scores = [logits.sentence[kind] for _, logits in own]
+        result[f"{kind}_scores"] = [float(np.mean(scores)), float(np.std(scores))]
+    return result
+
+
+def reliability(
+    rows: Sequence[tuple[Cut, Logits]], calibration: dict[str, list[float]]
+) -> list[tuple[float, float, int]]:
+    """Return, for tenths of the probability that a word is changed, its mean, the share of changed words, the count."""
+    own = [(cut, logits) for cut, logits in rows if kind_of(cut) == "edits"]
+    slope, offset = calibration["edits"]
+    probability = expit(slope * np.concatenate([logits.words["edits"] for _, logits in own]) + offset)
+    labels = np.concatenate([cut.hypothesis_labels for cut, _ in own])
+    tenths = np.minimum((10 * probability).astype(int), 9)
+    return [
+        (float(probability[tenths == k].mean()), float(labels[tenths == k].mean()), int((tenths == k).sum()))
+        for k in range(10)
+        if (tenths == k).any()
+    ]
+
+
+def platt(logits: NDArray[np.float32], labels: NDArray[np.float32]) -> list[float]:
+    """Return slope and offset that make logits fit the labels best."""
+
+    def loss(point: NDArray[np.float64]) -> float:
+        values = point[0] * logits.astype(np.float64) + point[1]
+        return float(np.mean(np.logaddexp(0, values) - labels * values))
+
+    return [float(number) for number in minimize(loss, np.array([1.0, 0.0]), method="Nelder-Mead").x]
+
+
+def main() -> None:
+    """Write the file."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("network", type=Path)
+    parser.add_argument("--trees", type=Path, required=True)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    options = parser.parse_args()
+    arrays = gather(options.folder, [options.network], options.trees)
+    _, cuts = load(options.folder, "train")
+    rows = predictions(options.folder, options.network, arrays)
+    calibration = calibrate(rows)
+    arrays["card"] = card(1, cuts, calibration)
+    digest = digest_of(arrays)
+    np.savez_compressed(options.output, format=np.array(FORMAT), digest=np.array(digest), **arrays)
+    print(f"{options.output}: {options.output.stat().st_size / 1e6:.1f} MB, digest {digest}, {calibration}")
+    for mean, share, count in reliability(rows, calibration):
+        print(f"probability {mean:.2f}, changed {share:.2f}, {count} words")
+
+
+if __name__ == "__main__":
+    main()

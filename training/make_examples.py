@@ -1,0 +1,36 @@
+"""Write what the network is trained on: `python training/make_examples.py build/`."""
+
+import pickle
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from data import development, training
+from prepare import FOLDS, cut_rows, learn_tables, main_components, read_rows
+
+
+def main(folder: Path, jobs: int = 2) -> None:
+    """Read all rows, and write tables, components and examples."""
+    start = time.monotonic()
+    folder.mkdir(parents=True, exist_ok=True)
+    judged = development()
+    rows = training(judged)
+    cuts = cut_rows(rows)
+    print(f"{len(rows)} rows, {len(cuts)} kept, {time.monotonic() - start:.0f} s", flush=True)
+    folds = [learn_tables([cut for cut in cuts if cut.fold != fold]) for fold in range(FOLDS)]
+    whole = learn_tables(cuts)
+    sizes = {name: len(table.keys) for name, table in whole._asdict().items()}
+    print(f"tables {sizes}, {time.monotonic() - start:.0f} s", flush=True)
+    components = main_components(rows)
+    np.savez_compressed(folder / "tables.npz", components=components, **whole.arrays())
+    for name, chosen, tables in (("train", cuts, folds), ("dev", cut_rows(judged), [whole])):
+        examples = read_rows(chosen, tables, components, jobs=jobs)
+        np.savez(folder / f"{name}.npz", **examples._asdict())
+        (folder / f"{name}.pickle").write_bytes(pickle.dumps(chosen))
+        print(f"{name} {len(chosen)}, {time.monotonic() - start:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
