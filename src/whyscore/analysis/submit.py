@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from whyscore.analysis.common import MetricLike, Segments, as_segments
+from whyscore.analysis.common import MetricLike, Segments
 from whyscore.analysis.convert import SubmissionSettings
 from whyscore.analysis.metaeval.words import explained_submission
 from whyscore.data.formats.eval4nlp import (
@@ -76,7 +76,7 @@ def submit(
     """
     if not settings.team.strip():
         raise DataError("a submission needs the name of a team")
-    made = explained_submission(as_segments(segments), metric, explainer, seed=settings.seed, resources=resources)
+    made = explained_submission(segments, metric, explainer, seed=settings.seed, resources=resources)
     task: Literal["eval4nlp2021", "wmt22"] = "wmt22" if settings.task == "wmt22" else "eval4nlp2021"
     files = write_submission(
         folder,

@@ -41,7 +41,7 @@ from typing import cast
 
 import numpy as np
 
-from whyscore.analysis.common import MetricLike, as_metric, requested_name
+from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments, requested_name
 from whyscore.analysis.explain import explain
 from whyscore.analysis.metaeval.controls import CONTROLS, below_control, control_scores
 from whyscore.analysis.metaeval.faithfulness import faithfulness, stability
@@ -531,7 +531,7 @@ def without_gap_tags(gold: Gold, submissions: Sequence[Submission], gaps: Gaps) 
 
 
 def explained_submission(
-    segments: Sequence[Segment],
+    segments: Segments,
     metric: MetricLike,
     explainer: str | Explainer,
     *,
@@ -550,7 +550,7 @@ def explained_submission(
     scored = {
         side: Scored(Ragged.of([one.error_scores for one in own]), name)
         for side, own in rows.items()
-        if len(own) == len(segments)
+        if len(own) == len(as_segments(segments))
     }
     sign = 1.0 if base.higher_is_better else -1.0
     return Submission(name, scored, sign * np.array([one.score for one in rows["target"]]), name)
