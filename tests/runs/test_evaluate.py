@@ -257,7 +257,7 @@ def test_no_text_is_scored_twice_even_without_a_store(
 
 
 def test_metrics_follow_from_the_data(small: Dataset) -> None:
-    assert default_metrics(small) == ["chrf", "bleu", "xbertscore"]
+    assert default_metrics(small) == ["chrf", "bleu", "qe"]
     assert default_metrics(replace(small, languages=("en", "zh")))[:2] == ["chrf", 'bleu(tokenize="zh")']
     assert default_metrics(replace(small, languages=("en", "th_TH")))[1] == 'bleu(tokenize="char")'
     assert default_metrics(Dataset("no source", (Entry("0", "a", Segment("x", None, ("y",))),))) == [
@@ -265,7 +265,7 @@ def test_metrics_follow_from_the_data(small: Dataset) -> None:
         "bleu",
         "ter",
     ]
-    assert default_metrics(Dataset("no references", (Entry("0", "a", Segment("x", "y")),))) == ["xbertscore"]
+    assert default_metrics(Dataset("no references", (Entry("0", "a", Segment("x", "y")),))) == ["qe"]
     with pytest.raises(MissingInput, match=re.escape("there are segments without references and without source")):
         default_metrics(Dataset("bare", (Entry("0", "a", Segment("x")),)))
 

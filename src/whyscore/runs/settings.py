@@ -116,7 +116,7 @@ def default_metrics(dataset: Dataset) -> list[str]:
     target = dataset.languages[1].split("_")[0].lower() if dataset.languages else ""
     tokenizer = _TOKENIZERS.get(target)
     counting = ["chrf", f'bleu(tokenize="{tokenizer}")' if tokenizer else "bleu"] if references else []
-    return [*counting, *(["xbertscore"] if source else ["ter"])]
+    return [*counting, *(["qe"] if source else ["ter"])]
 
 
 def default_explainer(metric: MetricLike) -> str:
