@@ -42,3 +42,10 @@ def test_bare_segments_have_no_languages() -> None:
     assert languages_of(DATA.segments) is None
     assert languages_of(DATA) == ("et", "de")
     assert isinstance(DATA, Dataset)
+
+
+def test_every_analysis_tells_metrics_the_languages_of_the_data() -> None:
+    data = ws.sample()
+    told = 'qe(languages="zh-en")'
+    assert told in str(ws.compare(data, "qe", draws=200).document()["signatures"])
+    assert ws.calibrate(data, "qe", "intrinsic", human="mqm").metric == told

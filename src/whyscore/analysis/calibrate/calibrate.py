@@ -41,7 +41,7 @@ from whyscore.analysis.calibrate.material import (
 )
 from whyscore.analysis.calibrate.rules import Choice
 from whyscore.analysis.calibrate.settings import CalibrateSettings, JudgingSettings, at
-from whyscore.analysis.common import MetricLike, as_metric
+from whyscore.analysis.common import MetricLike, as_metric, with_languages
 from whyscore.analysis.explain import explain
 from whyscore.metrics.boosted import check_sides
 from whyscore.protocols import Explainer
@@ -75,7 +75,7 @@ def calibrate(
         resources: store, executor and progress.
     """
     data = join_datasets(dataset)
-    chosen = as_metric(metric)
+    chosen = with_languages(as_metric(metric), data.languages)
     check_judged(data, human_of(data, settings.human))
     check_sides(settings.search.family, settings.parts)
     if explanations is None:

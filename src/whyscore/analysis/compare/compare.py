@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whyscore.analysis.common import MetricLike, as_metric, requested_name
+from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
 from whyscore.analysis.compare.result import (
     CompareSettings,
     Comparison,
@@ -155,7 +155,7 @@ def _common(dataset: Dataset, *, documents: bool) -> tuple[_Common, list[str]]:
 
 
 def _measured(dataset: Dataset, metric: MetricLike, resources: Resources) -> _Measure:
-    prepared = resources.prepare(as_metric(metric))
+    prepared = resources.prepare(with_languages(as_metric(metric), dataset.languages))
     name, direction, signature = requested_name(metric), prepared.higher_is_better, prepared.signature()
     if "nrefs" in dict(signature.facts):
         signature = signature.with_facts(nrefs=nrefs(dataset.segments))

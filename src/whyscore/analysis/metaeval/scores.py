@@ -16,7 +16,7 @@ from typing import NamedTuple, overload
 
 import numpy as np
 
-from whyscore.analysis.common import MetricLike, as_metric, requested_name
+from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
 from whyscore.analysis.metaeval.result import Agreement, GroupAgreement, Metaevaluation, MetricTest
 from whyscore.analysis.metaeval.sentinels import LENGTH, sentinels
 from whyscore.analysis.metaeval.settings import MetaevalScoresSettings
@@ -190,7 +190,8 @@ def metaevaluate(
 def _vector(dataset: Dataset, name: str, given: Given, resources: Resources) -> FloatVector:
     """Return one number per entry, higher is better."""
     if isinstance(given, str | Metric) or callable(given):
-        return oriented(resources.prepare(as_metric(given))).score(dataset.segments)
+        told = with_languages(as_metric(given), dataset.languages)
+        return oriented(resources.prepare(told)).score(dataset.segments)
     values = given.values if isinstance(given, Scores) else np.asarray(given, dtype=np.float64)
     if len(values) != len(dataset):
         raise DataError(f"{name} has {len(values)} scores for {len(dataset)} entries of {dataset.name}: one for each")
@@ -199,12 +200,15 @@ def _vector(dataset: Dataset, name: str, given: Given, resources: Resources) -> 
 
 def with_metrics(table: ScoreTable, metrics: Sequence[MetricLike], resources: Resources = LOCAL) -> ScoreTable:
     """Return a table with the scores of metrics on its texts, turned so that higher is better."""
-    if metrics and table.texts is None:
+    texts = table.texts
+    if not metrics:
+        return table
+    if texts is None:
         names = ", ".join(requested_name(metric) for metric in metrics)
         raise DataError(f"{table.name} has no column {names} and no texts to score: name columns, or add texts")
     for metric in metrics:
-        prepared = oriented(resources.prepare(as_metric(metric)))
-        table = table.with_scores(**{requested_name(metric): prepared.score(table.texts.segments)})  # type: ignore[union-attr]
+        prepared = oriented(resources.prepare(with_languages(as_metric(metric), texts.languages)))
+        table = table.with_scores(**{requested_name(metric): prepared.score(texts.segments)})
     return table
 
 
