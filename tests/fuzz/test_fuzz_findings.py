@@ -70,7 +70,7 @@ def test_a_first_line_that_is_nested_too_deep_is_no_header(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ({"text": "bad", "start": 2, "importance": 1}, "'words[0].end' is None, expected a value"),
+        ({"text": "bad", "start": 2, "importance": 1}, "'words[0].end' is None, expected a whole number"),
         (
             {"text": "bad", "start": 5, "end": 2, "importance": 1},
             "the word 'bad' is from 5 to 2, expected offsets",

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whyscore.analysis.boost import boosted
 from whyscore.analysis.calibrate.file import Calibration
@@ -26,6 +27,8 @@ from whyscore.errors import WhyscoreError
 from whyscore.experiments.bmx.summeval import ASPECTS, SPLIT, read_summeval
 from whyscore.explainers.logprob import LogProb
 from whyscore.metrics import lookup as lookup_file
+from whyscore.metrics.estimators.qe import FORMAT, TREES, digest_of, load
+from whyscore.metrics.estimators.tables import Tables, make_table, word_keys
 from whyscore.metrics.learned.comet import checkpoint as comet_settings
 from whyscore.metrics.learned.transquest import layout_of
 from whyscore.metrics.matching import baseline as matching_baseline
@@ -178,6 +181,23 @@ def _lexicon(name: str) -> bytes:
         return (Path(place) / name).read_bytes()
 
 
+@lru_cache(maxsize=1)
+def _estimator() -> bytes:
+    """Return a small file of weights as `qe` reads it."""
+    table = make_table(word_keys(["cat"]), [np.ones(1, dtype=np.float32)] * 2, 0.0, 1.0)
+    card = {"pairs": {"de-en": ["edits"]}, "networks": 0, "calibration": {}}
+    arrays: dict[str, NDArray[np.generic]] = Tables(*[table] * 5).arrays()
+    arrays |= {name: np.ones(1, dtype=np.float32) for name in ("components", "mean", "deviation", "scale")}
+    arrays["card"] = np.frombuffer(json.dumps(card).encode(), dtype=np.uint8)
+    for name in TREES:
+        parts = {part: np.zeros((1, 1)) for part in ("features", "thresholds", "missing_left", "values")}
+        parts |= {"children": np.zeros((1, 1, 2)), "start": np.zeros(2)}
+        arrays |= {f"trees.{name}.{part}": values for part, values in parts.items()}
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=False, format=np.array(FORMAT), digest=np.array(digest_of(arrays)), **arrays)
+    return file.getvalue()
+
+
 def _linked(path: str) -> object:
     return read_lexicon(path).links(["the", "house"], ["das", "Haus"])
 
@@ -260,6 +280,7 @@ def parsers() -> Mapping[str, ParserFixture]:
         "lexicon.tsv": _at("l.tsv", lambda path: lexicon_values(path, Columns()), b"Word\tConc.M\ncat\t4.5\na\t1\n"),
         "lexicon.csv": _at("l.csv", lambda path: lexicon_values(path, Columns("Valence")),
                            b'"Word","V.Mean.Sum"\n"cat",4.5\n"a b",1\n'),
+        "qe.npz": _at("qe.npz", lambda path: load(Path(path), Path(path).stat().st_mtime_ns), _estimator()),
         "list.txt": _at("list.txt", lambda path: Lexicon((f"list:{path}",)).tag(["a bad cat"]), b"bad cat\na\n"),
         "a.conllu": _at("a.conllu", _tagged(Conllu), _CONLLU),
         "tags.txt": _at("tags.txt", _tagged(Pretagged), b"DT JJ NN\n"),

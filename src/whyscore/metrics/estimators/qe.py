@@ -356,7 +356,10 @@ def load(path: Path, *_: int) -> Estimator:
         raise DataError(f"has format {form}, this version of whyscore reads format {FORMAT}", file=str(path))
     if digest_of(arrays) != digest:
         raise DataError(f"its numbers do not match its digest {digest}: the file is damaged", file=str(path))
-    return Estimator(arrays, digest)
+    try:
+        return Estimator(arrays, digest)
+    except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
+        raise DataError(f"holds no weights of qe: {type(error).__name__} {error}", file=str(path)) from error
 
 
 def digest_of(arrays: Mapping[str, NDArray[np.generic]]) -> str:
