@@ -366,7 +366,15 @@ def test_an_interruption_says_what_was_kept(tmp_path: Path) -> None:
     command = program(
         tmp_path, "score", "-r", "ref.txt", "-t", "sysA.txt", "-m", "slow.py:score", "--store", "none", "-q"
     )
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Under a shell's background job interruptions would be ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+    ) as running:
         until = time.monotonic() + 60
         while not (tmp_path / "asked").exists() and time.monotonic() < until:
             time.sleep(0.05)
