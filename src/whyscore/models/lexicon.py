@@ -16,20 +16,18 @@ line: source, target, p(target | source) and, where it is known, p(source | targ
 """
 
 import hashlib
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 import regex
 from numpy.typing import NDArray
 
 from whyscore.errors import DataError
-from whyscore.text.files import text_of
+from whyscore.text.files import UNREADABLE_ARRAYS, text_of
 from whyscore.text.splitters import UnicodeWords
 from whyscore.types import FloatMatrix, FloatVector, Side
 
@@ -43,7 +41,6 @@ FLOOR = 1e-6
 _ROUNDS = 5
 _LEAST = 1e-3
 _MOST_TOKENS = 100  # of a text: longer ones are hardly sentences, and cost the product of their lengths
-_UNREADABLE = (ValueError, OSError, KeyError, EOFError, BadZipFile, NotImplementedError, MemoryError, zlib.error)
 _COLUMNS = (3, 4)
 _SPEAKS = regex.compile(r"[\p{L}\p{N}]")
 
@@ -275,7 +272,7 @@ def _read_arrays(path: Path) -> Lexicon:
             words = tuple(stored["words"].tobytes().decode("utf-8", "surrogatepass").split("\n"))
             found = Lexicon(words, stored["pairs"], stored["probabilities"])
             digest = str(stored["digest"])
-    except _UNREADABLE as error:
+    except UNREADABLE_ARRAYS as error:
         told = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(
             f"cannot be read as a lexicon: {told}. Make it anew with learn-lexicon", file=str(path)

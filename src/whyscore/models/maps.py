@@ -27,18 +27,17 @@ import hashlib
 import importlib
 import json
 import warnings
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, cast
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.models.lexicon import EMPTY, Indices, Sentence, cooccurrences, estimate
+from whyscore.text.files import UNREADABLE_ARRAYS
 from whyscore.types import FloatMatrix, FloatVector, Signature, read_only
 
 Kind = Literal["clp", "umd"]
@@ -47,10 +46,6 @@ Kind = Literal["clp", "umd"]
 Vectors = NDArray[np.float64] | NDArray[np.float32]
 
 _FACTS = "facts"
-_UNREADABLE = (
-    ValueError, OSError, KeyError, EOFError, BadZipFile, NotImplementedError, RecursionError, MemoryError, TypeError,
-    AttributeError, zlib.error, DeprecationWarning,
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +159,7 @@ def read_map(path: str | Path) -> LanguageMap:
         found = readers.get(target.suffix, _read_numbers)(target)
     except DataError:
         raise
-    except _UNREADABLE as error:
+    except UNREADABLE_ARRAYS as error:
         raise _unreadable(error, path) from error
     except Exception as error:
         if type(error).__name__ != "SafetensorError":

@@ -5,9 +5,17 @@ Data sets, which can be large, packed or in other encodings, are read in `whysco
 
 import json
 import sys
+import zlib
 from pathlib import Path
+from zipfile import BadZipFile
 
 from whyscore.errors import DataError
+
+UNREADABLE_ARRAYS = (
+    ValueError, OSError, KeyError, EOFError, BadZipFile, NotImplementedError, RecursionError, MemoryError, TypeError,
+    AttributeError, zlib.error, DeprecationWarning,
+)  # fmt: skip
+"""What numpy raises for files of arrays that are damaged or something else."""
 
 
 def text_of(path: str | Path) -> str:

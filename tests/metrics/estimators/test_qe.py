@@ -118,6 +118,11 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     path.write_bytes(SHIPPED.read_bytes()[:-5000])
     with pytest.raises(DataError, match="cannot be read"):
         QE(model=str(path)).score([GOOD])
+    content = bytearray(SHIPPED.read_bytes())
+    content[2_000_000:2_000_400] = bytes(byte ^ 0x5A for byte in content[2_000_000:2_000_400])
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="cannot be read"):
+        QE(model=str(path)).score([GOOD])
     with np.load(SHIPPED, allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
     np.savez(path, **(arrays | {"mean": arrays["mean"] + 1}))

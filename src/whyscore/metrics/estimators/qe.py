@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, Self
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +40,7 @@ from whyscore.models.pairs import Pinned
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
 from whyscore.text.alignment import Pieces, pool_words
+from whyscore.text.files import UNREADABLE_ARRAYS
 from whyscore.types import FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 from whyscore.version import __version__
 
@@ -56,7 +56,6 @@ _DEVIATIONS = 6.0  # from the worst score to the best
 _PRIOR = -0.85  # the logit of 0.3, about the share of wrong words in the training data
 _COPIED, _TRANSLATION = NAMES.index("copied"), NAMES.index("translation")
 _LEARNED = [NAMES.index(name) for name in LEARNED]
-_UNREADABLE = (ValueError, OSError, KeyError, EOFError, BadZipFile, NotImplementedError, MemoryError)
 
 Array = NDArray[np.float32]
 Kind = Literal["edits", "spans"]
@@ -349,7 +348,7 @@ def load(path: Path, *_: int) -> Estimator:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         form, digest = int(arrays.pop("format")), str(arrays.pop("digest"))
-    except _UNREADABLE as error:
+    except UNREADABLE_ARRAYS as error:
         told = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"cannot be read as weights of qe: {told}", file=str(path)) from error
     if form != FORMAT:
