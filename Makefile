@@ -5,6 +5,7 @@
 # make bench     the benchmarks: ratios against the peers, and counts
 # make fuzz      coverage-guided fuzzing of all that reads, SECONDS=60 each (Linux)
 # make docs      the generated pages
+# make papers    the commands of docs/papers run anew, with what they print
 # make train     the weights of qe anew, from the data beside the project; takes about an hour
 # make audit     known faults of the packages in use, alone
 PYTHON ?= python3
@@ -14,7 +15,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 SECONDS ?= 60
 
-.PHONY: demo test test-all check bench fuzz docs train audit clean
+.PHONY: demo test test-all check bench fuzz docs papers train audit clean
 
 demo: $(VENV)/.core
 	$(BIN)/whyscore evaluate --sample --store none --overwrite -o run/
@@ -42,6 +43,9 @@ fuzz: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python scripts/make_docs.py
+
+papers: $(VENV)/.dev
+	$(BIN)/python scripts/make_papers.py
 
 # One thread: sums in another order would change the last digits, and with them the digest.
 train: export OMP_NUM_THREADS = 1
