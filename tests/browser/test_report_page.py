@@ -23,7 +23,7 @@ def test_a_click_opens_a_segment_and_the_address_remembers_it(visit: Visit, ordi
     seen.settle()
     seen.page.click("#list .row >> nth=3")
     assert seen.page.inner_text("#segment h3") == "Segment s3"
-    assert seen.page.url.endswith("#segment=s3")
+    assert seen.page.url.endswith("#segment=s3&sort=given")
     assert seen.page.inner_text("#where") == "4 of 12"
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.data.formats.text import read_texts
 from whyscore.report import build_report
 from whyscore.report.page import html
 from whyscore.runs.evaluate import evaluate
@@ -158,3 +159,111 @@ def test_a_difference_can_be_seen_beside_a_marked_error(visit: Visit, ordinary: 
     )
     assert word.evaluate(read) == ["dotted", "underline"]
     assert seen.page.locator("#segment .fact.people >> nth=0").inner_text() == "human: mqm −5.0"
+
+
+@pytest.fixture(scope="module")
+def similar(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of files of lines: two systems that differ on the last line alone, and a third that is bad elsewhere."""
+    folder = tmp_path_factory.mktemp("similar")
+    texts = {
+        "ref": ["the black cat sat here", "my old dog slept there", "your big horses ran away"],
+        "a": ["the black cat sat here", "my old dog slept there", "your big horses ran away"],
+        "b": ["the black cat sat here", "my old dog slept there", "your big houses ran away"],
+        "c": ["xyz", "qrs", "your big horses ran away"],
+    }
+    for name, lines in texts.items():
+        (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines * 10), "utf-8")
+    data = read_texts([folder / f"{name}.txt" for name in "abc"], references=[folder / "ref.txt"])
+    run = evaluate(data, ["chrf", "bleu"], output=folder / "run", settings=EvaluateSettings(draws=50))
+    page = folder / "report.html"
+    page.write_text(html(build_report(run)), "utf-8")
+    return page
+
+
+def test_where_two_systems_differ_most_knows_nothing_of_the_third(visit: Visit, similar: Path) -> None:
+    seen = visit(similar)
+    seen.page.click(".next button >> text=differ most")
+    texts = seen.page.locator("#segment .card.hypothesis .text").all_inner_texts()
+    assert texts == ["your big horses ran away", "your big houses ran away"]
+
+
+def test_another_order_or_metric_begins_at_the_top(visit: Visit, similar: Path) -> None:
+    seen = visit(similar)
+    for field, value in (("#sort", "best"), ("#metric", "1")):
+        for _ in range(5):
+            seen.page.click("#next")
+        assert seen.page.inner_text("#where") == "6 of 30"
+        seen.page.select_option(field, value)
+        seen.settle()
+        assert seen.page.inner_text("#where") == "1 of 30"
+
+
+def test_back_undoes_a_choice_and_the_address_opens_the_same_view(visit: Visit, similar: Path) -> None:
+    seen = visit(similar)
+    seen.page.fill("#query", "horses ran")
+    seen.settle()
+    seen.page.select_option("#sort", "given")
+    seen.settle()
+    seen.page.click("#next")
+    address, title = seen.page.url, seen.page.inner_text("#segment h3")
+    assert "query=horses%20ran" in address
+    seen.page.go_back()
+    assert (seen.page.input_value("#query"), seen.page.input_value("#sort")) == ("horses ran", "worst")
+    seen.page.go_back()
+    assert seen.page.input_value("#query") == ""
+    seen.page.go_forward()
+    seen.page.go_forward()
+    assert (seen.page.url, seen.page.inner_text("#segment h3")) == (address, title)
+
+
+def test_hits_of_a_search_are_marked_over_the_borders_of_words(visit: Visit, similar: Path) -> None:
+    seen = visit(similar)
+    read = "() => [...(CSS.highlights.get('hits') ?? [])].map(range => range.toString())"
+    assert seen.page.evaluate(read) == []
+    seen.page.fill("#query", "Horses ran")
+    seen.settle()
+    assert set(seen.page.evaluate(read)) == {"horses ran"}
+
+
+def test_better_than_the_other_needs_another(visit: Visit, similar: Path) -> None:
+    seen = visit(similar)
+    read = "options => options.filter(option => !option.disabled).map(option => option.value)"
+    assert seen.page.eval_on_selector_all("#sort option", read) == ["worst", "best", "given", "spread"]
+    seen.page.select_option("#other", label="b")
+    seen.settle()
+    assert {"gain", "loss"} <= set(seen.page.eval_on_selector_all("#sort option", read))
+    seen.page.select_option("#sort", "loss")
+    seen.page.select_option("#other", label="nothing")
+    seen.settle()
+    assert seen.page.input_value("#sort") == "worst"
+
+
+def test_a_segment_named_by_its_number_shows_its_line(visit: Visit, similar: Path) -> None:
+    seen = visit(similar)
+    seen.page.select_option("#sort", "given")
+    seen.settle()
+    assert seen.page.inner_text("#segment h3") == "Segment 0 (line 1)"
+
+
+@pytest.mark.parametrize("width", [800, 1280])
+def test_the_value_of_a_word_is_shown_where_the_word_is(visit: Visit, similar: Path, width: int) -> None:
+    seen = visit(similar, viewport={"width": width, "height": 720})
+    seen.page.locator("#segments").scroll_into_view_if_needed()
+    word = seen.page.locator("#segment .card.hypothesis .word").first
+    word.hover()
+    note, there = seen.page.locator("#word").bounding_box(), word.bounding_box()
+    assert seen.page.inner_text("#word").startswith(word.inner_text())
+    assert 0 <= note["y"] <= note["y"] + note["height"] <= 720
+    if width > 900:
+        assert abs(note["y"] - there["y"] - there["height"]) < 60
+
+
+def test_a_bar_that_goes_on_beyond_the_axis_says_so(visit: Visit, ordinary: Path) -> None:
+    seen = visit(ordinary)
+    assert "0 %" in seen.page.locator("#features thead .mini").first.inner_html()
+    tables = seen.page.locator("#features tbody tr:has(.bar)")
+    for k in range(tables.count()):
+        row = tables.nth(k)
+        drawn = float(row.locator(".bar").get_attribute("width"))
+        clipped = row.locator(".drawn >> nth=0").locator(".cut").count()
+        assert clipped or drawn < 97

@@ -8,7 +8,7 @@ import pytest
 from whyscore.present import present
 from whyscore.report import build_report
 from whyscore.report.model import Report, SystemRow
-from whyscore.report.verdict import headline, with_advice
+from whyscore.report.verdict import headline, with_advice, with_verdict
 from whyscore.runs.folder import Run
 from whyscore.types import Estimate, PairTest, RunMetric
 
@@ -122,3 +122,12 @@ def test_terminal_and_markdown_begin_with_the_headline(report: Report) -> None:
     found = replace(report, headline="good leads")
     assert next(iter(list(present(found.summary()))[1:])) == "good leads\n"
     assert "\n\ngood leads\n\nchrf: good scores highest" in "".join(present(found, "markdown"))
+
+
+def test_significance_comes_from_the_tested_pair_also_where_there_are_no_clusters(report: Report) -> None:
+    systems = ranked(report, {"a": [None], "b": [None], "c": [None]})
+    level = PairTest("chrf", "a", "b", 1.0, p=1.0, better=None)
+    apart = PairTest("chrf", "a", "c", 2.0, p=0.001, better="a")
+    said = with_verdict(replace(systems, comparisons=(level, apart))).verdict[0]
+    assert said == "chrf: a scores highest (9.00), but not significantly above b (8.00, p = 1.00)."
+    assert with_verdict(replace(systems, comparisons=(apart,))).verdict[0].endswith("followed by b (8.00); not tested.")

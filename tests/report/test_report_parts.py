@@ -17,7 +17,7 @@ from whyscore.report import build as costly_module
 from whyscore.report import build_report
 from whyscore.report.build import agreement, costly_words, figures_in, safe_svg
 from whyscore.report.explorer import ALPHABET, STEPS, centres, explorer, pack_borders, pack_values, units
-from whyscore.report.page import Scale, bars, dots, escape_json, html, interval, policy, scale
+from whyscore.report.page import Scale, axis, bars, dots, escape_json, html, interval, policy, scale
 from whyscore.runs.folder import Run
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, Estimate, ExplanationRecord
@@ -125,6 +125,32 @@ def test_words_are_counted_without_case_and_punctuation(run: Run) -> None:
     few = replace(run, dataset=replace(run.dataset, entries=tuple(entries)))
     (found,) = costly_words(told(few, [[-1, 1], [-1, 1]]))
     assert [word.word for word in found.words] == ["cat"]
+
+
+def test_function_words_do_not_cost(run: Run) -> None:
+    entries = [
+        replace(entry, segment=replace(entry.segment, hypothesis="the dog")) for entry in run.dataset.entries[:2]
+    ]
+    few = replace(run, dataset=replace(run.dataset, entries=tuple(entries)))
+    assert costly_words(told(few, [[-1, 1], [-1, 1]])) == ()
+
+
+def test_values_that_no_score_was_asked_for_are_not_points(run: Run) -> None:
+    values = [[1, 1, 1, 1]] * 4 + [[-2, 1, 1, 1]] * 4
+    (found,) = costly_words(told(run, values))
+    assert not found.points
+    asked = told(run, values)
+    asked.__dict__["explanations"] = tuple(replace(one, probes=4) for one in asked.explanations)
+    (found,) = costly_words(asked)
+    assert found.points
+
+
+def test_a_bar_beyond_the_axis_has_a_mark() -> None:
+    on = Scale(0.0, 0.16)
+    assert "cut" not in bars(0.16, 0.1, 0.16, on)
+    assert "cut" in bars(1.0, None, None, on)
+    assert "cut" in bars(0.1, 0.0, 0.5, on)
+    assert "16 %" in axis(on)
 
 
 def test_nothing_costs_where_every_word_earns(run: Run) -> None:

@@ -55,3 +55,12 @@ class Located(Dataset):
         chosen = [k for k, entry in enumerate(self.entries) if entry.system == system]
         origin = self.origin and replace(self.origin, lines=[self.origin.lines[k] for k in chosen])
         return replace(self, entries=tuple(self.entries[k] for k in chosen), origin=origin)
+
+    @property
+    def first_line(self) -> int | None:
+        """The line of the first segment, where every next segment is on the next line in the files of all systems."""
+        if self.origin is None or not self.entries:
+            return None
+        first, place = self.origin.lines[0], {name: k for k, name in enumerate(self.ids)}
+        rows = zip(self.entries, self.origin.lines, strict=True)
+        return first if all(line == first + place[entry.id] for entry, line in rows) else None

@@ -129,6 +129,8 @@ def explorer(run: Run, features: Mapping[str, object] | None = None) -> dict[str
     }
     if features:
         found["features"] = dict(features)
+    if run.facts.first_line is not None:
+        found["first_line"] = run.facts.first_line
     found["texts"] = list(texts.places)
     return found
 

@@ -61,6 +61,8 @@ class CostlyWords:
     side: str
     texts: int
     words: tuple[CostlyWord, ...]
+    points: bool = True
+    """Whether the values are differences of scores; otherwise they only rank words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class WordCounts:
     words: int
     costing: int
     total: float
+    points: bool = True
+    """Whether the values are differences of scores."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,10 @@ class Scale(NamedTuple):
         share = (value - self.low) / (self.high - self.low)
         return round(2 + 96 * min(1.0, max(0.0, share)), 2)
 
+    def beyond(self, value: float | None) -> bool:
+        """Return whether a value lies outside of what is shown."""
+        return value is not None and math.isfinite(value) and not self.low <= value <= self.high
+
 
 def scale(estimates: Sequence[Estimate]) -> Scale:
     """Return the range that holds all values with their intervals."""
@@ -71,7 +75,32 @@ def bars(value: float, low: float | None, high: float | None, on: Scale) -> Mark
     whisker = ""
     if low is not None and high is not None:
         whisker = f'<line class="reach" x1="{on.place(low)}" x2="{on.place(high)}" y1="6" y2="6"/>'
-    return _svg(f'<rect class="{kind}" x="{start}" y="2" width="{round(width, 2)}" height="8" rx="1"/>{whisker}')
+    cut = "".join(_cut(end, on) for end in dict.fromkeys((value, low, high)) if end is not None and on.beyond(end))
+    line = f'<line class="axis" x1="{zero}" x2="{zero}" y1="0" y2="12"/>'
+    bar = f'<rect class="{kind}" x="{start}" y="2" width="{round(width, 2)}" height="8" rx="1"/>'
+    return _svg(f"{line}{bar}{whisker}{cut}")
+
+
+def _cut(value: float, on: Scale) -> str:
+    """Return the mark of what goes on beyond the edge: a gap in the bar and an arrow."""
+    right = value > on.high
+    base, tip = (95, 101) if right else (5, -1)
+    gap = f'<rect class="gap-mark" x="{86 if right else 11}" y="0" width="3" height="12"/>'
+    return f'{gap}<path class="cut" d="M{base} 1 L{tip} 6 L{base} 11 Z"/>'
+
+
+def axis(on: Scale) -> Markup:
+    """Return the axis of a column of bars of shares: its ends and zero, in percent."""
+    ends = sorted({on.low, 0.0, on.high})
+    ticks = "".join(f'<line class="tick" x1="{on.place(end)}" x2="{on.place(end)}" y1="9" y2="12"/>' for end in ends)
+    texts = "".join(
+        f'<text x="{on.place(end)}" y="7" text-anchor="{_anchor(end, on)}">{100 * end:.0f} %</text>' for end in ends
+    )
+    return _svg(f'<line class="axis" x1="2" x2="98" y1="12" y2="12"/>{ticks}{texts}')
+
+
+def _anchor(value: float, on: Scale) -> str:
+    return "start" if value == on.low else "end" if value == on.high else "middle"
 
 
 def dots(under: float, over: float, on: Scale) -> Markup:
@@ -168,6 +197,7 @@ def environment() -> Environment:
     )
     found.globals.update(
         interval=interval,
+        axis=axis,
         bars=bars,
         dots=dots,
         stacked=stacked,

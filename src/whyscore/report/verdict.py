@@ -83,11 +83,18 @@ def _leader(report: Report, number: int) -> str:
     if test is None or test.decisive is None:
         return f"{leads}, followed by {second.system} ({following}); not tested."
     beyond = f"significantly {'above' if metric.higher_is_better else 'below'}"
-    others = [row.system for row in ordered(report, number) if row.clusters[number] == 1][1:]
+    others = _level_with(report, number, first.system)
     if others in ([], [second.system]):
         how = f"but not {beyond}" if others else beyond
         return f"{leads}, {how} {second.system} ({following}, {p_text(test.decisive)})."
     return f"{leads}, but not {beyond} {named(others, 'or')} ({second.system}: {following}, {p_text(test.decisive)})."
+
+
+def _level_with(report: Report, number: int, best: str) -> list[str]:
+    """Return the systems that were tested against the best one and are not significantly worse."""
+    metric = report.metrics[number].name
+    tests = [(row.system, pair_tested(report, metric, best, row.system)) for row in ordered(report, number)]
+    return [name for name, test in tests if test is not None and test.decisive is not None and test.better != best]
 
 
 def pair_tested(report: Report, metric: str, first: str, second: str) -> PairTest | None:

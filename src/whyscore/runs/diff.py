@@ -176,9 +176,15 @@ def _facts(runs: Sequence[Run], labels: Sequence[str]) -> RunFacts:
         created=", ".join(f"{label} {run.facts.created}" for label, run in zip(labels, runs, strict=True)),
         command=None,
         seconds={},
+        first_line=runs[0].facts.first_line if _same_lines(runs) else None,
         findings=_labelled([run.facts.findings for run in runs], labels),
         problems=_labelled([run.facts.problems for run in runs], labels),
     )
+
+
+def _same_lines(runs: Sequence[Run]) -> bool:
+    """Return whether all runs have the same segments on the same lines."""
+    return len({(run.facts.first_line, run.dataset.ids) for run in runs}) == 1
 
 
 def _labelled(tables: Sequence[Sequence[Finding]], labels: Sequence[str]) -> tuple[Finding, ...]:

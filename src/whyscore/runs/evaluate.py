@@ -33,6 +33,7 @@ from whyscore.analysis.explain import attempt
 from whyscore.analysis.score import score_systems
 from whyscore.data.codec import record_of
 from whyscore.data.dataset import dataset_lines, read_dataset
+from whyscore.data.located import Located
 from whyscore.data.records import explanation_lines, header_of, read_records, row_lines, score_lines, span_lines
 from whyscore.errors import DataError, MissingExtra
 from whyscore.explainers.engine import failure_message, make_plan
@@ -137,6 +138,7 @@ def evaluate(
         versions=_versions(),
         findings=tuple(findings),
         noted=known.noted,
+        first_line=dataset.first_line if isinstance(dataset, Located) else None,
     )
     folder.describe(facts)
     with _with_store(resources) as stored:

@@ -240,6 +240,8 @@ class RunFacts:
     counts: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[Finding, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    first_line: int | None = None
+    """The line of the first segment in its file, where each next segment is on the next line."""
 
     @property
     def done(self) -> bool:

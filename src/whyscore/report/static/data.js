@@ -94,3 +94,39 @@ whyscore.make = (tag, attributes = {}, ...children) => {
   element.append(...children.filter((child) => child !== null));
   return element;
 };
+
+/** Where a segment stands in the file that was read, where that is known and its name does not say it. */
+whyscore.line = (data, segment) => {
+  const line = data.first_line ? String(data.first_line + segment) : "";
+  return line && line !== data.ids[segment] ? `line ${line}` : "";
+};
+
+/**
+ * The address of the page: which controls are not at their defaults, and the segment that is open.
+ * A change of controls is a step that Back undoes; the open segment belongs to the step.
+ */
+whyscore.address = (fields) => {
+  const defaults = new Map(fields.map((field) => [field, field.value]));
+  let next = false;
+  return {
+    /** Let what comes be a new step. */
+    step: () => { next = true; },
+    position(id) {
+      const found = new URLSearchParams({ segment: id });
+      for (const field of fields) if (field.value !== defaults.get(field)) found.set(field.id, field.value);
+      const hash = `#${String(found).replaceAll("+", "%20")}`;
+      if (hash !== location.hash) history[next ? "pushState" : "replaceState"](null, "", hash);
+      next = false;
+    },
+    /** Set the controls and return the segment. */
+    read() {
+      const found = new URLSearchParams(location.hash.slice(1));
+      for (const field of fields) {
+        const value = found.get(field.id);
+        field.value = value ?? defaults.get(field);
+        if (value !== null && field.value !== value) field.value = defaults.get(field);
+      }
+      return found.get("segment");
+    },
+  };
+};

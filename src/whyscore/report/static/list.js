@@ -82,16 +82,15 @@
     new ResizeObserver(refresh).observe(box);
 
     return {
-      /** Show these segments in this order, keeping the chosen one where it still is among them. */
+      /** Show these segments in this order, from the first. */
       show(order) {
         state.order = order;
         rail.style.height = `${order.length * ROW}px`;
         for (const row of rows.values()) row.remove();
         rows.clear();
-        const place = Math.max(0, position());
-        box.scrollTop = Math.min(box.scrollTop, Math.max(0, order.length * ROW - box.clientHeight));
+        box.scrollTop = 0;
         refresh();
-        if (order.length) choose(place);
+        if (order.length) choose(0);
       },
       choose(segment) {
         const place = state.order.indexOf(segment);
@@ -123,7 +122,7 @@
     const other = view.other >= 0 ? scores[view.other][segment] : null;
     const gap = value === null || other === null ? null : make("span", { class: "gap" }, difference(value - other, digits));
     return [
-      make("span", { class: "name" }, make("bdi", {}, data.ids[segment])),
+      make("span", { class: "name", title: whyscore.line(data, segment) }, make("bdi", {}, data.ids[segment])),
       make("span", { class: "start", dir: "auto" }, text.slice(0, 120)),
       make("span", { class: "score" }, number(value, digits), gap),
       track,

@@ -35,16 +35,25 @@
     if (data.changed) [by("other").value, by("system").value] = pair.map(String);
     fill(by("error"), errorKinds(data), "");
     fill(by("feature"), featureKinds(data), "");
+    const address = whyscore.address(FIELDS.map(by));
 
     const live = by("word");
-    const tell = (text) => { live.textContent = text; };
+    let noted = null;
+    const follow = () => noted && place(live, noted);
+    const tell = (text, word = null) => {
+      noted = word;
+      live.textContent = text;
+      live.classList.toggle("at", Boolean(word));
+      follow();
+    };
     const panel = whyscore.panel(data, by("segment"), tell);
     const list = whyscore.list(by("list"), {
       draw: (segment) => whyscore.row(data, view, segment),
       open: (segment) => {
         panel.show(segment, view);
+        whyscore.highlight([by("segment")], asked().query);
         by("where").textContent = list && list.length ? `${list.position + 1} of ${list.length}` : "";
-        history.replaceState(null, "", `#segment=${encodeURIComponent(data.ids[segment])}`);
+        address.position(data.ids[segment]);
       },
     });
 
@@ -55,6 +64,8 @@
       view.pairOnly = view.other >= 0;
       by("system").value = String(view.system);
       by("other").value = String(view.other);
+      for (const option of by("sort").options) option.hidden = option.disabled = PAIRED.includes(option.value) && view.other < 0;
+      if (PAIRED.includes(by("sort").value) && view.other < 0) by("sort").value = "worst";
       const known = data.scores[view.metric].flat().filter((value) => value !== null);
       view.range = known.length ? [known.reduce((a, b) => Math.min(a, b)), known.reduce((a, b) => Math.max(a, b))] : [0, 1];
       const kept = filtered(data, view, asked());
@@ -72,13 +83,20 @@
       error: by("error").value, feature: by("feature").value,
     });
 
+    /** What is chosen changed: it becomes a step of the history, and the list begins at its top. */
+    function change() {
+      address.step();
+      update();
+    }
+
     let timer = 0;
     by("controls").addEventListener("input", () => {
       clearTimeout(timer);
-      timer = setTimeout(update, 120);
+      timer = setTimeout(change, 120);
     });
     by("controls").addEventListener("submit", (event) => event.preventDefault());
-    by("controls").addEventListener("reset", () => setTimeout(update, 0));
+    by("controls").addEventListener("reset", () => setTimeout(change, 0));
+    addEventListener("scroll", follow, { passive: true, capture: true });
     by("numbers").addEventListener("change", () => by("segment").classList.toggle("numbered", by("numbers").checked));
     by("previous").addEventListener("click", () => list.step(-1));
     by("next").addEventListener("click", () => list.step(1));
@@ -88,7 +106,9 @@
 
     function go({ segment: id, query, metric, system, other, sort, error }) {
       const segment = id === undefined ? -1 : data.ids.indexOf(id);
+      address.step();
       by("controls").reset();
+      clearTimeout(timer);
       if (query) by("query").value = query;
       if (metric) by("metric").value = String(Math.max(0, data.metrics.findIndex(({ name }) => name === metric)));
       if (system) by("system").value = String(data.systems.indexOf(system));
@@ -106,16 +126,35 @@
       by("list").focus({ preventScroll: true });
     }
 
+    /** Show what the address says. */
+    function restore() {
+      const wanted = address.read();
+      update();
+      if (data.ids.includes(wanted)) list.choose(data.ids.indexOf(wanted));
+      return wanted;
+    }
+
     by("browser").hidden = false;
-    const wanted = new URLSearchParams(location.hash.slice(1)).get("segment");
-    update();
-    if (wanted !== null && data.ids.includes(wanted)) list.choose(data.ids.indexOf(wanted));
-    else history.replaceState(null, "", location.pathname + location.search);
+    if (!data.ids.includes(restore())) history.replaceState(null, "", location.pathname + location.search);
+    addEventListener("popstate", restore);
+  }
+
+  const FIELDS = ["query", "metric", "system", "other", "sort", "error", "feature", "low", "high"];
+  /** Orders that need two systems. */
+  const PAIRED = ["gain", "loss"];
+
+  /** Put a note below a word, inside the window; narrow screens have it at their lower edge. */
+  function place(note, word) {
+    const { left, bottom, top } = word.getBoundingClientRect();
+    const { width, height } = note.getBoundingClientRect();
+    const below = bottom + 6 + height < innerHeight ? bottom + 6 : Math.max(0, top - height - 6);
+    note.style.setProperty("--left", `${Math.max(8, Math.min(left, innerWidth - width - 16))}px`);
+    note.style.setProperty("--top", `${below}px`);
   }
 
   function orders(data) {
     const found = [["worst", "worst first"], ["best", "best first"], ["given", "original order"]];
-    if (data.systems.length > 1) found.push(["spread", "largest difference between systems"], ["gain", "better than the other system"], ["loss", "worse than the other system"]);
+    if (data.systems.length > 1) found.push(["spread", "largest difference"], ["gain", "better than the other system"], ["loss", "worse than the other system"]);
     if (data.errors) found.push(["errors", "most marked errors"]);
     return found;
   }
@@ -184,13 +223,14 @@
       const known = rows.map((row) => row[segment]).filter((value) => value !== null);
       return known.length ? Math.max(...known) - Math.min(...known) : NaN;
     };
+    const apart = (segment) => (view.other >= 0 ? Math.abs(gap(segment, view.system, view.other)) : spread(segment));
     const one = Math.max(0, view.system);
     const other = view.other >= 0 ? view.other : one ? 0 : Math.min(1, data.systems.length - 1);
     const count = (segment) => among(view, data).reduce((sum, system) => sum + (data.errors[system][segment] || []).length, 0);
     const keys = {
       worst: (segment) => sign * (whyscore.value(data, view, segment) ?? NaN),
       best: (segment) => -sign * (whyscore.value(data, view, segment) ?? NaN),
-      spread: (segment) => -spread(segment),
+      spread: (segment) => -apart(segment),
       gain: (segment) => -gap(segment, one, other),
       loss: (segment) => gap(segment, one, other),
       errors: (segment) => -count(segment),

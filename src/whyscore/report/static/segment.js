@@ -70,7 +70,8 @@
 
     function heading(segment) {
       const about = data.documents && data.documents[segment];
-      return make("h3", {}, "Segment ", make("bdi", {}, data.ids[segment]),
+      const line = whyscore.line(data, segment);
+      return make("h3", {}, "Segment ", make("bdi", {}, data.ids[segment]), line ? make("small", { class: "line-number" }, ` (${line})`) : null,
         about ? make("small", {}, " in ", make("bdi", {}, about)) : null);
     }
 
@@ -144,7 +145,7 @@
       const note = here.told && here.told.notes ? here.told.notes[at] : "";
       const partners = pairs(here, at, form);
       for (const partner of partners) partner.classList.add("partner");
-      tell(sentence(here, at, note, partners.length, start, end));
+      tell(sentence(here, at, note, partners.length, start, end), word);
     }
 
     function sentence(here, at, note, partners, start, end) {

@@ -94,4 +94,34 @@
     }
     return [first, second];
   };
+
+  /** Mark where a query occurs in the texts of some boxes; what is in the page stays as it is. */
+  whyscore.highlight = (boxes, query) => {
+    if (!("highlights" in CSS)) return;
+    CSS.highlights.delete("hits");
+    const ranges = query ? boxes.flatMap((box) => [...box.querySelectorAll(".text")].flatMap((text) => hits(text, query))) : [];
+    if (ranges.length) CSS.highlights.set("hits", new Highlight(...ranges));
+  };
+
+  function hits(element, query) {
+    const nodes = [];
+    const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    let whole = "";
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      nodes.push([whole.length, node]);
+      whole += node.data;
+    }
+    const lower = whole.toLowerCase();
+    if (lower.length !== whole.length) return [];
+    const at = (position) => nodes.findLast(([start]) => start <= position);
+    const found = [];
+    for (let k = lower.indexOf(query); k >= 0; k = lower.indexOf(query, k + query.length)) {
+      const range = document.createRange();
+      const [first, last] = [at(k), at(k + query.length - 1)];
+      range.setStart(first[1], k - first[0]);
+      range.setEnd(last[1], k + query.length - last[0]);
+      found.push(range);
+    }
+    return found;
+  }
 }
