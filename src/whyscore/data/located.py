@@ -56,11 +56,11 @@ class Located(Dataset):
         origin = self.origin and replace(self.origin, lines=[self.origin.lines[k] for k in chosen])
         return replace(self, entries=tuple(self.entries[k] for k in chosen), origin=origin)
 
-    @property
-    def first_line(self) -> int | None:
-        """The line of the first segment, where every next segment is on the next line in the files of all systems."""
-        if self.origin is None or not self.entries:
-            return None
-        first, place = self.origin.lines[0], {name: k for k, name in enumerate(self.ids)}
-        rows = zip(self.entries, self.origin.lines, strict=True)
-        return first if all(line == first + place[entry.id] for entry, line in rows) else None
+
+def first_line_of(dataset: Dataset) -> int | None:
+    """Return the line of the first segment, where every next one is on the next line in the files of all systems."""
+    if not isinstance(dataset, Located) or dataset.origin is None or not dataset.entries:
+        return None
+    first, place = dataset.origin.lines[0], {name: k for k, name in enumerate(dataset.ids)}
+    rows = zip(dataset.entries, dataset.origin.lines, strict=True)
+    return first if all(line == first + place[entry.id] for entry, line in rows) else None

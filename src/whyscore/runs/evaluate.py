@@ -33,7 +33,7 @@ from whyscore.analysis.explain import attempt
 from whyscore.analysis.score import score_systems
 from whyscore.data.codec import record_of
 from whyscore.data.dataset import dataset_lines, read_dataset
-from whyscore.data.located import Located
+from whyscore.data.located import first_line_of
 from whyscore.data.records import explanation_lines, header_of, read_records, row_lines, score_lines, span_lines
 from whyscore.errors import DataError, MissingExtra
 from whyscore.explainers.engine import failure_message, make_plan
@@ -111,6 +111,7 @@ def evaluate(
     command: Sequence[str] | None = None,
     overwrite: bool = False,
     explained: Mapping[Key, Sequence[str]] = MappingProxyType({}),
+    first_line: int | None = None,
 ) -> Run:
     """Return the run of all metrics over all systems, written to a folder; an interrupted one goes on.
 
@@ -124,6 +125,7 @@ def evaluate(
         command: The command line, for the report.
         overwrite: Replace another run in the folder.
         explained: Lines of explanations that were made elsewhere.
+        first_line: The line of the first segment, where the data set does not know it.
     """
     requested = request_metrics(dataset, metrics, settings)
     plan = plan_of(requested, settings)
@@ -138,7 +140,7 @@ def evaluate(
         versions=_versions(),
         findings=tuple(findings),
         noted=known.noted,
-        first_line=dataset.first_line if isinstance(dataset, Located) else None,
+        first_line=first_line_of(dataset) if first_line is None else first_line,
     )
     folder.describe(facts)
     with _with_store(resources) as stored:

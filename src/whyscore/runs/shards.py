@@ -26,6 +26,7 @@ import msgspec
 from whyscore.data.checks import findings
 from whyscore.data.codec import Where, convert
 from whyscore.data.dataset import read_dataset
+from whyscore.data.located import first_line_of
 from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, StoreError, UserError
 from whyscore.runs import folder as runs
@@ -120,6 +121,7 @@ class _ShardFile(msgspec.Struct):
     """The fingerprint of the whole run."""
     asked: _Asked
     positions: list[int]
+    first_line: int | None = None
 
 
 def describe(
@@ -135,6 +137,7 @@ def describe(
         whole=runs.fingerprint(dataset, asked.plain()),
         asked=asked,
         positions=_positions(dataset, shard),
+        first_line=first_line_of(dataset),
     )
     Path(folder).mkdir(parents=True, exist_ok=True)
     head = {"schema": runs.SCHEMA, "kind": "shard"}
@@ -174,6 +177,7 @@ def merge(
             command=command,
             overwrite=overwrite,
             explained=ShardExplanations([part.folder for part in parts]),
+            first_line=first.first_line,
         )
 
 
@@ -271,7 +275,7 @@ def _joined(parts: Sequence[_Part]) -> Dataset:
             there = f"{len(data.entries)} entries, {SHARD} says {len(part.file.positions)}"
             raise DataError(f"{part.folder} holds {there}: the shard is damaged, make it again")
         placed |= zip(part.file.positions, data.entries, strict=True)
-    return replace(data, entries=tuple(placed[k] for k in sorted(placed)))
+    return Dataset(data.name, tuple(placed[k] for k in sorted(placed)), data.languages, data.findings)
 
 
 @contextmanager
