@@ -163,6 +163,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "metricx": "whyscore.metrics.learned.metricx:MetricX",
         "moverscore": "whyscore.metrics.matching.moverscore:MoverScore",
         "qe": "whyscore.metrics.estimators.qe:QE",
+        "random": "whyscore.metrics.controls:Random",
         "rouge": "whyscore.metrics.lexical.rouge:Rouge",
         "sbert": "whyscore.metrics.learned.sbert:SBert",
         "ter": "whyscore.metrics.lexical.ter:Ter",

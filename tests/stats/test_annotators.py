@@ -11,7 +11,7 @@ from whyscore.stats.annotators import (
     majority,
     pair_agreements,
     reliabilities,
-    score_agreement,
+    score_agreements,
     shares,
     weighted_auc,
 )
@@ -87,7 +87,8 @@ def test_an_annotator_without_agreement_weighs_nothing() -> None:
 
 def test_sentence_scores_agree_on_common_sentences() -> None:
     scores = np.array([[1.0, 2, 3, np.nan], [2.0, 4, 6, 1], [3.0, 2, 1, 0]])
-    assert score_agreement(scores) == pytest.approx((1 - 1 + float(np.corrcoef(scores[1], scores[2])[0, 1])) / 3)
+    expected = {(0, 1): 1.0, (0, 2): -1.0, (1, 2): float(np.corrcoef(scores[1], scores[2])[0, 1])}
+    assert score_agreements(scores) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 
 from whyscore.errors import SpecError, UnknownName
 
-PACKAGES = ("bmx", "muler", "matching")
+PACKAGES = ("bmx", "muler", "matching", "eval4nlp")
 
 
 class Experiment(NamedTuple):

@@ -1,7 +1,8 @@
 """Sentinels: what can be said of a hypothesis without understanding it.
 
 A metric that does not agree with people better than these has learnt nothing but length or copying. Words are what
-stands between blanks.
+stands between blanks. `random` is the baseline of Eval4NLP 2021: with the explainer of that name, a submission by
+chance.
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,8 @@ import numpy as np
 
 from whyscore.metrics.needs import need_references, need_source, present
 from whyscore.registry import spec_of
+from whyscore.settings import check_fields
+from whyscore.text.randomness import generator
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 from whyscore.version import __version__
 
@@ -65,6 +68,36 @@ class Copy:
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         need_source("copy", segments)
         return np.array([_copied(segment) for segment in segments], dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Random:
+    """A random number in [0, 1) for each hypothesis and its source, the same for the same texts and seed.
+
+    Args:
+        seed: fixes the numbers.
+    """
+
+    seed: int = 0
+
+    inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.SOURCE
+    higher_is_better: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def signature(self) -> Signature:
+        return Signature(spec_of(self), (("version", __version__),))
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        need_source("random", segments)
+        drawn = [random_score(segment.hypothesis, segment.source, self.seed) for segment in segments]
+        return np.array(drawn, dtype=np.float64)
+
+
+def random_score(hypothesis: str, source: str | None, seed: int = 0) -> float:
+    """Return a number in [0, 1) that depends on the texts and the seed alone."""
+    return float(generator(seed, "random score", hypothesis, source or "").random())
 
 
 def _ratio(segment: Segment) -> float:

@@ -119,11 +119,9 @@ def shares(annotators: Sequence[Ragged]) -> Ragged:
     return Ragged(np.nanmean(votes, axis=0), lengths)
 
 
-def score_agreement(scores: FloatMatrix) -> float:
-    """Return the mean Pearson correlation over pairs of annotators (rows), on the sentences that both scored."""
-    values = [float(pearson(scores[i], scores[j])) for i, j in combinations(range(len(scores)), 2)]
-    known = [value for value in values if not np.isnan(value)]
-    return sum(known) / len(known) if known else float("nan")
+def score_agreements(scores: FloatMatrix) -> dict[tuple[int, int], float]:
+    """Return the Pearson correlation of every pair of annotators (rows), on the sentences that both scored."""
+    return {(i, j): float(pearson(scores[i], scores[j])) for i, j in combinations(range(len(scores)), 2)}
 
 
 def continuous(gold: Ragged, scores: Ragged) -> Continuous:

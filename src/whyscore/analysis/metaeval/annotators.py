@@ -4,13 +4,14 @@
 |---|---|
 | `tags`, `tgt_tags` | tags of the hypothesis' words: a list, or a text with blanks |
 | `src_tags` | the same for the source |
-| `annotations` | a list of `{annotator, side, tags}` |
+| `annotations` | a list of `{annotator, side, tags, score}`; tags of a side, a score of the sentence, or both |
 | spans, errors | error spans; a word is marked where any of its characters is |
 
 1. Tags come first, spans where there are none. A segment without either was not rated and is an error.
 2. Words stand between blanks (U+0020), because tags are given for them.
 3. Of several annotators the majority is the gold. Their agreement is kappa per sentence and pair, and pooled
-   (`stats.annotators`); the human ceiling is each annotator's tags judged against the majority of the others.
+   (`stats.annotators`); the human ceiling is each annotator's tags judged against the majority of the others. Sentence
+   scores: Pearson of each pair on the sentences both scored; their mean over annotators is the gold score.
 4. Continuous gold: each system's scores against the share of annotators who marked a word.
 """
 
@@ -21,18 +22,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whyscore.analysis.metaeval.result import AnnotatorAgreement, ContinuousResult, SystemResult, WordsResult
+from whyscore.analysis.metaeval.result import (
+    AnnotatorAgreement,
+    ContinuousResult,
+    SideResult,
+    SystemResult,
+    WordsResult,
+)
 from whyscore.analysis.metaeval.settings import MetaevalWordsSettings
-from whyscore.analysis.metaeval.words import judge
+from whyscore.analysis.metaeval.words import judge_side
 from whyscore.data.files import read_lines
-from whyscore.data.formats.eval4nlp import SIDES, SPLITTER, Gold, GoldSide, Judged, Scored, Submission, refuse
+from whyscore.data.formats.eval4nlp import SIDES, SPLITTER, Gold, GoldSide, Judged, Scored, read_gold, refuse
 from whyscore.data.formats.word_lines import TAGS, tag_lines
 from whyscore.data.located import Located
 from whyscore.data.naming import system_names
 from whyscore.errors import DataError
-from whyscore.stats.annotators import PairAgreement, continuous, majority, pair_agreements, shares
+from whyscore.stats.annotators import PairAgreement, continuous, majority, pair_agreements, score_agreements, shares
 from whyscore.stats.words import Ragged
-from whyscore.types import Dataset, Entry, FloatVector, Side, Words
+from whyscore.types import Dataset, Entry, FloatMatrix, FloatVector, Side, Words
 
 _COLUMNS: dict[Judged, tuple[str, ...]] = {"target": ("tags", "tgt_tags"), "source": ("src_tags",)}
 _PLACES: dict[Judged, Side] = {"target": Side.HYPOTHESIS, "source": Side.SOURCE}
@@ -45,6 +52,8 @@ class Annotators(NamedTuple):
 
     names: tuple[str, ...]
     tags: Mapping[Judged, tuple[Ragged, ...]]
+    scores: FloatMatrix | None = None
+    """Annotators x sentences, NaN where one gave no score."""
 
 
 def gold_of(dataset: Dataset, *, human: str | None = None) -> Gold:
@@ -69,7 +78,7 @@ def gold_of(dataset: Dataset, *, human: str | None = None) -> Gold:
         "eval4nlp2021",
         sides["target"],
         sides.get("source"),
-        _human(dataset, human),
+        _human(dataset, human) if human is not None or annotators is None else _mean_score(annotators),
         ids,
         sources=_words(dataset, "source"),
         languages=dataset.languages,
@@ -82,20 +91,40 @@ def annotators_of(dataset: Dataset) -> Annotators | None:
     if all(value is None for value in given):
         return None
     tags_by_row: dict[tuple[str, str], dict[int, list[float]]] = {}
+    scores: dict[str, dict[int, float]] = {}
     for row, value in enumerate(given):
         for one in value if isinstance(value, list) else []:
-            if not isinstance(one, Mapping) or "annotator" not in one or "tags" not in one:
-                raise _error(dataset, row, f"an annotation is {one!r}, expected annotator, side and tags")
-            side = _side(dataset, row, one.get("side", "target"))
-            words = SPLITTER.split(_text(dataset.entries[row], side) or "")
-            tags_by_row.setdefault((side, str(one["annotator"])), {})[row] = _row(dataset, row, one["tags"], words)
-    names = tuple(dict.fromkeys(name for _, name in tags_by_row))
+            if not isinstance(one, Mapping) or "annotator" not in one or not {"tags", "score"} & set(one):
+                raise _error(dataset, row, f"an annotation is {one!r}, expected annotator, side and tags, or score")
+            own = scores.setdefault(str(one["annotator"]), {})
+            if "score" in one:
+                own[row] = _score(dataset, row, one["score"])
+            if "tags" in one:
+                side = _side(dataset, row, one.get("side", "target"))
+                words = SPLITTER.split(_text(dataset.entries[row], side) or "")
+                tags_by_row.setdefault((side, str(one["annotator"])), {})[row] = _row(dataset, row, one["tags"], words)
     tags: dict[Judged, tuple[Ragged, ...]] = {}
     for side in SIDES:
-        rows = [tags_by_row.get((side, name), {}) for name in names]
+        rows = [tags_by_row.get((side, name), {}) for name in scores]
         if any(rows):
             tags[side] = tuple(Ragged.of([one.get(k, []) for k in range(len(dataset))]) for one in rows)
-    return Annotators(names, tags)
+    known = np.array([[own.get(k, np.nan) for k in range(len(dataset))] for own in scores.values()])
+    return Annotators(tuple(scores), tags, None if np.isnan(known).all() else known)
+
+
+def _score(dataset: Dataset, row: int, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+        raise _error(dataset, row, f"the score of an annotation is {value!r}, expected a number")
+    return float(value)
+
+
+def _mean_score(annotators: Annotators) -> FloatVector | None:
+    """Return the mean over the annotators who scored a sentence; NaN where nobody did."""
+    if annotators.scores is None:
+        return None
+    count = (~np.isnan(annotators.scores)).sum(axis=0)
+    mean: FloatVector = np.nansum(annotators.scores, axis=0) / np.where(count, count, np.nan)
+    return mean
 
 
 def _side(dataset: Dataset, row: int, name: object) -> Judged:
@@ -176,34 +205,59 @@ def _error(dataset: Dataset, row: int, message: str) -> DataError:
 
 
 def read_annotators(paths: Sequence[str | Path]) -> Annotators:
-    """Return the tags of the target in one file per annotator."""
-    tags = []
-    for path in paths:
-        parsed = tag_lines(read_lines(path), str(path))
-        refuse([finding for finding in parsed.findings if finding.error])
-        tags.append(parsed.values)
-    return Annotators(tuple(system_names(paths)), {"target": tuple(tags)})
+    """Return what annotators said: of each a file of target tags, or a gold folder with both sides and scores."""
+    names = tuple(system_names(paths))
+    golds = [_annotator_gold(path) for path in paths]
+    for name, gold in zip(names[1:], golds[1:], strict=True):
+        if len(gold) != len(golds[0]):
+            raise DataError(f"annotator {name} has {len(gold)} sentences, {names[0]} has {len(golds[0])}: align them")
+    sides: dict[Judged, tuple[Ragged, ...]] = {}
+    for side in SIDES:
+        own = [gold.side(side) for gold in golds]
+        if any(own):
+            nothing = Ragged.of([[]] * len(golds[0]))
+            sides[side] = tuple(nothing if one is None else one.tags for one in own)
+    missing = np.full(len(golds[0]), np.nan)
+    scores = np.stack([missing if gold.sentence is None else gold.sentence for gold in golds])
+    return Annotators(names, sides, None if np.isnan(scores).all() else scores)
+
+
+def _annotator_gold(path: str | Path) -> Gold:
+    if Path(path).is_dir() or Path(path).suffix == ".zip":
+        return read_gold(path)
+    parsed = tag_lines(read_lines(path), str(path))
+    refuse([finding for finding in parsed.findings if finding.error])
+    return Gold(str(path), "eval4nlp2021", GoldSide(parsed.values, str(path)))
 
 
 def gold_by_majority(annotators: Annotators, gold: Gold | None = None, name: str = "annotators") -> Gold:
-    """Return gold whose target tags are the majority; texts and sentence scores come from `gold`, if given."""
+    """Return gold whose tags are the majority and whose scores the mean; texts come from `gold`, if given."""
     if "target" not in annotators.tags:
         raise DataError("the annotators tagged no target words: nothing to judge")
-    tags = majority(annotators.tags["target"])
+    sides: dict[Judged, GoldSide] = {}
+    for side, tags in annotators.tags.items():
+        known = None if gold is None else gold.side(side)
+        sides[side] = GoldSide(majority(tags), name, None if known is None else known.words)
+        if known is not None and not np.array_equal(sides[side].tags.lengths, known.tags.lengths):
+            raise DataError(f"the annotators tagged other sentences or words than {known.file} has: align them first")
+    if gold is not None and len(gold) != len(sides["target"].tags):
+        raise DataError(f"the annotators tagged {len(sides['target'].tags)} sentences, {gold.name} has {len(gold)}")
+    scores = _mean_score(annotators)
     if gold is None:
-        return Gold(name, "eval4nlp2021", GoldSide(tags, name))
-    if not np.array_equal(tags.lengths, gold.target.tags.lengths):
-        raise DataError(f"the annotators tagged other sentences or words than {gold.name} has: align them first")
-    return replace(gold, target=GoldSide(tags, name, gold.target.words))
+        return Gold(name, "eval4nlp2021", sides["target"], sides.get("source"), scores)
+    sentence = gold.sentence if scores is None else scores
+    return replace(gold, target=sides["target"], source=sides.get("source", gold.source), sentence=sentence)
 
 
 def annotator_agreement(annotators: Annotators, gold: Gold, settings: MetaevalWordsSettings) -> AnnotatorAgreement:
     """Return how far annotators agree, and each judged as a system against the majority of the others."""
+    names = annotators.names
     pairs: dict[Judged, dict[tuple[str, str], PairAgreement]] = {}
     for side, tags in annotators.tags.items():
-        agreements = pair_agreements(tags)
-        pairs[side] = {(annotators.names[i], annotators.names[j]): pair for (i, j), pair in agreements.items()}
-    return AnnotatorAgreement(annotators.names, pairs, _ceiling(annotators, gold, settings))
+        pairs[side] = {(names[i], names[j]): pair for (i, j), pair in pair_agreements(tags).items()}
+    scores = {} if annotators.scores is None else score_agreements(annotators.scores)
+    by_name = {(names[i], names[j]): value for (i, j), value in scores.items()}
+    return AnnotatorAgreement(names, pairs, _ceiling(annotators, gold, settings), by_name)
 
 
 def with_annotators(result: WordsResult, annotators: Annotators) -> WordsResult:
@@ -235,14 +289,16 @@ def _means(gold: Ragged, scores: Ragged) -> ContinuousResult:
 
 def _ceiling(annotators: Annotators, gold: Gold, settings: MetaevalWordsSettings) -> tuple[SystemResult, ...]:
     """Return each annotator against the others; with two there is one other, whose word is taken."""
-    tags = annotators.tags["target"]
+    plain = replace(settings, drop_eos=False)
     ceiling = []
     for k, name in enumerate(annotators.names):
-        others = [*tags[:k], *tags[k + 1 :]]
-        against = majority(others) if len(others) > 1 else others[0]
-        seen = (tags[k].lengths > 0) & (against.lengths > 0)
-        side = GoldSide(against.chosen(seen), gold.target.file)
-        scored = Scored(tags[k].chosen(seen), name)
-        one = Submission(f"annotator {name}", {"target": scored})
-        ceiling.append(judge(Gold(gold.name, gold.task, side), one, replace(settings, drop_eos=False), baseline=True))
+        sides: dict[Judged, SideResult | None] = {}
+        for side, tags in annotators.tags.items():
+            others = [*tags[:k], *tags[k + 1 :]]
+            against = majority(others) if len(others) > 1 else others[0]
+            seen = (tags[k].lengths > 0) & (against.lengths > 0)
+            held = gold.side(side)
+            file = gold.name if held is None else held.file
+            sides[side] = judge_side(GoldSide(against.chosen(seen), file), Scored(tags[k].chosen(seen), name), plain)
+        ceiling.append(SystemResult(f"annotator {name}", sides, baseline=True))
     return tuple(ceiling)

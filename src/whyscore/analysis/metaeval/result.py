@@ -1,7 +1,7 @@
 """What meta-evaluations say of metrics and of word scores, as records for programs and tables for people."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -470,17 +470,25 @@ class AnnotatorAgreement:
     ceiling: tuple[SystemResult, ...]
     """Each annotator as a system, judged against the majority of the others."""
 
+    scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """Pearson of the sentence scores of every two annotators, where they gave scores."""
+
     def kappa(self, side: Judged, kind: str = "sentence") -> float:
         """Return the mean kappa over pairs, per sentence or pooled."""
-        values = [getattr(pair, kind) for pair in self.pairs[side].values()]
-        known = [value for value in values if not np.isnan(value)]
-        return sum(known) / len(known) if known else float("nan")
+        return _mean_known([getattr(pair, kind) for pair in self.pairs[side].values()])
+
+    @property
+    def pearson(self) -> float:
+        """The mean correlation of sentence scores over pairs."""
+        return _mean_known(list(self.scores.values()))
 
     def notes(self) -> Iterator[str]:
-        """Yield the mean kappas of each side."""
+        """Yield the mean kappas of each side, and the mean correlation of sentence scores."""
         for side in self.pairs:
             kappas = f"kappa {self.kappa(side):.3f} per sentence, {self.kappa(side, 'pooled'):.3f} pooled"
             yield f"{len(self.names)} annotators, {side}: {kappas}"
+        if self.scores:
+            yield f"{len(self.names)} annotators, sentence scores: Pearson {self.pearson:.3f}"
 
     def record(self) -> Record:
         """Return the agreement of annotators."""
@@ -492,8 +500,19 @@ class AnnotatorAgreement:
             side: [{"annotators": list(names)} | pair._asdict() for names, pair in own.items()]
             for side, own in self.pairs.items()
         }
-        ceiling = {one.system: own.record() for one in self.ceiling if (own := one.sides.get("target"))}
-        return {"annotators": list(self.names), "agreement": kappas, "pairs": pairs, "ceiling": ceiling}
+        record: dict[str, object] = {"annotators": list(self.names), "agreement": kappas, "pairs": pairs}
+        for side, key in (("target", "ceiling"), ("source", "ceiling_source")):
+            judged = {one.system: own.record() for one in self.ceiling if (own := one.sides.get(side))}  # type: ignore[call-overload]
+            record |= {key: judged} if judged or side == "target" else {}
+        if self.scores:
+            by_pair = [{"annotators": list(names), "pearson": value} for names, value in self.scores.items()]
+            record["scores"] = {"pearson": self.pearson, "pairs": by_pair}
+        return record
+
+
+def _mean_known(values: Sequence[float]) -> float:
+    known = [value for value in values if not np.isnan(value)]
+    return sum(known) / len(known) if known else float("nan")
 
 
 _SHOWN: dict[Measure, str] = {"auc": "AUC", "ap": "AP", "recall_at_k": "R@K"}

@@ -20,7 +20,7 @@ Baselines that no explainer may lose to:
 
 | name | score of a word |
 |---|---|
-| `random` | uniform in [0, 1), from the seed and the text |
+| `random` | uniform in [0, 1), from the seed and the text; the sentences have such scores too |
 | `length` | its characters |
 | `surprisal` | how rare it is by the unigram model of the built-in encoder's subwords (`models.surprisal`) |
 | `frequency` | how rare it is by word frequencies, where the language and the package `wordfreq` are there |
@@ -61,6 +61,7 @@ from whyscore.data.formats.word_lines import score_lines
 from whyscore.data.naming import few, refuse_twice
 from whyscore.errors import DataError, MissingInput, SpecError, UserError
 from whyscore.explainers.logprob import LogProb
+from whyscore.metrics.controls import random_score
 from whyscore.models.surprisal import frequency_problem
 from whyscore.protocols import Explainer
 from whyscore.scoring.stack import LOCAL, Resources
@@ -342,7 +343,10 @@ def baseline(name: str, gold: Gold, seed: int = 0) -> Submission:
         sides[side] = Scored(Ragged.of(rows), f"{name} of {own.file}")
     if not sides:
         raise DataError(f"{gold.name} comes without its words: the baseline {name!r} needs them")
-    return Submission(name, sides)
+    sentence = None
+    if name == "random" and gold.target.words is not None:
+        sentence = np.array([random_score(one.hypothesis, one.source, seed) for one in segments_of(gold)])
+    return Submission(name, sides, sentence, name)
 
 
 def logprob(path: str | Path, gold: Gold, pool: Pool = "min") -> Submission:

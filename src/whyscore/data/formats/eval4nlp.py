@@ -237,14 +237,53 @@ def gold_dataset(
 
 def _references(gold: Gold, ending: str, limits: Limits | None) -> list[str]:
     """Return the lines of the file that lies beside the tags and ends like that."""
+    lines = lines_beside(gold, ending, limits=limits)
+    if lines is None:
+        tags = Path(gold.target.file)
+        raise DataError(f"no file {tags.stem}.{ending} for --columns references={ending}", file=str(tags.parent))
+    return lines
+
+
+def lines_beside(gold: Gold, ending: str, *, limits: Limits | None = None) -> list[str] | None:
+    """Return the lines of the file beside the tags that ends in `pe`, `hter` or `src-mt.alignments`; None without."""
     tags = Path(gold.target.file)
     file = tags.with_suffix(f".{ending}")
     if not file.is_file():
-        raise DataError(f"no file {file.name} for --columns references={ending}", file=str(tags.parent))
+        return None
     lines = read_lines(file, limits=limits).texts
     if len(lines) != len(gold):
         raise DataError(f"{file} has {len(lines)} lines, {tags} has {len(gold)}: line counts must match")
     return lines
+
+
+def write_gold(folder: str | Path, gold: Gold, shares: Mapping[Judged, Ragged] | None = None) -> list[Path]:
+    """Return the files of a gold folder: tags, texts and scores as far as they are known, and shares of annotators."""
+    place, written = _made(folder), []
+    names: dict[Judged, tuple[str, str]] = {"target": ("tgt", "mt"), "source": ("src", "src")}
+    contents: dict[str, Iterable[str]] = {}
+    for side, (short, text) in names.items():
+        own, words = gold.side(side), gold.words(side)
+        if own is not None:
+            contents[f"{short}-tags"] = (" ".join(str(int(tag)) for tag in row) for row in own.tags.rows())
+        if words is not None:
+            contents[text] = (one.text for one in words)
+        if shares and side in shares:
+            contents[f"{short}-shares"] = (" ".join(map(_shown, row)) for row in shares[side].rows())
+    if gold.sentence is not None and not np.isnan(gold.sentence).any():
+        contents["da"] = map(_shown, gold.sentence)
+    for ending, lines in contents.items():
+        written.append(place / f"gold.{ending}")
+        write_lines(written[-1], (f"{line}\n" for line in lines))
+    return written
+
+
+def _made(folder: str | Path) -> Path:
+    place = Path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be made: {error.strerror}. Choose another place") from error
+    return place
 
 
 def read_submission(path: str | Path, *, name: str | None = None, limits: Limits | None = None) -> Submission:
@@ -318,12 +357,7 @@ def write_submission(
     """Return the files written into a folder: error scores in full precision, and metadata where a team is named."""
     if track not in TRACKS:
         raise SpecError(f"track is {track!r}, expected {' or '.join(TRACKS)}")
-    place = Path(folder)
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be made: {error.strerror}. Choose another place") from error
-    written = []
+    place, written = _made(folder), []
     for side, rows in sides.items():
         written.append(place / f"{side}.submission")
         write_lines(written[-1], (" ".join(map(_shown, row)) + "\n" for row in rows))

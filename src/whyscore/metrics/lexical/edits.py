@@ -156,6 +156,15 @@ def trace(hypothesis: Sequence[str], reference: Sequence[str]) -> Trace:
     return Trace(on_hypothesis, on_reference, len(shifts) + edits)
 
 
+def alignment(hypothesis: list[str], reference: list[str]) -> str:
+    """Return the cheapest edits without shifts, a letter each: blank, `s`ubstitute, `d`elete or `i`nsert.
+
+    >>> alignment(["a", "big", "cat"], ["a", "dog"])
+    ' ds'
+    """
+    return str(_Distance(reference)(hypothesis)[1]) if reference else "d" * len(hypothesis)
+
+
 def edits(hypothesis: list[str], reference: list[str]) -> int:
     """Return the number of edits alone, as sacreBLEU counts them."""
     if not reference:
