@@ -1,6 +1,6 @@
 """Put networks, trees and tables into the file that ships.
 
-    python training/assemble.py build/ network.npz --trees trees.npz -o qe.npz
+    python training/assemble.py build/ network-0.npz network-1.npz --trees trees.npz -o qe.npz
 
 Calibration on the 3 % of the training sources that were held out: the logits of words by Platt's method (1999), and
 mean and deviation of the sentence scores, each for both kinds of labels.
@@ -55,14 +55,15 @@ def kind_of(cut: Cut) -> Kind:
     return "spans" if cut.row.marked else "edits"
 
 
-def predictions(folder: Path, network: Path, arrays: Arrays) -> list[tuple[Cut, Logits]]:
-    """Return what network and trees say of the rows that were held out, read with tables that have not seen them."""
+def predictions(folder: Path, networks: Sequence[Path], arrays: Arrays) -> list[tuple[Cut, Logits]]:
+    """Return what networks and trees say of the rows that were held out, read with tables that have not seen them."""
     examples, cuts = load(folder, "train")
     starts = np.concatenate([[0], np.cumsum(examples.lengths.sum(axis=1))])
     trees = {name: make_trees(_under(arrays, f"trees.{name}.")) for name in TREES}
-    found = pickle.loads(network.with_suffix(".pickle").read_bytes())["calibration"]
+    found = [pickle.loads(network.with_suffix(".pickle").read_bytes())["calibration"] for network in networks]
     result = []
-    for row, (here, there, sentences) in found.items():
+    for row in found[0]:
+        here, there, sentences = (np.mean([own[row][k] for own in found], axis=0) for k in range(3))
         words, others = examples.lengths[row].tolist()
         features = examples.features[starts[row] : starts[row] + words + others]
         sides = (features[:words], features[words:])
@@ -125,15 +126,15 @@ def main() -> None:
     """Write the file."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
-    parser.add_argument("network", type=Path)
+    parser.add_argument("networks", type=Path, nargs="+")
     parser.add_argument("--trees", type=Path, required=True)
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
-    arrays = gather(options.folder, [options.network], options.trees)
+    arrays = gather(options.folder, options.networks, options.trees)
     _, cuts = load(options.folder, "train")
-    rows = predictions(options.folder, options.network, arrays)
+    rows = predictions(options.folder, options.networks, arrays)
     calibration = calibrate(rows)
-    arrays["card"] = card(1, cuts, calibration)
+    arrays["card"] = card(len(options.networks), cuts, calibration)
     digest = digest_of(arrays)
     np.savez_compressed(options.output, format=np.array(FORMAT), digest=np.array(digest), **arrays)
     print(f"{options.output}: {options.output.stat().st_size / 1e6:.1f} MB, digest {digest}, {calibration}")

@@ -1,7 +1,7 @@
-"""Write what the network is trained on: `python training/make_examples.py build/`."""
+"""Write what the networks and trees are trained on: `python training/make_examples.py build/`."""
 
+import argparse
 import pickle
-import sys
 import time
 from pathlib import Path
 
@@ -11,12 +11,13 @@ from data import development, training
 from prepare import FOLDS, cut_rows, learn_tables, main_components, read_rows
 
 
-def main(folder: Path, jobs: int = 2) -> None:
-    """Read all rows, and write tables, components and examples."""
+def make(folder: Path, step: int, jobs: int) -> None:
+    """Read the rows, and write tables, components and examples."""
     start = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     judged = development()
-    rows = training(judged)
+    rows = training(judged)[::step]
+    judged = judged[::step]
     cuts = cut_rows(rows)
     print(f"{len(rows)} rows, {len(cuts)} kept, {time.monotonic() - start:.0f} s", flush=True)
     folds = [learn_tables([cut for cut in cuts if cut.fold != fold]) for fold in range(FOLDS)]
@@ -32,5 +33,15 @@ def main(folder: Path, jobs: int = 2) -> None:
         print(f"{name} {len(chosen)}, {time.monotonic() - start:.0f} s", flush=True)
 
 
+def main() -> None:
+    """Write the examples."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--step", type=int, default=1, help="read every so many rows")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    make(options.folder, options.step, options.jobs)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

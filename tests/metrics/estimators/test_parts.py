@@ -1,5 +1,7 @@
 """The estimator's parts give the numbers of the libraries that trained them, and survive a file."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -7,8 +9,10 @@ import numpy as np
 import pytest
 
 from whyscore.metrics.estimators.network import Batch, run
+from whyscore.metrics.estimators.qe import QE, load
 from whyscore.metrics.estimators.tables import Tables, make_table, neighbour_keys, pair_keys, read_tables, word_keys
 from whyscore.metrics.estimators.trees import make_trees
+from whyscore.types import Segment
 
 TRAINING = Path(__file__).parents[3] / "training"
 
@@ -87,3 +91,29 @@ def test_keys_know_case_from_order() -> None:
     assert len(set(neighbour_keys(keys).tolist())) == 2
     assert pair_keys(keys[:1], keys[1:2]) != pair_keys(keys[1:2], keys[:1])
     assert len(neighbour_keys(keys[:1])) == 0
+
+
+def run_script(name: str, *arguments: object) -> None:
+    """Run a script of `training/` on one thread."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, str(TRAINING / name), *map(str, arguments)]
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("shared")
+def test_training_anew_gives_the_same_weights(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("sklearn")
+    digests = []
+    for folder in (tmp_path / "once", tmp_path / "again"):
+        networks = [folder / f"network-{seed}.npz" for seed in range(2)]
+        run_script("make_examples.py", folder, "--step", 150)
+        for seed, network in enumerate(networks):
+            run_script("train.py", folder, network, "--seed", seed, "--epochs", 1)
+        run_script("boost.py", folder, folder / "trees.npz")
+        run_script("assemble.py", folder, *networks, "--trees", folder / "trees.npz", "-o", folder / "qe.npz")
+        digests.append(load(folder / "qe.npz").digest)
+    assert digests[0] == digests[1]
+    (score,) = QE(model=str(tmp_path / "once" / "qe.npz")).score([Segment("The cat sits .", "Die Katze sitzt .")])
+    assert 0 <= score <= 1
