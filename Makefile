@@ -56,7 +56,7 @@ train: $(VENV)/.dev
 	$(BIN)/python training/train.py build/qe build/qe/network-1.npz --seed 1
 	$(BIN)/python training/boost.py build/qe build/qe/trees.npz
 	$(BIN)/python training/assemble.py build/qe build/qe/network-0.npz build/qe/network-1.npz \
-		--trees build/qe/trees.npz -o src/whyscore/metrics/estimators/qe.npz
+		--trees build/qe/trees.npz -o src/whyscore/metrics/estimators/qe.npz --reliability training/calibration.json
 	$(BIN)/python training/evaluate.py -o training/results.json
 
 audit: $(VENV)/.dev

@@ -98,18 +98,30 @@ def calibrate(rows: Sequence[tuple[Cut, Logits]]) -> dict[str, list[float]]:
 
 def reliability(
     rows: Sequence[tuple[Cut, Logits]], calibration: dict[str, list[float]]
-) -> list[tuple[float, float, int]]:
-    """Return, for tenths of the probability that a word is changed, its mean, the share of changed words, the count."""
-    own = [(cut, logits) for cut, logits in rows if kind_of(cut) == "edits"]
-    slope, offset = calibration["edits"]
-    probability = expit(slope * np.concatenate([logits.words["edits"] for _, logits in own]) + offset)
-    labels = np.concatenate([cut.hypothesis_labels for cut, _ in own])
-    tenths = np.minimum((10 * probability).astype(int), 9)
-    return [
-        (float(probability[tenths == k].mean()), float(labels[tenths == k].mean()), int((tenths == k).sum()))
-        for k in range(10)
-        if (tenths == k).any()
-    ]
+) -> dict[str, list[dict[str, float]]]:
+    """Return, for tenths of the probability that a word is wrong: its mean, the share of wrong words, the count."""
+    edited, marked = ([(cut, logits) for cut, logits in rows if kind_of(cut) == kind] for kind in KINDS)
+    kinds = {
+        "edits": [(cut.hypothesis_labels, logits.words["edits"]) for cut, logits in edited],
+        "source_edits": [(cut.source_labels, logits.source) for cut, logits in edited],
+        "spans": [(cut.hypothesis_labels, logits.words["spans"]) for cut, logits in marked],
+    }
+    result = {}
+    for name, own in kinds.items():
+        slope, offset = calibration[name]
+        labels, logits = (np.concatenate(part) for part in zip(*own, strict=True))
+        probability = expit(slope * logits + offset)
+        tenths = np.minimum((10 * probability).astype(int), 9)
+        result[name] = [
+            {
+                "probability": round(float(probability[tenths == k].mean()), 4),
+                "wrong": round(float(labels[tenths == k].mean()), 4),
+                "words": int((tenths == k).sum()),
+            }
+            for k in range(10)
+            if (tenths == k).any()
+        ]
+    return result
 
 
 def platt(logits: NDArray[np.float32], labels: NDArray[np.float32]) -> list[float]:
@@ -129,6 +141,7 @@ def main() -> None:
     parser.add_argument("networks", type=Path, nargs="+")
     parser.add_argument("--trees", type=Path, required=True)
     parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("--reliability", type=Path, help="where to write how far the probabilities can be trusted")
     options = parser.parse_args()
     arrays = gather(options.folder, options.networks, options.trees)
     _, cuts = load(options.folder, "train")
@@ -138,8 +151,8 @@ def main() -> None:
     digest = digest_of(arrays)
     np.savez_compressed(options.output, format=np.array(FORMAT), digest=np.array(digest), **arrays)
     print(f"{options.output}: {options.output.stat().st_size / 1e6:.1f} MB, digest {digest}, {calibration}")
-    for mean, share, count in reliability(rows, calibration):
-        print(f"probability {mean:.2f}, changed {share:.2f}, {count} words")
+    if options.reliability:
+        options.reliability.write_text(json.dumps(reliability(rows, calibration), indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
