@@ -224,7 +224,7 @@ def test_a_killed_process_leaves_a_run_that_goes_on(tmp_path: Path, files: Files
     command = [sys.executable, "-m", "whyscore", "evaluate", "-t", "sys.txt", "-r", "ref.txt", "-m", "slow.py:score"]
     command += ["--budget", "40", "--draws", "10", "--tagger", "none", "--store", "none", "-q", "-o"]
     started = subprocess.Popen([*command, "killed"], cwd=tmp_path, stdout=subprocess.DEVNULL)
-    waited = time.monotonic() + 30
+    waited = time.monotonic() + 120
     while not (tmp_path / "killed" / "totals.jsonl").exists() and time.monotonic() < waited:
         time.sleep(0.01)
     started.send_signal(signal.SIGKILL)
@@ -244,6 +244,30 @@ def score(segments):
         file.writelines(f"{segment}\\n" for segment in segments)
     return [float(len(segment.hypothesis)) for segment in segments]
 """
+
+
+def test_a_folder_is_filled_by_one_process_at_a_time(tmp_path: Path, small: Dataset) -> None:
+    folder = tmp_path / "run"
+    holding = f"""
+import sys
+from whyscore.runs.folder import locked
+with locked({str(folder)!r}):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", holding], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(UserError, match=rf"in use by process {holder.pid} on .*, since 20..-.*: wait"):
+            evaluate(small, ["chrf"], output=folder, budget=0, tagger=None)
+        assert not (folder / "run.json").exists()
+        holder.kill()
+    # The lock file of a killed process is still there, and holds nobody.
+    assert (folder / ".lock").exists()
+    evaluate(small, ["chrf"], output=folder, budget=0, tagger=None)
+    assert not (folder / ".lock").exists()
 
 
 def test_no_text_is_scored_twice_even_without_a_store(

@@ -129,29 +129,33 @@ def evaluate(
     """
     requested = request_metrics(dataset, metrics, settings)
     plan = plan_of(requested, settings)
-    folder = runs.open_or_create(output, dataset, plan, overwrite=overwrite)
-    known = runs.facts_of(output) if folder.has(runs.RUN) else RunFacts()
-    if known.done:
-        return read_run(output)
-    facts = RunFacts(
-        fingerprint=runs.fingerprint(dataset, plan),
-        plan=plan,
-        command=None if command is None else tuple(command),
-        versions=_versions(),
-        findings=tuple(findings),
-        noted=known.noted,
-        first_line=first_line_of(dataset) if first_line is None else first_line,
-    )
-    folder.describe(facts)
-    with _with_store(resources) as stored:
-        work = _Work(folder, dataset, requested, settings, stored, explained, facts=facts)
+    with runs.locked(output):
+        folder = runs.open_or_create(output, dataset, plan, overwrite=overwrite)
+        known = runs.facts_of(output) if folder.has(runs.RUN) else RunFacts()
+        if not known.done:
+            facts = RunFacts(
+                fingerprint=runs.fingerprint(dataset, plan),
+                plan=plan,
+                command=None if command is None else tuple(command),
+                versions=_versions(),
+                findings=tuple(findings),
+                noted=known.noted,
+                first_line=first_line_of(dataset) if first_line is None else first_line,
+            )
+            _fill(_Work(folder, dataset, requested, settings, resources, explained, facts=facts))
+    return read_run(output)
+
+
+def _fill(work: _Work) -> None:
+    """Do all steps whose files are not there yet."""
+    work.folder.describe(work.facts)
+    with _with_store(work.resources) as work.resources:
         for step in (_texts, _scores, _explanations, _decomposition, _comparisons):
             start = time.perf_counter()
             step(work)
             work.seconds[step.__name__.strip("_")] = round(time.perf_counter() - start, 3)
-    runs.forget(folder, runs.EXPLANATIONS)
-    folder.describe(_results(work))
-    return read_run(output)
+    runs.forget(work.folder, runs.EXPLANATIONS)
+    work.folder.describe(_results(work))
 
 
 @contextmanager

@@ -16,18 +16,22 @@
    they stand for, and what went wrong in it. After an interruption everything behind the last complete block is cut
    off: blocks begin where they would have begun. `<name>.blocks` stays until `run.json` says the same (`forget`).
 4. `read_run` reads it all back, every record as its type: reports look at nothing else.
+5. `locked` holds the folder for one process at a time. The operating system gives the lock back when its holder ends,
+   however it ends, so that no lock outlives its process.
 """
 
 import hashlib
 import json
 import os
+import platform
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -56,6 +60,9 @@ from whyscore.types.result import Result
 from whyscore.types.table import Cell, Table
 from whyscore.version import __version__
 
+if sys.platform != "win32":
+    import fcntl
+
 RUN = "run.json"
 SEGMENTS = "segments.jsonl"
 SCORES = "scores.jsonl"
@@ -68,8 +75,72 @@ MODELS = "models.json"
 SCHEMA = "whyscore/1"
 SEGMENT, CLUSTER = "segment", "cluster"
 """The `row` of records that are not the main ones of their file."""
+LOCK = ".lock"
 GROWING = ".part"
 BLOCKS = ".blocks"
+
+
+@contextmanager
+def locked(path: str | Path) -> Iterator[None]:
+    """Hold a run folder against other processes; where another one holds it, say which."""
+    target = Path(path)
+    if target.exists() and not target.is_dir():
+        raise UserError(f"{path} is a file: a run needs a folder. Choose another name with -o")
+    file = _open_lock(target)
+    if file is None:
+        yield
+        return
+    with file:
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {platform.node()}, since {_now()}")
+        file.flush()
+        try:
+            yield
+        finally:
+            (target / LOCK).unlink(missing_ok=True)
+
+
+def _open_lock(folder: Path) -> IO[str] | None:
+    """Return the lock file, held; None where none can be written, as in a finished run on a read-only disk."""
+    while True:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            file = (folder / LOCK).open("a+", encoding="utf-8")
+        except OSError:
+            return None
+        if not _hold(file):
+            with file:
+                file.seek(0)
+                holder = file.read().strip() or "another process"
+            raise UserError(f"{folder} is in use by {holder}: wait until it ends, or choose another folder with -o")
+        if _is_there(file):
+            return file
+        file.close()  # the holder before removed it when it ended
+
+
+def _hold(file: IO[str]) -> bool:
+    """Return whether this process now holds an open file alone; True where there are no locks."""
+    if sys.platform == "win32":
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # a file system without locks
+    return True
+
+
+def _is_there(file: IO[str]) -> bool:
+    """Return whether an open file still has its name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), Path(file.name).stat())
+    except FileNotFoundError:
+        return False
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True)
@@ -107,19 +178,21 @@ def open_or_create(
     A folder that holds other work is refused, because reports would mix the two.
     """
     target = Path(path)
-    if target.exists() and not target.is_dir():
-        raise UserError(f"{path} is a file: a run needs a folder. Choose another name with -o")
     _tidied(target)
     found = fingerprint(dataset, plan)
     known = _facts(target) if (target / RUN).exists() else None
-    if known is None and target.exists() and any(target.iterdir()) and not overwrite:
+    if known is None and _holds_files(target) and not overwrite:
         raise UserError(f"{path} is not empty and holds no run: choose another folder, or --overwrite")
     if known is not None and known.fingerprint == found:
         return Folder(target, known.created)
     if known is not None and not overwrite:
         raise UserError(f"{path} holds another run, of {known.created}: choose another folder, or --overwrite")
     _cleared(target)
-    return Folder(target, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    return Folder(target, _now())
+
+
+def _holds_files(folder: Path) -> bool:
+    return folder.exists() and any(file.name != LOCK for file in folder.iterdir())
 
 
 def fingerprint(dataset: Dataset, plan: Mapping[str, object]) -> str:
