@@ -14,6 +14,8 @@
    once; a second claim is refused with both claimants named.
 3. Components are dataclasses, so their fields are their options: names, order, defaults and types are read from them,
    and every wrong option is answered with the ones there are.
+4. Specs that stand in data files (shards, calibrations) come from others. `build_from_file` refuses those that would
+   run code: fields made by `runs_code`, anywhere inside, unless the user has named the code.
 """
 
 import ast
@@ -25,14 +27,15 @@ import math
 import re
 import sys
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import get_origin, get_type_hints
 
-from whyscore.errors import ContractError, MissingExtra, SpecError, UnknownName
-from whyscore.settings import converted, described, fits
+from whyscore.errors import ContractError, DataError, MissingExtra, SpecError, UnknownName
+from whyscore.settings import CODE, converted, described, fits
 
 _FUNCTION = re.compile(r"[^\s(),='\"]+:[A-Za-z_][\w.]*")
 _LIMIT = 10_000
@@ -349,6 +352,46 @@ def component(kind: str, **options: object) -> typing.Any:  # noqa: ANN401 - dat
     ...     metric: object = component("metric", default=None)
     """
     return dataclasses.field(metadata={_KIND: kind}, **options)  # type: ignore[call-overload]
+
+
+def runs_code(**options: object) -> typing.Any:  # noqa: ANN401 - as above
+    """Return a dataclass field whose value, unless it is empty, makes the component run code of others."""
+    return dataclasses.field(metadata={CODE: True}, **options)  # type: ignore[call-overload]
+
+
+def build_from_file(
+    spec: str,
+    kind: str,
+    file: object,
+    allow_code: Collection[str] = (),
+) -> typing.Any:  # noqa: ANN401 - the kind decides the protocol
+    """Return the component that a spec in a data file describes, unless it runs code that the user has not named.
+
+    `allow_code` holds the files and modules that the user trusts.
+    """
+    found = build(spec, kind)
+    allowed = {*allow_code, *(str(Path(one).resolve()) for one in allow_code)}
+    for code in code_of(found):
+        if not allowed & {code, str(Path(code).resolve())}:
+            raise DataError(
+                f"{file}: {spec} would run code from {code}; what a data file names is not run. "
+                f"If you trust {code}, add: --allow-code {code}"
+            )
+    return found
+
+
+def code_of(thing: object) -> Iterator[str]:
+    """Yield the files and modules whose code a component would run, those inside it included."""
+    if isinstance(thing, tuple | list):
+        for item in thing:
+            yield from code_of(item)
+    elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        for field in dataclasses.fields(thing):
+            value = getattr(thing, field.name)
+            if field.metadata.get(CODE) and value:
+                # A function by its name, or a flag beside the model whose file may hold code.
+                yield value.rpartition(":")[0] if isinstance(value, str) else str(getattr(thing, "model", value))
+            yield from code_of(value)
 
 
 def build(spec: str | Spec, kind: str = "metric") -> typing.Any:  # noqa: ANN401 - the kind decides the protocol

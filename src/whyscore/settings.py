@@ -262,6 +262,10 @@ class Seeded:
     seed: int = option(0, "fixes all random numbers", least=0)
 
 
+CODE = "code"
+"""Marks a field whose value makes a component run code of others (`whyscore.registry.runs_code`)."""
+
+
 def check_fields(thing: object) -> None:
     """Refuse field values of the wrong type, for components that are made in Python rather than from a spec.
 
@@ -269,7 +273,7 @@ def check_fields(thing: object) -> None:
     """
     hints = get_type_hints(type(thing))
     for field in dataclasses.fields(thing):  # type: ignore[arg-type]
-        if field.metadata or not field.init:
+        if field.metadata.keys() - {CODE} or not field.init:
             continue
         value, hint = getattr(thing, field.name), hints[field.name]
         wanted = converted(value, hint)

@@ -74,8 +74,35 @@ def test_what_a_shard_scored_is_not_scored_again(data: Path, tmp_path: Path) -> 
         asked = ["evaluate", str(data), "-m", f"{metric}:score", "--budget", "0", "--tagger", "none", "-q"]
         assert main([*asked, "--shard", f"{k}/2", "-o", str(folder)]) == 0
     scored = len(log.read_text("utf-8"))
-    merge(folders, tmp_path / "joined")
+    with pytest.raises(DataError, match=r"would run code from .*--allow-code"):
+        merge(folders, tmp_path / "joined")
+    merge(folders, tmp_path / "joined", allow_code=[str(metric)])
     assert len(log.read_text("utf-8")) == scored
+
+
+FORGED = {
+    "a function by its short name": ("metrics", ["evil.py:score"]),
+    "a function of a module": ("metrics", ['callable("evil:score", takes="texts")']),
+    "inside another metric": ("metrics", ["boosted(metric='evil.py:score')"]),
+    "weights that may hold code": ("metrics", ["comet(model='evil', allow_pickle=true)"]),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_code_that_a_shard_names_is_not_run(
+    name: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, key = tmp_path / "part", FORGED[name]
+    evaluated(data, folder, "--shard", "1/1")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("evil.py").write_text("open('ran', 'w')\ndef score(a, b=None): return [1.0] * len(a)\n", "utf-8")
+    described = json.loads((folder / shards.SHARD).read_text("utf-8"))
+    described["asked"][key[0]] = key[1]
+    (folder / shards.SHARD).write_text(json.dumps(described), "utf-8")
+    assert main(["merge", str(folder), "-o", "joined", "-q"]) == 3
+    assert "--allow-code evil" in capsys.readouterr().err
+    assert not Path("ran").exists()
 
 
 def test_the_parts_are_every_segment_once_with_all_its_systems(data: Path) -> None:
@@ -187,7 +214,20 @@ def test_more_shards_than_segments_and_words_that_cannot_be_explained_change_not
         merge(folders[:4], tmp_path / "no")
     assert main(["merge", *map(str, folders), "--dry-run"]) == 0
     assert "5 shards with 5 entries can be joined" in capsys.readouterr().out
-    assert main(["merge", *map(str, folders), "-o", str(tmp_path / "joined"), "-q"]) == 0
+    assert (
+        main(
+            [
+                "merge",
+                *map(str, folders),
+                "-o",
+                str(tmp_path / "joined"),
+                "-q",
+                "--allow-code",
+                str(tmp_path / "picky.py"),
+            ]
+        )
+        == 0
+    )
     assert contents(tmp_path / "joined") == contents(tmp_path / "whole")
     joined, whole = (json.loads((tmp_path / name / "run.json").read_text("utf-8")) for name in ("joined", "whole"))
     assert len(whole["problems"]) == 1
@@ -206,7 +246,8 @@ def test_a_merge_takes_a_store_that_the_shards_shared(data: Path, tmp_path: Path
         asked = ["evaluate", str(data), "-m", f"{metric}:score", "--budget", "0", "--tagger", "none", "-q"]
         assert main([*asked, "--store", str(store), "--shard", f"{k}/2", "-o", str(folder)]) == 0
     scored = len(log.read_text("utf-8"))
-    assert main(["merge", *map(str, folders), "--store", str(store), "-o", str(tmp_path / "joined"), "-q"]) == 0
+    options = ["--store", str(store), "-o", str(tmp_path / "joined"), "--allow-code", str(tmp_path / "metric.py"), "-q"]
+    assert main(["merge", *map(str, folders), *options]) == 0
     assert len(log.read_text("utf-8")) == scored
 
 

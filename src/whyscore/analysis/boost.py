@@ -1,9 +1,9 @@
 """Boosted scores: explain, aggregate, mix. The twin of `whyscore boost`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from markupsafe import Markup
@@ -19,7 +19,7 @@ from whyscore.data.records import Kind, header_of, score_records
 from whyscore.errors import DataError, SpecError
 from whyscore.metrics.boosted import Boosted, OnEmpty, Parts
 from whyscore.protocols import Aggregator, Explainer
-from whyscore.registry import build, spec_of
+from whyscore.registry import build, build_from_file, spec_of
 from whyscore.scoring.stack import LOCAL, Cost, Resources
 from whyscore.settings import again, option, takes
 from whyscore.types import SHOWN, Dataset, Explanation, FloatVector, Scores, Segment
@@ -48,6 +48,7 @@ class BoostedSettings(MaskingSettings):
     calibration: str | Path | Calibration | None = option(
         None, "p and w as `whyscore calibrate` found them", metavar="FILE", basic=True
     )
+    allow_code: tuple[str, ...] = option((), "files and modules that the calibration may run code from", metavar="PATH")
     on_empty: OnEmpty = option("fail", "segments without any word: no boosted score (fail), or the original (score)")
 
 
@@ -160,7 +161,7 @@ def boosted(
     if settings.calibration is not None:
         if settings.p is not None or settings.w is not None or settings.aggregator is not None:
             raise SpecError("a calibration says p, w and aggregator: give it or them, not both")
-        return replace(_calibrated(metric, explainer, settings.calibration), on_empty=settings.on_empty)
+        return _calibrated(metric, explainer, settings.calibration, settings)
     if metric is None:
         raise SpecError("no metric to boost: name one, for example chrf, or give a calibration")
     aggregator, unit, masker = settings.aggregator, settings.unit, settings.masker
@@ -239,25 +240,34 @@ def degenerate_share(metric: Boosted, bags: Bags) -> float:
 
 
 def _calibrated(
-    metric: MetricLike | None, explainer: str | Explainer | None, calibration: Calibration | str | Path
+    metric: MetricLike | None,
+    explainer: str | Explainer | None,
+    calibration: Calibration | str | Path,
+    settings: BoostedSettings,
 ) -> Boosted:
     """Return the metric that a calibration describes, refusing any other metric or explainer."""
     found = _loaded(calibration)
-    made = as_metric(found.metric if metric is None else metric)
+    file = "the calibration" if isinstance(calibration, Calibration) else calibration
+
+    def build_named(spec: str, kind: str) -> Any:  # noqa: ANN401 - the kind decides the protocol
+        return build_from_file(spec, kind, file, settings.allow_code)
+
+    made = build_named(found.metric, "metric") if metric is None else as_metric(metric)
     found.check(made.signature(), None if explainer is None else spec_of(_explainer(explainer)))
     return Boosted(
         metric=made,
-        explainer=_explainer(found.explainer),
-        aggregator=build(found.aggregator, "aggregator"),
+        explainer=build_named(found.explainer, "explainer"),
+        aggregator=build_named(found.aggregator, "aggregator"),
         w=found.w,
         parts=cast("Parts", found.parts),
-        unit=build(found.unit, "splitter"),
-        masker=None if found.masker is None else build(found.masker, "masker"),
+        unit=build_named(found.unit, "splitter"),
+        masker=None if found.masker is None else build_named(found.masker, "masker"),
         seed=found.seed,
         shift=found.shift,
         stretch=found.stretch,
         rule=found.rule,
         calibration=found.digest,
+        on_empty=settings.on_empty,
     )
 
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from whyscore.errors import ContractError, SpecError, TextFailure, UnknownName, UserError
 from whyscore.metrics.needs import need_references, need_source, shown
-from whyscore.registry import spec_of, written
+from whyscore.registry import runs_code, spec_of, written
 from whyscore.settings import check_fields
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 
@@ -136,7 +136,7 @@ class Callable:
         version: printed in the signature; change it when the function changes in a way its file does not show.
     """
 
-    target: str | AnyFunction[..., object]
+    target: str | AnyFunction[..., object] = runs_code()
     takes: Literal["segments", "texts"] | None = None
     reads: tuple[str, ...] = _ANY
     higher_is_better: bool = True

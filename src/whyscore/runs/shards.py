@@ -29,6 +29,7 @@ from whyscore.data.dataset import read_dataset
 from whyscore.data.located import first_line_of
 from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, StoreError, UserError
+from whyscore.registry import build_from_file
 from whyscore.runs import folder as runs
 from whyscore.runs.evaluate import Key, evaluate, key_of
 from whyscore.runs.folder import Run
@@ -151,6 +152,7 @@ def merge(
     resources: Resources = LOCAL,
     overwrite: bool = False,
     command: Sequence[str] | None = None,
+    allow_code: Sequence[str] = (),
 ) -> Run:
     """Return the run that the shards in these folders are parts of, written to a folder of its own.
 
@@ -160,8 +162,10 @@ def merge(
         resources: Executor and progress, for what no shard did; a store besides those of the shards, if there is one.
         overwrite: Replace another run in the folder.
         command: The command line, for the report.
+        allow_code: Files and modules that the shards may run code from, such as those of your own metrics.
     """
     parts = _parts(folders)
+    _refuse_code(parts[0], allow_code)
     first, dataset = parts[0].file, _joined(parts)
     if runs.fingerprint(dataset, first.asked.plain()) != first.whole:
         raise DataError(f"{parts[0].folder}: the shards do not add up to the data they were cut from")
@@ -264,6 +268,20 @@ def _part(folder: Path) -> _Part:
     plan = convert(_Plan, known.plan, where._replace(file=str(folder / runs.RUN)))
     signatures = {name: signature for name, signature, *_ in plan.metrics}
     return _Part(folder, Shard(file.number, file.of), file, signatures)
+
+
+def _refuse_code(part: _Part, allow_code: Sequence[str]) -> None:
+    """Refuse shards that name code; all shards ask for the same."""
+    whole = part.file.asked.whole()
+    named = {
+        "metric": part.file.asked.metrics,
+        "explainer": whole.explainers or (),
+        "tagger": () if whole.tagger is None else (whole.tagger,),
+        "splitter": (whole.unit,),
+    }
+    for kind, specs in named.items():
+        for spec in specs:
+            build_from_file(spec, kind, part.folder / SHARD, allow_code)
 
 
 def _joined(parts: Sequence[_Part]) -> Dataset:

@@ -143,6 +143,21 @@ def test_calibrating_and_boosting_work_together(run: Run) -> None:
     assert run("boost", "data.jsonl", "--calibration", "c.json", "--allow-overlap").code == 0
 
 
+def test_code_that_a_calibration_names_is_not_run(run: Run) -> None:
+    Path("evil.py").write_text("open('ran', 'w')\ndef score(a, b): return [1.0] * len(a)\n", "utf-8")
+    asked = ("data.jsonl", "--human", "da", "-m", "token_f1", "-e", "erasure", "--resamples", "99", "-o", "good.json")
+    assert run("calibrate", *asked).code == 0
+    forged = json.loads(Path("good.json").read_text("utf-8")) | {"metric": "evil.py:score"}
+    Path("forged.json").write_text(json.dumps(forged), "utf-8")
+    refused = run("boost", *FILES, "--calibration", "forged.json")
+    assert (refused.code, Path("ran").exists()) == (3, False)
+    assert "forged.json: evil.py:score would run code from evil.py" in refused.err
+    assert "--allow-code evil.py" in refused.err
+    named = run("boost", *FILES, "--calibration", "forged.json", "--allow-code", "evil.py")
+    assert (named.code, Path("ran").exists()) == (2, True)
+    assert "signature" in named.err  # it is another metric than the one that was calibrated
+
+
 def test_a_calibration_can_be_printed_in_every_format(run: Run) -> None:
     base = ("calibrate", "data.jsonl", "--human", "da", "-m", "token_f1", "--grid=-2:2:0.5", "--resamples", "0")
     found = json.loads(run(*base, "-f", "json").out)

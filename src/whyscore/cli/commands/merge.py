@@ -23,6 +23,9 @@ class MergeCommand(RunningSettings, RunFolderSettings, Seeded):
     shards: tuple[str, ...] = option(
         (), "all folders of whyscore evaluate --shard I/N", positional=True, metavar="RUN", basic=True
     )
+    allow_code: tuple[str, ...] = option(
+        (), "files and modules that the shards may run code from: those of your own metrics", metavar="PATH"
+    )
 
 
 SETTINGS = MergeCommand
@@ -45,6 +48,7 @@ def run(settings: MergeCommand) -> int:
             resources=resources,
             overwrite=settings.overwrite,
             command=command_line("merge"),
+            allow_code=settings.allow_code,
         )
     write_report(settings, found)
     return 0

@@ -52,6 +52,7 @@ from whyscore.models.checkpoints import (
 )
 from whyscore.models.heads import widened
 from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Row, as_tensors, budget_of, in_batches, positions
+from whyscore.registry import runs_code
 from whyscore.settings import check_fields
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 
@@ -275,7 +276,7 @@ class BartScore:
     weights: str | None = None
     device: str = "auto"
     precision: Precision = "fp32"
-    allow_pickle: bool = False
+    allow_pickle: bool = runs_code(default=False)
 
     higher_is_better: ClassVar[bool] = True
     original: ClassVar[str] = "neulab/BARTScore 248f511"

@@ -42,6 +42,7 @@ from whyscore.models.checkpoints import (
     weights_of,
 )
 from whyscore.models.pairs import Coder, Cuts, Row, as_tensors, budget_of, in_batches
+from whyscore.registry import runs_code
 from whyscore.settings import check_fields
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 
@@ -80,7 +81,7 @@ class MetricX:
     logit: int = 250_089
     device: str = "auto"
     precision: Precision = "fp32"
-    allow_pickle: bool = False
+    allow_pickle: bool = runs_code(default=False)
 
     higher_is_better: ClassVar[bool] = False
     original: ClassVar[str] = "google-research/metricx fc4978e"

@@ -51,6 +51,7 @@ from whyscore.models.checkpoints import (
 )
 from whyscore.models.heads import Pooling, pooled, widened
 from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Result, Row, as_tensors, budget_of, in_batches, shorter
+from whyscore.registry import runs_code
 from whyscore.settings import check_fields
 from whyscore.text.splitters import white_space
 from whyscore.types import (
@@ -369,7 +370,7 @@ class TransQuest:
     fill: Fill = "error"
     device: str = "auto"
     precision: Precision = "fp32"
-    allow_pickle: bool = False
+    allow_pickle: bool = runs_code(default=False)
 
     inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.SOURCE
     original: ClassVar[str] = "transquest 1.1.1"

@@ -46,7 +46,7 @@ from whyscore.models.heads import ACTIVATIONS, pooled
 from whyscore.models.pairs import Coded, Cuts, Frame, as_tensors
 from whyscore.models.rows import Long, RowCoder, Vectors
 from whyscore.protocols import Encoded, Encoder
-from whyscore.registry import spec_of
+from whyscore.registry import runs_code, spec_of
 from whyscore.settings import check_fields
 from whyscore.types import HYPOTHESIS, Place, Segment, Signature
 
@@ -97,7 +97,7 @@ class Sentence:
     device: str = "auto"
     precision: Precision = "fp32"
     long: Long = "truncate"
-    allow_pickle: bool = False
+    allow_pickle: bool = runs_code(default=False)
     batch: int | None = None
 
     def __post_init__(self) -> None:

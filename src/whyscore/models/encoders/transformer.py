@@ -54,7 +54,7 @@ from whyscore.models.encoders.stacks import (
 from whyscore.models.pairs import Cuts, Inputs, Row, as_tensors
 from whyscore.models.rows import Long, RowCoder, Vectors
 from whyscore.protocols import Encoded
-from whyscore.registry import spec_of
+from whyscore.registry import runs_code, spec_of
 from whyscore.settings import check_fields
 from whyscore.types import Signature
 
@@ -189,7 +189,7 @@ class Transformer:
     long: Long = "truncate"
     revision: str | None = None
     first_blank: bool = True
-    allow_pickle: bool = False
+    allow_pickle: bool = runs_code(default=False)
     batch: int | None = None
 
     def __post_init__(self) -> None:

@@ -47,6 +47,7 @@ from whyscore.models.attribution.interface import Inside
 from whyscore.models.checkpoints import Precision, device_of, model_signature
 from whyscore.models.heads import LayerMix
 from whyscore.models.pairs import Frame
+from whyscore.registry import runs_code
 from whyscore.settings import check_fields
 from whyscore.text.alignment import BOUNDARY_MARKS, Pool
 from whyscore.types import (
@@ -191,7 +192,7 @@ class Comet:
     mode: Mode = "default"
     pool: Pool = "mean"
     fill: Fill = "error"
-    allow_pickle: bool = False
+    allow_pickle: bool = runs_code(default=False)
 
     higher_is_better: ClassVar[bool] = True
     original: ClassVar[str] = "unbabel-comet 2.2.7"
