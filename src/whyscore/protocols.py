@@ -18,7 +18,9 @@ from whyscore.types import (
     Fit,
     FloatMatrix,
     FloatVector,
+    HiddenWords,
     Inputs,
+    IntVector,
     KeepMasks,
     Place,
     Segment,
@@ -209,6 +211,19 @@ class SupportsMinimumLength(Protocol):
     @property
     def minimum_tokens(self) -> int:
         """The tokens that a text must have to score more than 0."""
+
+
+@runtime_checkable
+class SupportsHiddenWords(RowMetric, Protocol):
+    """A metric of tokens that reads a text once for many ways of hiding some of its words."""
+
+    def hidden_statistics(
+        self, texts: Sequence[tuple[IntVector, Sequence[IntVector]]], hidden: HiddenWords
+    ) -> Iterator[tuple[FloatMatrix, FloatMatrix]]:
+        """Yield for each segment rows as those of `statistics`, one per draw: all hidden words agree; none does.
+
+        A segment is its hypothesis and its references as numbers of words; a draw says which words are hidden.
+        """
 
 
 @runtime_checkable

@@ -1,12 +1,15 @@
 """Experiments about shares on small texts."""
 
 import re
+from dataclasses import astuple
 
 import pytest
 
+from whyscore.analysis.decompose.decompose import decompose
 from whyscore.errors import SpecError
 from whyscore.experiments.muler.random import specificity, tagnoise
 from whyscore.experiments.muler.shares import frequency, hybrid
+from whyscore.metrics.lexical.bleu import Bleu
 from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.testing.fakes import Counting
 from whyscore.types import Segment
@@ -40,6 +43,17 @@ def test_a_feature_found_nowhere_has_no_hybrid() -> None:
     assert (row.n, row.hybrid, row.way) == (0, None, None)
 
 
+def test_hybrids_stand_in_one_table_beside_the_share() -> None:
+    rows = hybrid(DATA, "token_f1", features=WORDS)
+    (table,) = rows.tables()
+    assert table.columns == ("system", "feature", "n", "sigma", "MuLER", "O", "AO", "50-50", "40-60", "30-70")
+    (cells,) = table.rows
+    first = rows[0]
+    assert cells[4:7] == (first.share, first.oracle, first.anti)
+    assert first.share == (first.oracle - first.sigma) / (first.oracle - first.anti)  # type: ignore[operator]
+    assert cells[7:] == tuple(row.hybrid for row in rows)
+
+
 def test_all_hybrids_are_one_question() -> None:
     metric = Counting(TokenF1())
     hybrid(DATA, metric, features=[*WORDS, "number"], alpha=(0.2, 0.4, 0.6))
@@ -67,6 +81,27 @@ def test_random_groups_are_the_same_for_the_same_seed() -> None:
     assert [(row.groups, row.feature) for row in once] == [(2, None), (None, "FRUIT")]
 
 
+def test_draws_at_once_are_the_draws_scored_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = [*DATA, Segment("a a b a", references=("a b a a c", "b a")), Segment("", references=("x",))]
+    options = {"features": WORDS, "groups": (1, 2, 3), "draws": 5, "tokens": "metric"}
+    for spec in ("bleu", "bleu(max_order=2)", "bleu(smoothing='exp')"):
+        at_once = specificity(data, spec, **options)  # type: ignore[arg-type]
+        with monkeypatch.context() as patch:
+            patch.setattr(Bleu, "hidden_statistics", None)
+            patch.setattr("whyscore.experiments.muler.random._SEGMENTS", 7)
+            singly = specificity(data, spec, **options)  # type: ignore[arg-type]
+        for one, other in zip(at_once, singly, strict=True):
+            assert astuple(one)[4:] == pytest.approx(astuple(other)[4:], abs=1e-12)
+
+
+def test_the_real_feature_stands_beside_random_words_of_its_frequency() -> None:
+    *_, row = specificity(DATA, "token_f1", features=WORDS, groups=(), draws=4)
+    (real,) = decompose(DATA, "token_f1", features=WORDS)
+    assert row.real == real.share
+    assert row.variance == pytest.approx(row.sd**2)  # type: ignore[operator]
+    assert (row.real_reference, row.real_hypothesis) == (4 / 14, 4 / 14)
+
+
 def test_one_group_of_all_words_is_lost_and_won_whole() -> None:
     (row, *_) = specificity(DATA, "token_f1", features=WORDS, groups=(1,), draws=1)
     assert row.frequency == 1.0
@@ -82,7 +117,7 @@ def test_noise_on_one_side_leaves_the_other_alone() -> None:
     ("work", "message"),
     [
         (lambda: hybrid(DATA, "bleu", alpha=(1.5,)), "alpha is 1.5, expected 0 to 1"),
-        (lambda: frequency(DATA, "bleu", mode="compat"), "mode='compat' is for decompose"),
+        (lambda: hybrid(DATA, "bleu", mode="compat"), "mode='compat' is for decompose and frequency"),
         (
             lambda: specificity(DATA, "bleu", draws=0),
             "draws is 0, expected 1 or more",

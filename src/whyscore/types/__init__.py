@@ -1,6 +1,6 @@
 """The values users meet. All are frozen: equal texts are equal segments, and results do not change."""
 
-from whyscore.types.arrays import FloatMatrix, FloatVector, KeepMasks, read_only
+from whyscore.types.arrays import FloatMatrix, FloatVector, HiddenWords, IntVector, KeepMasks, read_only
 from whyscore.types.data import Dataset, Entry, ErrorSpan, Finding, Severity
 from whyscore.types.records import (
     ClusterRank,
@@ -35,7 +35,9 @@ __all__ = [
     "Fit",
     "FloatMatrix",
     "FloatVector",
+    "HiddenWords",
     "Inputs",
+    "IntVector",
     "KeepMasks",
     "MatchKind",
     "PairTest",

@@ -12,6 +12,12 @@ FloatMatrix = NDArray[np.float64]
 KeepMasks = NDArray[np.bool_]
 """Probes x words; True keeps the word."""
 
+IntVector = NDArray[np.int64]
+"""Numbers that stand for words, or counts."""
+
+HiddenWords = NDArray[np.bool_]
+"""Draws x words; True hides the word."""
+
 
 def read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a copy that refuses to be written to: results are values."""

@@ -56,8 +56,8 @@ def _experiment(name: str, about: str, settings: type[ShareCommand], work: Work)
             raise UserError("--dry-run is for decompose: run whyscore decompose --dry-run with the same options")
         data = load_dataset(with_target_language(given), metrics)
         with working(given) as resources:
-            rows = [row for metric in metrics for row in work(data, metric, settings=given, resources=resources)]
-        emit_result(Rows(data, rows), given)
+            found = [work(data, metric, settings=given, resources=resources) for metric in metrics]
+        emit_result(type(found[0])(data, [row for rows in found for row in rows]), given)
         return 0
 
     example = f"examples:\n  whyscore experiment {name} -r ref.txt -t sys.txt -m bleu {_TAGS}\n"

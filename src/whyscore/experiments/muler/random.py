@@ -1,8 +1,12 @@
 """Experiments with features at random: what a share is when a feature means nothing.
 
-`specificity`: the vocabulary of both sides is cut into p groups of equal size at random; one is drawn and masked as if
-it were a feature; repeated. Such a feature depends on the word alone, so its share is never below zero. Besides, random
-groups that are as frequent as a real feature, to compare its share with.
+`specificity` (Tables 2 and 14):
+
+1. The vocabulary of both sides is cut into p groups of equal size at random; one is drawn and masked as if it were a
+   feature; repeated 1,000 times. Such a feature depends on the word alone, so its share is never below zero.
+2. Besides, random groups as frequent as each real feature, whose own share and frequency stand beside them.
+3. A metric that reads a text once for all draws (`SupportsHiddenWords`: BLEU) is asked once; for others the draws
+   become segments, some tens of thousands in a score call.
 
 `tagnoise`: what a bad tagger does. A part of a feature's spans on one side is dropped, or moved to random words; with
 `random`, both sides have independent random words at the feature's frequency.
@@ -11,8 +15,8 @@ The draws depend on the seed, the text and the draw's number alone.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -20,19 +24,22 @@ from numpy.random import Generator
 
 from whyscore.analysis.common import MetricLike, Segments
 from whyscore.analysis.decompose.masking import cutter, token_row
-from whyscore.analysis.decompose.scoring import Study, measure
+from whyscore.analysis.decompose.scoring import FLOOR, Reading, Study, measure
 from whyscore.analysis.decompose.settings import FeatureSettings
 from whyscore.analysis.decompose.shares import carriers_of
 from whyscore.analysis.decompose.tagging import Marked
 from whyscore.experiments.muler.shares import Rows, cells, derived, start
 from whyscore.marking import Span
-from whyscore.protocols import Metric
+from whyscore.metrics.needs import traits_of
+from whyscore.protocols import Metric, SupportsHiddenWords, TokenMetric
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import option, takes
 from whyscore.text.placeholders import TokenRow, merged
 from whyscore.text.randomness import generator
+from whyscore.types import FloatVector, HiddenWords
 
 Noise = Literal["drop", "move", "random"]
+_SEGMENTS = 50_000  # of one score call, for metrics that are asked draw by draw
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +50,7 @@ class SpecificitySettings(FeatureSettings):
         (2, 3, 4, 5, 6), "random groups that the vocabulary is cut into", least=1, metavar="P", basic=True
     )
     draws: int = option(
-        12, "random features of each kind", flags=("--repeat",), least=1, metavar="N", basic=True
+        1000, "random features of each kind", flags=("--repeat",), least=1, metavar="N", basic=True
     )  # fmt: skip
 
 
@@ -68,9 +75,17 @@ class SpecificityRow:
     feature: str | None
     draws: int
     frequency: float
+    """The part of all words that a random feature hides on average; `reference` and `hypothesis`: of each side."""
+    reference: float
+    hypothesis: float
     mean: float | None
+    variance: float | None
     sd: float | None
     smallest: float | None
+    real: float | None = None
+    """The share of the real feature, and the part of each side's words that carry it."""
+    real_reference: float | None = None
+    real_hypothesis: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +109,25 @@ def specificity(
     """Return the shares of random words: p groups of the vocabulary, and groups as frequent as each feature."""
     study, chosen, name = start(data, metric, settings, resources)
     tokens = _token_rows(study, chosen)
-    plans = _plans(study, tokens, settings.groups, settings.draws)
-    spans = {number: _spans_of(row, plans) for number, row in tokens.items()}
-    names = tuple(str(k) for k in range(len(plans)))
-    changed = study._replace(marking=derived(study.marking, names, lambda text, _: spans[text.number]))
-    measured = measure(changed, name, chosen)
-    found: dict[tuple[str, int | None, str | None], list[tuple[float | None, float]]] = {}
-    for number, plan in enumerate(plans):
-        for system, cell in cells(changed, measured, number):
-            found.setdefault((system, plan.groups, plan.feature), []).append((cell.share, plan.frequency))
-    return Rows(study.dataset, [_specificity_row(key, name, values) for key, values in found.items()])
+    drawn = _drawn(study, tokens, settings)
+    real = measure(study, name, chosen)
+    shares = _shares(study, chosen, name, tokens, drawn)
+    found = []
+    for system in study.dataset.systems:
+        sides = _sides(study, system, tokens, drawn.words)
+        for groups, feature in dict.fromkeys(drawn.plans):
+            rows = [k for k, plan in enumerate(drawn.plans) if plan == (groups, feature)]
+            row = _specificity_row((system, name, groups, feature), shares[system][rows], drawn.hidden[rows], sides)
+            if feature is not None:
+                number = study.marking.features.index(feature)
+                row = replace(
+                    row,
+                    real=dict(cells(study, real, number))[system].share,
+                    real_reference=_frequency(study, tokens, number, system),
+                    real_hypothesis=_frequency(study, tokens, number, system, "hypothesis"),
+                )
+            found.append(row)
+    return Rows(study.dataset, found)
 
 
 @takes(TagnoiseSettings)
@@ -138,13 +162,12 @@ def tagnoise(
     return Rows(study.dataset, found)
 
 
-class _Plan(NamedTuple):
-    """One random feature: the words that carry it, and how frequent they are."""
+class _Drawn(NamedTuple):
+    """Random features: what each is compared with (p groups, or a real feature), and the words that it hides."""
 
-    groups: int | None
-    feature: str | None
-    words: frozenset[str]
-    frequency: float
+    plans: list[tuple[int | None, str | None]]
+    words: dict[str, int]
+    hidden: HiddenWords
 
 
 def _token_rows(study: Study[FeatureSettings], metric: Metric) -> dict[int, TokenRow]:
@@ -152,59 +175,137 @@ def _token_rows(study: Study[FeatureSettings], metric: Metric) -> dict[int, Toke
     return {text.number: token_row(cut(text.text), text.text) for text in study.marking.texts}
 
 
-def _vocabulary(tokens: Mapping[int, TokenRow]) -> dict[str, int]:
-    """Return how often each word occurs, in an order that depends on the words alone."""
-    counts = Counter(word for row in tokens.values() for word in row.texts)
-    return dict(sorted(counts.items()))
+def _drawn(study: Study[FeatureSettings], tokens: Mapping[int, TokenRow], settings: SpecificitySettings) -> _Drawn:
+    counted = sorted(Counter(word for row in tokens.values() for word in row.texts).items())
+    counts = np.array([count for _, count in counted])
+    kinds: list[tuple[int | None, str | None]] = [(p, None) for p in settings.groups]
+    kinds += [(None, name) for name in study.marking.features]
+    plans = [kind for kind in kinds for _ in range(settings.draws)]
+    often = {name: _frequency(study, tokens, k) for k, name in enumerate(study.marking.features)}
+    hidden = np.zeros((len(plans), len(counts)), dtype=np.bool_)
+    for number, (p, name) in enumerate(plans):
+        draw = number % settings.draws
+        order = generator(settings.seed, "specificity", str(p or name), str(draw)).permutation(len(counts))
+        if p is not None:
+            hidden[number, np.array_split(order, p)[0]] = True
+        else:
+            shares = np.cumsum(counts[order]) / counts.sum()
+            hidden[number, order[: int(np.searchsorted(shares, often[str(name)])) + 1]] = True
+    return _Drawn(plans, {word: k for k, (word, _) in enumerate(counted)}, hidden)
 
 
-def _plans(
-    study: Study[FeatureSettings], tokens: Mapping[int, TokenRow], groups: Sequence[int], draws: int
-) -> list[_Plan]:
-    counts = _vocabulary(tokens)
-    words, total = list(counts), sum(counts.values())
-    plans = []
-    for p in groups:
-        for draw in range(draws):
-            order = generator(study.settings.seed, "specificity", str(p), str(draw)).permutation(len(words))
-            chosen = frozenset(words[k] for k in np.array_split(order, p)[0].tolist())
-            plans.append(_Plan(p, None, chosen, sum(counts[word] for word in chosen) / total))
-    for feature, name in enumerate(study.marking.features):
-        often = _frequency(study, tokens, feature)
-        for draw in range(draws):
-            order = generator(study.settings.seed, "specificity", name, str(draw)).permutation(len(words))
-            shares = np.cumsum([counts[words[k]] for k in order.tolist()]) / total
-            count = int(np.searchsorted(shares, often)) + 1
-            chosen = frozenset(words[k] for k in order[:count].tolist())
-            plans.append(_Plan(None, name, chosen, float(shares[min(count, len(shares)) - 1])))
-    return plans
+def _shares(
+    study: Study[FeatureSettings], metric: Metric, name: str, tokens: Mapping[int, TokenRow], drawn: _Drawn
+) -> dict[str, FloatVector]:
+    """Return each system's share of every random feature, NaN where it has none."""
+    cut = isinstance(metric, TokenMetric) and all(len(row.numbers) == len(row.texts) for row in tokens.values())
+    reader = metric.on_tokens() if isinstance(metric, TokenMetric) else metric
+    if cut and isinstance(reader, SupportsHiddenWords) and study.settings.unit == "word":
+        return _shares_at_once(study, reader, tokens, drawn)
+    return _shares_by_segments(study, metric, name, tokens, drawn)
 
 
-def _spans_of(row: TokenRow, plans: Sequence[_Plan]) -> list[tuple[Span, ...]]:
+def _shares_at_once(
+    study: Study[FeatureSettings], metric: SupportsHiddenWords, tokens: Mapping[int, TokenRow], drawn: _Drawn
+) -> dict[str, FloatVector]:
+    """Return the shares of a metric that reads each text once for all draws."""
+    reading = Reading(metric, traits_of(metric).scale)
+    enough = np.logical_or if study.settings.need == "any" else np.logical_and
+    numbers = {
+        number: np.array([drawn.words[word] for word in row.texts], dtype=np.int64) for number, row in tokens.items()
+    }
+    entries = [place for place, entry in enumerate(study.marking.entries) if entry.references]
+    marked = [study.marking.entries[place] for place in entries]
+    texts = [(numbers[one.hypothesis.number], [numbers[text.number] for text in one.references]) for one in marked]
+    nothing = np.zeros((1, len(drawn.words)), dtype=np.bool_)
+    hidden = np.vstack([nothing, drawn.hidden])
+    sums = {system: np.zeros((3, len(drawn.plans))) for system in study.dataset.systems}
+    for place, text, (best, worst) in zip(entries, texts, metric.hidden_statistics(texts, hidden), strict=True):
+        own, *others = (drawn.hidden[:, words].any(axis=1) for words in (text[0], *text[1]))
+        inside = own & enough.reduce(others)
+        sigma, *oracle = reading.values(best).tolist()
+        anti = reading.values(worst)[1:]
+        gains = np.array([np.array(oracle) - sigma, np.array(oracle) - anti, np.ones(len(anti))])
+        sums[study.dataset.entries[place].system] += np.where(inside, gains, 0.0)
+    return {system: _ratio(*three) for system, three in sums.items()}
+
+
+def _ratio(gains: FloatVector, ranges: FloatVector, counts: FloatVector) -> FloatVector:
+    wide = ranges > FLOOR * np.maximum(counts, 1)
+    found: FloatVector = np.divide(gains, ranges, out=np.full(len(gains), np.nan), where=wide)
+    return found
+
+
+def _shares_by_segments(
+    study: Study[FeatureSettings], metric: Metric, name: str, tokens: Mapping[int, TokenRow], drawn: _Drawn
+) -> dict[str, FloatVector]:
+    """Return the shares of any metric: every draw is a feature."""
+    found: dict[str, list[float]] = {system: [] for system in study.dataset.systems}
+    size = max(1, _SEGMENTS // max(1, len(study.dataset)))
+    for first in range(0, len(drawn.plans), size):
+        block = range(first, min(first + size, len(drawn.plans)))
+        spans = {number: _spans_of(row, drawn, block) for number, row in tokens.items()}
+        names = tuple(str(k) for k in block)
+        changed = study._replace(marking=derived(study.marking, names, lambda text, _: spans[text.number]))  # noqa: B023
+        measured = measure(changed, name, metric)
+        for number in range(len(block)):
+            for system, cell in cells(changed, measured, number):
+                found[system].append(np.nan if cell.share is None else cell.share)
+    return {system: np.array(shares) for system, shares in found.items()}
+
+
+def _spans_of(row: TokenRow, drawn: _Drawn, block: range) -> list[tuple[Span, ...]]:
     """Return the spans of each random feature in one text."""
-    places = [(word, start, end) for word, start, end in zip(*row[:3], strict=True) if start < end]
-    return [merged((start, end) for word, start, end in places if word in plan.words) for plan in plans]
+    places = [(drawn.words[word], start, end) for word, start, end in zip(*row[:3], strict=True) if start < end]
+    return [merged((start, end) for word, start, end in places if drawn.hidden[k, word]) for k in block]
+
+
+def _sides(
+    study: Study[FeatureSettings], system: str, tokens: Mapping[int, TokenRow], words: Mapping[str, int]
+) -> tuple[FloatVector, FloatVector]:
+    """Return how often each word stands in the references of a system's segments, and in its hypotheses."""
+    counts = np.zeros(len(words)), np.zeros(len(words))
+    for text, side in _texts_of(study, system):
+        np.add.at(counts[side == "hypothesis"], [words[word] for word in tokens[text.number].texts], 1)
+    return counts
+
+
+def _texts_of(study: Study[FeatureSettings], system: str | None = None) -> Iterator[tuple[Marked, str]]:
+    """Yield every text of a system's segments with its side; of all systems where none is named."""
+    for entry, marked in zip(study.dataset.entries, study.marking.entries, strict=True):
+        if system in (None, entry.system):
+            yield from ((text, "reference") for text in marked.references)
+            yield marked.hypothesis, "hypothesis"
 
 
 def _specificity_row(
-    key: tuple[str, int | None, str | None], metric: str, values: Sequence[tuple[float | None, float]]
+    names: tuple[str, str, int | None, str | None],
+    shares: FloatVector,
+    hidden: HiddenWords,
+    sides: tuple[FloatVector, FloatVector],
 ) -> SpecificityRow:
-    system, groups, feature = key
-    shares = np.array([share for share, _ in values if share is not None])
-    often = float(np.mean([frequency for _, frequency in values]))
-    if not len(shares):
-        return SpecificityRow(system, metric, groups, feature, 0, often, None, None, None)
-    sd = float(shares.std(ddof=1)) if len(shares) > 1 else None
-    return SpecificityRow(
-        system, metric, groups, feature, len(shares), often, float(shares.mean()), sd, float(shares.min())
-    )
+    known = shares[np.isfinite(shares)]
+    reference, hypothesis = (float((hidden @ side).mean() / max(side.sum(), 1)) for side in sides)
+    both = sides[0] + sides[1]
+    often = float((hidden @ both).mean() / max(both.sum(), 1)), reference, hypothesis
+    if not len(known):
+        return SpecificityRow(*names, 0, *often, None, None, None, None)
+    variance = float(known.var(ddof=1)) if len(known) > 1 else None
+    sd = None if variance is None else variance**0.5
+    return SpecificityRow(*names, len(known), *often, float(known.mean()), variance, sd, float(known.min()))
 
 
-def _frequency(study: Study[FeatureSettings], tokens: Mapping[int, TokenRow], feature: int) -> float:
-    """Return the part of the words of all references that carry a feature."""
+def _frequency(
+    study: Study[FeatureSettings],
+    tokens: Mapping[int, TokenRow],
+    feature: int,
+    system: str | None = None,
+    of: str = "reference",
+) -> float:
+    """Return the part of the words of one side that carry a feature."""
     carried = total = 0
-    for entry in study.marking.entries:
-        for text in entry.references:
+    for text, side in _texts_of(study, system):
+        if side == of:
             row = tokens[text.number]
             carried += len(carriers_of(row.starts, row.ends, text.spans[feature]))
             total += len(row.texts)

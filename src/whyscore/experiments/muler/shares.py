@@ -1,15 +1,18 @@
 """Experiments that ask whether a share means what it says: after Karidi, Choshen, Patel and Abend (MuLER).
 
-`hybrid`: make a system whose losses on a feature are known. Its occurrences are split by their first letter: of those
-from a to eta every one agrees, of the rest none does. eta is the smallest letter whose words in the references are at
-least floor(alpha N) of the N there are. The score must rise with alpha, between the worst and the best case.
+`hybrid` (Tables 4 and 11 to 13): make a system whose losses on a feature are known. Its occurrences are split by their
+first letter: of those from a to eta every one agrees, of the rest none does. eta is the smallest letter whose words in
+the references are at least floor(alpha N) of the N there are. The score must rise with alpha, between the worst and the
+best case.
 
-`frequency`: does a rarer feature get another share? Only the words from a to eta are masked, I is found anew.
+`frequency` (Tables 3 and 15): does a rarer feature get another share? Only the words from a to eta are masked, I is
+found anew. What the tables print is `guarded`, the mean of the segments' own shares, with the masks and pseudo-zeros of
+the published code (mode "compat").
 
 All variants of all features and systems are one score call.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from string import ascii_lowercase
 from typing import ClassVar, NamedTuple, TypeVar
@@ -21,7 +24,7 @@ from whyscore.analysis.decompose.decompose import check_metric
 from whyscore.analysis.decompose.masking import Mask, TextMasking, masking_for
 from whyscore.analysis.decompose.scoring import Measured, Reading, Study, decomposed_metric, measure, pooled, questions
 from whyscore.analysis.decompose.settings import FeatureSettings
-from whyscore.analysis.decompose.shares import Cell, cell_of
+from whyscore.analysis.decompose.shares import Cell, cell_of, share_of
 from whyscore.analysis.decompose.tagging import Marked, MarkedEntry, Marking, mark, members_of
 from whyscore.data.records import Kind, header_of
 from whyscore.errors import SpecError
@@ -32,6 +35,8 @@ from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import again, option, takes
 from whyscore.types import Dataset, FloatVector, Segment
 from whyscore.types.result import Record, Result
+from whyscore.types.table import Cell as TableCell
+from whyscore.types.table import Table
 
 Row = TypeVar("Row")
 
@@ -41,7 +46,7 @@ class HybridSettings(FeatureSettings):
     """How systems are made in which a known part of each feature is right."""
 
     alpha: tuple[float, ...] = option(
-        (0.3, 0.5, 0.7),
+        (0.5, 0.4, 0.3),
         "parts of the feature's words, by first letter, from 0 to 1",
         least=0,
         most=1,
@@ -90,6 +95,40 @@ class HybridRow:
     anti: float | None
     way: float | None
     """How far the hybrid is on the way from the worst to the best case."""
+    share: float | None = None
+    """MuLER: how far the system itself is on the way from the best to the worst case."""
+
+
+class Hybrids(Rows[HybridRow]):
+    """Hybrids, as a table with one row per system and feature: MuLER, best case (O), worst case (AO), each hybrid."""
+
+    def tables(self, *, long: bool = False) -> Sequence[Table]:
+        if long:
+            return super().tables(long=True)
+        several = len({row.metric for row in self}) > 1
+        parts = list(dict.fromkeys(row.alpha for row in self))
+        found: dict[tuple[str, ...], dict[float, HybridRow]] = {}
+        for row in self:
+            names = (row.system, *((row.metric,) if several else ()), row.feature)
+            found.setdefault(names, {})[row.alpha] = row
+        rows = [(*names, *_hybrid_cells(held, parts)) for names, held in found.items()]
+        columns = ("system", *(("metric",) if several else ()), "feature", "n", "sigma", "MuLER", "O", "AO")
+        note = "50-50: the score if half of the feature's words, by first letter, agree everywhere and half nowhere"
+        return [Table((*columns, *map(_split, parts)), tuple(rows), notes=(note,))]
+
+
+def _hybrid_cells(held: Mapping[float, HybridRow], parts: Sequence[float]) -> tuple[TableCell, ...]:
+    first = next(iter(held.values()))
+    return first.n, first.sigma, first.share, first.oracle, first.anti, *(held[part].hybrid for part in parts)
+
+
+def _split(alpha: float) -> str:
+    """Return the parts that agree and that do not, in hundredths.
+
+    >>> _split(0.3)
+    '30-70'
+    """
+    return f"{100 * alpha:g}-{100 * (1 - alpha):g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +147,7 @@ class FrequencyRow:
 
 
 @takes(HybridSettings)
-def hybrid(
-    data: Segments, metric: MetricLike, *, settings: HybridSettings, resources: Resources = LOCAL
-) -> Rows[HybridRow]:
+def hybrid(data: Segments, metric: MetricLike, *, settings: HybridSettings, resources: Resources = LOCAL) -> Hybrids:
     """Return the scores of hybrids in which a share `alpha` of each feature is right and the rest wrong."""
     study, chosen, name = start(data, metric, settings, resources)
     if isinstance(chosen, MatrixMetric):
@@ -135,7 +172,7 @@ def hybrid(
             hybrids = values[len(base) + feature * len(letters[feature]) + k]
             group = _Group(members[feature], (*cases, hybrids))
             found += _hybrid_rows(study, (name, study.marking.features[feature]), (part, letter), group)
-    return Rows(study.dataset, found)
+    return Hybrids(study.dataset, found)
 
 
 @takes(FrequencySettings)
@@ -143,7 +180,7 @@ def frequency(
     data: Segments, metric: MetricLike, *, settings: FrequencySettings, resources: Resources = LOCAL
 ) -> Rows[FrequencyRow]:
     """Return each feature's share when only a part of its words, from a to some letter, is looked at."""
-    study, chosen, name = start(data, metric, settings, resources)
+    study, chosen, name = start(data, metric, settings, resources, compat=True)
     marking = study.marking
     plans = [(k, part, letter_of(marking, k, part)) for k in range(len(marking.features)) for part in settings.alpha]
 
@@ -161,11 +198,11 @@ def frequency(
 
 
 def start(
-    data: Segments, metric: MetricLike, settings: FeatureSettings, resources: Resources
+    data: Segments, metric: MetricLike, settings: FeatureSettings, resources: Resources, *, compat: bool = False
 ) -> tuple[Study[FeatureSettings], Metric, str]:
     """Return what an experiment works on: the data with its features marked, the metric and its name."""
-    if settings.mode == "compat":
-        raise SpecError("mode='compat' is for decompose: experiments mask tokens, use mode='paper'")
+    if settings.mode == "compat" and not compat:
+        raise SpecError("mode='compat' is for decompose and frequency: this experiment masks tokens, use mode='paper'")
     dataset, chosen = as_dataset(data), decomposed_metric(metric, settings.mode)
     check_metric(chosen, dataset)
     return Study(dataset, mark(dataset, settings, resources), settings, resources), chosen, requested_name(metric)
@@ -255,5 +292,6 @@ def _hybrid_rows(
             continue
         sigma, oracle, anti, hybrids = (float(part[chosen].mean()) for part in group.values)
         way = (hybrids - anti) / (oracle - anti) if oracle > anti else None
-        found.append(HybridRow(system, *names, *split, len(chosen), sigma, hybrids, oracle, anti, way))
+        share = share_of(sigma, oracle, anti)
+        found.append(HybridRow(system, *names, *split, len(chosen), sigma, hybrids, oracle, anti, way, share))
     return found

@@ -16,7 +16,7 @@ all references together, as BLEU does; the words of a reference with the hypothe
 word and is left out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, Literal
@@ -24,14 +24,36 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from whyscore.errors import MissingExtra, SpecError
-from whyscore.metrics.lexical.ngrams import Chain, Order, Table, balances, credit, table, token_grams, widest
+from whyscore.metrics.lexical.ngrams import (
+    Chain,
+    Order,
+    Table,
+    balances,
+    credit,
+    hidden_matches,
+    table,
+    token_grams,
+    widest,
+)
 from whyscore.metrics.lexical.rows import TOKENIZERS, BleuRows
 from whyscore.metrics.needs import need_place, need_references, present
 from whyscore.metrics.spans import located
 from whyscore.protocols import Token
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
-from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
+from whyscore.types import (
+    FloatMatrix,
+    FloatVector,
+    HiddenWords,
+    Inputs,
+    IntVector,
+    Place,
+    Segment,
+    Side,
+    Signature,
+    Words,
+    WordScores,
+)
 
 # Which extra of sacreBLEU a tokenizer needs.
 _EXTRAS = {"ja-mecab": "pip install 'sacrebleu[ja]'", "ko-mecab": "pip install 'sacrebleu[ko]'"}
@@ -137,6 +159,17 @@ class Bleu:
 
     def on_tokens(self) -> "Bleu":
         return replace(self, tokenize="none", lowercase=False)
+
+    def hidden_statistics(
+        self, texts: Sequence[tuple[IntVector, Sequence[IntVector]]], hidden: HiddenWords
+    ) -> Iterator[tuple[FloatMatrix, FloatMatrix]]:
+        for hypothesis, references in texts:
+            own = len(hypothesis)
+            other = min((len(text) for text in references), key=lambda length: (abs(length - own), length))
+            totals = [max(own - n, 0) for n in range(self.max_order)]
+            lengths, counts = np.tile([own, other], (len(hidden), 1)), np.tile(totals, (len(hidden), 1))
+            best, worst = hidden_matches(hypothesis, references, hidden, self.max_order)
+            yield np.hstack([lengths, best, counts]), np.hstack([lengths, worst, counts])
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         need_place("bleu", place)

@@ -30,10 +30,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whyscore.marking import Span
 from whyscore.metrics.spans import touching
-from whyscore.types import FloatVector, Words, WordScores
+from whyscore.types import FloatMatrix, FloatVector, HiddenWords, IntVector, Words, WordScores
 
 Gram = str | tuple[str, ...]
 """Characters in a row, or tokens in a row."""
@@ -71,6 +72,64 @@ def table(grams: Sequence[Gram]) -> Table:
     """Return the n-grams of one order as a table."""
     counts = Counter(grams)
     return Table(counts, {gram: count for gram, count in counts.items() if count > 1}, len(grams))
+
+
+_DRAWS = 1024  # whose comparisons fit into the fast memory of a processor
+
+
+def hidden_matches(
+    own: IntVector, others: Sequence[IntVector], hidden: HiddenWords, order: int
+) -> tuple[FloatMatrix, FloatMatrix]:
+    """Return the matches of each order, one row per draw: hidden words all agree (best), or none does (worst).
+
+    Texts are numbers of words. An n-gram of the text matches if fewer equal ones stand before it than another text has;
+    in the worst case those with a hidden word never do.
+
+    >>> drawn = np.array([[False, True, True]])
+    >>> best, worst = hidden_matches(np.array([0, 1]), [np.array([0, 2])], drawn, 2)
+    >>> best.tolist(), worst.tolist()
+    ([[2.0, 1.0]], [[1.0, 0.0]])
+    """
+    words, numbers = np.unique(np.concatenate([own, *others]), return_inverse=True)
+    own, *others = np.split(numbers, np.cumsum([len(own), *map(len, others)])[:-1])
+    base = len(words) + 1 | 1
+    best, worst = (np.zeros((len(hidden), order)) for _ in range(2))
+    for start in range(0, len(hidden), _DRAWS):
+        rows = slice(start, start + _DRAWS)
+        drawn = np.ascontiguousarray(hidden[rows, words].T)
+        masks = [drawn[text] for text in (own, *others)]
+        codes = [np.where(m, 0, text[:, None] + 1) for m, text in zip(masks, (own, *others), strict=True)]
+        grams, touched = list(codes), masks[0]
+        for n in range(1, min(order, len(own)) + 1):
+            if n > 1:
+                grams = [gram[:-1] * base + code[n - 1 :] for gram, code in zip(grams, codes, strict=True)]
+                touched = touched[:-1] | masks[0][n - 1 :]
+            matched = _matched([gram.astype(_smallest(base**n)) for gram in grams])
+            best[rows, n - 1] = matched.sum(axis=0)
+            worst[rows, n - 1] = (matched & ~touched).sum(axis=0)
+    return best, worst
+
+
+def _smallest(codes: int) -> type[np.unsignedinteger]:
+    """Return the smallest type for so many codes: comparisons of small numbers are fast."""
+    return next((kind for kind in (np.uint8, np.uint16, np.uint32) if codes <= np.iinfo(kind).max), np.uint64)
+
+
+def _matched(grams: Sequence[NDArray[np.unsignedinteger]]) -> NDArray[np.bool_]:
+    """Return which n-grams (n-grams x draws) of the first text stand in another one often enough."""
+    own, *others = grams
+    kind = _smallest(max(map(len, grams)))
+    before = np.zeros(own.shape, dtype=kind)
+    for place in range(len(own) - 1):
+        before[place + 1 :] += (own[place + 1 :] == own[place]).view(np.uint8)
+    most = np.zeros(own.shape, dtype=kind)
+    for other in others:
+        counts = np.zeros(own.shape, dtype=kind)
+        for gram in other:
+            counts += (own == gram).view(np.uint8)
+        np.maximum(most, counts, out=most)
+    found: NDArray[np.bool_] = before < most
+    return found
 
 
 def widest(tables: Sequence[Table]) -> Table:
