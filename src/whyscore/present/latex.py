@@ -1,4 +1,4 @@
-r"""Tables in LaTeX with booktabs, the best values bold, notes in a last row."""
+r"""Tables in LaTeX with booktabs (and xcolor for marks), the best values bold, notes in a last row."""
 
 from collections.abc import Iterator
 
@@ -38,8 +38,17 @@ def _table(table: Table, look: Look) -> Iterator[str]:
             shown(cell, table.decimals if look.decimals is None else look.decimals).translate(_ESCAPED) for cell in row
         ]
         marked = zip(table.columns, cells, strict=True)
-        yield " & ".join(rf"\textbf{{{cell}}}" if (number, name) in bold else cell for name, cell in marked) + " \\\\\n"
+        cells = [_marked(table, number, name, cell, bold=(number, name) in bold) for name, cell in marked]
+        yield " & ".join(cells) + " \\\\\n"
     yield "\\bottomrule\n"
     for note in table.notes:
         yield f"\\multicolumn{{{len(columns)}}}{{l}}{{\\footnotesize {note.translate(_ESCAPED)}}} \\\\\n"
     yield "\\end{tabular}\n"
+
+
+def _marked(table: Table, row: int, name: str, cell: str, *, bold: bool) -> str:
+    """Return a cell with its marks: blue is higher, bold significantly so, underlined after correction."""
+    marks = table.marks.get((row, name), frozenset())
+    cell = rf"\textcolor{{blue}}{{{cell}}}" if "higher" in marks else cell
+    cell = rf"\underline{{{cell}}}" if "corrected" in marks else cell
+    return rf"\textbf{{{cell}}}" if bold or "significant" in marks else cell

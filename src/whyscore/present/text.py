@@ -6,10 +6,12 @@ from rich.cells import cell_len
 
 from whyscore.present import Look
 from whyscore.types.result import Result
-from whyscore.types.table import Table, shown
+from whyscore.types.table import Mark, Table, shown
 
 SUFFIX = ".txt"
 _PLAIN = str.maketrans({"\n": " ", "\t": " "})
+MARKS: dict[Mark, str] = {"higher": "+", "significant": "*", "corrected": "!"}
+"""What stands behind a marked value."""
 
 
 def lines(result: Result, look: Look) -> Iterator[str]:
@@ -23,12 +25,25 @@ def lines(result: Result, look: Look) -> Iterator[str]:
 
 def _table(table: Table, decimals: int) -> Iterator[str]:
     head = [(name + arrow(table, name, "↑", "↓")).translate(_PLAIN) for name in table.columns]
-    body = [[shown(cell, decimals).translate(_PLAIN) for cell in row] for row in table.rows]
+    body = [
+        [
+            shown(cell, decimals).translate(_PLAIN) + _marks(table, number, name)
+            for name, cell in zip(table.columns, row, strict=True)
+        ]
+        for number, row in enumerate(table.rows)
+    ]
     widths = [max(map(cell_len, column)) for column in zip(head, *body, strict=True)]
     right = table.right_aligned()
     for row in (head, ["-" * width for width in widths], *body):
         yield f"{_aligned(row, widths, right)}\n"
     yield from (f"{line}\n" for line in below(table))
+
+
+def _marks(table: Table, row: int, name: str) -> str:
+    """Return the marks of a cell, as wide as the widest in its column, so that the digits stay below each other."""
+    width = max((len(marks) for (_, column), marks in table.marks.items() if column == name), default=0)
+    found = table.marks.get((row, name), frozenset())
+    return "".join(sign for mark, sign in MARKS.items() if mark in found).ljust(width)
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:

@@ -4,13 +4,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import TypeGuard
+from typing import Literal, TypeGuard
 
 from markupsafe import Markup
 
 from whyscore.errors import ContractError
 
 Cell = str | float | int | None
+Mark = Literal["higher", "significant", "corrected"]
+"""A value above the one it is compared with; significantly so; and still after a correction of the p-values."""
 DECIMALS = 3
 _ROWS = 20
 
@@ -30,6 +32,8 @@ class Table:
     """A heading, where a result has several tables."""
     decimals: int = DECIMALS
     """Of its numbers, for people who do not ask for others."""
+    marks: Mapping[tuple[int, str], frozenset[Mark]] = field(default_factory=dict)
+    """The marks of cells, by row and column: each format shows them its own way."""
 
     def __post_init__(self) -> None:
         for row in self.rows:

@@ -95,11 +95,13 @@ def calibrate_explained(found: Explained, settings: JudgingSettings) -> Calibrat
     judged, notes = settings_of(found.material, values, groups, settings.level, settings.coefficient)
     search = settings.search
     question = Question(judged, search.weights, search.epsilon, search.rule, search.keep_reversed)
-    return _calibrated(found, question, settings, notes)
+    return calibration_of(found, question, settings, notes)
 
 
-def _calibrated(about: Explained, question: Question, how: JudgingSettings, notes: list[str]) -> Calibration:
-    """Return the calibration: the choice, its settings, its outcomes and the verdict."""
+def calibration_of(
+    about: Explained, question: Question, how: JudgingSettings, notes: list[str], choice: Choice | None = None
+) -> Calibration:
+    """Return the calibration: the choice (that of the rule where none is given), settings, outcomes and verdict."""
     own, material, search = about.explainer, about.material, how.search
     main = Source(own, material, search.family, search.parameters, search.scale)
     lengths = (replace(main, name=name, scale="raw") for name in (LENGTH, BREVITY))
@@ -108,7 +110,7 @@ def _calibrated(about: Explained, question: Question, how: JudgingSettings, note
         if not question.counts(material, setting):
             before = setting.at(material).before
             notes.append(f"{setting.name} has no vote: the original score has a correlation of {before:.4f} there")
-    choice, _ = oracle(main, question)
+    choice = choice or oracle(main, question)[0]
     rows = np.unique(np.concatenate([setting.rows for setting in question.settings]))
     at_choice, shift, stretch = main.at(choice.p if choice.boosted else 1.0, rows)
     reports = [_report(main, question, setting, choice, about.data) for setting in question.settings]

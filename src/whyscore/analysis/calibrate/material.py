@@ -271,7 +271,21 @@ def settings_of(
     level: str,
     coefficients: Sequence[str],
 ) -> tuple[tuple[Setting, ...], list[str]]:
-    """Return the settings that can be judged, and a note for each that cannot."""
+    """Return the settings that can be judged, and a note for each that cannot; none at all is an error."""
+    settings, notes = possible_settings(material, human, groups, level, coefficients)
+    if not settings:
+        raise DataError(f"nothing to calibrate on: {'; '.join(notes)}")
+    return settings, notes
+
+
+def possible_settings(
+    material: Material,
+    human: dict[str, FloatVector],
+    groups: Sequence[str],
+    level: str,
+    coefficients: Sequence[str],
+) -> tuple[tuple[Setting, ...], list[str]]:
+    """Return the settings that can be judged, perhaps none, and a note for each that cannot."""
     at = level_of(level)
     named = [coefficient_of(name) for name in coefficients]
     settings, notes = [], []
@@ -286,8 +300,6 @@ def settings_of(
             for coefficient in named:
                 name = " ".join(filter(None, (group, score, f"{coefficient}@{at}")))
                 settings.append(Setting(name, group, score, coefficient, at, rows, values))
-    if not settings:
-        raise DataError(f"nothing to calibrate on: {'; '.join(notes)}")
     return tuple(settings), notes
 
 

@@ -1,7 +1,8 @@
-"""The experiments of the BMX paper as commands: the grid, the eight splits of SummEval, stability."""
+"""The experiments of the BMX paper as commands: transfer, the grid, the eight splits of SummEval, stability."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar
 
 from whyscore.analysis.calibrate.material import join_datasets
@@ -10,12 +11,14 @@ from whyscore.analysis.explain import cost
 from whyscore.cli.commands.calibrate import load_datasets
 from whyscore.cli.options import FolderSettings, InputSettings, MetricSettings, RunningSettings
 from whyscore.cli.output import emit_result, tell
-from whyscore.cli.setup import check_names, load_dataset, only_metric, working
+from whyscore.cli.setup import check_names, load_dataset, only_metric, requested_metrics, working
+from whyscore.data.reading import read
 from whyscore.errors import MissingExtra, UserError
 from whyscore.experiments.bmx.grid import bmx_grid
 from whyscore.experiments.bmx.stability import StabilitySettings, bmx_stability, thin
 from whyscore.experiments.bmx.study import Run
 from whyscore.experiments.bmx.summeval import SPLIT, SummevalSettings, bmx_summeval, read_summeval
+from whyscore.experiments.bmx.transfer import MEASURES, TransferSettings, bmx, kind_of, spread
 from whyscore.experiments.catalogue import Experiment
 from whyscore.scoring.stack import Resources
 from whyscore.settings import option
@@ -65,6 +68,60 @@ class StabilityCommand(BmxCommand, StabilitySettings, InputSettings):
     """What `bmx-stability` takes."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class TransferCommand(BmxCommand, ExplainerSettings, TransferSettings):
+    """What `bmx` takes."""
+
+    TITLE: ClassVar[str] = "input"
+
+    calibrate: tuple[str, ...] = option((), "data sets that p and w are chosen on", metavar="FILE", basic=True)
+    evaluate: tuple[str, ...] = option((), "data sets that the choice is judged on", metavar="FILE", basic=True)
+    limit: int | None = option(
+        None, "at most N segments of each language pair, spread evenly: for a quick look", metavar="N", least=1
+    )
+
+
+def run_transfer(settings: TransferCommand) -> int:
+    """Write original beside boosted for every metric and explainer, with p and w from other data sets."""
+    metrics = requested_metrics(settings)
+    check_names(metrics, settings.explainers)
+    sets = [[_load(file, settings) for file in files] for files in (settings.calibrate, settings.evaluate)]
+    if settings.dry_run:
+        for data in (one for group in sets for one in group):
+            for metric in metrics:
+                for explainer in settings.explainers:
+                    planned = cost(data, metric, explainer)
+                    print(f"{data.name}, {metric}, {explainer}: {planned.asked} texts, {planned.distinct} distinct")
+        return 0
+    folder = _folder(settings)
+    with working(settings) as resources:
+        found = bmx(*sets, metrics, settings.explainers, output=folder, settings=settings, resources=resources)
+    return _finish(found, settings)
+
+
+def _load(file: str, settings: TransferCommand) -> Dataset:
+    """Return a data set, named so that the paper's measures for it are found."""
+    there = {name for entry in read(file).entries for name in (*entry.human, *entry.extra)}
+    asked = dict.fromkeys(name.rpartition(":")[2] for name in settings.human or ())
+    columns = tuple(name for name in asked if name in there)
+    found = load_dataset(InputSettings(data=(file,), human=columns, quiet=settings.quiet, verbose=settings.verbose))
+    return replace(spread(found, settings.limit, settings.group), name=short_name(file))
+
+
+def short_name(file: str) -> str:
+    """Return the end of a path that tells which data set it is, without suffixes.
+
+    >>> short_name("data/eval4nlp2021/dev/et-en"), short_name("wmt17/wmt17_to_en.jsonl.gz"), short_name("my/a.tsv")
+    ('eval4nlp2021/dev/et-en', 'wmt17_to_en', 'a')
+    """
+    path = Path(file)
+    parts = [*path.parts[:-1], path.name.split(".")[0] if path.suffix else path.name]
+    for start in reversed(range(len(parts))):
+        if kind_of("/".join(parts[start:])) in MEASURES:
+            return "/".join(parts[start:])
+    return parts[-1]
+
+
 def run_grid(settings: GridCommand) -> int:
     """Write the whole grid, the calibrations and the figures of every explainer."""
     metric, explainers = only_metric(settings), settings.explainers
@@ -109,10 +166,20 @@ def _run(settings: BmxCommand, data: Dataset, explainers: Sequence[str], work: C
             planned = cost(data, only_metric(settings), explainer)
             print(f"{only_metric(settings)} {explainer}: {planned.asked} texts, {planned.distinct} distinct")
         return 0
+    folder = _folder(settings)
+    with working(settings) as resources:
+        found = work(folder, resources)
+    return _finish(found, settings)
+
+
+def _folder(settings: BmxCommand) -> str:
     if not settings.folder:
         raise UserError("no folder for the run: name one with -o, for example -o run/")
-    with working(settings) as resources:
-        found = work(settings.folder, resources)
+    return settings.folder
+
+
+def _finish(found: Run, settings: BmxCommand) -> int:
+    """Draw the figures of a run and print its tables."""
     if not settings.no_figures:
         _draw(found, settings)
     emit_result(found, settings)
@@ -146,6 +213,15 @@ def first_documents(data: Dataset, limit: int | None) -> Dataset:
 
 
 EXPERIMENTS = {
+    "bmx": Experiment(
+        "calibrate on some data sets, evaluate on others: original beside boosted, with tests",
+        "examples:\n"
+        "  whyscore experiment bmx --calibrate wmt17.jsonl mlqe.jsonl --evaluate wmt22.jsonl mqm.jsonl \\\n"
+        "      --human wmt17:HUMAN_score mlqe:da -m xbertscore sbert -e erasure lime --mode paper -o run/\n",
+        TransferCommand,
+        run_transfer,
+        bmx,
+    ),
     "bmx-grid": Experiment(
         "what every p and w gains, with calibrations, controls and figures",
         "examples:\n"

@@ -9,8 +9,8 @@ import numpy as np
 
 from whyscore.analysis.calibrate.calibrate import calibrate_explained
 from whyscore.analysis.calibrate.file import Calibration
-from whyscore.analysis.calibrate.material import Explained, columns_of, groups_of, human_of, settings_of
-from whyscore.analysis.calibrate.settings import JudgingSettings
+from whyscore.analysis.calibrate.material import Explained, Setting, columns_of, groups_of, human_of, settings_of
+from whyscore.analysis.calibrate.settings import JudgingSettings, Search
 from whyscore.analysis.common import MetricLike
 from whyscore.experiments.bmx.study import Figure, Row, Run, RunFolder, explain_by_each
 from whyscore.registry import build
@@ -73,7 +73,9 @@ def bmx_grid(
         judged = calibrate_explained(found, settings)
         judged.save(folder.path / f"calibration_{len(calibrations)}.json")
         calibrations.append(judged)
-        grids += grid_rows(found, settings)
+        human, groups = human_of(found.data, settings.human), groups_of(found.data, settings.group)
+        asked, _ = settings_of(found.material, human, groups, settings.level, settings.coefficient)
+        grids += grid_rows(found, asked, settings.search)
         ordered += score_rows(found, judged, settings)
         costs.append(cost_row)
     folder.write("grid", grids, epsilon=settings.search.epsilon)
@@ -83,17 +85,15 @@ def bmx_grid(
     return GridRun(folder, calibrations)
 
 
-def grid_rows(found: Explained, how: JudgingSettings) -> Iterator[Row]:
+def grid_rows(found: Explained, settings: Sequence[Setting], search: Search) -> Iterator[Row]:
     """Yield the whole grid: what every p and w gains in every setting, and where the aggregate is degenerate."""
-    human, groups = human_of(found.data, how.human), groups_of(found.data, how.group)
-    settings, _ = settings_of(found.material, human, groups, how.level, how.coefficient)
-    columns = columns_of(found.material, how.search.family, how.search.parameters)
+    columns = columns_of(found.material, search.family, search.parameters)
     for setting in settings:
         judged = setting.at(found.material)
-        gains = judged.gains(columns, how.search.weights)
+        gains = judged.gains(columns, search.weights)
         shares = columns.degenerate_share(setting.rows)
         for i, p in enumerate(columns.parameters.tolist()):
-            for j, w in enumerate(how.search.weights.tolist()):
+            for j, w in enumerate(search.weights.tolist()):
                 yield {
                     "explainer": found.explainer,
                     "setting": setting.name,

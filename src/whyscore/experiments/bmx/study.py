@@ -127,7 +127,7 @@ def explain_in(
     """Return the entries explained, going on from what the folder holds."""
     chosen = as_metric(metric)
     explaining = cast("Explainer", build(explainer, "explainer") if isinstance(explainer, str) else explainer)
-    path = folder.path / f"importances_{_plain(spec_of(explaining))}_{seed}.jsonl"
+    path = folder.path / f"importances_{plain_name(spec_of(explaining))}_{seed}.jsonl"
     head = {
         "schema": SCHEMA,
         "kind": "importances",
@@ -195,7 +195,7 @@ def _digest(data: Dataset) -> str:
     return blake2b(held, digest_size=8).hexdigest()
 
 
-def _plain(spec: str) -> str:
+def plain_name(spec: str) -> str:
     """Return a spec as part of a file's name."""
     return "".join(letter if letter.isalnum() else "_" for letter in spec).strip("_")
 

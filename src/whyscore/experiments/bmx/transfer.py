@@ -1,0 +1,680 @@
+"""Calibrate on some data sets, evaluate on others: the main protocol of BMX (Leiter, Nguyen and Eger 2022).
+
+1. A setting is a data set, a language pair, a human score and a measure (a coefficient at a level). Every data set is
+   explained once per metric and explainer.
+2. p and w are chosen by the rule from all settings of the calibration data sets. With `splits`, they are chosen on each
+   of that many blocks of documents, and their means are taken (the paper's choice for RealSumm).
+3. The choice is judged in every setting of the other data sets, original beside boosted, and tested by permute-both.
+4. p-values are corrected over all tests of a base metric; translation and summarisation are families of their own.
+5. `iterations`: the boosted metric takes the place of the original, is explained, calibrated and judged again.
+
+The controls `length` and `random` go the same way as an explainer. Where the paper names the measures of a data set
+(`MEASURES`), these are taken; the name of the data set tells.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path, PurePath
+from typing import ClassVar, Literal, NamedTuple, cast
+
+import numpy as np
+
+from whyscore.aggregate.bags import Bags
+from whyscore.analysis.boost import boosted
+from whyscore.analysis.calibrate.calibrate import calibration_of
+from whyscore.analysis.calibrate.file import Calibration, input_digest
+from whyscore.analysis.calibrate.judgement import LENGTH, RANDOM, Question, Source, outcome, with_test
+from whyscore.analysis.calibrate.material import (
+    Explained,
+    Numbers,
+    Setting,
+    join_datasets,
+    material_from,
+    possible_settings,
+)
+from whyscore.analysis.calibrate.rules import Choice
+from whyscore.analysis.calibrate.settings import AgreementSettings, JudgingSettings
+from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
+from whyscore.errors import DataError, SpecError, UserError
+from whyscore.experiments.bmx.grid import grid_rows
+from whyscore.experiments.bmx.study import Figure, Run, RunFolder, explain_in, plain_name
+from whyscore.protocols import Metric
+from whyscore.scoring.rows import needed, needs
+from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.settings import again, option, takes
+from whyscore.stats.coefficients import coefficient_of
+from whyscore.stats.correction import corrected
+from whyscore.stats.matrices import is_human, level_of
+from whyscore.types import Dataset, Inputs
+from whyscore.types.result import Record
+from whyscore.types.table import Cell, Mark, Table
+
+Task = Literal["translation", "summarisation"]
+
+MEASURES: Mapping[str, tuple[str, ...]] = {
+    "summeval": ("kendall@system", "spearman@system"),
+    "realsumm": ("kendall@system", "pearson@global"),
+    "wmt17": ("pearson@global",),
+    "mlqe": ("pearson@global",),
+    "eval4nlp": ("pearson@global",),
+    "wmt22": ("spearman@global",),
+    "mqm": ("kendall@system", "kendall@global"),
+}
+"""How the paper measures agreement on each data set; others get `pearson@global`."""
+
+_CHOOSING = {"summeval": ("kendall@system",)}
+_USUAL = ("pearson@global",)
+_SUMMARIES = ("summeval", "realsumm")
+_PAIRS = ("lp", "lang_pair")
+_BLOCKS = 8
+_ALPHA = 0.05
+_HEAD = ("data", "pair", "human", "measure", "metric")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferSettings(JudgingSettings):
+    """What `bmx` takes."""
+
+    TITLE: ClassVar[str] = "agreement with human scores"
+
+    human: tuple[str, ...] | None = option(
+        None,
+        "columns with human scores, as COLUMN or DATA:COLUMN (default: the only one)",
+        metavar="COLUMN",
+        basic=True,
+    )
+    group: str | None = again(
+        AgreementSettings, "group", help="column whose values divide the data (default: the language pair)"
+    )
+    measure: tuple[str, ...] = option(
+        (),
+        "COEFFICIENT@LEVEL or DATA:COEFFICIENT@LEVEL (default: the paper's for its data sets, else pearson@global)",
+        metavar="NAME",
+        basic=True,
+    )
+    drop: tuple[str, ...] = option(
+        (), "leave data sets with these names out of the calibration", metavar="NAME", basic=True
+    )
+    splits: int | None = option(
+        None,
+        "choose p and w on each of N blocks of documents and take their means (default: 8 for summaries with --mode "
+        "paper, else 1)",
+        metavar="N",
+        least=1,
+    )
+    iterations: int = option(1, "how often the boosted metric takes the place of the original", metavar="N", least=1)
+    controls: bool = option(True, "no length and random controls", flags=("--no-controls",))
+    allow_overlap: bool = option(False, "evaluate also on inputs that were calibrated on; the gains are too optimistic")
+    level: str = again(AgreementSettings, "level", line=False)
+    coefficient: tuple[str, ...] = again(AgreementSettings, "coefficient", line=False)
+
+
+class Measure(NamedTuple):
+    """A coefficient at a level."""
+
+    coefficient: str
+    level: str
+
+    @classmethod
+    def parse(cls, text: str) -> "Measure":
+        """Return the measure that a text such as `kendall@system` names."""
+        coefficient, sign, level = text.partition("@")
+        if not sign:
+            raise UserError(f"cannot read the measure {text!r}: write COEFFICIENT@LEVEL, for example kendall@system")
+        return cls(coefficient_of(coefficient), level_of(level))
+
+    def __str__(self) -> str:
+        return f"{self.coefficient}@{self.level}"
+
+
+class Subject(NamedTuple):
+    """A data set, with what is asked about it."""
+
+    data: Dataset
+    kind: str
+    """The data set of the paper that it is, or its own name."""
+    task: Task
+    human: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    pairs: tuple[str, ...]
+    """The language pair of each entry, or its value in the column that was named."""
+
+    def lacks(self, metric: Metric) -> str:
+        """Return what a metric needs and some entry does not have, in words, or nothing."""
+        wanted, segments = needs(metric), self.data.segments
+        source = Inputs.SOURCE in wanted and any(one.source is None for one in segments)
+        references = Inputs.REFERENCES in wanted and any(not one.references for one in segments)
+        return needed(metric) if source or references else ""
+
+
+class Placed(NamedTuple):
+    """A setting, and where it comes from."""
+
+    setting: Setting
+    subject: Subject
+    pair: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What boosting did in one setting: correlation before and after, and the test of the difference."""
+
+    data: str
+    pair: str
+    human: str
+    coefficient: str
+    level: str
+    task: Task
+    metric: str
+    source: str
+    """The explainer, or a control: `length`, `random`."""
+    iteration: int
+    n: int
+    p: float
+    w: float
+    before: float
+    after: float
+    gain: float
+    p_value: float | None = None
+    adjusted: float | None = None
+
+    @property
+    def measure(self) -> str:
+        """The measure, in one word."""
+        return f"{self.coefficient}@{self.level}"
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """The row of the table that this belongs to."""
+        return self.data, self.pair, self.human, self.measure, self.metric
+
+    @property
+    def column(self) -> str:
+        """The column of the table that this belongs to."""
+        return self.source if self.iteration == 1 else f"{self.source} {self.iteration}"
+
+    @property
+    def marks(self) -> frozenset[Mark]:
+        """Whether it is above the original, significantly so, and after correction."""
+        told: dict[Mark, bool] = {
+            "higher": self.gain > 0,
+            "significant": self.p_value is not None and self.p_value <= _ALPHA,
+            "corrected": self.adjusted is not None and self.adjusted <= _ALPHA,
+        }
+        return frozenset(mark for mark, holds in told.items() if holds)
+
+
+class Chosen(NamedTuple):
+    """What was chosen for a metric and an explainer."""
+
+    metric: str
+    source: str
+    iteration: int
+    p: float
+    w: float
+    improving: int
+    """Configurations above epsilon, over all settings."""
+    settings: int
+    degenerate: float
+    file: str
+
+
+@dataclass(frozen=True, repr=False)
+class TransferRun(Run):
+    """The tables of a run folder: every judgement, the averages, what was chosen."""
+
+    folder: RunFolder
+    judgements: tuple[Judgement, ...]
+    chosen: tuple[Chosen, ...]
+    notes: tuple[str, ...]
+    left_out: tuple[str, ...]
+    """Settings that could not be judged, and why."""
+
+    def records(self) -> Iterator[Record]:
+        for one in self.judgements:
+            yield asdict(one)
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        if long:
+            return [Table.of(asdict(one) for one in self.judgements)]
+        choices = Table(Chosen._fields, tuple(tuple(one) for one in self.chosen), title="Calibrations")
+        return [self.results(), choices]
+
+    def results(self) -> Table:
+        """Return original beside boosted: one row per setting and metric, and the mean of each data set below."""
+        cells: dict[tuple[str, ...], dict[str, Judgement]] = {}
+        for one in self.judgements:
+            cells.setdefault(one.row, {})[one.column] = one
+        sources = tuple(dict.fromkeys(one.column for one in self.judgements))
+        columns = (*_HEAD, "n", "original", *sources)
+        rows: list[tuple[Cell, ...]] = []
+        marks: dict[tuple[int, str], frozenset[Mark]] = {}
+        for names, own in cells.items():
+            marks |= {(len(rows), source): own[source].marks for source in own}
+            first = next(iter(own.values()))
+            rows.append((*names, first.n, first.before, *(own[one].after if one in own else None for one in sources)))
+        for names, means in self._averages(cells, sources):
+            marks |= {
+                (len(rows), source): frozenset[Mark]({"higher"}) for source in sources if means[source] > means[""]
+            }
+            rows.append((*names, None, means[""], *(means[source] for source in sources)))
+        return Table(columns, tuple(rows), marks=marks, notes=self.notes)
+
+    @staticmethod
+    def _averages(
+        cells: Mapping[tuple[str, ...], Mapping[str, Judgement]], sources: Sequence[str]
+    ) -> Iterator[tuple[tuple[str, ...], dict[str, float]]]:
+        """Yield the mean over the pairs and human scores of each kind of data set, measure and metric."""
+        groups: dict[tuple[str, str, str], list[Mapping[str, Judgement]]] = {}
+        for (data, _, _, measure, metric), own in cells.items():
+            groups.setdefault((kind_of(data), measure, metric), []).append(own)
+        for (kind, measure, metric), members in groups.items():
+            if len(members) > 1:
+                means = {"": float(np.mean([next(iter(one.values())).before for one in members]))}
+                for source in sources:
+                    means[source] = float(np.mean([one[source].after if source in one else np.nan for one in members]))
+                yield (kind, "average", "", measure, metric), means
+
+    def summary(self) -> Iterator[str]:
+        """Yield the mean gain of every metric and explainer, beside the controls."""
+        yield from (f"note: {note}" for note in self.left_out)
+        for metric in dict.fromkeys(one.metric for one in self.judgements):
+            own = [one for one in self.judgements if one.metric == metric]
+            gains = {name: float(np.mean([o.gain for o in own if o.column == name])) for name in _columns(own)}
+            controls = {name: gains[name] for name in (LENGTH, RANDOM) if name in gains}
+            shown = ", ".join(f"{name} {gain:+.4f}" for name, gain in controls.items())
+            for name in (one for one in gains if one not in controls):
+                tested = [one for one in own if one.column == name]
+                sure = sum("corrected" in one.marks and one.gain > 0 for one in tested)
+                beside = f" (controls: {shown})" if shown else ""
+                told = f"{metric}, {name}: mean gain {gains[name]:+.4f}{beside}"
+                if gains[name] > 0 and any(gains[name] <= gain for gain in controls.values()):
+                    told += "; not distinguishable from length/noise"
+                yield f"{told}; significant after correction in {sure} of {len(tested)} settings"
+
+    def figures(self) -> Iterator[Figure]:
+        """Yield box plots of the p and w that gain, curves, and original against boosted."""
+        from whyscore.report.figures import boost as figure  # noqa: PLC0415 - an extra
+
+        grids = {one.file: self.folder.read(f"grid_{number}") for number, one in enumerate(self.chosen)}
+        for number, one in enumerate(self.chosen):
+            about = f"{one.metric}, {one.source}"
+            yield f"curves_{number}", figure.curves(grids[one.file]), f"Correlation over p for each w: {about}"
+        for number, metric in enumerate(dict.fromkeys(one.metric for one in self.chosen)):
+            rows = [row for one in self.chosen if one.metric == metric for row in grids[one.file]]
+            epsilon = float(cast("float", self.folder.head("grid_0").get("epsilon", 0.0)))
+            yield f"improving_{number}", figure.improving(rows, epsilon), f"The p and w that gain: {metric}"
+        stored = zip(self.judgements, self.folder.read("judgements"), strict=True)
+        rows = [
+            {**row, "source": one.column, "protocol": one.metric, "setting": " ".join(one.row[:4])}
+            for one, row in stored
+        ]
+        yield "settings", figure.settings(rows), "Original (black) and boosted correlation in every setting"
+        yield "counts", figure.counts(rows), "Settings that got better or worse"
+
+
+def _columns(judgements: Sequence[Judgement]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.column for one in judgements))
+
+
+@takes(TransferSettings)
+def bmx(
+    calibrate: Sequence[Dataset],
+    evaluate: Sequence[Dataset],
+    metrics: Sequence[MetricLike],
+    explainers: Sequence[str] = ("erasure",),
+    *,
+    output: str | Path,
+    settings: TransferSettings,
+    resources: Resources = LOCAL,
+) -> TransferRun:
+    """Return what boosting does on some data sets with p and w from others, written to a folder.
+
+    Args:
+        calibrate: judged data sets that p and w are chosen on.
+        evaluate: judged data sets that the choice is judged on.
+        metrics: specs, metrics or functions.
+        explainers: what gives words their importance.
+        output: the folder of the run; explanations in it are not made again.
+        settings: human scores, measures, rule, tests.
+        resources: store, executor and progress.
+    """
+    kept = [data for data in calibrate if not any(name.lower() in data.name.lower() for name in settings.drop)]
+    if not (kept and evaluate and metrics):
+        raise UserError("nothing to do: name data sets to --calibrate and to --evaluate, and metrics with -m")
+    fitted = subjects_of(kept, settings, choosing=True)
+    judged = subjects_of(evaluate, settings)
+    _refuse_overlap(kept, evaluate, settings)
+    for metric in metrics:
+        _refuse_unusable(as_metric(metric), {"calibrate": fitted, "evaluate": judged})
+    study = _Study(fitted, judged, RunFolder.make(output, "bmx"), settings, resources)
+    controls = [name for name in (LENGTH, RANDOM) if settings.controls and name not in explainers]
+    for metric in metrics:
+        for number, explainer in enumerate(explainers):
+            study.run(metric, explainer, () if number else controls)
+    return study.finish()
+
+
+def subjects_of(given: Sequence[Dataset], settings: TransferSettings, *, choosing: bool = False) -> tuple[Subject, ...]:
+    """Return what is asked about each data set; those without the human scores that were named are refused."""
+    lacking = [data for data in given if not _human_of(data, settings)]
+    if lacking:
+        known = "; ".join(f"{data.name} has {', '.join(_scores_of(data)) or 'none'}" for data in given)
+        first = lacking[0].name
+        raise DataError(f"{first}: no human score was named. {known}. Say --human '{first}:COLUMN'")
+    found = []
+    for given_data in given:
+        data = replace(given_data, entries=tuple(one for one in given_data.entries if not is_human(one.system)))
+        kind = kind_of(data.name)
+        task: Task = "summarisation" if kind in _SUMMARIES else "translation"
+        measures = _measures_of(data.name, settings, choosing=choosing)
+        found.append(Subject(data, kind, task, _human_of(data, settings), measures, _pairs_of(data, settings.group)))
+    return tuple(found)
+
+
+def kind_of(name: str) -> str:
+    """Return the data set of the paper that a name or path stands for, or the name itself.
+
+    >>> kind_of("eval4nlp2021/dev/et-en"), kind_of("my_test")
+    ('eval4nlp', 'my_test')
+    """
+    for part in reversed(PurePath(name).parts):
+        for kind in MEASURES:
+            if kind in part.lower():
+                return kind
+    return name
+
+
+def _scores_of(data: Dataset) -> list[str]:
+    return sorted({name for entry in data.entries for name in entry.human})
+
+
+def _named(given: Sequence[str], data: str) -> tuple[list[str], list[str]]:
+    """Return what was given for one data set (DATA:VALUE), and what was given for all."""
+    own, shared = [], []
+    for text in given:
+        name, sign, value = text.rpartition(":")
+        if not sign:
+            shared.append(text)
+        elif data in (name, PurePath(name).name, PurePath(name).stem) or name.lower() == kind_of(data):
+            own.append(value)
+    return own, shared
+
+
+def _human_of(data: Dataset, settings: TransferSettings) -> tuple[str, ...]:
+    """Return the human scores of a data set that are judged: its own, the shared ones it has, or its only one."""
+    known = _scores_of(data)
+    own, shared = _named(settings.human or (), data.name)
+    wrong = [name for name in own if name not in known]
+    if wrong:
+        raise DataError(f"{data.name} has no human score {wrong[0]!r}; it has: {', '.join(known) or 'none'}")
+    if own:
+        return tuple(own)
+    if not shared:
+        return tuple(known) if len(known) == 1 or kind_of(data.name) == "summeval" else ()
+    return tuple(name for name in shared if name in known)
+
+
+def _measures_of(name: str, settings: TransferSettings, *, choosing: bool) -> tuple[Measure, ...]:
+    own, shared = _named(settings.measure, name)
+    kind = kind_of(name)
+    usual = (_CHOOSING.get(kind) if choosing else None) or MEASURES.get(kind, _USUAL)
+    return tuple(Measure.parse(text) for text in own or shared or usual)
+
+
+def _pairs_of(data: Dataset, group: str | None) -> tuple[str, ...]:
+    if group is not None and not any(group in entry.extra for entry in data.entries):
+        known = sorted({name for entry in data.entries for name in entry.extra})
+        raise DataError(f"{data.name} has no column {group!r} to group by; it has: {', '.join(known) or 'none'}")
+    whole = "-".join(data.languages) if data.languages else ""
+    found = []
+    for entry in data.entries:
+        columns = [group] if group is not None else [name for name in entry.extra if name.lower() in _PAIRS][:1]
+        found.append(str(entry.extra[columns[0]]) if columns and columns[0] in entry.extra else whole)
+    return tuple(found)
+
+
+def _refuse_overlap(calibrate: Sequence[Dataset], evaluate: Sequence[Dataset], settings: TransferSettings) -> None:
+    if settings.allow_overlap:
+        return
+    known = {input_digest(segment) for data in calibrate for segment in data.segments}
+    for data in evaluate:
+        shared = sum(input_digest(segment) in known for segment in data.segments)
+        if shared:
+            raise DataError(
+                f"{shared} of {len(data)} segments of {data.name} are also in the calibration data: their gains would "
+                "look larger than they are. Use other data, or --allow-overlap"
+            )
+
+
+def _refuse_unusable(metric: Metric, groups: Mapping[str, Sequence[Subject]]) -> None:
+    """Refuse a metric that none of the data sets has the texts for."""
+    for role, subjects in groups.items():
+        if all(one.lacks(metric) for one in subjects):
+            named = ", ".join(one.data.name for one in subjects)
+            raise UserError(
+                f"{metric.signature().spec} needs {subjects[0].lacks(metric)}, which no data set to {role} has: {named}"
+            )
+
+
+class _Study:
+    """The work on all metrics and explainers, and what came of it."""
+
+    def __init__(
+        self,
+        fitted: tuple[Subject, ...],
+        judged: tuple[Subject, ...],
+        folder: RunFolder,
+        settings: TransferSettings,
+        resources: Resources,
+    ) -> None:
+        self.fitted, self.judged, self.folder, self.settings = fitted, judged, folder, settings
+        self.resources = resources
+        self.judgements: list[Judgement] = []
+        self.chosen: list[Chosen] = []
+        self.left_out: list[str] = []
+
+    def run(self, metric: MetricLike, explainer: str, controls: Sequence[str]) -> None:
+        """Calibrate and judge a metric with an explainer, iteration by iteration."""
+        name, current = requested_name(metric), as_metric(metric)
+        for iteration in range(1, self.settings.iterations + 1):
+            calibration = self._round(name, current, explainer, iteration, () if iteration > 1 else controls)
+            if not calibration.boosted:
+                more = self.settings.iterations > iteration
+                self.left_out += [f"{name}, {explainer}: w = 1, so that another iteration adds nothing"] * more
+                return
+            current = boosted(current, calibration=calibration, on_empty="score")
+
+    def _round(self, name: str, metric: Metric, explainer: str, iteration: int, controls: Sequence[str]) -> Calibration:
+        """Explain, calibrate and judge once, the controls too."""
+        usable = [
+            [one for one in group if not self._refused(one, metric, name)] for group in (self.fitted, self.judged)
+        ]
+        parts = {id(one): self._explain(one, metric, explainer, iteration) for group in usable for one in group}
+        fitted, placed = self._pool(usable[0], parts)
+        every, all_placed = self._pool([*usable[0], *usable[1]], parts)
+        held = [one for one in all_placed if any(one.subject is subject for subject in usable[1])]
+        for role, there in (("calibrate", placed), ("evaluate", held)):
+            if not there:
+                raise DataError(f"nothing to {role} {name} on: {'; '.join(self.left_out[-5:])}")
+        search, question = self.settings.search, self._question(placed)
+        main = Source(fitted.explainer, every.material, search.family, search.parameters, search.scale)
+        choice = self._choose(main, question)
+        self._judge(main, choice, question, held, (name, iteration))
+        for control in (replace(main, name=LENGTH, scale="raw"), replace(main, name=RANDOM, material=every.noise)):
+            if control.name in controls:
+                self._judge(control, self._choose(control, question), question, held, (name, iteration))
+        return self._calibrate(fitted._replace(metric=metric), question, choice, (name, iteration))
+
+    def _calibrate(self, fitted: Explained, question: Question, choice: Choice, work: tuple[str, int]) -> Calibration:
+        """Return the calibration that a choice makes; it and its grid are written to the folder."""
+        number, search = len(self.chosen), self.settings.search
+        calibration = calibration_of(fitted, question, replace(self.settings, resamples=0), [], choice)
+        file = f"calibration_{number}.json"
+        calibration.save(self.folder.path / file)
+        grid = grid_rows(fitted, question.settings, search)
+        self.folder.write(f"grid_{number}", grid, epsilon=search.epsilon, metric=work[0])
+        improving = sum(one.improving_more for one in calibration.settings)
+        about = (choice.p, choice.w, improving, len(question.settings), calibration.degenerate, file)
+        self.chosen.append(Chosen(work[0], fitted.explainer, work[1], *about))
+        return calibration
+
+    def _refused(self, subject: Subject, metric: Metric, name: str) -> bool:
+        lacking = subject.lacks(metric)
+        if lacking:
+            self.left_out.append(f"{subject.data.name} was left out for {name}, which needs {lacking}")
+        return bool(lacking)
+
+    def _explain(self, subject: Subject, metric: Metric, explainer: str, iteration: int) -> Explained:
+        told = with_languages(metric, subject.data.languages)
+        place = self.folder.path / "explanations" / plain_name(subject.data.name)
+        part = RunFolder.make(place / f"{plain_name(metric.signature().spec)[:80]}_{iteration}", "bmx")
+        return explain_in(part, subject.data, told, explainer, seed=self.settings.seed, resources=self.resources)
+
+    def _pool(self, subjects: Sequence[Subject], parts: Mapping[int, Explained]) -> tuple[Explained, list[Placed]]:
+        """Return all entries as one material, and the settings that can be judged in it."""
+        own = [parts[id(one)] for one in subjects]
+        joined = _joined(own)
+        placed, start = [], 0
+        for subject, part in zip(subjects, own, strict=True):
+            human = {name: subject.data.human(name) for name in subject.human}
+            groups = [f"{subject.data.name} {pair}".strip() for pair in subject.pairs]
+            pairs = dict(zip(groups, subject.pairs, strict=True))
+            for measure in subject.measures:
+                found, notes = possible_settings(part.material, human, groups, measure.level, [measure.coefficient])
+                self.left_out += [note for note in notes if note not in self.left_out]
+                placed += [
+                    Placed(_lifted(one, start, len(joined.material)), subject, pairs[one.group]) for one in found
+                ]
+            start += len(part.material)
+        return joined, placed
+
+    def _question(self, placed: Sequence[Placed]) -> Question:
+        search = self.settings.search
+        settings = tuple(one.setting for one in placed)
+        return Question(settings, search.weights, search.epsilon, search.rule, search.keep_reversed)
+
+    def _choose(self, source: Source, question: Question) -> Choice:
+        """Return what the rule chooses from all settings, or the mean of what it chooses on every block."""
+        count = self.splits
+        if count == 1:
+            return question.choose(source, question.settings)
+        blocks = {one.name: _blocks(source, one, count) for one in question.settings}
+        found = [
+            question.choose(source, [one.on(one.rows[blocks[one.name] == k]) for one in question.settings])
+            for k in range(count)
+        ]
+        powers = [one.p for one in found if one.boosted]
+        weight = float(np.mean([one.w for one in found]))
+        return Choice(float(np.mean(powers)) if powers else float("nan"), weight)
+
+    @property
+    def splits(self) -> int:
+        """The blocks of documents that p and w are chosen on."""
+        summaries = all(one.task == "summarisation" for one in self.fitted)
+        return self.settings.splits or (_BLOCKS if summaries and self.settings.mode == "paper" else 1)
+
+    def _judge(
+        self, source: Source, choice: Choice, question: Question, held: Sequence[Placed], work: tuple[str, int]
+    ) -> None:
+        """Add what a choice does in every setting of the other data sets."""
+        values = source.mixed(choice, np.unique(np.concatenate([one.rows for one in question.settings])))
+        how = self.settings
+        for setting, subject, pair in held:
+            plain = outcome(source, setting, "cross-domain", values, choice)
+            tested = with_test(
+                plain, source.material, setting, values, n=how.resamples, seed=how.seed, testing=how.testing
+            )
+            where = (subject.data.name, pair, setting.human_name, setting.coefficient, setting.level, subject.task)
+            numbers = (plain.before, plain.after, plain.gain)
+            about = (work[0], source.name, work[1], plain.n, choice.p, choice.w)
+            self.judgements.append(Judgement(*where, *about, *numbers, tested.p_value))
+
+    def finish(self) -> TransferRun:
+        """Return everything, with p-values corrected, written to the folder."""
+        judgements = corrected_judgements(self.judgements, self.settings.testing.correction)
+        self.folder.write("judgements", [asdict(one) for one in judgements], mode=self.settings.mode)
+        self.folder.write("chosen", [one._asdict() for one in self.chosen], splits=self.splits)
+        left_out = tuple(dict.fromkeys(self.left_out))
+        return TransferRun(self.folder, judgements, tuple(self.chosen), tuple(self._notes()), left_out)
+
+    def _notes(self) -> Iterator[str]:
+        testing = self.settings.testing
+        yield "+ or blue: above the original; * or bold: p <= .05; ! or underlined: p <= .05 after correction"
+        family = "all explainers and settings of a metric, translation and summarisation apart"
+        if self.settings.mode == "default":
+            yield (
+                f"test: permute-both, {testing.name}, one-sided, {self.settings.resamples} resamples; correction "
+                f"{testing.correction} over {family}"
+            )
+        told = [f"{one.data.name} ({', '.join(map(str, one.measures))})" for one in self.fitted]
+        yield f"calibrated on {'; '.join(told)}"
+        if self.splits > 1:
+            yield f"p and w: means of the choices on {self.splits} blocks of documents"
+        if self.settings.drop:
+            yield f"left out of the calibration: {', '.join(self.settings.drop)}"
+        yield from self.settings.choices(family)
+
+
+def _joined(parts: Sequence[Explained]) -> Explained:
+    """Return explained data sets as one."""
+    if not parts:
+        raise DataError("no data set can be used with this metric: see the notes for what each lacks")
+    data = join_datasets([one.data for one in parts])
+    scores = np.concatenate([one.material.scores for one in parts])
+    material = material_from(data, scores, _bags([one.material.bags for one in parts]))
+    noise = material.with_bags(_bags([one.noise.bags for one in parts]))
+    return parts[0]._replace(data=data, material=material, noise=noise)
+
+
+def _bags(parts: Sequence[Bags]) -> Bags:
+    return Bags(np.concatenate([one.values for one in parts]), np.concatenate([one.lengths for one in parts]))
+
+
+def _lifted(setting: Setting, start: int, total: int) -> Setting:
+    """Return a setting of one data set as one of all data sets together."""
+    human = np.full(total, np.nan)
+    human[start : start + len(setting.human)] = setting.human
+    return replace(setting, rows=setting.rows + start, human=human)
+
+
+def _blocks(source: Source, setting: Setting, count: int) -> Numbers:
+    """Return the block of each row of a setting: its documents in order, cut into that many blocks."""
+    documents = np.unique(source.material.documents[setting.rows], return_inverse=True)[1]
+    size = -(-(int(documents.max()) + 1) // count)
+    return np.asarray(documents // size, dtype=np.int64)
+
+
+def corrected_judgements(given: Sequence[Judgement], method: str) -> tuple[Judgement, ...]:
+    """Return the judgements with p-values corrected over a base metric and task; controls are families of their own."""
+    result = list(given)
+    families: dict[tuple[str, ...], list[int]] = {}
+    for place, one in enumerate(given):
+        if one.p_value is not None:
+            control = one.source if one.source in (LENGTH, RANDOM) else ""
+            families.setdefault((one.metric, one.task, control), []).append(place)
+    for places in families.values():
+        values = corrected(method, [given[k].p_value or 0.0 for k in places]).adjusted
+        for k, value in zip(places, values, strict=True):
+            result[k] = replace(given[k], adjusted=value)
+    return tuple(result)
+
+
+def spread(data: Dataset, limit: int | None, group: str | None = None) -> Dataset:
+    """Return at most that many segments of each language pair, spread evenly over the data."""
+    if limit is None:
+        return data
+    if limit < 1:
+        raise SpecError(f"limit is {limit}, expected 1 or more")
+    ids: dict[str, dict[str, None]] = {}
+    for entry, pair in zip(data.entries, _pairs_of(data, group), strict=True):
+        ids.setdefault(pair, {})[entry.id] = None
+    kept = {
+        (pair, names[int(k)])
+        for pair, own in ids.items()
+        for names in [list(own)]
+        for k in np.linspace(0, len(names) - 1, min(limit, len(names)))
+    }
+    pairs = _pairs_of(data, group)
+    chosen = tuple(one for one, pair in zip(data.entries, pairs, strict=True) if (pair, one.id) in kept)
+    return replace(data, entries=chosen)
