@@ -103,7 +103,8 @@ def test_what_a_damaged_run_says_names_file_line_and_cure(tmp_path: Path) -> Non
 # Modules that turn bytes of files into values, by what corrupts those files. Whoever adds one says here which.
 READING = {
     "the parsers above": {
-        "analysis/calibrate/file.py", "analysis/decompose/sentences.py", "experiments/bmx/study.py",
+        "analysis/calibrate/file.py", "analysis/decompose/sentences.py", "data/formats/summaries.py",
+        "experiments/bmx/study.py",
         "experiments/bmx/summeval.py", "metrics/estimators/qe.py", "metrics/learned/comet/checkpoint.py",
         "metrics/lookup.py",
         "metrics/matching/baseline.py", "models/checkpoints.py", "models/encoders/sentence.py",

@@ -8,6 +8,7 @@ that whyscore writes itself.
 import gzip
 import io
 import json
+import pickle
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -23,6 +24,7 @@ from whyscore.analysis.calibrate.file import Calibration
 from whyscore.analysis.decompose.sentences import Columns, lexicon_values
 from whyscore.analysis.metaeval.annotators import read_annotators
 from whyscore.analysis.metaeval.tables import read_columns, read_wmt, score_table, with_ratings, with_records
+from whyscore.data.reading import read as read_data
 from whyscore.errors import WhyscoreError
 from whyscore.experiments.bmx.summeval import ASPECTS, SPLIT, read_summeval
 from whyscore.explainers.logprob import LogProb
@@ -138,6 +140,16 @@ _RECORDS = _json(
     {"system": "a", "id": "0", "metric": "m", "score": 0.5},
 )
 _INSTANCE = {"instance_id": "i", "references": ["a cat"], "systems": {"a": "a bad cat"}}
+_ASPECTS = dict.fromkeys(ASPECTS, 3)
+_ANNOTATED = {
+    "id": "i",
+    "model_id": "a",
+    "decoded": "a bad cat",
+    "references": ["a cat"],
+    "expert_annotations": [_ASPECTS],
+}
+_SUMMARY = {"system_summary": "<t> a bad cat </t>", "scores": {"litepyramid_recall": np.float64(0.5), "js-2": -1.5}}
+_REALSUMM = {7: {"doc_id": 7, "ref_summ": "<t> a cat </t>", "system_summaries": {"a.txt": _SUMMARY}}}
 _RATINGS = ",".join(["instance_id", "system", SPLIT, *(f"expert_{aspect}_raw" for aspect in ASPECTS)])
 
 
@@ -320,6 +332,8 @@ def parsers() -> Mapping[str, ParserFixture]:
                      "metric-scores/en-de/bleu-refA.seg.score": b"a\t1\nb 2\n"},
                     lambda folder: read_wmt(folder, "en-de", "mqm")),
         "annotators.tags": _at("annotators.tags", lambda path: read_annotators([path]), b"0 1 0\n1 1\n"),
+        "annotations.jsonl": _at("annotations.jsonl", read_data, _json(_ANNOTATED)),
+        "abs.pkl": _at("abs.pkl", read_data, pickle.dumps(_REALSUMM, protocol=3)),
         "summeval": ParserFixture({"scores.csv": f"{_RATINGS}\ni,a,0{',1|2' * len(ASPECTS)}\n".encode(),
                           "texts.jsonl": _json(_INSTANCE)},
                          lambda folder: read_summeval(folder / "scores.csv", folder / "texts.jsonl")),

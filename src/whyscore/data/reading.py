@@ -7,10 +7,12 @@
 | `.txt` | one hypothesis a line |
 | `.xlf`, `.xliff` | XLIFF 1.2 or 2.x: source and target of every unit |
 | `.tmx` | TMX 1.4: the variants of a language pair |
-| a folder | a WMT folder (`wmt`), or gold of a word-level task (`eval4nlp`) |
+| `.pkl` | summaries of REALSumm (`summaries`), without running any code in them |
+| a folder | a WMT folder (`wmt`), gold of a word-level task (`eval4nlp`), or REALSumm's `abs.pkl` and `ext.pkl` |
 
 By content: a line that starts with `{` is JSON lines, one with a tab is TSV, anything else is text. Tables and JSON
-lines with the columns of MQM ratings, whose texts hold `<v>` marks, are read as such (`mqm`).
+lines with the columns of MQM ratings, whose texts hold `<v>` marks, are read as such (`mqm`), and so are JSON lines
+with the fields of SummEval's annotations (`summaries`).
 
 Data frames of any library that narwhals knows (pandas, polars, pyarrow ...) have the column names of tables. A null is
 a missing value; rows count from one in messages.
@@ -33,6 +35,7 @@ from whyscore.data.formats.eval4nlp import gold_dataset, is_gold
 from whyscore.data.formats.jsonl import jsonl_of, parsed
 from whyscore.data.formats.mqm import GOOGLE, Weights, is_mqm, read_mqm
 from whyscore.data.formats.spans import BadSpan, spans_of
+from whyscore.data.formats.summaries import REALSUMM, is_summeval, realsumm_of, summeval_of
 from whyscore.data.formats.tables import table_of
 from whyscore.data.formats.tmx import tmx_of
 from whyscore.data.formats.wmt import is_wmt, read_wmt
@@ -44,7 +47,7 @@ from whyscore.data.records import is_header, read_records
 from whyscore.errors import DataError, MissingExtra, SpecError, UserError
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment
 
-Format = Literal["tsv", "csv", "jsonl", "txt", "xliff", "tmx"]
+Format = Literal["tsv", "csv", "jsonl", "txt", "xliff", "tmx", "pkl"]
 _FORMATS: dict[str, Format] = {
     ".tsv": "tsv",
     ".csv": "csv",
@@ -54,6 +57,7 @@ _FORMATS: dict[str, Format] = {
     ".xlf": "xliff",
     ".xliff": "xliff",
     ".tmx": "tmx",
+    ".pkl": "pkl",
 }
 _DELIMITERS = {"tsv": "\t", "csv": ","}
 
@@ -98,6 +102,8 @@ def read(
     known = format or _by_suffix(path)
     if known in ("xliff", "tmx"):
         return _marked_up(path, options, known, inline, alt_trans=alt_trans)
+    if known == "pkl":
+        return replace(realsumm_of(path, options.limits), languages=languages)
     return _lined(path, known, options)
 
 
@@ -117,8 +123,16 @@ def _lined(path: str | Path, known: Format | None, options: Options) -> Dataset:
     if chosen in _DELIMITERS:
         return table_of(file, path, options, _DELIMITERS[chosen])
     if chosen == "jsonl":
+        if not options.columns and _is_summeval(file):
+            return replace(summeval_of(file), languages=options.languages)
         return dataset_of(file) if is_header(file.first()) else jsonl_of(file, path, options)
     return _plain(file, path, options.languages)
+
+
+def _is_summeval(file: TextFile) -> bool:
+    """Return whether the first line is that of SummEval's annotations."""
+    line = file.first()
+    return "expert_annotations" in line and not is_header(line) and is_summeval(parsed(line, file.name, 1))
 
 
 def _folder(path: str | Path, options: Options) -> Dataset:
@@ -129,6 +143,8 @@ def _folder(path: str | Path, options: Options) -> Dataset:
         asked = options.columns.get("references")
         ending = asked if isinstance(asked, str) or asked is None else ",".join(asked)
         return gold_dataset(path, languages=options.languages, references=ending, limits=options.limits)
+    if any((Path(path) / name).is_file() for name in REALSUMM):
+        return replace(realsumm_of(path, options.limits), languages=options.languages)
     raise DataError(
         "is a folder: give a file, a WMT folder (with sources and system-outputs), or a gold folder (with *.tgt-tags "
         "or target.gold)",

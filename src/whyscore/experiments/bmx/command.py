@@ -17,7 +17,7 @@ from whyscore.errors import MissingExtra, UserError
 from whyscore.experiments.bmx.grid import bmx_grid
 from whyscore.experiments.bmx.stability import StabilitySettings, bmx_stability, thin
 from whyscore.experiments.bmx.study import Run
-from whyscore.experiments.bmx.summeval import SPLIT, SummevalSettings, bmx_summeval, read_summeval
+from whyscore.experiments.bmx.summeval import SPLIT, SummevalSettings, bmx_summeval, read_summeval, with_splits
 from whyscore.experiments.bmx.transfer import MEASURES, TransferSettings, bmx, kind_of, spread
 from whyscore.experiments.catalogue import Experiment
 from whyscore.scoring.stack import Resources
@@ -58,6 +58,9 @@ class SummevalCommand(BmxCommand, ExplainerSettings, SummevalSettings):
 
     TITLE: ClassVar[str] = "input"
 
+    annotations: str | None = option(
+        None, "SummEval's model_annotations.aligned.jsonl, or --scores and --texts", metavar="FILE", basic=True
+    )
     scores: str | None = option(None, "ratings and splits (CSV)", metavar="FILE", basic=True)
     texts: str | None = option(None, "references and summaries (JSON lines)", metavar="FILE", basic=True)
     limit: int | None = option(None, "only the first N documents of each split", metavar="N", least=1)
@@ -100,11 +103,18 @@ def run_transfer(settings: TransferCommand) -> int:
 
 
 def _load(file: str, settings: TransferCommand) -> Dataset:
-    """Return a data set, named so that the paper's measures for it are found."""
-    there = {name for entry in read(file).entries for name in (*entry.human, *entry.extra)}
-    asked = dict.fromkeys(name.rpartition(":")[2] for name in settings.human or ())
-    columns = tuple(name for name in asked if name in there)
-    found = load_dataset(InputSettings(data=(file,), human=columns, quiet=settings.quiet, verbose=settings.verbose))
+    """Return a data set, named so that the paper's measures for it are found.
+
+    A folder with `scores.csv` and `texts.jsonl` is SummEval in two files.
+    """
+    two = [Path(file) / name for name in ("scores.csv", "texts.jsonl")]
+    if all(one.is_file() for one in two):
+        found = read_summeval(*two)
+    else:
+        there = {name for entry in read(file).entries for name in (*entry.human, *entry.extra)}
+        asked = dict.fromkeys(name.rpartition(":")[2] for name in settings.human or ())
+        human = tuple(name for name in asked if name in there)
+        found = load_dataset(InputSettings(data=(file,), human=human, quiet=settings.quiet, verbose=settings.verbose))
     return replace(spread(found, settings.limit, settings.group), name=short_name(file))
 
 
@@ -137,14 +147,20 @@ def run_summeval(settings: SummevalCommand) -> int:
     """Write what every source and rule did on every split, and the means."""
     metric, explainers = only_metric(settings), settings.explainers
     check_names([metric], explainers)
-    if not (settings.scores and settings.texts):
-        raise UserError("SummEval comes as two files: name them with --scores and --texts")
-    data = first_documents(read_summeval(settings.scores, settings.texts), settings.limit)
+    data = first_documents(_summeval(settings), settings.limit)
 
     def work(output: str, resources: Resources) -> Run:
         return bmx_summeval(data, metric, explainers, output=output, settings=settings, resources=resources)
 
     return _run(settings, data, explainers, work)
+
+
+def _summeval(settings: SummevalCommand) -> Dataset:
+    if settings.annotations:
+        return with_splits(read(settings.annotations))
+    if not (settings.scores and settings.texts):
+        raise UserError("no SummEval: name its file with --annotations, or two files with --scores and --texts")
+    return read_summeval(settings.scores, settings.texts)
 
 
 def run_stability(settings: StabilityCommand) -> int:
@@ -233,8 +249,8 @@ EXPERIMENTS = {
     "bmx-summeval": Experiment(
         "the eight splits of SummEval: every rule beside the length and random controls",
         "examples:\n"
-        '  whyscore experiment bmx-summeval --scores scores.csv --texts texts.jsonl -m token_f1 -e "lime(samples=100)" '
-        "-o run/\n",
+        "  whyscore experiment bmx-summeval --annotations model_annotations.aligned.jsonl -m token_f1 -e lime -o run/\n"
+        "  whyscore experiment bmx-summeval --scores scores.csv --texts texts.jsonl -m token_f1 -e lime -o run/\n",
         SummevalCommand,
         run_summeval,
         bmx_summeval,

@@ -13,7 +13,7 @@ Human scores are means of the raw ratings, so that exact ties stay ties.
 import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, cast
 
@@ -25,6 +25,7 @@ from whyscore.analysis.calibrate.rules import RULES, Choice, Rule
 from whyscore.analysis.calibrate.settings import TestedSettings
 from whyscore.analysis.common import MetricLike
 from whyscore.data.codec import Where, decode
+from whyscore.data.formats.summaries import ASPECTS
 from whyscore.errors import DataError
 from whyscore.experiments.bmx.study import Figure, Row, Run, RunFolder, explain_by_each, lines_of
 from whyscore.scoring.stack import LOCAL, Resources
@@ -32,10 +33,10 @@ from whyscore.settings import Seeded, option, takes
 from whyscore.stats.correction import corrected
 from whyscore.stats.significance import permutation_test
 from whyscore.types import Dataset, Entry, FloatVector, Segment
-from whyscore.types.table import Table
+from whyscore.types.table import Cell, Table
 
-ASPECTS = ("coherence", "consistency", "fluency", "relevance")
 SPLIT = "bmx_split"
+_BLOCKS = 8
 _DIGITS = 9
 COEFFICIENTS = ("kendall_b", "spearman")
 _ALPHA = 0.05
@@ -43,7 +44,6 @@ _HEAD = (
     "source", "rule", "kendall", "spearman", "kendall gain", "spearman gain", "mean p", "mean w", "splits boosted",
     "p <= .05", "corrected", "spearman p <= .05", "spearman corrected",
 )  # fmt: skip
-_ASPECT_HEAD = ("source", "rule", "aspect", "coefficient", "original", "boosted", "gain", "p <= .05", "corrected")
 
 Criterion = Literal["kendall", "both"]
 
@@ -78,6 +78,25 @@ def read_summeval(scores: str | Path, texts: str | Path) -> Dataset:
     if not entries:
         raise DataError("has no rows", file=str(scores))
     return Dataset("summeval", tuple(entries))
+
+
+def with_splits(data: Dataset, count: int = _BLOCKS) -> Dataset:
+    """Return annotated summaries with their split: documents in file order, cut into that many blocks.
+
+    Entries without the four expert ratings are refused.
+    """
+    known = {name for entry in data.entries for name in entry.human}
+    missing = [aspect for aspect in ASPECTS if aspect not in known]
+    if missing:
+        told = f"has no human score {', '.join(missing)}; it has: {', '.join(sorted(known)) or 'none'}"
+        raise DataError(f"{data.name} {told}. Give SummEval's model_annotations.aligned.jsonl")
+    places = {name: k for k, name in enumerate(dict.fromkeys(entry.document or entry.id for entry in data.entries))}
+    size = -(-len(places) // count)
+    split = [places[entry.document or entry.id] // size for entry in data.entries]
+    entries = [
+        replace(entry, extra={**entry.extra, SPLIT: number}) for entry, number in zip(data.entries, split, strict=True)
+    ]
+    return replace(data, entries=tuple(entries))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +187,24 @@ class SummevalRun(Run):
 
     def tables(self, *, long: bool = False) -> list[Table]:
         means = Table(_HEAD, tuple(tuple(row) for row in self.means), notes=self.notes, decimals=4)
-        return [means] if long else [means, Table(_ASPECT_HEAD, tuple(tuple(row) for row in self.aspects), decimals=4)]
+        return [means] if long else [means, self.by_aspect()]
+
+    def by_aspect(self) -> Table:
+        """Return the paper's Table 3: aspects and coefficients, each with the splits that gain significantly."""
+        cells = {(one.source, one.rule, one.aspect, one.coefficient): one for one in self.aspects}
+        asked = [(aspect, coefficient) for aspect in ASPECTS for coefficient in COEFFICIENTS]
+        first = self.aspects[0]
+        before = [cells[first.source, first.rule, *one].before for one in asked]
+        rows: list[tuple[Cell, ...]] = [("original", "-", *(f"{value:.3f}" for value in (*before, np.mean(before))))]
+        for source, rule in dict.fromkeys((one.source, one.rule) for one in self.aspects):
+            own = [cells[source, rule, *one] for one in asked]
+            mean = f"{np.mean([one.after for one in own]):.3f}"
+            shown = (f"{one.after:.3f} ({one.significant}/{one.surviving})" for one in own)
+            rows.append((source, rule, *shown, mean))
+        short = {"kendall_b": "tau", "spearman": "rho"}
+        columns = ("source", "rule", *(f"{aspect} {short[name]}" for aspect, name in asked), "average")
+        notes = ("in brackets: splits with p <= .05, and of these those that survive the correction",)
+        return Table(columns, tuple(rows), notes=notes)
 
     def summary(self) -> Iterator[str]:
         """Yield a sentence for every explainer and rule that is no better than the original or the controls."""

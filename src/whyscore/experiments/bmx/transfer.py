@@ -35,6 +35,7 @@ from whyscore.analysis.calibrate.material import (
 from whyscore.analysis.calibrate.rules import Choice
 from whyscore.analysis.calibrate.settings import AgreementSettings, JudgingSettings
 from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
+from whyscore.data.formats.summaries import ASPECTS
 from whyscore.errors import DataError, SpecError, UserError
 from whyscore.experiments.bmx.grid import grid_rows
 from whyscore.experiments.bmx.study import Figure, Run, RunFolder, explain_in, plain_name
@@ -79,7 +80,7 @@ class TransferSettings(JudgingSettings):
 
     human: tuple[str, ...] | None = option(
         None,
-        "columns with human scores, as COLUMN or DATA:COLUMN (default: the only one)",
+        "human scores, as COLUMN or DATA:COLUMN (default: the only one, or the four aspects of SummEval)",
         metavar="COLUMN",
         basic=True,
     )
@@ -411,7 +412,8 @@ def _human_of(data: Dataset, settings: TransferSettings) -> tuple[str, ...]:
     if own:
         return tuple(own)
     if not shared:
-        return tuple(known) if len(known) == 1 or kind_of(data.name) == "summeval" else ()
+        aspects = tuple(name for name in ASPECTS if name in known)
+        return aspects or (tuple(known) if len(known) == 1 else ())
     return tuple(name for name in shared if name in known)
 
 
