@@ -39,6 +39,8 @@ class Try(NamedTuple):
 
     survived: bool
     lost: int
+    failed: tuple[str, ...] = ()
+    """What was not as it should be."""
 
 
 class Row(NamedTuple):
@@ -77,7 +79,15 @@ def killed(bench: Bench, number: int) -> Try:
     told = place.complete()
     twice = repeated(place)
     one_batch = set(twice) <= {text for texts in flight for text in texts}
-    return Try(told.code == 0 and whole and sound and one_batch and bench.good(place), twice.total())
+    wanted = {
+        f"it ends well: {told}": told.code == 0,
+        "the page is whole": whole,
+        "the store is sound": sound,
+        "only the last batch is scored twice": one_batch,
+        "the files are those of an undisturbed run": bench.good(place),
+    }
+    failed = tuple(what for what, good in wanted.items() if not good)
+    return Try(not failed, twice.total(), failed)
 
 
 def together(bench: Bench, number: int) -> Try:

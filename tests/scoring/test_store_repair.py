@@ -1,5 +1,6 @@
 """A damaged store says so, and gives up only what cannot be read."""
 
+import contextlib
 import json
 import re
 import sqlite3
@@ -11,7 +12,7 @@ import pytest
 from support.cli import Run
 from whyscore.errors import StoreError
 from whyscore.scoring import store as store_repair
-from whyscore.scoring.store import Store, check, digest, repair, take
+from whyscore.scoring.store import Store, StoreWarning, check, digest, repair, take
 from whyscore.types import FloatMatrix, Segment
 
 KEYS = [digest(Segment(f"text {i}")) for i in range(5000)]
@@ -71,7 +72,7 @@ def test_a_file_that_is_no_store_any_more_is_replaced_by_an_empty_one(store: Sto
 
 def test_rows_that_are_no_finite_numbers_are_faults_and_go(store: Store) -> None:
     store.put_bytes("chrf|version:1", KEYS[:2], [b"short", np.array([np.nan, 1.0]).tobytes()], 2)
-    assert check(store) == ["2 rows of chrf|version:1 are not 2 numbers"]
+    assert check(store) == ["2 rows of chrf|version:1 are damaged"]
     assert repair(store).rows == 5001
 
 
@@ -120,3 +121,83 @@ def test_the_command_says_what_is_wrong_and_what_was_saved(store: Store, run: Ru
     assert done.code == 0
     assert "rows saved" in done.out
     assert "the damaged file is now" in done.out
+
+
+def flip(store: Store, key: bytes) -> None:
+    """Turn one bit of a row, as a failing disk does."""
+    with contextlib.closing(sqlite3.connect(store.path)) as connection:
+        row = bytearray(connection.execute("SELECT row FROM scores_1 WHERE digest = ?", (key,)).fetchone()[0])
+        row[5] ^= 1
+        connection.execute("UPDATE scores_1 SET row = ? WHERE digest = ?", (bytes(row), key))
+        connection.commit()
+
+
+def test_a_flipped_bit_is_found_and_its_row_is_scored_anew(store: Store) -> None:
+    flip(store, KEYS[7])
+    assert check(store) == ["1 rows of chrf|version:1 are damaged"]
+    with pytest.warns(StoreWarning, match="1 rows of chrf.version:1 are damaged and not used"):
+        found = store.get("chrf|version:1", KEYS, 2)
+    assert set(KEYS) - set(found) == {KEYS[7]}
+    store.put("chrf|version:1", [KEYS[7]], ROWS[7:8])
+    assert check(store) == []
+    assert np.array_equal(all_rows(store), ROWS)
+
+
+def as_first_schema(store: Store) -> None:
+    """Make the store what schema 1 was: rows without checksums."""
+    with contextlib.closing(sqlite3.connect(store.path)) as connection:
+        for number in (1, 2):
+            connection.execute(f"UPDATE scores_{number} SET row = substr(row, 1, length(row) - 4)")
+        connection.execute("PRAGMA user_version=1")
+        connection.commit()
+
+
+def test_a_store_without_checksums_gets_them(store: Store, tmp_path: Path) -> None:
+    as_first_schema(store)
+    assert check(store) == []
+    assert take(Store(tmp_path / "other.sqlite"), store) == 5003
+    assert np.array_equal(all_rows(store), ROWS)
+    assert store.get_bytes("tagger", KEYS[:4], 0) == dict(zip(KEYS, [b"a", b"bc", b""], strict=False))
+    store.close()
+    flip(store, KEYS[0])
+    assert check(store) == ["1 rows of chrf|version:1 are damaged"]
+
+
+def test_names_that_mean_something_in_addresses_are_only_names(tmp_path: Path) -> None:
+    for name in ("a#b.sqlite", "a?b.sqlite", "a%20b.sqlite"):
+        store = Store(tmp_path / name)
+        store.put("chrf", KEYS[:3], ROWS[:3])
+        store.close()
+        assert check(store) == []
+        assert repair(store).rows == 3
+        assert len(store.get("chrf", KEYS, 2)) == 3
+        store.close()
+
+
+def change(store: Store, statement: str) -> None:
+    with contextlib.closing(sqlite3.connect(store.path)) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("PRAGMA user_version=99", "was made by a newer whyscore"),
+        ("PRAGMA application_id=7", "is not a whyscore store"),
+        ("CREATE VIEW more AS SELECT 1", "holds a view (more), which whyscore never makes"),
+        (
+            "CREATE TRIGGER more AFTER INSERT ON scores_1 BEGIN DELETE FROM scores_2; END",
+            "holds a trigger (more), which whyscore never makes",
+        ),
+    ],
+)
+def test_what_is_not_a_store_of_this_version_is_never_rewritten(store: Store, statement: str, message: str) -> None:
+    change(store, statement)
+    content = store.path.read_bytes()
+    for use in (repair, check, lambda own: take(Store(own.path.with_name("other.sqlite")), own), Store.held):
+        with pytest.raises(StoreError, match=re.escape(message)):
+            use(store)
+    store.close()
+    assert store.path.read_bytes() == content
+    assert not list(store.path.parent.glob("*damaged*"))

@@ -1,13 +1,16 @@
 """The score store: what was scored once is never scored again, by whichever process.
 
 One sqlite file in WAL mode; one table per signature; the key is a 128-bit digest of the texts a metric reads, the
-value its row as raw little-endian float64. Several processes may read and write at once. Each batch is one
-transaction, so a process killed at any moment loses the batch in flight and nothing else.
+value its row as raw little-endian float64 and a checksum (CRC-32 of the row, begun with four bytes of the digest).
+Several processes may read and write at once. Each batch is one transaction, so a process killed at any moment loses the
+batch in flight and nothing else. A row whose checksum does not fit is as if it were not there, and is told of. A store
+of schema 1, which had no checksums, gets them when it is opened. A store of a newer schema is refused, and so is one
+with views or triggers, which nothing here makes.
 
 A damaged store:
 
-1. `check` asks sqlite to look at every page and index, then looks at every row: a digest of 16 bytes, and as many
-   finite numbers as its signature says.
+1. `check` asks sqlite to look at every page and index, then looks at every row: a digest of 16 bytes, its checksum, and
+   as many finite numbers as its signature says.
 2. `repair` copies everything readable into a new file and puts it in the place of the old one, which stays beside it.
    Where a page is damaged, the range of digests is halved until the rows that cannot be read stand alone: digests are
    evenly spread, so that a page costs only the rows that are reached through it.
@@ -23,12 +26,13 @@ import sqlite3
 import threading
 import warnings
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple, cast
+from urllib.parse import quote
 
 import numpy as np
 
@@ -36,7 +40,7 @@ from whyscore.errors import StoreError
 from whyscore.protocols import Tagged
 from whyscore.types import FloatMatrix, Segment
 
-SCHEMA = 1
+SCHEMA = 2
 _APPLICATION = 0x57485953  # "WHYS"
 _CHUNK = 900  # below the oldest limit of sqlite on variables per statement
 _PATIENCE = 60.0  # seconds to wait for another process's transaction
@@ -44,6 +48,8 @@ _PATIENCE = 60.0  # seconds to wait for another process's transaction
 # million rows stay in memory.
 _CHECKPOINT = 16_000  # pages of 4 KiB
 _CACHE = 32 * 1024  # KiB
+_CHECKSUM = 4  # bytes
+_RESIDUE = 0x2144DF1C
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS signatures (
@@ -80,14 +86,8 @@ class Store:
 
     def get(self, signature: str, digests: Sequence[bytes], width: int) -> dict[bytes, FloatMatrix]:
         """Return the rows that are known, by digest."""
-        known = self.get_bytes(signature, digests, width)
-        # A row of another length is damaged, and as if it were not there.
-        size = 8 * width
-        return {
-            key: np.frombuffer(row, dtype="<f8")
-            for key, row in known.items()
-            if isinstance(row, bytes) and len(row) == size
-        }
+        known = self._whole(signature, digests, width)
+        return {key: np.frombuffer(row, "<f8", width) for key, row in known.items()}
 
     def put(self, signature: str, digests: Sequence[bytes], rows: FloatMatrix) -> None:
         """Keep rows; where that is impossible (full disk, read-only), warn once and go on."""
@@ -96,6 +96,10 @@ class Store:
 
     def get_bytes(self, signature: str, digests: Sequence[bytes], width: int) -> dict[bytes, bytes]:
         """Return what is kept under a signature, by digest; rows that are no numbers have width 0."""
+        return {key: row[:-_CHECKSUM] for key, row in self._whole(signature, digests, width).items()}
+
+    def _whole(self, signature: str, digests: Sequence[bytes], width: int) -> dict[bytes, bytes]:
+        """Return the rows that are as they were written, with their checksums; say how many are not."""
         with self._guarded():
             table = self._table(signature, width)
             if table is None:
@@ -106,7 +110,11 @@ class Store:
                 marks = ",".join("?" * len(some))
                 query = f"SELECT digest, row FROM {table} WHERE digest IN ({marks})"  # noqa: S608 - our own table name
                 found |= self._connection().execute(query, some)
-            return found
+            size = 8 * width + _CHECKSUM
+            good = {key: row for key, row in found.items() if _is_whole(key, row) and (len(row) == size or not width)}
+        if len(good) < len(found):
+            self._warn(f"{self.path}: {len(found) - len(good)} rows of {signature} are damaged and not used")
+        return good
 
     def put_bytes(self, signature: str, digests: Sequence[bytes], rows: Sequence[bytes], width: int) -> None:
         """Keep bytes by digest; where that is impossible, warn once and go on."""
@@ -114,11 +122,16 @@ class Store:
             with self._guarded(), self._transaction() as connection:
                 table = self._made_table(connection, signature, width)
                 statement = f"INSERT OR REPLACE INTO {table} VALUES (?, ?)"  # noqa: S608 - our own table name
-                connection.executemany(statement, sorted(zip(digests, rows, strict=True)))
+                checked = ((key, row + _checksum(key, row)) for key, row in zip(digests, rows, strict=True))
+                connection.executemany(statement, sorted(checked))
         except StoreError as error:
-            if str(error) not in self._warned:
-                self._warned.add(str(error))
-                warnings.warn(f"{error}; the results come out all the same", StoreWarning, stacklevel=2)
+            self._warn(str(error))
+
+    def _warn(self, message: str) -> None:
+        """Say once that something cannot be kept or read."""
+        if message not in self._warned:
+            self._warned.add(message)
+            warnings.warn(f"{message}; the results come out all the same", StoreWarning, stacklevel=3)
 
     def held(self) -> list[Held]:
         """Return what is held, most recently used first."""
@@ -193,13 +206,10 @@ class Store:
             connection.execute(f"PRAGMA application_id={_APPLICATION}")
             connection.execute(f"PRAGMA user_version={SCHEMA}")
             connection.execute("COMMIT")
-        elif application != _APPLICATION:
-            raise StoreError(f"{self.path} is not a whyscore store: choose another file with --store, or --store none")
-        elif version > SCHEMA:
-            raise StoreError(
-                f"{self.path} was made by a newer whyscore (store version {version}, this one reads up to {SCHEMA}): "
-                "upgrade whyscore, or choose another file with --store"
-            )
+            return
+        _check_known(connection, self.path)
+        if version < SCHEMA:
+            _add_checksums(connection)
 
     def _table(self, signature: str, width: int) -> str | None:
         query = "SELECT number, width FROM signatures WHERE signature = ?"
@@ -246,6 +256,42 @@ class Store:
             ) from error
 
 
+def _check_known(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse what is no store, a store of a newer schema, and one that holds more than tables."""
+    if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
+        raise StoreError(f"{path} is not a whyscore store: choose another file with --store, or --store none")
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > SCHEMA:
+        raise StoreError(
+            f"{path} was made by a newer whyscore (store version {version}, this one reads up to {SCHEMA}): "
+            "upgrade whyscore, or choose another file with --store"
+        )
+    connection.execute("PRAGMA trusted_schema=OFF")
+    query = "SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index')"
+    for kind, name in connection.execute(query):
+        raise StoreError(f"{path} holds a {kind} ({name}), which whyscore never makes: do not use this file")
+
+
+def _add_checksums(connection: sqlite3.Connection) -> None:
+    """Give every row of a store of schema 1 its checksum."""
+    connection.create_function("checked", 2, lambda key, row: row + _checksum(key, row), deterministic=True)
+    connection.execute("BEGIN IMMEDIATE")
+    if connection.execute("PRAGMA user_version").fetchone()[0] < SCHEMA:  # no other process did it meanwhile
+        for (number,) in connection.execute("SELECT number FROM signatures").fetchall():
+            connection.execute(f"UPDATE scores_{int(number)} SET row = checked(digest, row)")  # noqa: S608 - a number
+        connection.execute(f"PRAGMA user_version={SCHEMA}")
+    connection.execute("COMMIT")
+
+
+def _checksum(key: bytes, row: bytes) -> bytes:
+    return zlib.crc32(row, int.from_bytes(key[:4], "little")).to_bytes(_CHECKSUM, "little")
+
+
+def _is_whole(key: bytes, row: bytes) -> bool:
+    """Return whether a row is as it was written: the CRC of bytes with their own CRC behind is always the same."""
+    return zlib.crc32(row, int.from_bytes(key[:4], "little")) == _RESIDUE
+
+
 _REASONS = {
     "full": "the disk is full. Free some space, or choose another file with --store",
     "disk I/O": "the disk fails, or is full. Free some space, or choose another file with --store",
@@ -279,6 +325,12 @@ class _Signed(NamedTuple):
     number: int
     signature: str
     width: int
+    version: int
+
+    def checked(self, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+        """Yield digests and rows with their checksums, which rows of schema 1 get now."""
+        for key, row in rows:
+            yield key, row if self.version >= SCHEMA else row + _checksum(key, row)
 
 
 def check(store: Store) -> list[str]:
@@ -290,6 +342,7 @@ def check(store: Store) -> list[str]:
             pages = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({_SHOWN})")]
             if pages != ["ok"]:
                 return pages
+            _check_known(connection, store.path)
             return [fault for signed in _signed(connection) for fault in _faults(connection, signed)]
     except sqlite3.DatabaseError as error:
         return [str(error)]
@@ -300,6 +353,7 @@ def repair(store: Store) -> Repaired:
     if not store.path.exists():
         raise StoreError(f"{store.path}: there is no store to repair")
     store.close()
+    _refuse_foreign(store.path)
     fresh = Store(store.path.with_name(f"{store.path.name}.repaired"))
     fresh.path.unlink(missing_ok=True)
     try:
@@ -310,47 +364,57 @@ def repair(store: Store) -> Repaired:
     damaged = _free(store.path)
     store.path.rename(damaged)
     for suffix in ("-wal", "-shm"):
-        store.path.with_name(store.path.name + suffix).unlink(missing_ok=True)
+        journal = store.path.with_name(store.path.name + suffix)
+        if journal.exists():
+            journal.rename(damaged.with_name(damaged.name + suffix))
     if fresh.path.exists():
         fresh.path.rename(store.path)
     return Repaired(saved, damaged)
+
+
+def _refuse_foreign(path: Path) -> None:
+    """Refuse a readable file that is not for this version to repair; what cannot be read at all may be anything."""
+    with contextlib.closing(_reading(path)) as connection, contextlib.suppress(sqlite3.DatabaseError):
+        _check_known(connection, path)
 
 
 def take(store: Store, other: Store) -> int:
     """Copy the rows of another store into this one and return how many there were."""
     saved = 0
     with contextlib.closing(_reading(other.path)) as connection:
+        _check_known(connection, other.path)
         for signed in _signed(connection):
             for some in _read(connection, signed.number, other.path.stat().st_size // _PART + 1):
-                good = [(key, row) for key, row in some if _sound(key, row, signed.width)]
+                good = [(key, row[:-_CHECKSUM]) for key, row in signed.checked(some) if _sound(key, row, signed.width)]
                 store.put_bytes(signed.signature, [key for key, _ in good], [row for _, row in good], signed.width)
                 saved += len(good)
     return saved
 
 
 def _reading(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    return sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
 
 
 def _signed(connection: sqlite3.Connection) -> list[_Signed]:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
     rows = connection.execute("SELECT number, signature, width FROM signatures").fetchall()
-    return [_Signed(int(number), str(signature), int(width)) for number, signature, width in rows]
+    return [_Signed(int(number), str(signature), int(width), version) for number, signature, width in rows]
 
 
 def _faults(connection: sqlite3.Connection, signed: _Signed) -> Iterator[str]:
-    bad = sum(
-        not _sound(key, row, signed.width)
-        for key, row in connection.execute(f"SELECT digest, row FROM scores_{signed.number}")  # noqa: S608 - a number
-    )
+    rows = connection.execute(f"SELECT digest, row FROM scores_{signed.number}")  # noqa: S608 - a number
+    bad = sum(not _sound(key, row, signed.width) for key, row in signed.checked(rows))
     if bad:
-        yield f"{bad} rows of {signed.signature} are not {signed.width} numbers"
+        yield f"{bad} rows of {signed.signature} are damaged"
 
 
 def _sound(key: object, row: object, width: int) -> bool:
-    """Return whether a row is what the store writes; bytes that are no numbers (width 0) are taken as they are."""
-    if not (isinstance(key, bytes) and isinstance(row, bytes) and len(key) == _BYTES):
+    """Return whether a row with its checksum is what the store writes: finite numbers, or any bytes (width 0)."""
+    if not (isinstance(key, bytes) and isinstance(row, bytes) and len(key) == _BYTES and _is_whole(key, row)):
         return False
-    return width == 0 or (len(row) == 8 * width and bool(np.isfinite(np.frombuffer(row, dtype="<f8")).all()))
+    if width == 0:
+        return True
+    return len(row) == 8 * width + _CHECKSUM and bool(np.isfinite(np.frombuffer(row, "<f8", width)).all())
 
 
 def _read(connection: sqlite3.Connection, number: int, parts: int) -> Iterator[list[tuple[bytes, bytes]]]:
