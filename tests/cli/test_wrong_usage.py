@@ -89,7 +89,8 @@ def test_wrong_usage_of_inner_commands_is_one_line_too(run: Run) -> None:
         (("store",), "the following arguments are required: size|prune|check|repair. All options: whyscore store -h"),
         (
             ("submit",),
-            "the following arguments are required: eval4nlp|eval4nlp2021|wmt22. All options: whyscore submit -h",
+            "the following arguments are required: eval4nlp|eval4nlp2021|wmt22|wmt-metrics. "
+            "All options: whyscore submit -h",
         ),
         (("report",), "no run folder: name one that whyscore evaluate has written"),
     ],

@@ -1,38 +1,60 @@
 """A folder that can be handed in to a shared task: texts -> metric -> explainer -> files.
 
+Word-level tasks (Eval4NLP 2021, WMT22 task 2):
+
 1. Explain every segment, word by word as the task's files split them.
 2. Write the error scores of both sides, the sentence scores and the metadata.
 3. Read the folder back and check it by the task's own rules, before anybody hands it in.
+
+The WMT metrics task (`submit_scores`), one pair of tab-separated files per metric, without header:
+
+| file | columns |
+|---|---|
+| `METRIC.sys.score` | metric, language pair, test set, domain, reference, system, score |
+| `METRIC.seg.score` | metric, language pair, test set, domain, document, reference, system, segment number, score |
+
+1. Score all systems by all metrics, one call each. Metrics where lower is better are turned: higher is better in WMT.
+2. System scores: over all segments (domain `all`), and for each domain where the data name them (column `domain`), by
+   the metric's own formula or as the mean of the segments. Segments are numbered from one, in the order of the data.
+3. The reference is `src` for metrics that do not read references.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from whyscore.analysis.common import MetricLike, Segments
+from whyscore.analysis.common import MetricLike, Segments, as_metric, requested_name, with_languages
 from whyscore.analysis.convert import SubmissionSettings
 from whyscore.analysis.metaeval.words import explained_submission
+from whyscore.analysis.score import MetricResult, estimate, score_systems
 from whyscore.data.formats.eval4nlp import (
     Submission,
     Track,
+    made_folder,
     metadata_faults,
     read_submission,
     refuse,
     write_submission,
 )
+from whyscore.data.naming import refuse_twice
+from whyscore.data.writing import write_lines
 from whyscore.errors import DataError
-from whyscore.protocols import Explainer
+from whyscore.protocols import Explainer, Metric
+from whyscore.registry import parse
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import Seeded, again, option, takes
+from whyscore.types import Dataset, Entry, Inputs
 from whyscore.types.result import Record, Result
+
+_ALL = "all"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SubmitSettings(Seeded):
     """What a shared task wants to know of a submission."""
 
-    task: Literal["eval4nlp", "eval4nlp2021", "wmt22"] = option(
+    task: Literal["eval4nlp", "eval4nlp2021", "wmt22", "wmt-metrics"] = option(
         "eval4nlp", "whose files to write", positional=True, basic=True
     )
     team: str = again(SubmissionSettings, "team", "", help="the name of the team", basic=True)
@@ -40,6 +62,8 @@ class SubmitSettings(Seeded):
     description: str | None = again(
         SubmissionSettings, "description", help="one line for metadata.txt (default: metric and explainer)"
     )
+    test_set: str = option("testset", "wmt-metrics: the name of the test set", metavar="NAME")
+    reference: str = option("refA", "wmt-metrics: the name of the reference", metavar="NAME")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,7 +72,8 @@ class Submitted(Result):
 
     folder: Path
     files: tuple[Path, ...]
-    submission: Submission
+    submission: Submission | None = None
+    """As it was read back; None for files of scores."""
 
     def records(self) -> Iterator[Record]:
         return ({"file": str(file)} for file in self.files)
@@ -90,3 +115,96 @@ def submit(
     submission = read_submission(folder)
     refuse(metadata_faults(submission, task, folder, required=True))
     return Submitted(Path(folder), tuple(files), submission)
+
+
+@takes(SubmitSettings)
+def submit_scores(
+    dataset: Dataset,
+    metrics: Sequence[MetricLike],
+    folder: str | Path,
+    *,
+    settings: SubmitSettings,
+    resources: Resources = LOCAL,
+) -> Submitted:
+    """Return the files of scores for the WMT metrics task.
+
+    Args:
+        dataset: systems with the same segments, and their languages.
+        metrics: one pair of files each.
+        folder: where the files go.
+        settings: the names of test set and reference.
+        resources: store, executor and progress.
+    """
+    if dataset.languages is None:
+        raise DataError(f"{dataset.name} does not say its languages: give the pair, for example -l en-ru")
+    names = [_name(metric) for metric in metrics]
+    refuse_twice(names)
+    for field in (settings.test_set, settings.reference, *dataset.systems):
+        if not field.strip() or set("\t\r\n") & set(field):
+            raise DataError(f"{field!r} cannot stand in a tab-separated file: give it another name")
+    place = made_folder(folder)
+    scored = score_systems(dataset, metrics, draws=0, resources=resources)
+    files = []
+    for name, result in zip(names, scored, strict=True):
+        metric = with_languages(as_metric(metrics[names.index(name)]), dataset.languages)
+        table = _Scores(name, dataset, metric, result, settings)
+        for level, rows in (("sys", table.systems()), ("seg", table.segments())):
+            files.append(place / f"{name}.{level}.score")
+            write_lines(files[-1], ("\t".join(row) + "\n" for row in rows))
+    return Submitted(place, tuple(files))
+
+
+def _name(metric: MetricLike) -> str:
+    """Return the name of a metric without its options."""
+    name = parse(metric).name if isinstance(metric, str) else requested_name(metric)
+    return Path(name.replace(":", "_")).name
+
+
+class _Scores(NamedTuple):
+    """The scores of one metric as rows of the task's files."""
+
+    name: str
+    dataset: Dataset
+    metric: Metric
+    result: MetricResult
+    settings: SubmitSettings
+
+    def systems(self) -> Iterator[list[str]]:
+        """Yield the rows of systems, by domain."""
+        domains = list(map(_domain, self.dataset.entries))
+        for domain in dict.fromkeys([_ALL, *sorted(set(domains))]):
+            for system in self.dataset.systems:
+                chosen = [
+                    k for k, entry in enumerate(self.dataset.entries)
+                    if entry.system == system and domain in (_ALL, domains[k])
+                ]  # fmt: skip
+                if chosen:
+                    yield [*self._head(domain), self._reference, system, repr(self._total(chosen))]
+
+    def segments(self) -> Iterator[list[str]]:
+        """Yield the rows of segments."""
+        numbers = {one: str(k) for k, one in enumerate(self.dataset.ids, start=1)}
+        for entry, value in zip(self.dataset.entries, self.result.entries.values, strict=True):
+            head = [*self._head(_domain(entry)), entry.document or "-", self._reference, entry.system]
+            yield [*head, numbers[entry.id], repr(self._sign * float(value))]
+
+    def _head(self, domain: str) -> tuple[str, str, str, str]:
+        return self.name, "-".join(self.dataset.languages or ()), self.settings.test_set, domain
+
+    def _total(self, chosen: list[int]) -> float:
+        values, rows = self.result.entries.values[chosen], self.result.entries.rows
+        own = values[:, None] if rows is None else rows[chosen]
+        return self._sign * estimate(self.metric, own, values, seed=0, draws=0).value
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if self.result.higher_is_better else -1.0
+
+    @property
+    def _reference(self) -> str:
+        return self.settings.reference if Inputs.REFERENCES in self.metric.inputs else "src"
+
+
+def _domain(entry: Entry) -> str:
+    found = next((value for name, value in entry.extra.items() if name.lower() == "domain"), None)
+    return " ".join(str(found).split()) if found not in (None, "") else _ALL

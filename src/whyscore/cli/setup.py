@@ -215,7 +215,7 @@ def _read(inputs: InputSettings, languages: tuple[str, str] | None) -> Dataset:
     """Return what the data file holds."""
     return read(
         inputs.data[0],
-        columns=_columns(inputs.columns),
+        columns=column_names(inputs.columns),
         human=inputs.human or (),
         header=not inputs.no_header,
         quoting=inputs.quoting,
@@ -269,7 +269,8 @@ def language_pair(pair: str | None) -> tuple[str, str] | None:
     return source, target
 
 
-def _columns(given: Sequence[str] | None) -> dict[str, str]:
+def column_names(given: Sequence[str] | None) -> dict[str, str]:
+    """Return the columns that were named, by their role."""
     pairs = [item.partition("=") for item in given or ()]
     for role, sign, name in pairs:
         if not sign or not name:

@@ -290,7 +290,10 @@ def _row_numbers(systems: Sequence[str], segments: Sequence[Segment]) -> list[st
 
 def _one_pair(pairs: set[str]) -> tuple[str, str] | None:
     """Return the language pair where all rows have the same one."""
-    if len(pairs) != 1:
-        return None
-    source, _, target = next(iter(pairs)).partition("-")
+    return pair_of(next(iter(pairs))) if len(pairs) == 1 else None
+
+
+def pair_of(name: str) -> tuple[str, str] | None:
+    """Return the languages of a pair such as en-ru; None for any other text."""
+    source, _, target = name.partition("-")
     return (source, target) if source and target and "-" not in target else None

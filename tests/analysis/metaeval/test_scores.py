@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 import whyscore as ws
 from whyscore.analysis.metaeval.result import Metaevaluation
-from whyscore.analysis.metaeval.scores import metaevaluate_table, with_metrics
+from whyscore.analysis.metaeval.scores import metaevaluate_table, scored_by_language, with_metrics
 from whyscore.analysis.metaeval.sentinels import sentinels
 from whyscore.analysis.metaeval.settings import MetaevalScoresSettings
 from whyscore.analysis.metaeval.tables import (
@@ -579,3 +579,15 @@ def test_nlpstats_swaps_whole_rows_and_columns() -> None:
     assert [one.p for one in named.tests] == [one.p for one in found.tests]
     with pytest.raises(SpecError, match=re.escape("nlpstats has no test that swaps single cells")):
         MetaevalScoresSettings(compat="nlpstats", permute="cell")
+
+
+def test_each_language_pair_of_the_data_is_scored_in_its_languages() -> None:
+    texts = {"en-de": ("Häuser", "Haus"), "en-ru": ("дома", "дом")}
+    entries = [
+        Entry(str(k), "A", Segment(hypothesis, references=(reference,)), {"da": float(k)}, extra={"LP": pair})
+        for k, (pair, (hypothesis, reference)) in enumerate(texts.items())
+    ]
+    found = scored_by_language(Dataset("both", tuple(entries)), "mee(words=None)")
+    assert found.tolist() == pytest.approx([2 / 3, 2 / 3])  # a root match needs the stemmer of the language
+    assert scored_by_language(Dataset("one", tuple(entries[:1]), ("en", "ru")), "mee(words=None)").tolist() == [0.0]
+    assert scored_by_language(Dataset("both", tuple(entries)), "ter").tolist() == [-100.0, -100.0]

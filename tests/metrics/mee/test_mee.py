@@ -1,6 +1,7 @@
 """MEE, MEE2 and MEE4: hand cases, the published scores, edge cases, word scores, errors."""
 
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 import whyscore as ws
 from whyscore.errors import ContractError, DataError, MissingExtra, MissingInput, SpecError
 from whyscore.metrics.mee import parts as mee_parts
-from whyscore.metrics.mee.metric import Mee, Mee2, Mee4
+from whyscore.metrics.mee.metric import Mee, Mee2, Mee4, RootNotice, tell_cosine
 from whyscore.models.encoders.embedded import Embedded
 from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.registry import build, spec_of
@@ -487,3 +488,37 @@ def test_a_language_the_encoder_was_not_made_for_is_told() -> None:
         Mee2(words=None, language="et").score([segment("tere", "tere")])
     with pytest.warns(CoverageNotice, match=re.escape("embedded(layer=0) was not made for 'et'")):
         Mee(language="et").score([segment("kass", "koer")])
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        (
+            Mee(words=TABLE),
+            "MEE matches roots by cosine (from 0.5), because the language is not known: give it with -l",
+        ),
+        (Mee(words=TABLE, language="xx"), "MEE matches roots by cosine (from 0.5), because no stemmer knows 'xx'"),
+        (
+            Mee(words=None, language="xx"),
+            "MEE matches roots not at all, as there are no word vectors, because no stemmer",
+        ),
+    ],
+)
+def test_roots_that_are_not_matched_by_stems_are_told_once(metric: Mee, message: str) -> None:
+    tell_cosine.cache_clear()
+    segments = [Segment("a", references=("b",))]
+    with pytest.warns(RootNotice, match=re.escape(message)):
+        metric.score(segments)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        metric.score(segments)
+
+
+@pytest.mark.parametrize(
+    "metric", [Mee(words=TABLE, language="en"), Mee(words=TABLE, stemmer="none"), Mee("compat", words=TABLE)]
+)
+def test_roots_matched_as_asked_for_are_not_told(metric: Mee) -> None:
+    tell_cosine.cache_clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        metric.score([Segment("a", references=("b",))])

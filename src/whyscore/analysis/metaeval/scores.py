@@ -22,8 +22,10 @@ from whyscore.analysis.metaeval.sentinels import LENGTH, sentinels
 from whyscore.analysis.metaeval.settings import MetaevalScoresSettings
 from whyscore.analysis.metaeval.tables import MatrixSet, ScoreTable, dataset_table, matrix_sets, without_humans
 from whyscore.analysis.metaeval.tests import cluster_metrics, correct_families, method_of, run_pair_tests
+from whyscore.data.columns import ALIASES
+from whyscore.data.gathering import pair_of
 from whyscore.errors import DataError
-from whyscore.protocols import Metric
+from whyscore.protocols import Metric, SupportsLanguages
 from whyscore.scoring.rows import oriented
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import takes
@@ -190,8 +192,7 @@ def metaevaluate(
 def _vector(dataset: Dataset, name: str, given: Given, resources: Resources) -> FloatVector:
     """Return one number per entry, higher is better."""
     if isinstance(given, str | Metric) or callable(given):
-        told = with_languages(as_metric(given), dataset.languages)
-        return oriented(resources.prepare(told)).score(dataset.segments)
+        return scored_by_language(dataset, given, resources)
     values = given.values if isinstance(given, Scores) else np.asarray(given, dtype=np.float64)
     if len(values) != len(dataset):
         raise DataError(f"{name} has {len(values)} scores for {len(dataset)} entries of {dataset.name}: one for each")
@@ -207,9 +208,28 @@ def with_metrics(table: ScoreTable, metrics: Sequence[MetricLike], resources: Re
         names = ", ".join(requested_name(metric) for metric in metrics)
         raise DataError(f"{table.name} has no column {names} and no texts to score: name columns, or add texts")
     for metric in metrics:
-        prepared = oriented(resources.prepare(with_languages(as_metric(metric), texts.languages)))
-        table = table.with_scores(**{requested_name(metric): prepared.score(texts.segments)})
+        table = table.with_scores(**{requested_name(metric): scored_by_language(texts, metric, resources)})
     return table
+
+
+def scored_by_language(dataset: Dataset, metric: MetricLike, resources: Resources = LOCAL) -> FloatVector:
+    """Return one number per entry, higher is better; each language pair of the data is scored in its languages."""
+    asked, scores = as_metric(metric), np.full(len(dataset), np.nan)
+    for languages, rows in _rows_by_languages(dataset, asked).items():
+        prepared = oriented(resources.prepare(with_languages(asked, languages)))
+        scores[rows] = prepared.score([dataset.segments[k] for k in rows])
+    return scores
+
+
+def _rows_by_languages(dataset: Dataset, metric: Metric) -> dict[tuple[str, str] | None, list[int]]:
+    """Return the rows of each language pair; all together where there is one, or the metric does not ask for it."""
+    if dataset.languages is not None or not isinstance(metric, SupportsLanguages):
+        return {dataset.languages: list(range(len(dataset)))}
+    rows: dict[tuple[str, str] | None, list[int]] = {}
+    for k, entry in enumerate(dataset.entries):
+        named = next((str(value) for name, value in entry.extra.items() if name.lower() in ALIASES["languages"]), "")
+        rows.setdefault(pair_of(named), []).append(k)
+    return rows
 
 
 @takes(MetaevalScoresSettings)

@@ -257,14 +257,20 @@ def _over_raters(table: ScoreTable) -> ScoreTable:
     return replace(first, scores=means, notes=(*table.notes, note))
 
 
-def texts_of(columns: Columns, roles: Roles | None = None) -> Dataset | None:
-    """Return the texts of a table as a data set aligned with its rows; None where no column holds hypotheses."""
-    roles = roles or Roles()
-    if not any(name.lower() in ALIASES["hypothesis"] for name in columns.values):
+def texts_of(columns: Columns, roles: Roles | None = None, named: Mapping[str, str] | None = None) -> Dataset | None:
+    """Return the texts of a table as a data set aligned with its rows; None where no column holds hypotheses.
+
+    Args:
+        columns: The table.
+        roles: Which column holds the system.
+        named: Columns of texts by their role, where their names do not say it.
+    """
+    roles, given = roles or Roles(), dict(named or {})
+    if "hypothesis" not in given and not any(name.lower() in ALIASES["hypothesis"] for name in columns.values):
         return None
     system = columns.find("system", roles.system, *ALIASES["system"])
     # Ids are of no use here, and rows of several raters would clash.
-    chosen = {"id": "", "human": "", "spans": "", "system": system or "", "document": ""}
+    chosen = {**given, "id": "", "human": "", "spans": "", "system": system or "", "document": ""}
     gathering = Gathering(columns.name, "hypothesis", Options(columns=chosen))
     for block in columns.blocks:
         gathering.add(block)

@@ -1,8 +1,8 @@
-"""`whyscore submit`: a folder that can be handed in to a shared task."""
+"""`whyscore submit`: files that can be handed in to a shared task."""
 
 from dataclasses import dataclass
 
-from whyscore.analysis.submit import SubmitSettings, submit
+from whyscore.analysis.submit import SubmitSettings, submit, submit_scores
 from whyscore.cli.options import InputSettings, MetricSettings, RunningSettings
 from whyscore.cli.output import tell
 from whyscore.cli.setup import explaining_costs, load_dataset, requested_metrics, working
@@ -12,6 +12,7 @@ from whyscore.settings import option
 EXAMPLES = """\
 examples:
   whyscore submit eval4nlp -s dev.src -t dev.mt -m transquest -e erasure --team me --track constrained -o submission/
+  whyscore submit wmt-metrics -r ref.ru -t A.ru B.ru -l en-ru -m mee mee2 mee4 --test-set generaltest2022 -o scores/
   whyscore submit wmt22 -s src_tok -t mt_tok -r ref_tok -m chrf -e lime --team me -o submission/
 """
 
@@ -32,6 +33,8 @@ SETTINGS = SubmitCommand
 def run(settings: SubmitCommand) -> int:
     """Explain, write the folder, and print its files."""
     metrics = requested_metrics(settings)
+    if settings.task == "wmt-metrics":
+        return _run_scores(settings, metrics)
     needs = {"-m METRIC": metrics, "-e EXPLAINER": settings.explainer, "--team": settings.team, "-o": settings.output}
     for name, value in needs.items():
         if not value:
@@ -48,6 +51,24 @@ def run(settings: SubmitCommand) -> int:
     with working(settings) as resources:
         written = submit(data, metrics[0], explainer, folder, settings=settings, resources=resources)
     print(*written.files, sep="\n")
-    sides = ", ".join(written.submission.sides)
+    sides = ", ".join(written.submission.sides if written.submission else ())
     tell(settings, f"{len(data)} segments; sides: {sides}. Check with whyscore validate")
+    return 0
+
+
+def _run_scores(settings: SubmitCommand, metrics: list[str]) -> int:
+    """Score all systems, write the files, and print their names."""
+    for name, value in {"-m METRIC": metrics, "-o": settings.output}.items():
+        if not value:
+            raise UserError(f"a submission needs {name}")
+    if settings.explainer is not None:
+        raise UserError("the metrics task takes no word scores: leave out -e")
+    data = load_dataset(settings, metrics)
+    if settings.dry_run:
+        print(f"{len(data)} segments of {len(data.systems)} system(s); metrics to score: {', '.join(metrics)}")
+        return 0
+    with working(settings) as resources:
+        written = submit_scores(data, metrics, str(settings.output), settings=settings, resources=resources)
+    print(*written.files, sep="\n")
+    tell(settings, f"{len(data.systems)} system(s), {len(data.ids)} segments")
     return 0

@@ -258,7 +258,7 @@ def lines_beside(gold: Gold, ending: str, *, limits: Limits | None = None) -> li
 
 def write_gold(folder: str | Path, gold: Gold, shares: Mapping[Judged, Ragged] | None = None) -> list[Path]:
     """Return the files of a gold folder: tags, texts and scores as far as they are known, and shares of annotators."""
-    place, written = _made(folder), []
+    place, written = made_folder(folder), []
     names: dict[Judged, tuple[str, str]] = {"target": ("tgt", "mt"), "source": ("src", "src")}
     contents: dict[str, Iterable[str]] = {}
     for side, (short, text) in names.items():
@@ -277,7 +277,8 @@ def write_gold(folder: str | Path, gold: Gold, shares: Mapping[Judged, Ragged] |
     return written
 
 
-def _made(folder: str | Path) -> Path:
+def made_folder(folder: str | Path) -> Path:
+    """Return a folder for files, made where it is not there."""
     place = Path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -357,7 +358,7 @@ def write_submission(
     """Return the files written into a folder: error scores in full precision, and metadata where a team is named."""
     if track not in TRACKS:
         raise SpecError(f"track is {track!r}, expected {' or '.join(TRACKS)}")
-    place, written = _made(folder), []
+    place, written = made_folder(folder), []
     for side, rows in sides.items():
         written.append(place / f"{side}.submission")
         write_lines(written[-1], (" ".join(map(_shown, row)) + "\n" for row in rows))

@@ -23,8 +23,10 @@ MEE2 and MEE4:
 Word scores are those of MEE, weighted as LMS is; Syn and Cxt have no words of their own.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import ClassVar, Literal, NamedTuple, Self, cast
 
 import numpy as np
@@ -46,6 +48,21 @@ from whyscore.version import __version__
 
 OBJECT = {"takes": "a name or an object"}
 """Marks options that also take objects, whose form is looked at when they are used."""
+
+
+class RootNotice(UserWarning):
+    """Root matches are made by cosine, because no stemmer knows the language."""
+
+
+@lru_cache(maxsize=64)
+def tell_cosine(language: str | None, root: float, *, vectors: bool) -> None:
+    """Say, once, that root matches are not made by stems though nobody asked for that."""
+    if language is None:
+        why = "the language is not known: give it with -l en-ru, or language='ru'"
+    else:
+        why = f"no stemmer knows {language!r}; stemmer='none' says that this is wanted"
+    instead = f"by cosine (from {root:g})" if vectors else "not at all, as there are no word vectors"
+    warnings.warn(f"MEE matches roots {instead}, because {why}", RootNotice, stacklevel=3)
 
 
 @dataclass(frozen=True)
@@ -118,6 +135,8 @@ class Mee:
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
         asked = [self._pairs(segment, number) for number, segment in enumerate(segments, start=1)]
+        if self.mode == "paper" and self.stemmer == "auto" and self._matcher().by_cosine:
+            tell_cosine(self.language, self.root, vectors=self.words is not None)
         for coder in self._coders() if self.language is not None else ():
             warn_uncovered(coder, [self.language or ""])
         found = self._rows([pair for pairs in asked for pair in pairs])

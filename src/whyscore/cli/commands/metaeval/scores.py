@@ -22,7 +22,7 @@ from whyscore.analysis.metaeval.tables import (
 )
 from whyscore.cli.options import InputSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result, format_of, tell
-from whyscore.cli.setup import working
+from whyscore.cli.setup import column_names, working
 from whyscore.data.sample import sample
 from whyscore.errors import SpecError, UnknownName, UserError
 from whyscore.registry import known, load, parse
@@ -68,6 +68,9 @@ class ScoresCommand(RunningSettings, OutputSettings, MetaevalScoresSettings):
     scores: str | None = option(None, "further metrics: whyscore score --segments -f jsonl", metavar="FILE")
     ratings: str | None = option(None, "raw MQM ratings; the human score is then mqm", metavar="FILE")
     lang_pair: str | None = option(None, "language pair of a WMT folder", flags=("-l", "--lang-pair"), metavar="EN-DE")
+    columns: tuple[str, ...] | None = again(
+        InputSettings, "columns", help="columns of texts: references=pe", basic=False
+    )
     encoding: str = option("utf-8", "encoding of the table", metavar="NAME")
 
 
@@ -131,7 +134,9 @@ def _read_table(settings: ScoresCommand, path: str, human: str) -> tuple[ScoreTa
         _check_metric(name, columns.values)
     wanted = names if settings.ratings and human not in columns.values else [human, *names]
     table = score_table(columns, wanted, roles)
-    return replace(table, texts=None if settings.rater else texts_of(columns, roles)), names
+    return replace(
+        table, texts=None if settings.rater else texts_of(columns, roles, column_names(settings.columns))
+    ), names
 
 
 def _check_metric(name: str, columns: Iterable[str]) -> None:
