@@ -153,3 +153,15 @@ def test_a_forgotten_option_is_a_usage_error(learn: Run) -> None:
     done = learn("-s", "src.txt", "-t", "tgt.txt")
     assert done.code == 2
     assert re.search(r"the following arguments are required: -o/--output", done.err)
+
+
+@pytest.mark.parametrize(
+    ("options", "pairs"), [([], 2000), (["--mode", "paper"], 2005), (["--mode", "paper", "--pairs", "7"], 7)]
+)
+def test_paper_mode_learns_from_more_pairs(tmp_path: Path, learn: Run, options: list[str], pairs: int) -> None:
+    (tmp_path / "many.src").write_text("die Katze\n" * 2005, "utf-8")
+    (tmp_path / "many.tgt").write_text("the cat\n" * 2005, "utf-8")
+    files = ("-s", tmp_path / "many.src", "-t", tmp_path / "many.tgt", "-o", tmp_path / "map.npz")
+    code, _, err = learn(*files, "--model", "static", *options)
+    assert code == 0
+    assert f"pairs:{pairs} " in err

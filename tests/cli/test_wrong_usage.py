@@ -13,6 +13,7 @@ from support.cli import Done, Run
 from whyscore.cli.main import VERBS
 
 FILES = ("-r", "ref.txt", "-t", "sysA.txt", "sysB.txt")
+TASKS = ("eval4nlp", "eval4nlp2021", "wmt22", "wmt-metrics")
 SCORE = ("score", *FILES, "-m", "token_f1", "--store", "none")
 
 
@@ -89,8 +90,7 @@ def test_wrong_usage_of_inner_commands_is_one_line_too(run: Run) -> None:
         (("store",), "the following arguments are required: size|prune|check|repair. All options: whyscore store -h"),
         (
             ("submit",),
-            "the following arguments are required: eval4nlp|eval4nlp2021|wmt22|wmt-metrics. "
-            "All options: whyscore submit -h",
+            f"the following arguments are required: {'|'.join(TASKS)}. All options: whyscore submit -h",
         ),
         (("report",), "no run folder: name one that whyscore evaluate has written"),
     ],

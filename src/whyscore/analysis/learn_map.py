@@ -1,6 +1,7 @@
 """Maps between languages, learned from translated texts.
 
-1. Keep pairs with 1 to 99 words and at most 175 pieces a side, the first `limit` of them.
+1. Keep pairs with 1 to 99 words and at most 175 pieces a side, the first `limit` of them: 2,000 as in the published
+   maps (`compat`), or 30,000 as in Leiter 2021 (`paper`).
 2. Encode both sides; a word's vector is the mean of its pieces, special pieces never, not scaled to unit length.
 3. Link words: as given; by mutual nearest neighbours in two rounds, the second after a first projection (`argmax`); or
    by IBM model 1 (`ibm1`).
@@ -29,6 +30,7 @@ _MOST_WORDS = 99
 _MOST_PIECES = 175
 _BLOCK = 256
 _ROUNDS = 2
+_PAIRS = {"compat": 2_000, "paper": 30_000}
 
 
 class WordVectors(NamedTuple):
@@ -51,7 +53,17 @@ class LearnMapSettings:
     model: str | Encoder = option("embedded", "embedded, static, a folder or a hub name", metavar="NAME", basic=True)
     layer: int | None = option(None, "of the model; must be that of the metric", metavar="N", basic=True)
     aligner: Aligner = option("argmax", "how words are linked: mutual nearest neighbours or IBM model 1", basic=True)
-    limit: int = option(2000, "learn from the first N fit pairs", flags=("--pairs",), least=1, metavar="N", basic=True)
+    mode: Literal["compat", "paper"] = option(
+        "compat", "as many pairs as the published maps were made of (2000), or as Leiter (2021) has them (30000)"
+    )
+    limit: int | None = option(
+        None,
+        "learn from the first N fit pairs (default: as the mode has it)",
+        flags=("--pairs",),
+        least=1,
+        metavar="N",
+        basic=True,
+    )
     languages: tuple[str, ...] = option((), "of source and target, for the map's facts", line=False)
     unit: str | Splitter = option("word", "what a word is; links count these", line=False)
 
@@ -75,7 +87,7 @@ def learn_map(
     model, unit = settings.model, settings.unit
     encoder = load_encoder(model, settings.layer) if isinstance(model, str) else model
     splitter = cast("Splitter", build(unit, "splitter")) if isinstance(unit, str) else unit
-    pairs = _kept(encoder, _pairs(sources, targets, alignments, splitter), settings.limit)
+    pairs = _kept(encoder, _pairs(sources, targets, alignments, splitter), settings.limit or _PAIRS[settings.mode])
     known = "given" if alignments is not None else settings.aligner
     if known == "ibm1":
         linked = ibm1([list(pair.source) for pair in pairs], [list(pair.target) for pair in pairs])

@@ -55,6 +55,7 @@ from whyscore.models.checkpoints import (
     weights_of,
 )
 from whyscore.models.heads import widened
+from whyscore.models.pairs import Coded as PiecedText
 from whyscore.models.pairs import Coder, Cuts, Inputs, Row, as_tensors, budget_of, in_batches, positions
 from whyscore.protocols import Probes
 from whyscore.settings import check_fields
@@ -369,6 +370,15 @@ class Causal:
             rows = {text: Row(found.ids[:room], 1) for text, found in coded.items() if len(found.ids) > 1}
         values = zip(rows, self.log_probabilities(list(rows.values())), strict=True)
         return dict.fromkeys(coded, 0.0) | {text: float(own.mean()) for text, own in values}
+
+    def pieces(self, texts: Sequence[str]) -> dict[str, tuple[PiecedText, FloatVector]]:
+        """Return the pieces of each distinct text, and the log-probability of those that are read."""
+        coded = self.coder.code(texts)
+        room = self.limit - 1
+        self.cuts.add(sum(len(found.ids) > room for found in coded.values()), len(coded))
+        rows = {text: Row((self.start, *found.ids[:room]), 1) for text, found in coded.items() if found.ids}
+        values = dict(zip(rows, self.log_probabilities(list(rows.values())), strict=True))
+        return {text: (found, values.get(text, np.zeros(0))) for text, found in coded.items()}
 
     def log_probabilities(self, rows: Sequence[Row]) -> list[FloatVector]:
         """Return the log-probability of each piece after the first ones of its row, given all pieces before it.

@@ -490,7 +490,41 @@ def test_a_language_model_adds_a_tenth_of_its_mean_log_probability(gpt: str) -> 
     np.testing.assert_allclose(rows[:, 1], expected, rtol=0, atol=1e-5)
     np.testing.assert_allclose(metric.score(segments), XMoverScore().score(segments) + 0.1 * rows[:, 1], atol=1e-9)
     assert words_of(metric, CAT, HYPOTHESIS)[0].tolist() == words_of(XMoverScore(), CAT, HYPOTHESIS)[0].tolist()
-    check_metric(metric, tolerance=1e-5)
+
+
+def test_log_probabilities_are_part_of_the_word_scores_where_asked_for(gpt: str) -> None:
+    network = transformers.AutoModelForCausalLM.from_pretrained(gpt).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(gpt)
+    coded = tokenizer(CAT.hypothesis, add_special_tokens=False, return_offsets_mapping=True)
+    with torch.no_grad():
+        logits = network(torch.tensor([[0, *coded.input_ids]])).logits[0, :-1].double()
+    pieces = logits.log_softmax(-1)[range(len(coded.input_ids)), coded.input_ids]
+    words = white_space(CAT.hypothesis)
+    means = [
+        float(np.mean([value for value, span in zip(pieces.tolist(), coded.offset_mapping, strict=True)
+                       if span[0] < end and start < span[1] and CAT.hypothesis[slice(*span)].strip()]))
+        for start, end in words.spans
+    ]  # fmt: skip
+    plain = words_of(XMoverScore(), CAT, HYPOTHESIS)[0]
+    metric = XMoverScore(lm=gpt, lm_words=0.5)
+    np.testing.assert_allclose(words_of(metric, CAT, HYPOTHESIS)[0], plain + 0.5 * np.array(means), rtol=0, atol=1e-5)
+    # The model says nothing of the source.
+    assert words_of(metric, CAT, SOURCE)[0].tolist() == words_of(XMoverScore(), CAT, SOURCE)[0].tolist()
+    np.testing.assert_allclose(metric.score([CAT]), XMoverScore(lm=gpt).score([CAT]), rtol=0, atol=0)
+
+
+def test_probabilities_of_words_need_a_language_model() -> None:
+    with pytest.raises(SpecError, match=re.escape("xmoverscore: lm_words=0.5 needs a language model: give lm=")):
+        XMoverScore(lm_words=0.5)
+
+
+def test_paper_mode_has_euclidean_distances_in_scores_and_words() -> None:
+    paper, euclidean = XMoverScore(mode="paper"), XMoverScore(specials="exclude", cost="euclid")
+    assert words_of(paper, CAT, HYPOTHESIS)[0].tolist() == words_of(euclidean, CAT, HYPOTHESIS)[0].tolist()
+    assert paper.score([CAT]).tolist() == euclidean.score([CAT]).tolist()
+    squared = XMoverScore(specials="exclude", pool="max")  # of the pieces of a word the nearest
+    nearest = words_of(XMoverScore(mode="paper", pool="max"), CAT, HYPOTHESIS)[0]
+    np.testing.assert_allclose(-(nearest**2), words_of(squared, CAT, HYPOTHESIS)[0], rtol=0, atol=1e-9)
 
 
 def test_a_model_that_is_no_language_model_is_refused(tmp_path: Path) -> None:

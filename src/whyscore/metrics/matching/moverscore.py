@@ -4,9 +4,11 @@
    a reference, XMoverScore the source, whose vectors can be mapped into the hypothesis' language (`map`).
 2. d is the least work that moves the mass of one text to that of the other.
 3. The score is 1 - d or 1 / (1 + d), the mean or the best over several references; higher is better.
-4. `lm` adds 0.1 times the mean log-probability of the hypothesis under a causal language model; word scores leave it
-   out, as it says nothing of the pair. The published code gives the model no beginning of the text: the mean is over
-   the second and later pieces, and 0 for a single one; `mode="paper"` counts all.
+4. `lm` adds 0.1 times the mean log-probability of the hypothesis under a causal language model. The published code
+   gives the model no beginning of the text: the mean is over the second and later pieces, and 0 for a single one;
+   `mode="paper"` counts all. Word scores leave it out, as it says nothing of the pair, unless `lm_words` says how much
+   log p of a word, pooled over its pieces like the distances, adds to the score of a hypothesis word (what Leiter 2021
+   leaves for later).
 
 Word scores: minus the distance to the nearest unit of the other text, or minus the transported cost.
 
@@ -68,7 +70,8 @@ from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
 from whyscore.metrics.matching.units import Apply, Cut, Mean, Moving, Specials, Tokens, moving, over_windows, stop_words
 from whyscore.metrics.matching.weights import Table, table_of, tell_uniform
 from whyscore.metrics.needs import compared_texts, need_references, need_source
-from whyscore.metrics.pieces import Fill, carried
+from whyscore.metrics.pieces import Fill, PieceScores, carried
+from whyscore.metrics.pieces import word_scores as pool_pieces
 from whyscore.models import language_models as text_probability
 from whyscore.models.checkpoints import Precision, device_of
 from whyscore.models.encoders.loading import encoder as load_encoder
@@ -487,6 +490,7 @@ class Mover:
     form: Form | None = None
     lm: str | None = None
     lm_weight: float = 0.1
+    lm_words: float = 0.0
     word: Word = "min"
     pool: Pool = "mean"
     fill: Fill | None = None
@@ -510,6 +514,8 @@ class Mover:
             raise SpecError(f"{self.who}: flow_drop is {self.flow_drop}, expected 0 to below 1")
         if self.layer is not None and self.layers is not None:
             raise SpecError(f"{self.who}: layer={self.layer} reads one layer, layers={self.layers} several; drop one")
+        if self.lm is None and self.lm_words:
+            raise SpecError(f"{self.who}: lm_words={self.lm_words} needs a language model: give lm='./folder'")
         if self.idf is None and self.idf_hypothesis is not None:
             raise SpecError(f"{self.who}: idf_hypothesis weighs the hypothesis alone; give idf for the other text too")
 
@@ -559,7 +565,22 @@ class Mover:
             for number, other in wanted[pair]:
                 seen = sides(solved, other, turned=place.side is Side.HYPOTHESIS)
                 answers[number][other] = solved.distance, word_scores(words[number], seen, options)
-        return [self._joined(dict(sorted(found.items()))) for found in answers]
+        joined = [self._joined(dict(sorted(found.items()))) for found in answers]
+        return self._with_probabilities(joined, words) if self.lm_words and place.side is Side.HYPOTHESIS else joined
+
+    def _with_probabilities(self, scores: Sequence[WordScores], words: Sequence[Words]) -> list[WordScores]:
+        """Return word scores with the log-probabilities of the words added."""
+        model = text_probability.load_text_model(str(self.lm), device_of(self.device, self.who), self.precision)
+        coded = model.pieces([own.text for own in words])
+        added = []
+        for one, own in zip(scores, words, strict=True):
+            found, values = coded[own.text]
+            read = slice(len(values))
+            pieces = PieceScores(found.spans[read], found.pieces[read], values, len(found.pieces))
+            logs = pool_pieces(own, pieces, self.pool, self.fill or "previous", "log p")
+            notes = tuple(f"{note}; {more}" for note, more in zip(one.notes or (), logs.notes or (), strict=True))
+            added.append(one._replace(importance=one.importance + self.lm_words * logs.importance, notes=notes))
+        return added
 
     def _joined(self, found: Mapping[Place, tuple[float, WordScores]]) -> WordScores:
         """Return one answer for a hypothesis with several references: the mean over them, matches with the nearest."""
@@ -655,6 +676,7 @@ class MoverScore(Mover):
         form: how the distance becomes a score.
         lm: causal language model whose mean log-probability of the hypothesis is added.
         lm_weight: how much that counts.
+        lm_words: how much the log-probability of a hypothesis word counts in its word score; 0 leaves it out.
         word: what a word is given: distance to the nearest (min), or transported cost (flow).
         pool: how pieces make a word, for word='min'.
         fill: what a word without a piece gets; None for previous where pieces are dropped, else error.
@@ -713,6 +735,7 @@ class XMoverScore(Mover):
         form: how the distance becomes a score.
         lm: causal language model whose mean log-probability of the hypothesis is added.
         lm_weight: how much that counts.
+        lm_words: how much the log-probability of a hypothesis word counts in its word score; 0 leaves it out.
         word: what a word is given: distance to the nearest (min), or transported cost (flow).
         pool: how pieces make a word, for word='min'.
         fill: what a word without a piece gets; None for previous where pieces are dropped, else error.
