@@ -174,3 +174,24 @@ def test_an_experiment_is_a_table_for_people(files: list[str], run: Run) -> None
     assert out[0].split() == [
         "system", "feature", "n", "sigma", "MuLER", "O", "AO", "50-50",
     ]  # fmt: skip
+
+
+def test_pairs_are_found_judged_and_tallied(files: list[str], tmp_path: Path, run: Run) -> None:
+    folder = tmp_path / "judge"
+    asked = ("experiment", "muler-pairs", *files, "-m", "bleu", "--features", "number", "--close", "1", "--far", "0")
+    assert "name one with -o" in run(*asked).err
+    done = run(*asked, "-o", str(folder))
+    assert done.code == 0
+    assert "A: smaller share" in done.out
+    empty = run("experiment", "muler-pairs", "--sheet", str(folder / "sheet.tsv"))
+    assert "2 of 2 items have no judgement" in empty.err
+    (folder / "filled.tsv").write_text("item\tjudgement\n1\t0\n2\t=\n", "utf-8")
+    tallied = run("experiment", "muler-pairs", "--sheet", str(folder / "filled.tsv"), "-f", "jsonl").out
+    assert json.loads(tallied.splitlines()[-1])["equal"] == 2
+
+
+def test_figures_of_what_decompose_wrote(files: list[str], tmp_path: Path, run: Run) -> None:
+    shares = tmp_path / "shares.jsonl"
+    run("decompose", *files, "-m", "bleu", "--features", "number", "-f", "jsonl", "-o", str(shares))
+    done = run("experiment", "muler-figures", str(shares), "-o", str(tmp_path / "figures"))
+    assert "no correlation over systems: it takes three in a group, and the largest has 2" in done.err

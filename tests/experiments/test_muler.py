@@ -1,14 +1,19 @@
 """Experiments about shares on small texts."""
 
+import json
 import re
 from dataclasses import astuple
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from whyscore.analysis.decompose.decompose import decompose
-from whyscore.errors import SpecError
+from whyscore.data.formats.text import from_texts
+from whyscore.errors import DataError, SpecError, UserError
 from whyscore.experiments.muler.random import specificity, tagnoise
 from whyscore.experiments.muler.shares import frequency, hybrid
+from whyscore.experiments.muler.submissions import Item, figures, pairs, sheet_page, tally
 from whyscore.metrics.lexical.bleu import Bleu
 from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.testing.fakes import Counting
@@ -128,3 +133,122 @@ def test_noise_on_one_side_leaves_the_other_alone() -> None:
 def test_wrong_options_are_refused(work: object, message: str) -> None:
     with pytest.raises(SpecError, match=re.escape(message)):
         work()  # type: ignore[operator]
+
+
+SYSTEMS = {
+    "a": ["I saw 3 cats in 1 garden today", "we had 4 dogs and 5 birds there", "it took 6 days for him"],
+    "b": ["I saw 2 cats in 1 garden today", "we had 9 dogs and 5 birds there", "it took 6 days for her"],
+    "c": ["I saw 3 cats in 1 garden now", "we had 4 dogs and 5 birds", "it took us 6 days"],
+}
+TEXTS = from_texts(SYSTEMS, SYSTEMS["a"])
+NASTY = Item(1, "<script>alert(1)", "", "<script>alert(1)", ("<script>alert(1)", ""), None, "0", ("a", "b"), 1)
+CLOSE = {"features": ["number"], "close": 1.0, "far": 0.0, "seed": 1}
+
+
+class TestPairs:
+    """Pairs of systems for people to judge."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        """A sheet nobody has filled in."""
+        pairs(TEXTS, "token_f1", items=2, **CLOSE).write(tmp_path / "judge")  # type: ignore[arg-type]
+        return tmp_path / "judge"
+
+    def test_pairs_are_close_in_the_metric_and_far_apart_on_the_feature(self) -> None:
+        found = pairs(TEXTS, "token_f1", pairs=9, **CLOSE)  # type: ignore[arg-type]
+        shares = {row.system: row.share for row in decompose(TEXTS, "token_f1", features=["number"])}
+        assert [(row.better, row.worse) for row in found.pairs] == [("a", "b"), ("c", "b"), ("a", "c")]
+        assert all(row.shares == (shares[row.better], shares[row.worse]) for row in found.pairs)
+        assert found.pairs[0].segments == 3
+
+    def test_the_sheet_is_blind_and_the_key_says_who_is_who(self, folder: Path) -> None:
+        lines = (folder / "sheet.tsv").read_text("utf-8").splitlines()
+        key = [json.loads(line) for line in (folder / "key.jsonl").read_text("utf-8").splitlines()]
+        assert [line.split("\t")[0] for line in lines] == ["item", "1", "2"]
+        for line, held in zip(lines[1:], key, strict=True):
+            texts = [cell.replace("[", "").replace("]", "") for cell in line.split("\t")[4:6]]
+            assert texts[held["better"] - 1] == SYSTEMS["a"][int(held["id"])]
+            assert texts[2 - held["better"]] == SYSTEMS["b"][int(held["id"])]
+        page = (folder / "sheet.html").read_text("utf-8")
+        assert page.count("<fieldset") == len(key)
+        assert "<script>alert" not in sheet_page([NASTY])
+
+    def test_a_sheet_is_not_written_over(self, folder: Path) -> None:
+        with pytest.raises(UserError, match=r"sheet.tsv is there already, perhaps filled in"):
+            pairs(TEXTS, "token_f1", **CLOSE).write(folder)  # type: ignore[arg-type]
+
+    def test_judgements_are_tallied_with_a_sign_test(self, tmp_path: Path) -> None:
+        better = [1 + k % 2 for k in range(12)]
+        shared = {"group": None, "feature": "NOUN", "systems": ["x", "y"]}
+        key = [shared | {"item": k, "better": one} for k, one in enumerate(better)]
+        (tmp_path / "key.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in key), "utf-8")
+        said = [*better[:8], *(3 - one for one in better[8:10]), "0", "="]
+        sheet = tmp_path / "filled.tsv"
+        sheet.write_text("item\tjudgement\n" + "".join(f"{k}\t{one}\n" for k, one in enumerate(said)), "utf-8")
+        (row,) = tally([sheet])
+        assert (row.n, row.equal, row.a, row.b, row.p) == (12, 2, 8, 2, 0.109375)
+
+    @pytest.mark.parametrize(
+        ("lines", "message"),
+        [
+            (["1\t1", "2\t"], "1 of 2 items have no judgement, the first is item 2: fill them in, or count the others"),
+            (["1\t", "2\t"], "2 of 2 items have no judgement, the first is item 1: fill them in"),
+            (["1\t1", "2\t0", "1\t2"], "item 1 stands in line 2 already: keep one judgement of each item"),
+            (["1\t1"], "lacks 1 of 2 items: 2. Put their lines back"),
+            (["1\t1", "2\t1 2"], "the judgement of item 2 is '1 2', expected 1 or 2 for the better text, 0 for equal"),
+            (["1\t1", "7\t2"], "no item '7' in the key: keep the numbers of the sheet"),
+        ],
+    )
+    def test_a_sheet_that_is_not_filled_in_once_is_refused(self, folder: Path, lines: list[str], message: str) -> None:
+        sheet = folder / "filled.tsv"
+        sheet.write_text("\n".join(["item\tjudgement", *lines]) + "\n", "utf-8")
+        with pytest.raises(DataError, match=re.escape(message)):
+            tally([sheet])
+
+    def test_a_part_of_a_sheet_counts_where_asked(self, folder: Path) -> None:
+        sheet = folder / "filled.tsv"
+        sheet.write_text("item\tjudgement\n1\t0\n2\t\n", "utf-8")
+        (row,) = tally([sheet], partial=True)
+        assert (row.n, row.equal, row.p) == (1, 1, None)
+
+    def test_a_key_that_is_not_there_or_damaged_is_told(self, tmp_path: Path) -> None:
+        with pytest.raises(UserError, match=r"key.jsonl is not there: .* --key"):
+            tally([tmp_path / "sheet.tsv"])
+        (tmp_path / "key.jsonl").write_text('{"item": 1}\n', "utf-8")
+        with pytest.raises(DataError, match=r"key.jsonl:1: .*write the sheet again"):
+            tally([tmp_path / "sheet.tsv"])
+
+    def test_without_such_a_pair_the_nearest_is_told(self) -> None:
+        with pytest.raises(UserError, match=r"farthest apart are a and b on number: 0.* lower --far"):
+            pairs(TEXTS, "token_f1", features=["number"], close=1.0, far=5.0)
+        with pytest.raises(UserError, match="no two systems have scores that close"):
+            pairs(TEXTS, "token_f1", features=["number"], close=0.0)
+        alone = from_texts({"a": SYSTEMS["b"]}, SYSTEMS["a"])
+        with pytest.raises(UserError, match="no two systems of a group to compare"):
+            pairs(alone, "token_f1", features=["number"])
+
+
+class TestFigures:
+    """Correlations over systems from what was written."""
+
+    def test_records_and_tables_give_the_same_correlations(self, tmp_path: Path) -> None:
+        found = decompose(TEXTS, "token_f1", features=["number"], draws=0, scorers=[len])
+        file, table = tmp_path / "shares.jsonl", tmp_path / "shares.tsv"
+        lines = [json.dumps(one) for one in (found.header(), *found.records())]
+        file.write_text("\n".join(lines) + "\n", "utf-8")
+        columns = ("system", "feature", "sigma_all", "sigma", "oracle", "anti")
+        rows = [[str(getattr(row, name)) for name in columns] for row in found]
+        table.write_text("\n".join("\t".join(row) for row in (columns, *rows)) + "\n", "utf-8")
+        (one,), (other,) = figures([file]), figures([table])
+        x, y = np.array([-float(row.share or 0) for row in found]), np.array([row.sigma_all for row in found])
+        assert (one.n, one.score) == (3, pytest.approx(np.corrcoef(x, y)[0, 1]))
+        assert (other.score, other.range) == (pytest.approx(one.score), pytest.approx(one.range))
+
+    def test_two_systems_have_no_correlation(self, tmp_path: Path) -> None:
+        table = tmp_path / "two.csv"
+        table.write_text("system,feature,bleu_all,sigma,oracle,anti\na,N,.1,.1,.2,0\nb,N,.2,.2,.3,0\n", "utf-8")
+        with pytest.raises(UserError, match="it takes three in a group, and the largest has 2"):
+            figures([table])
+        table.write_text("system,feature\na,N\n", "utf-8")
+        with pytest.raises(DataError, match="no column 'bleu_all' in this table of shares; there are: system, feature"):
+            figures([table])

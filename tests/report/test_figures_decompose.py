@@ -10,7 +10,18 @@ from whyscore.analysis.decompose.result import Decompositions
 from whyscore.analysis.decompose.settings import DecomposeSettings
 from whyscore.data.formats.text import from_texts
 from whyscore.errors import UserError
-from whyscore.report.figures.decompose import charts, discrepancy_rows, draw, measure_rows, pearson, usage_rows
+from whyscore.report.figures.decompose import (
+    best_rows,
+    charts,
+    discrepancy_rows,
+    draw,
+    frequency_rows,
+    group_rows,
+    measure_rows,
+    pearson,
+    usage_rows,
+)
+from whyscore.types import Dataset, Entry, Segment
 
 REFERENCES = ["he saw 3 cats in the garden", "she had 12 dogs in her house", "it cost 7 coins at the fair"]
 SYSTEMS = {
@@ -54,7 +65,9 @@ def test_references_are_shown_once(found: Decompositions) -> None:
 def test_every_chart_is_drawn(found: Decompositions, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     written = draw(found, tmp_path / "new", formats=("svg",))
-    assert [path.stem for path in written] == ["shares", "ranges", "measures", "discrepancy", "usage", "scorers"]
+    assert [path.stem for path in written] == [
+        *("shares", "ranges", "scores", "frequencies", "measures", "groups", "discrepancy", "usage", "scorers"),
+    ]
     assert all(path.read_text("utf-8").startswith("<svg") for path in written)
 
 
@@ -92,3 +105,35 @@ def test_a_prompt_shows_a_line_and_a_notebook_a_screenful(found: Decompositions)
     assert len(repr(found)) < 200
     assert "<td>number</td>" in found._repr_html_()
     assert len(found._repr_html_()) < 10_000
+
+
+def test_groups_have_rows_of_their_own(tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    entries = [
+        Entry(f"{pair} {k}", system, Segment(text, references=(REFERENCES[k],)), extra={"pair": pair})
+        for pair in ("de-en", "ru-en")
+        for system, texts in SYSTEMS.items()
+        for k, text in enumerate(texts)
+    ]
+    found = decompose(
+        Dataset("wmt", tuple(entries)),
+        "bleu(smoothing='exp')",
+        features=["number"],
+        scorers=[len],
+        group=["pair"],
+        draws=0,
+    )
+    assert [(row["group"], row["feature"], row["n"]) for row in group_rows(found)] == [
+        (pair, feature, 3) for feature in ("number", "function('len')") for pair in ("de-en", "ru-en")
+    ]
+    assert [row["group"] for row in best_rows(found)] == ["de-en: right", "ru-en: right"]
+    assert frequency_rows(found)[0]["frequency"] == pytest.approx(3 / 21)
+    names = {path.stem for path in draw(found, tmp_path, formats=("svg",))}
+    assert {"scores", "groups", "best", "frequencies"} <= names
+    assert "measures" not in names
+
+
+def test_names_of_features_and_their_correlation_stand_in_the_chart(found: Decompositions) -> None:
+    drawn = charts(found)["ranges"]
+    assert {row["by_range"].split(",")[0] for row in drawn["data"]["values"]} == {"number"}  # type: ignore[index,attr-defined]
+    assert all("r = " in row["by_range"] for row in drawn["data"]["values"])  # type: ignore[index,attr-defined]

@@ -24,9 +24,11 @@ from whyscore.analysis.calibrate.file import Calibration
 from whyscore.analysis.decompose.sentences import Columns, lexicon_values
 from whyscore.analysis.metaeval.annotators import read_annotators
 from whyscore.analysis.metaeval.tables import read_columns, read_wmt, score_table, with_ratings, with_records
+from whyscore.data.formats.wmt import read_submissions
 from whyscore.data.reading import read as read_data
 from whyscore.errors import WhyscoreError
 from whyscore.experiments.bmx.summeval import ASPECTS, SPLIT, read_summeval
+from whyscore.experiments.muler.submissions import read_shares, tally
 from whyscore.explainers.logprob import LogProb
 from whyscore.metrics import lookup as lookup_file
 from whyscore.metrics.estimators.qe import FORMAT, TREES, digest_of, load
@@ -331,6 +333,14 @@ def parsers() -> Mapping[str, ParserFixture]:
         "wmt": ParserFixture({"human-scores/en-de.mqm.seg.score": b"a\t0.5\nb None\n",
                      "metric-scores/en-de/bleu-refA.seg.score": b"a\t1\nb 2\n"},
                     lambda folder: read_wmt(folder, "en-de", "mqm")),
+        "submissions": ParserFixture({"newstest2019.a.0.de-en": b"a cat\na dog\n",
+                             "newstest2019-deen-ref.en": b"a cat\nthe dog\n"}, read_submissions),
+        "judged": ParserFixture({"sheet.tsv": b"item\tjudgement\n1\t2\n",
+                        "key.jsonl": _json({"item": 1, "group": None, "feature": "N", "systems": ["a", "b"],
+                                            "better": 1})},
+                       lambda folder: tally([folder / "sheet.tsv"])),
+        "shares.tsv": _at("shares.tsv", read_shares,
+                          b"system\tfeature\tsigma_all\tsigma\toracle\tanti\na\tN\t.1\t.1\t.2\t0\n"),
         "annotators.tags": _at("annotators.tags", lambda path: read_annotators([path]), b"0 1 0\n1 1\n"),
         "annotations.jsonl": _at("annotations.jsonl", read_data, _json(_ANNOTATED)),
         "abs.pkl": _at("abs.pkl", read_data, pickle.dumps(_REALSUMM, protocol=3)),

@@ -8,7 +8,7 @@
 | `.xlf`, `.xliff` | XLIFF 1.2 or 2.x: source and target of every unit |
 | `.tmx` | TMX 1.4: the variants of a language pair |
 | `.pkl` | summaries of REALSumm (`summaries`), without running any code in them |
-| a folder | a WMT folder (`wmt`), gold of a word-level task (`eval4nlp`), or REALSumm's `abs.pkl` and `ext.pkl` |
+| a folder | a WMT folder or submissions to WMT (`wmt`), gold of a word-level task (`eval4nlp`), REALSumm's files |
 
 By content: a line that starts with `{` is JSON lines, one with a tab is TSV, anything else is text. Tables and JSON
 lines with the columns of MQM ratings, whose texts hold `<v>` marks, are read as such (`mqm`), and so are JSON lines
@@ -38,7 +38,7 @@ from whyscore.data.formats.spans import BadSpan, spans_of
 from whyscore.data.formats.summaries import REALSUMM, is_summeval, realsumm_of, summeval_of
 from whyscore.data.formats.tables import table_of
 from whyscore.data.formats.tmx import tmx_of
-from whyscore.data.formats.wmt import is_wmt, read_wmt
+from whyscore.data.formats.wmt import is_submissions, is_wmt, read_submissions, read_wmt
 from whyscore.data.formats.xliff import INLINES, Inline, read_xliff, xliff_of
 from whyscore.data.gathering import Gathering, Options, Quoting
 from whyscore.data.located import Located, Origin
@@ -139,6 +139,8 @@ def _folder(path: str | Path, options: Options) -> Dataset:
     """Return the data set in a folder, whose files tell what it is."""
     if is_wmt(path):
         return read_wmt(path, options.languages, encoding=options.encoding, limits=options.limits)
+    if is_submissions(path):
+        return read_submissions(path, options.languages, encoding=options.encoding, limits=options.limits)
     if is_gold(path):
         asked = options.columns.get("references")
         ending = asked if isinstance(asked, str) or asked is None else ",".join(asked)
@@ -146,8 +148,8 @@ def _folder(path: str | Path, options: Options) -> Dataset:
     if any((Path(path) / name).is_file() for name in REALSUMM):
         return replace(realsumm_of(path, options.limits), languages=options.languages)
     raise DataError(
-        "is a folder: give a file, a WMT folder (with sources and system-outputs), or a gold folder (with *.tgt-tags "
-        "or target.gold)",
+        "is a folder: give a file, a WMT folder (with sources and system-outputs, or files such as "
+        "newstest2019.SYSTEM.de-en), or a gold folder (with *.tgt-tags or target.gold)",
         file=str(path),
     )
 

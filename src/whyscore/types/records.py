@@ -21,6 +21,11 @@ _SMALLEST = 0.001
 _BESIDE = ("examples", "because")
 
 
+def grouped(record: dict[str, object]) -> dict[str, object]:
+    """Return a record without its group where it has none."""
+    return {name: value for name, value in record.items() if name != "group" or value is not None}
+
+
 @dataclass(frozen=True, slots=True)
 class Total:
     """The corpus score of a system under a metric, with its interval; NaN where it is undefined."""
@@ -165,13 +170,15 @@ class FeatureShare:
     """Ids of the segments that move the share most."""
     because: str | None = None
     """The reason in a sentence, where `reason` is a word of the closed list of records."""
+    group: str | None = None
+    """What the system is compared within: a language pair, a year; None where all of the data is one group."""
 
     def record(self) -> dict[str, object]:
         """Return the row under the names it has in files; those beside the numbers, examples, are left out."""
         row = {name: getattr(self, name) for name in FeatureShare.__dataclass_fields__ if name not in _BESIDE}
         row |= {"discrepancy": {over: dict(counts) for over, counts in self.discrepancy.items()}}
         row |= {name: dict(row[name]) for name in ("frequency", "uniqueness", "word_f")}
-        return row | {"flags": list(self.flags)}
+        return grouped(row | {"flags": list(self.flags)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,10 +197,11 @@ class ShareTest:
     """p corrected over all features and pairs of systems."""
     correction: str
     reason: str | None = None
+    group: str | None = None
 
     def record(self) -> dict[str, object]:
         """Return the row under the names it has in files."""
-        return {"row": "test"} | asdict(self)
+        return grouped({"row": "test"} | asdict(self))
 
 
 @dataclass(frozen=True, slots=True)

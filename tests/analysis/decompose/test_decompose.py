@@ -25,7 +25,7 @@ from whyscore.protocols import Similarities, Tagged
 from whyscore.scoring.stack import Resources
 from whyscore.scoring.store import Store
 from whyscore.testing.fakes import Counting
-from whyscore.types import Dataset, FloatVector, Inputs, Segment, Signature
+from whyscore.types import Dataset, Entry, FloatVector, Inputs, Segment, Signature
 
 LOCAL = Resources()
 REFERENCE = "the old man saw 3 cats in the garden today"
@@ -485,3 +485,58 @@ def test_the_guarded_value_takes_ratios_above_zero_and_up_to_one() -> None:
     gains, ranges = np.array([1.0, 2.0, 3.0, 0.0, -1.0, 1e-9]), np.array([2.0, 2.0, 2.0, 2.0, 2.0, 1e-7])
     assert guarded(gains, ranges, 1e-6) == pytest.approx((1 / 2 + 1) / 6)
     assert guarded(gains, ranges, 0.0) == pytest.approx((1 / 2 + 1 + 1 / 100) / 6)
+
+
+class TestGroups:
+    """Systems are compared within a group only."""
+
+    @pytest.fixture
+    def data(self) -> Dataset:
+        """One system in two groups whose segments have the same ids, a second in one of them."""
+        texts = {
+            ("de-en", "a"): ["I saw 3 cats in 1 garden today", "we had 4 dogs and 5 birds there"],
+            ("de-en", "b"): ["I saw 2 cats in 1 garden today", "we had 9 dogs and 5 birds there"],
+            ("ru-en", "a"): ["I saw 7 cats in 1 garden today", "we had 8 dogs and 6 birds there"],
+        }
+        reference = ("I saw 3 cats in 1 garden today", "we had 4 dogs and 5 birds there")
+        entries = [
+            Entry(f"{pair} {k}", system, Segment(text, references=(reference[k],)), extra={"pair": pair, "year": 2019})
+            for (pair, system), held in texts.items()
+            for k, text in enumerate(held)
+        ]
+        return Dataset("wmt", tuple(entries))
+
+    def test_rows_and_tests_are_those_of_each_group_alone(self, data: Dataset) -> None:
+        options = {"features": ["number"], "draws": 50, "scorers": [len]}
+        found = decompose(data, "token_f1", group=["pair", "year"], **options)
+        assert [(row.group, row.system) for row in found] == [
+            ("de-en 2019", "a"), ("de-en 2019", "b"), ("ru-en 2019", "a"),
+        ]  # fmt: skip
+        for pair in ("de-en", "ru-en"):
+            alone = Dataset("wmt", tuple(entry for entry in data.entries if entry.extra["pair"] == pair))
+            own = decompose(alone, "token_f1", **options)
+            held = [row for row in found if row.group == f"{pair} 2019"]
+            assert [(row.share, row.low, row.high, row.n) for row in own] == [
+                (row.share, row.low, row.high, row.n) for row in held
+            ]
+        (test,) = found.tests
+        assert (test.group, test.first, test.second) == ("de-en 2019", "a", "b")
+        assert [row.group for row in found.scorers] == ["de-en 2019", "de-en 2019", "ru-en 2019"]
+        assert "one system, nothing to compare it with: ru-en 2019" in found.notes
+        assert all(table.columns[0] == "group" for table in found.tables())
+        assert [record.get("group") for record in found.records()][:3] == [row.group for row in found]
+
+    def test_all_groups_are_one_question(self, data: Dataset) -> None:
+        metric = Counting(TokenF1())
+        decompose(data, metric, features=["number"], group=["pair"], draws=0)
+        assert metric.calls == 1
+
+    def test_without_groups_no_record_has_one(self, data: Dataset) -> None:
+        assert not any("group" in record for record in decompose(data, "token_f1", features=["number"]).records())
+
+    def test_a_column_that_is_not_there_is_refused(self, data: Dataset) -> None:
+        expected = (
+            "has no 'lp': --group takes columns that every segment fills; columns of wmt beside the texts: pair, year"
+        )
+        with pytest.raises(DataError, match=re.escape(expected)):
+            decompose(data, "token_f1", features=["number"], group=["lp"])

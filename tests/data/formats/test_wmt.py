@@ -159,3 +159,57 @@ def test_raw_ratings_are_known_by_their_columns(shipped: Path) -> None:
     assert (len(data), len(data.systems), data.languages) == (7935, 15, ("zh", "en"))
     assert sum(len(entry.spans or ()) for entry in data.entries) == 5269 + 349
     assert not any("<v>" in entry.segment.hypothesis for entry in data.entries)
+
+
+@pytest.fixture
+def submissions(tmp_path: Path) -> Path:
+    """Two test sets with one system in both, as WMT laid them out."""
+    files = {
+        "references/newstest2018-ruen-ref.en": "A cat.\nRain.\n",
+        "references/newstest2019-deen-ref.en": "A dog.\nSun.\n",
+        "sources/newstest2019-deen-src.de": "Ein Hund.\nSonne.\n",
+        "newstest2018/ru-en/newstest2018.online-A.0.ru-en": "The cat.\nRain.\n",
+        "newstest2018/ru-en/newstest2018.Alibaba.5720.ru-en": "A cat.\nRain!\n",
+        "newstest2019/de-en/newstest2019.online-A.0.de-en": "The dog.\nSun.\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    return tmp_path
+
+
+def test_submissions_are_read_in_one_go(submissions: Path) -> None:
+    data = read(submissions)
+    assert data.systems == ("Alibaba.5720", "online-A.0")
+    assert data.languages == ("und", "en")
+    last = data.entries[-1]
+    assert (last.id, last.system, last.extra) == (
+        "newstest2019.de-en.1",
+        "online-A.0",
+        {"pair": "de-en", "year": "2019"},
+    )
+    assert (last.segment.hypothesis, last.segment.source, last.segment.references) == ("Sun.", "Sonne.", ("Sun.",))
+    assert "2 test sets: ru-en 2018, de-en 2019" in data.findings[-1].message
+
+
+def test_submissions_of_one_pair(submissions: Path) -> None:
+    data = read(submissions, languages=("de", "en"))
+    assert (data.systems, data.ids, data.languages) == (("online-A.0",), ("0", "1"), ("de", "en"))
+    assert len(read(submissions, languages=("und", "en"))) == 6
+    with pytest.raises(DataError, match=re.escape("no submission for de-fr; there are: ru-en, de-en")):
+        read(submissions, languages=("de", "fr"))
+
+
+def test_faults_of_submissions_name_the_file(submissions: Path) -> None:
+    short = submissions / "newstest2018/ru-en/newstest2018.Alibaba.5720.ru-en"
+    short.write_text("A cat.\n", "utf-8")
+    with pytest.raises(DataError, match=r"Alibaba.5720.ru-en has 1 lines, .*newstest2018-ruen-ref.en has 2"):
+        read(submissions)
+    short.rename(submissions / short.name.replace("Alibaba.5720", "online-A.0"))
+    with pytest.raises(DataError, match=r"is there twice: .*Remove one of them"):
+        read(submissions)
+    (submissions / "newstest2018.online-A.0.ru-en").unlink()
+    (submissions / "references/newstest2018-ruen-ref.en").unlink()
+    expected = "no reference of newstest2018 ru-en: expected newstest2018-ruen-ref.en"
+    with pytest.raises(DataError, match=re.escape(expected)):
+        read(submissions)

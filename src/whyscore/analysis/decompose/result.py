@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import ClassVar, NamedTuple, Self
 
 from whyscore.analysis.decompose.settings import DecomposeSettings
 from whyscore.data.records import Kind, header_of
 from whyscore.marking import Span
 from whyscore.types import Dataset, FeatureShare, FloatVector, ShareTest, Signature, read_only
+from whyscore.types.records import grouped
 from whyscore.types.result import Record, Result
 from whyscore.types.table import DECIMALS, Cell, Table
 
@@ -112,10 +113,11 @@ class ScorerDifference:
     absolute_low: float | None
     absolute_high: float | None
     reason: str | None = None
+    group: str | None = None
 
     def record(self) -> dict[str, object]:
         """Return the row under the names it has in files."""
-        return {"row": "scorer"} | asdict(self)
+        return grouped({"row": "scorer"} | asdict(self))
 
 
 class Decompositions(Result, list[Decomposition]):
@@ -168,7 +170,7 @@ class Decompositions(Result, list[Decomposition]):
 
     def tables(self, *, long: bool = False) -> list[Table]:
         if long:
-            return [Table(_COLUMNS, tuple(_long_row(row) for row in self))]
+            return [self._grouped(Table(_COLUMNS, tuple(_long_row(row) for row in self)), self)]
         tables = [self._shares(), *([self._tests()] if self.tests else [])]
         return [*tables, *([self._scorers()] if self.scorers else [])]
 
@@ -181,6 +183,13 @@ class Decompositions(Result, list[Decomposition]):
         other = copy(self)
         other.decimals, other.signed = decimals, signatures
         return other
+
+    def _grouped(self, table: Table, rows: Sequence[Decomposition | ShareTest | ScorerDifference]) -> Table:
+        """Return a table with the group of each row before it, where there are groups."""
+        if not self.settings.group:
+            return table
+        cells = tuple((row.group, *held) for row, held in zip(rows, table.rows, strict=True))
+        return replace(table, columns=("group", *table.columns), rows=cells)
 
     def _shares(self) -> Table:
         compat = self.settings.mode == "compat"
@@ -201,14 +210,15 @@ class Decompositions(Result, list[Decomposition]):
         ]
         columns = ["system", *(["metric"] if several else []), "feature", "n", "share", "interval", "gain", "range"]
         columns += [*LABELS[labels].values(), "word F", *(["additive"] if added else []), "notes"]
-        return Table(tuple(columns), tuple(rows), {"share": False}, self._best(), tuple(self._notes()))
+        table = Table(tuple(columns), tuple(rows), {"share": False}, self._best(), tuple(self._notes()))
+        return self._grouped(table, self)
 
     def _best(self) -> frozenset[tuple[int, str]]:
         """Return the cells of the smallest share of each feature, where there are several systems."""
-        shares: dict[tuple[str, str], dict[int, float]] = {}
+        shares: dict[tuple[str | None, str, str], dict[int, float]] = {}
         for number, row in enumerate(self):
             if row.share is not None:
-                shares.setdefault((row.metric, row.feature), {})[number] = row.share
+                shares.setdefault((row.group, row.metric, row.feature), {})[number] = row.share
         several = [known for known in shares.values() if len(known) > 1]
         best = {number for known in several for number, share in known.items() if share == min(known.values())}
         return frozenset((number, "share") for number in best)
@@ -231,7 +241,7 @@ class Decompositions(Result, list[Decomposition]):
         columns = (*(("metric",) if several else ()), "feature", "systems", "difference", "interval", "p", "q")
         correction = self.tests[0].correction.replace("_", "-")
         note = f"difference of shares, below zero the first is better; q is p corrected over all rows ({correction})"
-        return Table(columns, tuple(rows), {}, frozenset(), (note,))
+        return self._grouped(Table(columns, tuple(rows), {}, frozenset(), (note,)), self.tests)
 
     def _scorers(self) -> Table:
         rows: list[tuple[Cell, ...]] = []
@@ -241,7 +251,7 @@ class Decompositions(Result, list[Decomposition]):
             rows.append((one.system, one.scorer, one.n, one.left_out, *signed, *absolute))
         columns = ("system", "scorer", "n", "left out", "signed", "interval", "absolute", "its interval")
         note = "signed: mean of reference - hypothesis; absolute: mean of the size of that difference"
-        return Table(columns, tuple(rows), {}, frozenset(), (note,))
+        return self._grouped(Table(columns, tuple(rows), {}, frozenset(), (note,)), self.scorers)
 
 
 @dataclass(frozen=True, repr=False)
@@ -256,7 +266,7 @@ class SegmentShares(Result):
 
     def records(self) -> Iterator[Record]:
         for row in self.rows:
-            names = {"system": row.system, "metric": row.metric, "feature": row.feature}
+            names = grouped({"group": row.group, "system": row.system, "metric": row.metric, "feature": row.feature})
             yield from (names | record for record in (row.segments.records() if row.segments else ()))
 
 

@@ -19,7 +19,7 @@ import importlib
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -29,6 +29,7 @@ import numpy as np
 
 from whyscore.analysis.decompose.result import ScorerDifference
 from whyscore.analysis.decompose.settings import DecomposeSettings
+from whyscore.analysis.decompose.tagging import groups_of
 from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.protocols import SentenceScorer
 from whyscore.registry import build, spec_of
@@ -244,10 +245,14 @@ def score_sentences(dataset: Dataset, scorer: ScorerLike, *, settings: Decompose
     name = scorer if isinstance(scorer, str) else chosen.signature().spec
     texts = list(dict.fromkeys(text for one in dataset.segments for text in (*one.references, one.hypothesis)))
     known = dict(zip(texts, chosen.scores(texts), strict=True))
-    return [
-        _compared(system, name, _differences(dataset.of(system).segments, known, settings.mode), settings)
-        for system in dataset.systems
-    ]
+    found = []
+    for group, places in groups_of(dataset, settings.group).items():
+        entries = [dataset.entries[place] for place in places]
+        for system in dict.fromkeys(entry.system for entry in entries):
+            segments = [entry.segment for entry in entries if entry.system == system]
+            row = _compared(system, name, _differences(segments, known, settings.mode), settings)
+            found.append(replace(row, group=group))
+    return found
 
 
 def _differences(segments: Sequence[Segment], known: Mapping[str, float | None], mode: str) -> list[float | None]:

@@ -52,6 +52,10 @@ class DecomposeSettings(FeatureSettings):
     scorers: tuple[object, ...] = option(
         (), "sentence scorers: sentiment, \"lexicon(path='concreteness.tsv')\"", metavar="SPEC"
     )
+    group: tuple[str, ...] = option(
+        (), "columns whose values keep systems apart: only systems of the same group are compared", metavar="COLUMN",
+        basic=True,
+    )  # fmt: skip
     level: Level = option("segment", "means of segment scores, or corpus scores", basic=True)
     explainer: str | Explainer | None = option(
         None, "add the summed importance of each feature's words: shap, 'lime(samples=100)'",

@@ -30,7 +30,7 @@ from whyscore.analysis.decompose.result import (
 )
 from whyscore.analysis.decompose.scoring import FLOOR, Measured, Study, Values
 from whyscore.analysis.decompose.settings import DecomposeSettings, FeatureSettings
-from whyscore.analysis.decompose.tagging import Marked, MarkedEntry
+from whyscore.analysis.decompose.tagging import Marked, MarkedEntry, groups_of
 from whyscore.analysis.explain import explain
 from whyscore.marking import Span
 from whyscore.protocols import SupportsMinimumLength
@@ -340,8 +340,9 @@ def _flags(share: float | None, n: int, informative: int) -> tuple[str, ...]:
 
 
 class System(NamedTuple):
-    """One system: its entries, for every entry of the data set its segment (-1: another system's), and its draws."""
+    """One system of a group: its entries, its segment for every entry of the data set (-1: not its own), its draws."""
 
+    group: str | None
     name: str
     entries: list[int]
     lines: list[int]
@@ -350,22 +351,26 @@ class System(NamedTuple):
 
 
 def systems_of(study: _Study, one: Measured) -> list[System]:
-    """Return the systems; the same seed gives all of them, and all features, the same weights."""
-    dataset, settings = study.dataset, study.settings
-    place = {name: k for k, name in enumerate(dataset.ids)}
+    """Return the systems group by group; one seed gives all systems of a group, and all features, the same weights."""
+    settings, every = study.settings, study.dataset.entries
     found = []
-    for name in dataset.systems:
-        entries = [k for k, entry in enumerate(dataset.entries) if entry.system == name]
-        lines = [place[entry.id] if entry.system == name else -1 for entry in dataset.entries]
-        table = summed_rows(one.values, lines, len(place))
-        draws = resampled(table, fit_of(one.values), draws=settings.draws, seed=settings.seed)
-        found.append(System(name, entries, lines, table, draws))
+    for group, places in groups_of(study.dataset, settings.group).items():
+        line = {name: k for k, name in enumerate(dict.fromkeys(every[place].id for place in places))}
+        for name in dict.fromkeys(every[place].system for place in places):
+            entries = [place for place in places if every[place].system == name]
+            lines = [-1] * len(every)
+            for place in entries:
+                lines[place] = line[every[place].id]
+            table = summed_rows(one.values, lines, len(line))
+            draws = resampled(table, fit_of(one.values), draws=settings.draws, seed=settings.seed)
+            found.append(System(group, name, entries, lines, table, draws))
     return found
 
 
 class _Compared(NamedTuple):
     """A difference before it is corrected."""
 
+    group: str | None
     feature: str
     first: str
     second: str
@@ -375,10 +380,11 @@ class _Compared(NamedTuple):
 
 
 def tests_between(study: _Study, one: Measured, systems: Sequence[System]) -> list[ShareTest]:
-    """Return the difference of every two systems on every feature, corrected over all of them."""
+    """Return the difference of every two systems of a group on every feature, corrected over all of them."""
     if not study.settings.draws:
         return []
-    found = [row for first, second in combinations(systems, 2) for row in _pair(study, one, first, second)]
+    pairs = [(first, second) for first, second in combinations(systems, 2) if first.group == second.group]
+    found = [row for first, second in pairs for row in _pair(study, one, first, second)]
     correction = _CORRECTIONS.get(study.settings.correction, study.settings.correction)
     adjusted = corrected(correction, [row.p for row in found], family="features x pairs of systems").adjusted
     return [_difference(one.name, correction, row, q) for row, q in zip(found, adjusted, strict=True)]
@@ -386,12 +392,12 @@ def tests_between(study: _Study, one: Measured, systems: Sequence[System]) -> li
 
 def _pair(study: _Study, one: Measured, first: System, second: System) -> list[_Compared]:
     settings, fit = study.settings, fit_of(one.values)
-    both = _shared(study, first, second)
+    both = sorted({*first.lines} & {*second.lines} - {-1})
     p = swap_test(first.table[both], second.table[both], fit, draws=settings.draws, seed=settings.seed)
     values = [fit(system.table.sum(axis=0, keepdims=True))[0] for system in (first, second)]
     differences, draws = values[0] - values[1], first.draws - second.draws
     return [
-        _Compared(name, first.name, second.name, float(differences[k]), interval(draws[:, k]), float(p[k]))
+        _Compared(first.group, name, first.name, second.name, float(differences[k]), interval(draws[:, k]), float(p[k]))
         for k, name in enumerate(study.marking.features)
     ]
 
@@ -400,14 +406,8 @@ def _difference(metric: str, correction: str, row: _Compared, q: float) -> Share
     names = metric, row.feature, row.first, row.second
     if np.isnan(row.difference):
         reason = f"the share of {row.feature} is undefined for {row.first} or {row.second}"
-        return ShareTest(*names, None, None, None, None, None, correction, reason)
-    return ShareTest(*names, row.difference, row.limits.low, row.limits.high, row.p, q, correction)
-
-
-def _shared(study: _Study, first: System, second: System) -> list[int]:
-    """Return the segments that two systems share."""
-    ids = [{study.dataset.entries[k].id for k in system.entries} for system in (first, second)]
-    return [k for k, name in enumerate(study.dataset.ids) if name in ids[0] and name in ids[1]]
+        return ShareTest(*names, None, None, None, None, None, correction, reason, row.group)
+    return ShareTest(*names, row.difference, row.limits.low, row.limits.high, row.p, q, correction, group=row.group)
 
 
 def fit_rows(
@@ -423,12 +423,13 @@ def fit_rows(
     others: dict[tuple[str, str], float] = {}
     for one in measured:
         systems = systems_of(study, one)
-        views = _additive(study, one)
+        views = _additive(study, one, systems)
         counting = Counting(_tokens(study, one))
-        for system in systems:
-            rows += _system_rows(study, one, system, counting, views.get(system.name))
+        for system, view in zip(systems, views, strict=True):
+            rows += _system_rows(study, one, system, counting, view)
+            if view is not None:
+                others[(" ".join(filter(None, (system.group, system.name))), one.name)] = view.other
         tests += tests_between(study, one, systems)
-        others |= {(name, one.name): view.other for name, view in views.items()}
     asked, distinct = sum(one.asked for one in measured), sum(one.distinct for one in measured)
     marking = study.marking
     return Decompositions(
@@ -440,7 +441,7 @@ def fit_rows(
         others=others,
         signatures=signatures,
         cost=Cost(marking.asked, marking.distinct, marking.tagged, asked, distinct, 0),
-        notes=[*notes, *(note for one in measured for note in _notes(study, one))],
+        notes=[*notes, *_alone(study), *(note for one in measured for note in _notes(study, one))],
     )
 
 
@@ -494,6 +495,7 @@ def _system_rows(
                 segments=segment_rows(study, one, feature, chosen),
                 examples=tuple(example.id for example in details),
                 details=details,
+                group=system.group,
             )
         )
     return rows
@@ -524,19 +526,24 @@ def _absent(entries: Sequence[MarkedEntry], feature: int, name: str) -> str:
     return f"no segment has {name} on both sides (reference {references}, hypothesis {hypotheses})"
 
 
-def _additive(study: _Study, one: Measured) -> dict[str, Additive]:
+def _additive(study: _Study, one: Measured, systems: Sequence[System]) -> list[Additive | None]:
     """Return each system's summed importance of words by feature, where an explainer was asked for."""
     settings, dataset = study.settings, study.dataset
     if settings.explainer is None:
-        return {}
+        return [None] * len(systems)
     explained = explain(
         dataset, one.metric, settings.explainer, sides=["hypothesis"], seed=settings.seed, resources=study.resources
     )
-    by_system: dict[str, list[tuple[MarkedEntry, Explanation]]] = {name: [] for name in dataset.systems}
-    for found in explained:
-        by_system[dataset.entries[found.index].system].append((study.marking.entries[found.index], found))
+    known = {found.index: (study.marking.entries[found.index], found) for found in explained}
     count, factor = len(study.marking.features), one.values.reading.factor
-    return {name: additive(pairs, count, factor) for name, pairs in by_system.items()}
+    return [additive([known[k] for k in system.entries if k in known], count, factor) for system in systems]
+
+
+def _alone(study: _Study) -> list[str]:
+    """Return which groups hold one system."""
+    groups = groups_of(study.dataset, study.settings.group).items()
+    alone = [str(name) for name, places in groups if len({study.dataset.entries[k].system for k in places}) == 1]
+    return [f"one system, nothing to compare it with: {', '.join(alone)}"] if study.settings.group and alone else []
 
 
 def _notes(study: _Study, one: Measured) -> list[str]:
@@ -544,7 +551,9 @@ def _notes(study: _Study, one: Measured) -> list[str]:
     if not (isinstance(one.metric, SupportsMinimumLength) and isinstance(one.texts, TokenMasking)):
         return []
     least = one.metric.minimum_tokens
-    first = [k for k, entry in enumerate(study.dataset.entries) if entry.system == study.dataset.systems[0]]
+    entries = study.dataset.entries
+    groups = groups_of(study.dataset, study.settings.group).values()
+    first = [k for places in groups for k in places if entries[k].system == entries[places[0]].system]
     references = [text for k in first for text in study.marking.entries[k].references]
     short = sum(len(one.texts.tokens(text).texts) < least for text in references) if least > 1 else 0
     told = f"{short} reference(s) have fewer than {least} tokens: {one.name} without smoothing is 0 there"

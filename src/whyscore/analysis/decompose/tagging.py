@@ -111,6 +111,21 @@ def mark(dataset: Dataset, settings: FeatureSettings, resources: Resources) -> M
     )
 
 
+def groups_of(dataset: Dataset, columns: Sequence[str]) -> dict[str | None, list[int]]:
+    """Return the entries of each group: those with the same values in some columns. Without columns all are one."""
+    if not columns:
+        return {None: list(range(len(dataset)))}
+    found: dict[str | None, list[int]] = {}
+    for place, entry in enumerate(dataset.entries):
+        missing = [name for name in columns if entry.extra.get(name) in (None, "")]
+        if missing:
+            there = ", ".join(dict.fromkeys(name for one in dataset.entries for name in one.extra)) or "none"
+            told = f"system {entry.system!r}, segment {entry.id!r} has no {missing[0]!r}: --group takes columns that"
+            raise DataError(f"{told} every segment fills; columns of {dataset.name} beside the texts: {there}")
+        found.setdefault(" ".join(str(entry.extra[name]) for name in columns), []).append(place)
+    return found
+
+
 def members_of(marking: Marking, need: Need = "any") -> list[list[int]]:
     """Return for each feature the entries that have it in the hypothesis and in any (or all) of the references."""
     enough = any if need == "any" else all

@@ -12,9 +12,19 @@
 2. Human scores go by NAME; those of documents and systems by `NAME.doc` and `NAME.sys`, the same for all segments they
    are about. Stored metrics are extra columns. `None` is a missing score.
 3. A reference that is also a system is never compared with itself; where it is the only one, that system is left out.
+
+A folder of submissions as WMT published them until 2019, read in one go, with all folders below it:
+
+| file | holds |
+|---|---|
+| `newstestYYYY.SYSTEM.xx-yy` | one segment a line |
+| `newstestYYYY-xxyy-ref.yy`, `newstestYYYY-xxyy-src.xx` | their references and, where it is there, the source |
+
+Each test set is read like line-aligned texts. Entries hold `pair` and `year`, by which results are grouped.
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +39,7 @@ from whyscore.errors import DataError
 from whyscore.types import Dataset, Entry, Finding
 
 _SOURCES, _OUTPUTS = "sources", "system-outputs"
+_SUBMISSION = re.compile(r"(?P<set>news[a-z]*(?P<year>\d{4}))\.(?P<system>.+)\.(?P<pair>[a-z]{2,3}-[a-z]{2,3})")
 
 
 def is_wmt(path: str | Path) -> bool:
@@ -63,6 +74,75 @@ def read_wmt(
     )
     data = _with_scores(replace(data, name=f"{root.resolve().name} {pair}"), root, pair)
     return _without_themselves(_with_spans(data, root, pair), references)
+
+
+def is_submissions(path: str | Path) -> bool:
+    """Return whether a folder, or one below it, holds submissions to WMT."""
+    return any(_SUBMISSION.fullmatch(file.name) for file in Path(path).rglob("news*"))
+
+
+def read_submissions(
+    path: str | Path,
+    languages: tuple[str, str] | None = None,
+    *,
+    encoding: str = "utf-8",
+    limits: Limits | None = None,
+) -> Dataset:
+    """Return the segments of all submissions below a folder, or of one language pair; `und` stands for any language."""
+    root = Path(path)
+    sets: dict[tuple[str, str, str], dict[str, Path]] = {}
+    for file in sorted(root.rglob("news*")):
+        named = _SUBMISSION.fullmatch(file.name)
+        if named is not None and file.is_file():
+            systems = sets.setdefault((named["set"], named["year"], named["pair"]), {})
+            if named["system"] in systems:
+                raise DataError(f"is there twice: {systems[named['system']]}. Remove one of them", file=str(file))
+            systems[named["system"]] = file
+    wanted = [key for key in sets if languages is None or _asked(_languages(key[2]), languages)]
+    if not wanted:
+        there = ", ".join(dict.fromkeys(pair for _, _, pair in sets))
+        raise DataError(f"no submission for {'-'.join(languages or ())}; there are: {there}", file=str(root))
+    found = [_submitted(root, key, sets[key], encoding, limits) for key in wanted]
+    if len(found) == 1:
+        return replace(found[0], name=root.resolve().name)
+    pairs = {_languages(pair) for _, _, pair in wanted}
+    targets = {target for _, target in pairs}
+    names = ", ".join(f"{pair} {year}" for _, year, pair in wanted)
+    told = f"{len(found)} test sets: {names}. decompose --group pair year keeps them apart"
+    entries = tuple(
+        replace(entry, id=f"{name}.{pair}.{entry.id}")
+        for (name, _, pair), data in zip(wanted, found, strict=True)
+        for entry in data.entries
+    )
+    one = pairs.pop() if len(pairs) == 1 else ("und", targets.pop()) if len(targets) == 1 else None
+    findings = (*(finding for data in found for finding in data.findings), Finding("several-test-sets", told))
+    return Dataset(root.resolve().name, entries, one, findings)
+
+
+def _asked(pair: tuple[str, str], languages: tuple[str, str]) -> bool:
+    return all(wanted in ("und", own) for own, wanted in zip(pair, languages, strict=True))
+
+
+def _submitted(
+    root: Path, key: tuple[str, str, str], systems: Mapping[str, Path], encoding: str, limits: Limits | None
+) -> Dataset:
+    """Return the submissions to one test set, each as long as its reference."""
+    name, year, pair = key
+    source, target = _languages(pair)
+    references = sorted(root.rglob(f"{name}-{source}{target}-ref*.{target}"))
+    if not references:
+        raise DataError(f"no reference of {name} {pair}: expected {name}-{source}{target}-ref.{target}", file=str(root))
+    sources = sorted(root.rglob(f"{name}-{source}{target}-src.{source}"))
+    data = read_texts(
+        list(systems.values()),
+        references,
+        sources[0] if sources else None,
+        systems=list(systems),
+        languages=(source, target),
+        encoding=encoding,
+        limits=limits,
+    )
+    return replace(data, entries=tuple(replace(e, extra={"pair": pair, "year": year}) for e in data.entries))
 
 
 class _Scores(NamedTuple):

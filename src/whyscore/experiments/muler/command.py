@@ -1,4 +1,4 @@
-"""The experiments about shares as commands: hybrids, random features, rarer features, bad taggers."""
+"""The experiments about shares as commands: hybrids, random features, rarer features, bad taggers, submissions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,13 +6,15 @@ from typing import Any
 
 from whyscore.analysis.decompose.settings import FeatureSettings
 from whyscore.cli.commands.decompose import with_target_language
-from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
-from whyscore.cli.output import emit_result
-from whyscore.cli.setup import load_dataset, requested_metrics, working
+from whyscore.cli.options import FolderSettings, InputSettings, MetricSettings, OutputSettings, RunningSettings
+from whyscore.cli.output import emit_result, tell
+from whyscore.cli.setup import load_dataset, only_metric, requested_metrics, working
 from whyscore.errors import UserError
 from whyscore.experiments.catalogue import Experiment
 from whyscore.experiments.muler.random import SpecificitySettings, TagnoiseSettings, specificity, tagnoise
 from whyscore.experiments.muler.shares import FrequencySettings, HybridSettings, Rows, frequency, hybrid
+from whyscore.experiments.muler.submissions import PairsSettings, figures, pairs, tally
+from whyscore.settings import option
 
 _TAGS = "--tagger \"pretagged(reference='ref.tag', hypothesis='sys.tag')\" --features NOUN=NN,NNS"
 
@@ -42,6 +44,24 @@ class TagnoiseCommand(ShareCommand, TagnoiseSettings):
     """What `whyscore experiment tagnoise` takes."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class FiguresCommand(FolderSettings):
+    """What `whyscore experiment muler-figures` takes."""
+
+    files: tuple[str, ...] = option(
+        (), "what `decompose -f jsonl` wrote, or tables of stored shares", positional=True, metavar="FILE", basic=True
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairsCommand(RunningSettings, FolderSettings, InputSettings, PairsSettings, MetricSettings):
+    """What `whyscore experiment muler-pairs` takes."""
+
+    sheet: tuple[str, ...] = option((), "filled sheets to tally, instead of data", metavar="FILE", basic=True)
+    key: str | None = option(None, "who wrote which text (default: key.jsonl beside the sheet)", metavar="FILE")
+    partial: bool = option(False, "leave out items without a judgement", basic=True)
+
+
 Work = Callable[..., Rows[Any]]
 
 
@@ -64,6 +84,41 @@ def _experiment(name: str, about: str, settings: type[ShareCommand], work: Work)
     return Experiment(about, example, settings, run, work)
 
 
+def _draw_figures(given: FiguresCommand) -> int:
+    found = figures(given.files, given.folder)
+    emit_result(found, given)
+    for path in found.figures:
+        tell(given, f"figure: {path}")
+    return 0
+
+
+def _find_or_tally_pairs(given: PairsCommand) -> int:
+    if given.sheet:
+        emit_result(tally(given.sheet, given.key, partial=given.partial), given)
+        return 0
+    metric = only_metric(given)
+    if given.folder is None:
+        raise UserError("no folder for the sheet: name one with -o; a filled sheet is tallied with --sheet")
+    data = load_dataset(with_target_language(given), [metric])
+    with working(given) as resources:
+        found = pairs(data, metric, settings=given, resources=resources)
+    for path in found.write(given.folder):
+        tell(given, f"written: {path}")
+    emit_result(found, given)
+    return 0
+
+
+_FIGURES = """\
+examples:
+  whyscore decompose submissions/ --group pair -m bleu --tagger spacy -l en -f jsonl -o shares.jsonl
+  whyscore experiment muler-figures shares.jsonl -o figures/
+"""
+_PAIRS = """\
+examples:
+  whyscore experiment muler-pairs submissions/ --group pair year -m bleu --tagger spacy -l en --features NOUN -o judge/
+  whyscore experiment muler-pairs --sheet judge/sheet.tsv
+"""
+
 _NAMED: dict[str, tuple[str, type[ShareCommand], Work]] = {
     "hybrid": ("scores of systems with a known part of a feature right", HybridCommand, hybrid),
     "specificity": ("shares of random groups of words, which mean nothing", SpecificityCommand, specificity),
@@ -73,4 +128,16 @@ _NAMED: dict[str, tuple[str, type[ShareCommand], Work]] = {
 
 EXPERIMENTS: dict[str, Experiment] = {
     title: _experiment(title, *parts) for name, parts in _NAMED.items() for title in (f"muler-{name}", name)
+}
+EXPERIMENTS |= {
+    "muler-figures": Experiment(
+        "charts and correlations of shares over many submissions", _FIGURES, FiguresCommand, _draw_figures, figures
+    ),
+    "muler-pairs": Experiment(
+        "systems close in the metric and far apart on a feature, for people to judge",
+        _PAIRS,
+        PairsCommand,
+        _find_or_tally_pairs,
+        pairs,
+    ),
 }

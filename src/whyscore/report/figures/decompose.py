@@ -3,8 +3,12 @@
 | chart | shows |
 |---|---|
 | shares | share of each feature with its interval, systems side by side |
-| ranges | share against range (how good the context is), one point per system and feature |
+| ranges | share against range (how good the context is), a point with its feature's name per system; r per feature |
+| scores | share against the metric's score of all segments, one panel with its r per feature |
+| frequencies | share against how frequent a feature is in references, means over systems, names on the points |
 | measures | Pearson correlation over systems of -share with score and range; needs three systems or more |
+| groups | the correlation with the score alone, one row per group (source language), sentence scorers beside features |
+| best | the shares of the best submission of each group |
 | discrepancy | how often a feature is used less, more or as often as in the references |
 | usage | frequency and uniqueness of each feature on both sides |
 | scorers | signed and absolute difference of sentence scores |
@@ -17,9 +21,10 @@ from pathlib import Path
 
 import numpy as np
 
-from whyscore.analysis.decompose.result import Decomposition, Decompositions, named
+from whyscore.analysis.decompose.result import Decomposition, Decompositions, ScorerDifference, named
 from whyscore.errors import UserError
 from whyscore.report.figures.report import COLOURS, rendered
+from whyscore.types import FeatureShare
 
 Rows = list[dict[str, object]]
 Chart = dict[str, object]
@@ -62,7 +67,11 @@ def charts(found: Decompositions) -> dict[str, Chart]:
     made: dict[str, tuple[Rows, Callable[[Rows], Chart]]] = {
         "shares": (share_rows(found), _share_chart),
         "ranges": (share_rows(found), _range_chart),
-        "measures": (measure_rows(found), _measure_chart),
+        "scores": (share_rows(found) if measure_rows(found) else [], _score_chart),
+        "frequencies": (frequency_rows(found), _frequency_chart),
+        "measures": (measure_rows(found) if len({row.group for row in found}) == 1 else [], _measure_chart),
+        "groups": (group_rows(found), _group_chart),
+        "best": (best_rows(found), _best_chart),
         "discrepancy": (discrepancy_rows(found), _discrepancy_chart),
         "usage": (usage_rows(found), _usage_chart),
         "scorers": (scorer_rows(found), _scorer_chart),
@@ -70,25 +79,87 @@ def charts(found: Decompositions) -> dict[str, Chart]:
     return {name: chart(rows) for name, (rows, chart) in made.items() if rows}
 
 
-def share_rows(found: Sequence[Decomposition]) -> Rows:
-    """Return the shares that are defined, with interval, range and n."""
-    keys = ("system", "metric", "feature", "share", "low", "high", "range", "n")
-    return [{key: getattr(row, key) for key in keys} for row in found if row.share is not None]
-
-
-def measure_rows(found: Sequence[Decomposition]) -> Rows:
-    """Return for each metric and feature how -share goes with score and range over systems; n says over how many."""
+def share_rows(found: Sequence[FeatureShare]) -> Rows:
+    """Return the shares that are defined, with interval, range and n; in one group also r with range and score."""
+    keys = ("group", "system", "metric", "feature", "share", "low", "high", "range", "sigma_all", "n")
+    alone = len({row.group for row in found}) == 1
+    known = {(one["metric"], one["feature"], one["measure"]): one["pearson"] for one in measure_rows(found) if alone}
     rows: Rows = []
-    for metric, feature in dict.fromkeys((row.metric, row.feature) for row in found):
-        known = [row for row in found if (row.metric, row.feature) == (metric, feature) and row.share is not None]
+    for row in found:
+        if row.share is not None:
+            names = {key: getattr(row, key) for key in keys} | {"system": _system(row)}
+            for measure in ("range", "sigma_all"):
+                r = known.get((row.metric, row.feature, measure))
+                names[f"by_{measure}"] = f"{row.feature}, r = {-r:.2f}" if isinstance(r, float) else row.feature
+            rows.append(names)
+    return rows
+
+
+def _system(row: FeatureShare | ScorerDifference) -> str:
+    return " ".join(filter(None, (row.group, row.system)))
+
+
+def measure_rows(found: Sequence[FeatureShare]) -> Rows:
+    """Return for each group, metric and feature how -share goes with score and range over systems; n: over how many."""
+    held: dict[tuple[str | None, str, str], list[FeatureShare]] = {}
+    for row in found:
+        if row.share is not None:
+            held.setdefault((row.group, row.metric, row.feature), []).append(row)
+    rows: Rows = []
+    for (group, metric, feature), known in held.items():
         if len(known) < _LEAST_SYSTEMS:
             continue
         shares = np.array([-float(row.share or 0.0) for row in known])
         for measure in ("sigma_all", "sigma", "range"):
             value = pearson(shares, np.array([float(getattr(row, measure)) for row in known]))
-            names = {"metric": metric, "feature": feature, "measure": measure}
+            names = {"group": group, "metric": metric, "feature": feature, "measure": measure}
             rows.append(names | {"pearson": value, "n": len(known)})
     return rows
+
+
+def group_rows(found: Decompositions) -> Rows:
+    """Return how -share, and the smallness of each scorer's absolute difference, go with the score in each group."""
+    rows = [row | {"group": row["group"] or "all"} for row in measure_rows(found) if row["measure"] == "sigma_all"]
+    scores = {(row.group, row.system, row.metric): row.sigma_all for row in found}
+    for metric in dict.fromkeys(row.metric for row in found):
+        for group, scorer in dict.fromkeys((one.group, one.scorer) for one in found.scorers):
+            own = [one for one in found.scorers if (one.group, one.scorer) == (group, scorer)]
+            pairs = [(one.absolute, scores.get((group, one.system, metric))) for one in own]
+            known = [(-x, y) for x, y in pairs if x is not None and y is not None]
+            if len(known) >= _LEAST_SYSTEMS:
+                value = pearson(*np.array(known).T)
+                names = {"group": group or "all", "metric": metric, "feature": scorer, "measure": "sigma_all"}
+                rows.append(names | {"pearson": value, "n": len(known)})
+    return rows
+
+
+def best_rows(found: Sequence[FeatureShare]) -> Rows:
+    """Return the shares of the submission with the best score of each group, where there are groups."""
+    best: dict[tuple[str, str], FeatureShare] = {}
+    for row in found:
+        if row.group is not None and row.sigma_all is not None:
+            key = row.group, row.metric
+            if key not in best or row.sigma_all > float(best[key].sigma_all or 0.0):
+                best[key] = row
+    return [
+        {"group": f"{row.group}: {row.system}", "metric": row.metric, "feature": row.feature, "share": row.share}
+        for row in found
+        if row.share is not None and row.group and best[row.group, row.metric].system == row.system
+    ]
+
+
+def frequency_rows(found: Sequence[FeatureShare]) -> Rows:
+    """Return for each metric and feature its mean share and its mean frequency in references, over systems."""
+    held: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for row in found:
+        often = row.frequency.get("reference")
+        if row.share is not None and often is not None:
+            held.setdefault((row.metric, row.feature), []).append((row.share, often))
+    return [
+        {"metric": metric, "feature": feature, "share": float(share), "frequency": float(often)}
+        for (metric, feature), known in held.items()
+        for share, often in [np.mean(known, axis=0)]
+    ]
 
 
 def pearson(
@@ -104,9 +175,9 @@ def discrepancy_rows(found: Sequence[Decomposition]) -> Rows:
     """Return the fractions of segments with less, more and as much of a feature as their references."""
     first = found[0].metric if found else None
     return [
-        {"system": row.system, "feature": row.feature, "outcome": outcome, "fraction": fraction}
+        {"system": _system(row), "feature": row.feature, "outcome": outcome, "fraction": fraction}
         for row in found
-        if row.metric == first
+        if row.metric == first and row.discrepancy
         for outcome, fraction in named(row.discrepancy["all"], "field").items()
         if np.isfinite(fraction)
     ]
@@ -117,10 +188,11 @@ def usage_rows(found: Sequence[Decomposition]) -> Rows:
     first = found[0].metric if found else None
     rows: Rows = []
     for row in found:
-        if row.metric != first:
+        if row.metric != first or not row.frequency:
             continue
         for measure, held in (("frequency", row.frequency), ("uniqueness", row.uniqueness)):
-            sides = {"reference": held["reference"], row.system: held["hypothesis"]}
+            references = " ".join(filter(None, (row.group, "reference")))
+            sides = {references: held["reference"], _system(row): held["hypothesis"]}
             texts = [
                 {"text": text, "feature": row.feature, "measure": measure, "value": value}
                 for text, value in sides.items()
@@ -133,7 +205,7 @@ def usage_rows(found: Sequence[Decomposition]) -> Rows:
 def scorer_rows(found: Decompositions) -> Rows:
     """Return the signed and absolute differences of sentence scores with their intervals."""
     return [
-        {"system": one.system, "scorer": one.scorer, "difference": kind, "value": getattr(one, kind)}
+        {"system": _system(one), "scorer": one.scorer, "difference": kind, "value": getattr(one, kind)}
         | {"low": getattr(one, f"{kind}_low"), "high": getattr(one, f"{kind}_high")}
         for one in found.scorers
         for kind in ("signed", "absolute")
@@ -152,13 +224,49 @@ def _share_chart(rows: Rows) -> Chart:
 
 
 def _range_chart(rows: Rows) -> Chart:
-    encoding = {
-        "x": _numbers("range", "range: best case - worst case"),
-        "y": _numbers("share", "share lost (lower is better)"),
-        "color": _colour("system", rows),
-        "tooltip": [_field(name) for name in ("system", "metric", "feature", "share", "range", "n")],
+    shared = {"x": _numbers("range", "range: best case - worst case"), "y": _SHARE}
+    told = any(row["by_range"] != row["feature"] for row in rows)
+    point = {
+        "color": _colour("by_range" if told else "system", rows),
+        "tooltip": [_field(name) for name in ("group", "system", "metric", "feature", "share", "range", "n")],
     }
-    return _chart(rows, _layer(_POINT, encoding))
+    return _chart(rows, {"layer": [_layer(_POINT, point), _layer(_LABEL, _NAME)], "encoding": shared})
+
+
+def _score_chart(rows: Rows) -> Chart:
+    several = any(row["group"] for row in rows)
+    encoding = {
+        "x": _numbers("sigma_all", str(rows[0]["metric"])) | {"scale": {"zero": False}},
+        "y": _SHARE | {"scale": {"zero": False}},
+        "color": _colour("group" if several else "system", rows),
+        "facet": {"field": "by_sigma_all", "type": "nominal", "title": None, "columns": 3, "sort": None},
+        "tooltip": [_field(name) for name in ("group", "system", "feature", "share", "sigma_all", "n")],
+    }
+    size = {"width": _WIDTH // 2, "height": _WIDTH // 3, "resolve": {"scale": {"y": "independent"}}}
+    return _chart(rows, _layer(_POINT, encoding)) | size
+
+
+def _frequency_chart(rows: Rows) -> Chart:
+    shared = {"x": _numbers("frequency", "part of the words of the references"), "y": _SHARE}
+    layers = [_layer(_POINT, {"color": _colour("metric", rows)}), _layer(_LABEL, _NAME)]
+    return _chart(rows, {"layer": layers, "encoding": shared})
+
+
+def _group_chart(rows: Rows) -> Chart:
+    scale = {"scheme": "blueorange", "domain": [1, -1]}
+    cell = {"color": {"field": "pearson", "type": "quantitative", "scale": scale, "title": "r of -share with score"}}
+    return _heat(rows, cell, "pearson")
+
+
+def _best_chart(rows: Rows) -> Chart:
+    scale = {"scheme": "oranges"}
+    return _heat(rows, {"color": {"field": "share", "type": "quantitative", "scale": scale, "title": "share"}}, "share")
+
+
+def _heat(rows: Rows, cell: Mapping[str, object], value: str) -> Chart:
+    number = {"text": {"field": value, "type": "quantitative", "format": ".2f"}}
+    shared = {"x": _names("feature"), "y": _names("group")}
+    return _chart(rows, {"layer": [_layer("rect", cell), _layer("text", number)], "encoding": shared})
 
 
 def _measure_chart(rows: Rows) -> Chart:
@@ -203,6 +311,7 @@ def _scorer_chart(rows: Rows) -> Chart:
 
 
 _POINT: Chart = {"type": "point", "filled": True, "size": 60}
+_LABEL: Chart = {"type": "text", "align": "left", "dx": 6, "fontSize": 9}
 
 
 def _chart(rows: Rows, body: Chart) -> Chart:
@@ -229,3 +338,7 @@ def _names(name: str, title: str | None = None) -> Chart:
 def _colour(name: str, rows: Rows) -> Chart:
     order = list(dict.fromkeys(str(row[name]) for row in rows))
     return _names(name) | {"scale": {"domain": order, "range": list(COLOURS)}}
+
+
+_SHARE = _numbers("share", "share lost (lower is better)")
+_NAME = {"text": _names("feature")}

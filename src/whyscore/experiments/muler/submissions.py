@@ -1,0 +1,537 @@
+"""MuLER over many submissions: figures 3 to 6 and 10 to 12, and the pairs of systems that people judge (Table 10).
+
+Figures: shares that `decompose` wrote, of any number of runs, or a table of stored values, become the charts of
+`whyscore.report.figures.decompose` and the correlations that stand in them.
+
+Pairs: does the metric's share say what people see?
+
+1. Of the systems of a group, those pairs whose scores differ by at most `close` and whose shares of a feature differ by
+   at least `far`; the widest apart first. A is the system with the smaller share, which should be better.
+2. Of the segments where reference and both hypotheses have the feature and the hypotheses differ, some at random.
+3. The sheet shows them in random order, each time in random order of A and B, without the systems' names; the key, a
+   file of its own, says who is who.
+4. The filled sheet is tallied: A = B, A > B, B > A, with a two-sided sign test over those that are not equal.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import ClassVar, cast
+
+from markupsafe import Markup
+
+from whyscore.analysis.common import MetricLike, Segments, as_dataset
+from whyscore.analysis.decompose.decompose import decompose
+from whyscore.analysis.decompose.result import Decomposition, Decompositions, ScorerDifference
+from whyscore.analysis.decompose.settings import DecomposeSettings
+from whyscore.analysis.decompose.shares import share_of
+from whyscore.analysis.metaeval.tables import Columns, read_columns
+from whyscore.data.codec import Where, convert, decode
+from whyscore.data.files import TextFile
+from whyscore.data.naming import few, plain_name
+from whyscore.data.records import is_header, read_records
+from whyscore.errors import DataError, UserError
+from whyscore.marking import Span
+from whyscore.report.figures.decompose import draw, measure_rows
+from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.settings import again, option, takes
+from whyscore.text.placeholders import hide_in_text
+from whyscore.text.randomness import generator
+from whyscore.types import Entry, FeatureShare
+from whyscore.types.result import Record, Result
+from whyscore.types.table import Table
+
+_STORED = {"sigma_all": "bleu_all", "sigma": "bleu_indices_implied", "oracle": "max_bleu", "anti": "min_bleu"}
+"""Names that published tables have for the numbers of a row."""
+_SHEET, _PAGE, _KEY = "sheet.tsv", "sheet.html", "key.jsonl"
+_COLUMNS = ("item", "feature", "source", "reference", "text 1", "text 2", "judgement")
+_JUDGEMENTS = {"1": 1, "2": 2, "0": 0, "=": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelationRow:
+    """How the share of a feature goes with score and range over the systems of a group."""
+
+    group: str | None
+    metric: str
+    feature: str
+    n: int
+    score: float | None
+    """Pearson of the score of all segments with -share."""
+    range: float | None
+    """Pearson of range with share."""
+
+
+class Correlations(Result, list[CorrelationRow]):
+    """The correlations of every feature, and the files that were drawn."""
+
+    kind: ClassVar[str] = "decomposition"
+    __repr__ = Result.__repr__
+
+    def __init__(self, rows: Sequence[CorrelationRow], figures: Sequence[Path]) -> None:
+        super().__init__(rows)
+        self.figures = tuple(figures)
+
+    def records(self) -> Iterator[Record]:
+        return (asdict(row) for row in self)
+
+    def tables(self, *, long: bool = False) -> Sequence[Table]:
+        if long:
+            return super().tables(long=True)
+        grouped = any(row.group for row in self)
+        rows = [(row.group or "", row.metric, row.feature, row.n, row.score, row.range) for row in self]
+        columns = ("group", "metric", "feature", "systems", "r of -share with score", "r of share with range")
+        return [Table(columns[not grouped :], tuple(row[not grouped :] for row in rows))]
+
+
+def figures(files: Sequence[str | Path], folder: str | Path | None = None) -> Correlations:
+    """Return the correlations of shares with score and range over systems, and draw the charts into a folder.
+
+    Args:
+        files: What `decompose -f jsonl` wrote, or tables (TSV, CSV) with the columns system, feature, sigma_all, sigma,
+            oracle and anti (bleu_all, bleu_indices_implied, max_bleu and min_bleu in the paper's files), perhaps group.
+        folder: Where charts are drawn; None draws none.
+    """
+    found = Decompositions()
+    for path in files:
+        one = read_shares(path)
+        found.extend(one)
+        found.scorers.extend(one.scorers)
+    if not found:
+        raise UserError("no share to draw: give files that `whyscore decompose -f jsonl` wrote")
+    rows: dict[tuple[str | None, str, str, int], dict[str, float | None]] = {}
+    for measured in measure_rows(found):
+        names = tuple(measured[name] for name in ("group", "metric", "feature", "n"))
+        held = rows.setdefault(cast("tuple[str | None, str, str, int]", names), {})
+        held[str(measured["measure"])] = cast("float | None", measured["pearson"])
+    if not rows:
+        most = max(len({row.system for row in found if row.group == group}) for group in {row.group for row in found})
+        raise UserError(f"no correlation over systems: it takes three in a group, and the largest has {most}")
+    drawn = draw(found, Path(folder)) if folder is not None else []
+    made = [CorrelationRow(*names, held["sigma_all"], _turned(held["range"])) for names, held in rows.items()]
+    return Correlations(made, drawn)
+
+
+def _turned(value: float | None) -> float | None:
+    return None if value is None else -value
+
+
+def read_shares(path: str | Path) -> Decompositions:
+    """Return the shares in records of `decompose` or in a table."""
+    if plain_name(path).suffix.lower() not in (".tsv", ".csv") and is_header(TextFile(path).first()):
+        rows: list[Decomposition] = []
+        scorers: list[ScorerDifference] = []
+        for line, record in read_records(path, kind="decomposition").numbered():
+            where = Where(str(path), line)
+            if record.get("row") == "scorer":
+                scorers.append(convert(ScorerDifference, record, where))
+            elif "row" not in record:
+                one = convert(FeatureShare, {**record, "examples": ()}, where)
+                rows.append(Decomposition(**{name: getattr(one, name) for name in FeatureShare.__dataclass_fields__}))
+        return Decompositions(rows, scorers=scorers)
+    return Decompositions(_stored_rows(read_columns(path)))
+
+
+def _stored_rows(columns: Columns) -> Iterator[Decomposition]:
+    names = {role: role if role in columns.values else other for role, other in _STORED.items()}
+    missing = [name for name in ("system", "feature", *names.values()) if name not in columns.values]
+    if missing:
+        there = ", ".join(columns.values)
+        raise DataError(f"no column {missing[0]!r} in this table of shares; there are: {there}", file=columns.name)
+    numbers = {role: columns.numbers(name).tolist() for role, name in names.items()}
+    groups = columns.names("group") if "group" in columns.values else (None,) * len(columns.lines)
+    for k, (system, feature) in enumerate(zip(columns.names("system"), columns.names("feature"), strict=True)):
+        held = {role: values[k] for role, values in numbers.items()}
+        share = share_of(held["sigma"], held["oracle"], held["anti"])
+        wide = {"gain": held["oracle"] - held["sigma"], "range": held["oracle"] - held["anti"]}
+        metric = "bleu" if "bleu_all" in names.values() else "score"
+        yield Decomposition(system, metric, feature, **held, **wide, share=share, group=groups[k])
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairsSettings(DecomposeSettings):
+    """Which pairs of systems are judged by people, and on how many segments."""
+
+    close: float = option(0.01, "largest difference of scores, from 0 to 1", least=0, metavar="D", basic=True)
+    far: float = option(0.02, "smallest difference of shares", least=0, metavar="D", basic=True)
+    pairs: int = option(1, "pairs of systems of each feature and group", least=1, metavar="N", basic=True)
+    items: int = option(50, "segments of each pair", least=1, metavar="N", basic=True)
+    draws: int = again(DecomposeSettings, "draws", 0)
+    examples: int = again(DecomposeSettings, "examples", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """Two systems with close scores; `better` has the smaller share."""
+
+    group: str | None
+    metric: str
+    feature: str
+    better: str
+    worse: str
+    scores: tuple[float, float]
+    shares: tuple[float, float]
+    segments: int
+    """How many of them were put on the sheet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A line of the sheet, and who wrote its texts."""
+
+    item: int
+    feature: str
+    source: str
+    reference: str
+    texts: tuple[str, str]
+    group: str | None
+    id: str
+    systems: tuple[str, str]
+    better: int
+    """Which text, 1 or 2, is that of the system with the smaller share."""
+
+
+@dataclass(frozen=True, repr=False)
+class Pairs(Result):
+    """The pairs that were found, and the sheet for people."""
+
+    pairs: tuple[PairRow, ...]
+    items: tuple[Item, ...] = field(repr=False)
+    kind: ClassVar[str] = "decomposition"
+
+    def records(self) -> Iterator[Record]:
+        return (asdict(row) for row in self.pairs)
+
+    def tables(self, *, long: bool = False) -> Sequence[Table]:
+        del long
+        columns = ("group", "feature", "A: smaller share", "B", "score A", "score B", "share A", "share B", "segments")
+        rows = [(one.group or "", one.feature, one.better, one.worse, *one.scores, *one.shares, one.segments)
+                for one in self.pairs]  # fmt: skip
+        grouped = any(one.group for one in self.pairs)
+        return [Table(columns[not grouped :], tuple(row[not grouped :] for row in rows))]
+
+    def write(self, folder: str | Path) -> list[Path]:
+        """Return the files that were written: the sheet as TSV and as a page, and the key."""
+        root = Path(folder)
+        if (root / _SHEET).exists():
+            raise UserError(f"{root / _SHEET} is there already, perhaps filled in: choose another folder with -o")
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{root}: cannot be made: {error.strerror}. Choose another folder with -o") from error
+        files = {_SHEET: sheet_lines(self.items), _PAGE: sheet_page(self.items), _KEY: key_lines(self.items)}
+        for name, text in files.items():
+            (root / name).write_text(text, "utf-8")
+        return [root / name for name in files]
+
+
+@takes(PairsSettings)
+def pairs(data: Segments, metric: MetricLike, *, settings: PairsSettings, resources: Resources = LOCAL) -> Pairs:
+    """Return pairs of systems close in the metric and far apart on a feature, with segments for people to judge."""
+    dataset = as_dataset(data)
+    found = decompose(dataset, metric, settings=settings, resources=resources)
+    chosen = _chosen(found, settings)
+    texts = {(entry.system, entry.id): entry for entry in dataset.entries}
+    items: list[Item] = []
+    rows: list[PairRow] = []
+    for better, worse in chosen:
+        held = list(_items(better, worse, texts, settings))
+        items += held
+        scores, shares = (float(one.sigma_all or 0.0) for one in (better, worse)), (better.share, worse.share)
+        names = better.group, better.metric, better.feature, better.system, worse.system
+        rows.append(PairRow(*names, tuple(scores), shares, len(held)))  # type: ignore[arg-type]
+    order = generator(settings.seed, "muler-pairs", "order").permutation(len(items)).tolist()
+    mixed = [_numbered(items[k], number) for number, k in enumerate(order, start=1)]
+    return Pairs(tuple(rows), tuple(mixed))
+
+
+def _numbered(item: Item, number: int) -> Item:
+    return Item(**{**asdict(item), "item": number, "texts": item.texts, "systems": item.systems})
+
+
+def _chosen(found: Decompositions, settings: PairsSettings) -> list[tuple[Decomposition, Decomposition]]:
+    """Return the pairs of rows that are wanted, the one with the smaller share first."""
+    held: dict[tuple[str | None, str], list[Decomposition]] = {}
+    for row in found:
+        if row.share is not None:
+            held.setdefault((row.group, row.feature), []).append(row)
+    every = [pair for rows in held.values() for pair in combinations(sorted(rows, key=_share), 2)]
+    if not every:
+        raise UserError("no two systems of a group to compare: give two or more systems, or other columns with --group")
+    wanted = [pair for pair in every if _apart(pair) <= settings.close and _between(pair) >= settings.far]
+    if not wanted:
+        nearest = max((pair for pair in every if _apart(pair) <= settings.close), key=_between, default=None)
+        told = "no two systems have scores that close"
+        if nearest is not None:
+            names = f"{nearest[0].system} and {nearest[1].system} on {nearest[0].feature}"
+            told = f"of systems that close the farthest apart are {names}: {_between(nearest):.3f}"
+        limits = f"within {settings.close:g} of each other in the metric and {settings.far:g} apart in the share"
+        raise UserError(f"no two systems are {limits}; {told}. Raise --close or lower --far")
+    kept = []
+    for key in held:
+        own = [pair for pair in wanted if (pair[0].group, pair[0].feature) == key]
+        kept += sorted(own, key=_between, reverse=True)[: settings.pairs]
+    return kept
+
+
+def _share(row: Decomposition) -> float:
+    return float(row.share or 0.0)
+
+
+def _apart(pair: tuple[Decomposition, Decomposition]) -> float:
+    return abs(float(pair[0].sigma_all or 0.0) - float(pair[1].sigma_all or 0.0))
+
+
+def _between(pair: tuple[Decomposition, Decomposition]) -> float:
+    return _share(pair[1]) - _share(pair[0])
+
+
+def _items(
+    better: Decomposition, worse: Decomposition, texts: Mapping[tuple[str, str], Entry], settings: PairsSettings
+) -> Iterator[Item]:
+    """Yield segments in which both systems have the feature and differ, in random order of the systems."""
+    spans = [_spans(row) for row in (better, worse)]
+    shared = [name for name in spans[0] if name in spans[1]]
+    differing = [k for k in shared if len({texts[row.system, k].segment.hypothesis for row in (better, worse)}) > 1]
+    rng = generator(settings.seed, "muler-pairs", better.feature, better.system, worse.system, str(better.group))
+    for k in sorted(rng.permutation(len(differing)).tolist()[: settings.items]):
+        name = differing[k]
+        shown = [
+            _marked(texts[row.system, name].segment.hypothesis, own[name][0])
+            for row, own in zip((better, worse), spans, strict=True)
+        ]
+        first = int(rng.integers(2))
+        entry = texts[better.system, name].segment
+        yield Item(
+            0,
+            better.feature,
+            entry.source or "",
+            _marked(entry.references[0], spans[0][name][1]),
+            (shown[first], shown[1 - first]),
+            better.group,
+            name,
+            (better.system, worse.system),
+            1 + first,
+        )
+
+
+def _spans(row: Decomposition) -> dict[str, tuple[tuple[Span, ...], tuple[Span, ...]]]:
+    """Return the spans of the hypothesis and of the first reference by segment."""
+    if row.segments is None:
+        return {}
+    held = zip(row.segments.ids, row.segments.hypothesis_spans, row.segments.reference_spans, strict=True)
+    return {name: (own, others[0]) for name, own, others in held}
+
+
+def _marked(text: str, spans: Sequence[Span]) -> str:
+    return hide_in_text(text, spans, [f"[{text[start:end]}]" for start, end in spans])
+
+
+def sheet_lines(items: Sequence[Item]) -> str:
+    """Return the sheet as TSV; its last column is for people."""
+    held = io.StringIO()
+    writer = csv.writer(held, delimiter="\t", lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for one in items:
+        cells = (one.source, one.reference, *one.texts)
+        writer.writerow((one.item, one.feature, *(" ".join(cell.split()) for cell in cells), ""))
+    return held.getvalue()
+
+
+def key_lines(items: Sequence[Item]) -> str:
+    """Return who wrote which text, one line of JSON per item."""
+    kept = ("item", "group", "feature", "id", "systems", "better")
+    return "".join(f"{json.dumps({name: getattr(one, name) for name in kept})}\n" for one in items)
+
+
+_HEAD = Markup("""\
+<!doctype html><html lang="en"><meta charset="utf-8"><title>Which text says it better?</title>
+<style>body{font:16px/1.5 sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}fieldset{margin:1rem 0}</style>
+<h1>Which text says it better?</h1>
+<p>Compare the words in brackets with those of the reference, and nothing else. Then save the sheet.</p>
+""")
+_ITEM = Markup("""\
+<fieldset data-item="{item}"><legend>{item}: {feature}</legend>
+<p>{source}</p><p>Reference: {reference}</p><p>Text 1: {one}</p><p>Text 2: {two}</p>
+<label><input type="radio" name="{item}" value="1"> text 1</label>
+<label><input type="radio" name="{item}" value="0"> equal</label>
+<label><input type="radio" name="{item}" value="2"> text 2</label></fieldset>
+""")
+_TAIL = Markup("""\
+<p><button>Save the sheet</button></p>
+<script>
+document.querySelector("button").onclick = () => {
+  const lines = ["item\\tjudgement"];
+  for (const one of document.querySelectorAll("fieldset")) {
+    const chosen = one.querySelector("input:checked");
+    lines.push(one.dataset.item + "\\t" + (chosen ? chosen.value : ""));
+  }
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([lines.join("\\n") + "\\n"]));
+  link.download = "filled.tsv";
+  link.click();
+};
+</script></html>
+""")
+
+
+def sheet_page(items: Sequence[Item]) -> str:
+    """Return the sheet as a page that saves the judgements as TSV."""
+    parts = [
+        _ITEM.format(
+            item=one.item,
+            feature=one.feature,
+            source=one.source,
+            reference=one.reference,
+            one=one.texts[0],
+            two=one.texts[1],
+        )
+        for one in items
+    ]
+    return str(_HEAD + Markup("").join(parts) + _TAIL)
+
+
+@dataclass(frozen=True, slots=True)
+class TallyRow:
+    """How often people found two systems equal, or one of them better; `a` is the one with the smaller share."""
+
+    sheet: str
+    group: str | None
+    feature: str
+    better: str
+    worse: str
+    n: int
+    equal: int
+    a: int
+    b: int
+    p: float | None
+    """Of a two-sided sign test over the items that are not equal; None where all are."""
+
+
+class Tally(Result, list[TallyRow]):
+    """One row per sheet and pair of systems, and one over all pairs."""
+
+    kind: ClassVar[str] = "decomposition"
+    __repr__ = Result.__repr__
+
+    def records(self) -> Iterator[Record]:
+        return (asdict(row) for row in self)
+
+    def tables(self, *, long: bool = False) -> Sequence[Table]:
+        if long:
+            return super().tables(long=True)
+        columns = ("sheet", "group", "feature", "A: smaller share", "B", "n", "A = B", "A > B", "B > A", "p")
+        rows = [(one.sheet, one.group or "", *tuple(asdict(one).values())[2:]) for one in self]
+        note = "p: two-sided sign test over the items that are not equal"
+        return [Table(columns, tuple(rows), notes=(note,))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the key says of an item."""
+
+    item: int
+    group: str | None
+    feature: str
+    systems: tuple[str, str]
+    better: int
+
+
+def tally(sheets: Sequence[str | Path], key: str | Path | None = None, *, partial: bool = False) -> Tally:
+    """Return how often A was as good as B, better, or worse.
+
+    Args:
+        sheets: Filled sheets, one per annotator.
+        key: Who wrote which text; None takes `key.jsonl` beside the first sheet.
+        partial: Whether items without a judgement are left out instead of refused.
+    """
+    known = _read_key(Path(key) if key is not None else Path(sheets[0]).parent / _KEY)
+    found: list[TallyRow] = []
+    for sheet in sheets:
+        judged = _judged(Path(sheet), known, partial=partial)
+        pairs = dict.fromkeys((one.group, one.feature, one.systems) for one in known.values())
+        for group, feature, systems in pairs:
+            own = [k for k, one in known.items() if (one.group, one.feature, one.systems) == (group, feature, systems)]
+            found.append(_tallied(str(sheet), (group, feature, *systems), own, known, judged))
+        if len(pairs) > 1:
+            found.append(_tallied(str(sheet), (None, "all", "A", "B"), list(known), known, judged))
+    return Tally(found)
+
+
+def _read_key(path: Path) -> dict[int, _Known]:
+    if not path.is_file():
+        raise UserError(f"{path} is not there: it says who wrote which text. Name the file with --key")
+    file = TextFile(path)
+    found = {}
+    for line, text in enumerate(file.lines(), start=1):
+        one = decode(_Known, text, Where(str(path), line, "write the sheet again"))
+        found[one.item] = one
+    file.refuse_empty("one item a line")
+    return found
+
+
+def _judged(path: Path, known: Mapping[int, _Known], *, partial: bool) -> dict[int, int]:
+    """Return the judgements of a sheet by item; what is missing, unknown or there twice is refused."""
+    columns = read_columns(path)
+    for name in ("item", "judgement"):
+        if name not in columns.values:
+            raise DataError(f"no column {name!r}: fill in the sheet as it was written", file=str(path), line=1)
+    found: dict[int, int] = {}
+    lines: dict[int, int] = {}
+    blank: list[int] = []
+    for line, item, cell in zip(columns.lines, columns.values["item"], columns.values["judgement"], strict=True):
+        text, said = str(item or "").strip(), str("" if cell is None else cell).strip()
+        number = int(text) if text.isascii() and text.isdigit() else -1
+        if number not in known:
+            raise DataError(f"no item {text!r} in the key: keep the numbers of the sheet", file=str(path), line=line)
+        if number in lines:
+            told = f"item {number} stands in line {lines[number]} already: keep one judgement of each item"
+            raise DataError(told, file=str(path), line=line)
+        lines[number] = line
+        if not said:
+            blank.append(number)
+        elif said not in _JUDGEMENTS:
+            told = f"the judgement of item {number} is {said!r}, expected 1 or 2 for the better text, 0 for equal"
+            raise DataError(told, file=str(path), line=line)
+        else:
+            found[number] = _JUDGEMENTS[said]
+    missing = [str(number) for number in known if number not in lines]
+    if missing:
+        told = f"lacks {len(missing)} of {len(known)} items: {few(missing)}. Put their lines back"
+        raise DataError(told, file=str(path))
+    if blank and not (partial and found):
+        told = f"{len(blank)} of {len(known)} items have no judgement, the first is item {blank[0]}: fill them in"
+        more = ", or count the others with --partial" if found else ""
+        raise DataError(f"{told}{more}", file=str(path), line=lines[blank[0]])
+    return found
+
+
+def _tallied(
+    sheet: str,
+    names: tuple[str | None, str, str, str],
+    items: Sequence[int],
+    known: Mapping[int, _Known],
+    judged: Mapping[int, int],
+) -> TallyRow:
+    said = [(judged[k], known[k].better) for k in items if k in judged]
+    a = sum(one == better for one, better in said)
+    equal = sum(one == 0 for one, _ in said)
+    b = len(said) - a - equal
+    return TallyRow(sheet, *names, len(said), equal, a, b, sign_test(a, b))
+
+
+def sign_test(a: int, b: int) -> float | None:
+    """Return the two-sided p of a against b under even chances; None where both are 0.
+
+    >>> sign_test(8, 2), sign_test(0, 0)
+    (0.109375, None)
+    """
+    if not a + b:
+        return None
+    from scipy.stats import binomtest  # noqa: PLC0415 - costs more than all the rest
+
+    return float(binomtest(a, a + b).pvalue)
