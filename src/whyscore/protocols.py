@@ -370,6 +370,14 @@ class Encoded(NamedTuple):
 
 
 @runtime_checkable
+class LanguageBound(Protocol):
+    """A metric that knows for which language pairs its model was made."""
+
+    def unsupported(self, source: str | None, target: str | None) -> tuple[str, ...]:
+        """Return which of the two languages its numbers mean little for; None is a language that is not known."""
+
+
+@runtime_checkable
 class Encoder(Protocol):
     """Turns texts into vectors; each distinct text is encoded once per call."""
 

@@ -6,9 +6,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from whyscore.cli.main import main
 from whyscore.data.records import schema
 from whyscore.errors import DataError, GateNotPassed, MissingInput, SpecError, UserError
 from whyscore.report import build_report
@@ -23,9 +25,9 @@ from whyscore.runs import evaluate as runs_evaluate
 from whyscore.runs import folder as runs
 from whyscore.runs.evaluate import evaluate
 from whyscore.runs.folder import Blocks, Run, read_run
-from whyscore.runs.gates import check_gates, check_names, failures, read_limits
+from whyscore.runs.gates import check_gates, check_names, judge_gates, junit_lines, read_limits
 from whyscore.runs.settings import EvaluateSettings, chosen_segments, default_metrics, request_metrics
-from whyscore.types import Dataset, Entry, ErrorSpan, Segment
+from whyscore.types import Dataset, Entry, ErrorSpan, Gate, Segment
 
 Files = Callable[[Path], dict[str, str]]
 QUICK = EvaluateSettings(draws=50)
@@ -238,6 +240,7 @@ def test_a_killed_process_leaves_a_run_that_goes_on(tmp_path: Path, files: Files
 
 COUNTING = """
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 def score(segments):
     with Path("asked.txt").open("a") as file:
@@ -330,11 +333,50 @@ def test_a_smaller_budget_is_the_beginning_of_a_larger_one(values: list[float], 
 
 
 def test_gates_pass_and_fail(run: Run) -> None:
-    check_gates(run, {"token_f1": 0.75}, None)
-    told = failures(run, {"token_f1": 0.9}, None)
-    assert told == ["token_f1 of bad is 0.75, below 0.9"]
+    check_gates(judge_gates(run, {"token_f1": 0.75}, None), None)
+    gates = judge_gates(run, {"token_f1": 0.9}, None)
+    assert failures(gates) == ["token_f1 of bad is 0.75, below 0.9"]
     with pytest.raises(GateNotPassed, match=re.escape("the quality gate is not passed: token_f1 of bad is 0.75")):
-        check_gates(run, {"token_f1": 0.9}, None)
+        check_gates(gates, None)
+
+
+def failures(gates: Sequence[Gate]) -> list[str]:
+    return [str(gate) for gate in gates if not gate.passed]
+
+
+def test_gates_do_not_judge_the_baseline(run: Run) -> None:
+    gates = judge_gates(run, {"token_f1": 0.9}, "bad")
+    assert {gate.system for gate in gates} == {"good"}
+    check_gates(gates, "bad")
+
+
+def test_gates_leave_a_trace_in_the_run_the_report_and_the_files_of_a_pipeline(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "ref.txt").write_text("one two three\nfour five six\n" * 6, "utf-8")
+    (tmp_path / "old.txt").write_text("one two three\nfour five six\n" * 6, "utf-8")
+    (tmp_path / "new.txt").write_text("one two <b>\nfour five\n" * 6, "utf-8")
+    asked = ["evaluate", "-r", str(tmp_path / "ref.txt"), "-t", str(tmp_path / "old.txt"), str(tmp_path / "new.txt")]
+    asked += ["-m", "chrf", "--fail-if-worse", "old", "--fail-under", "chrf=99", "--budget", "0", "-q"]
+    asked += ["--junit", str(tmp_path / "gate.xml"), "--gate-summary", str(tmp_path / "gate.md"), "--store", "none"]
+    assert main([*asked, "-o", str(tmp_path / "run")]) == 5
+    facts = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))
+    assert [(gate["system"], gate["passed"]) for gate in facts["gates"]] == [("new", False), ("new", False)]
+    assert capsys.readouterr().out.splitlines()[1].startswith("Quality gate not passed: chrf of new is ")
+    assert 'class="gate failed"' in (tmp_path / "run" / "report.html").read_text("utf-8")
+    suite = ET.parse(tmp_path / "gate.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "2")
+    assert "| FAILED | chrf" in (tmp_path / "gate.md").read_text("utf-8")
+    # Without gates the trace goes again.
+    assert main([*asked[:8], "--budget", "0", "-q", "--store", "none", "-o", str(tmp_path / "run")]) == 0
+    assert json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))["gates"] == []
+
+
+def test_names_in_junit_are_escaped() -> None:
+    gates = [Gate('a"<', "<s>", passed=False, score=1.0, limit=2.0, warning="<&>")]
+    (case,) = ET.fromstring("".join(junit_lines(gates, "<x>")))
+    assert case.get("classname") == 'a"<'
+    assert [child.tag for child in case] == ["failure", "system-out"]
 
 
 def test_a_gate_against_a_system_fails_where_another_is_worse_beyond_chance(tmp_path: Path) -> None:
@@ -344,15 +386,15 @@ def test_a_gate_against_a_system_fails_where_another_is_worse_beyond_chance(tmp_
         for k in range(12)
     ]
     found = evaluate(Dataset("gate", tuple(entries)), ["token_f1"], output=tmp_path / "run", budget=0, settings=QUICK)
-    assert failures(found, {}, "new") == []
-    (told,) = failures(found, {}, "base")
+    assert failures(judge_gates(found, {}, "new")) == []
+    (told,) = failures(judge_gates(found, {}, "base"))
     assert told.startswith("new is significantly worse than base by token_f1 (0.33, p = 0.000")
 
 
 def test_a_gate_where_lower_is_better_is_turned_round(tmp_path: Path, small: Dataset) -> None:
     found = evaluate(small, ["ter"], output=tmp_path / "run", budget=0, settings=QUICK)
-    assert failures(found, {"ter": 25.0}, None) == []
-    assert failures(found, {"ter": 10.0}, None) == ["ter of bad is 25.00, above 10"]
+    assert failures(judge_gates(found, {"ter": 25.0}, None)) == []
+    assert failures(judge_gates(found, {"ter": 10.0}, None)) == ["ter of bad is 25.00, above 10"]
 
 
 @pytest.mark.parametrize("text", ["chrf", "chrf=", "=5", "chrf=high"])
@@ -405,3 +447,34 @@ def test_a_run_folder_of_the_first_schema_still_opens() -> None:
     assert mee.words == tuple(run.dataset.entries[mee.entry].segment.text(mee.place)[a:b] for a, b in mee.spans)
     assert len(run.pairs) == 4
     assert build_report(run).comparisons[0].p is not None
+
+
+FINNISH = (
+    "Kissa istui matolla ja katseli ikkunasta ulos.",
+    "Huomenna menemme yhdessä kauppaan ostamaan leipää.",
+    "Hallitus päätti eilen uusista veroista.",
+)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("languages", [None, ("en", "fi")])
+def test_a_metric_that_does_not_support_the_language_is_never_the_headline(
+    tmp_path: Path, languages: tuple[str, str] | None
+) -> None:
+    source = "The cat sat on the mat and looked out of the window."
+    entries = [Entry(str(k), "a", Segment(text, source, (text,))) for k, text in enumerate(FINNISH * 4)]
+    data = Dataset("finnish", tuple(entries), languages)
+    found = evaluate(data, ["qe", "chrf"], output=tmp_path / "run", budget=0, settings=QUICK)
+    assert [one.unsupported for one in found.metrics] == [("fi",), ()]
+    report = build_report(found)
+    assert [one.code for one in report.warnings] == ["language-unsupported"]
+    assert "qe" not in report.verdict[0]
+    assert report.main == 1
+    (gate, *_) = judge_gates(found, {"qe": 0.1}, None, {"qe": "does not support fi"})
+    assert gate.warning == "does not support fi"
+
+
+def test_a_language_that_cannot_be_identified_is_told(tmp_path: Path) -> None:
+    entries = [Entry(str(k), "a", Segment(text, text, ())) for k, text in enumerate(("ok", "42 x", "Hm"))]
+    found = evaluate(Dataset("short", tuple(entries)), ["qe"], output=tmp_path / "run", budget=0, settings=QUICK)
+    assert {one.code for one in found.facts.findings} == {"language-unsure"}

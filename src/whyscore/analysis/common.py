@@ -1,6 +1,6 @@
 """What every analysis takes: metrics by spec, object or function; segments, languages, the score store."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, cast, runtime_checkable
@@ -10,14 +10,17 @@ from platformdirs import user_cache_path
 from whyscore.data.located import Located
 from whyscore.errors import DataError, SpecError, UnknownName
 from whyscore.metrics.callable import Callable as CallableMetric
-from whyscore.models.encoders.loading import warn_uncovered
-from whyscore.protocols import Encoder, Explainer, Metric, SupportsLanguages
+from whyscore.models.encoders.loading import uncovered, warn_uncovered
+from whyscore.protocols import Encoder, Explainer, LanguageBound, Metric, SupportsLanguages
 from whyscore.registry import Spec, build, parse, spec_of
 from whyscore.scoring.store import Store
-from whyscore.types import Dataset, Entry, Inputs, Segment
+from whyscore.text.language import identify
+from whyscore.types import Dataset, Entry, Finding, Inputs, Segment
 
 MetricLike = str | Metric | Callable[..., object]
 Segments = Sequence[Segment] | Dataset
+UNSUPPORTED = "language-unsupported"
+"""The code of the finding about a metric whose model was not made for the language of the data."""
 
 
 def as_metric(given: MetricLike) -> Metric:
@@ -87,6 +90,60 @@ def with_languages(metric: Metric, languages: tuple[str, str] | None) -> Metric:
     if isinstance(metric, Encoding):
         warn_uncovered(metric.encoder(), languages if Inputs.SOURCE in metric.inputs else languages[1:])
     return metric
+
+
+def unsupported_languages(metric: Metric, languages: tuple[str | None, str | None]) -> tuple[str, ...]:
+    """Return which of the languages, those of the texts that it reads, the model behind a metric was not made for.
+
+    >>> from whyscore.registry import build
+    >>> unsupported_languages(build("xbertscore"), ("fi", "en")), unsupported_languages(build("chrf"), ("fi", "fi"))
+    (('fi',), ())
+    """
+    if isinstance(metric, LanguageBound):
+        return metric.unsupported(*languages)
+    if not isinstance(metric, Encoding):
+        return ()
+    read = languages if Inputs.SOURCE in metric.inputs else languages[1:]
+    return uncovered(metric.encoder(), [code for code in read if code is not None])
+
+
+def identified_languages(dataset: Dataset) -> tuple[tuple[str | None, str | None], tuple[Finding, ...]]:
+    """Return the languages of source and hypotheses: as given, else as identified; and what is to be said of that."""
+    if dataset.languages is not None:
+        return dataset.languages, ()
+    sources = [segment.source for segment in dataset.segments if segment.source is not None]
+    found, notes = [], []
+    for what, texts in (("source", sources), ("hypotheses", [segment.hypothesis for segment in dataset.segments])):
+        guess = identify(texts)
+        found.append(guess.code if guess is not None and guess.sure else None)
+        if guess is not None and not guess.sure:
+            unsure = f"the language of the {what} could not be identified with confidence (perhaps {guess.code!r})"
+            notes.append(Finding("language-unsure", f"{unsure}: name the languages, for example -l en-{guess.code}"))
+    return (found[0], found[1]), tuple(notes)
+
+
+def language_support(
+    dataset: Dataset, metrics: Mapping[str, Metric]
+) -> tuple[dict[str, tuple[str, ...]], tuple[Finding, ...]]:
+    """Return, by metric, the languages of the data that it does not support; and the findings about that.
+
+    Languages that nobody gave are identified, where a metric depends on them.
+    """
+    bound = {name: metric for name, metric in metrics.items() if isinstance(metric, LanguageBound | Encoding)}
+    if not bound:
+        return {}, ()
+    languages, notes = identified_languages(dataset)
+    found = {name: unsupported_languages(metric, languages) for name, metric in bound.items()}
+    missing = {name: codes for name, codes in found.items() if codes}
+    given = dataset.languages is not None
+    return missing, (*notes, *(unsupported_finding(name, codes, given=given) for name, codes in missing.items()))
+
+
+def unsupported_finding(metric: str, languages: Sequence[str], *, given: bool) -> Finding:
+    """Return the warning about a metric whose model was not made for languages of the data."""
+    named = " and ".join(repr(code) for code in languages)
+    how = "" if given else " (identified from the texts; name the languages with -l if that is wrong)"
+    return Finding(UNSUPPORTED, f"{metric} does not support {named}{how}: do not base a decision on its scores")
 
 
 def explainer_with_languages(explainer: str | Explainer, languages: tuple[str, str] | None) -> Explainer:

@@ -92,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        warnings.showwarning = _show_warning
+        warnings.showwarning = _shown_once()
         return _guarded(lambda: _dispatch(given), given)
 
 
@@ -207,9 +207,16 @@ def _kept(arguments: argparse.Namespace) -> str:
     return "what was scored is in the store. Run the same command again to go on"
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-    if issubclass(category, UserWarning):
-        _say(f"warning: {message}")
+def _shown_once() -> Callable[..., None]:
+    """Return what shows warnings, each message once, whatever asked for it how often."""
+    shown: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+        if issubclass(category, UserWarning) and str(message) not in shown:
+            shown.add(str(message))
+            _say(f"warning: {message}")
+
+    return show
 
 
 def _say(line: str) -> None:

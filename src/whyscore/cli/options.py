@@ -451,6 +451,11 @@ class InputSettings(QuietSettings):
     max_line: int | None = option(None, "characters a line may have (default: 1,000,000)", least=1, metavar="N")
     max_file: int | None = option(None, "bytes a file may have (default: 2,000,000,000)", least=1, metavar="N")
     max_ratio: int | None = option(None, "maximum decompression ratio (default: 200)", least=1, metavar="N")
+    normalize: tuple[Literal["quotes", "apostrophes", "dashes", "spaces", "case"], ...] | None = option(
+        None,
+        "even out differences of typography in all texts: quotes, apostrophes, dashes, spaces, case",
+        metavar="WHAT",
+    )
     strict: bool = option(False, "treat findings about the input as errors")
 
 
@@ -539,11 +544,17 @@ class GateSettings:
 
     TITLE: ClassVar[str] = GATES
 
-    fail_under: tuple[str, ...] | None = option(None, "every system must reach this", metavar="METRIC=N", basic=True)
+    fail_under: tuple[str, ...] | None = option(
+        None, "every system but the baseline must reach this", metavar="METRIC=N", basic=True
+    )
     fail_if_worse: str | None = option(
         None,
-        "no other system may be significantly worse than this (default: the first system)",
+        "no other system may be significantly worse than this baseline (default: the first system)",
         const="",
         metavar="SYSTEM",
         basic=True,
+    )
+    junit: str | None = option(None, "write the gates as JUnit XML", metavar="FILE")
+    gate_summary: str | None = option(
+        None, "append the gates as a Markdown table, for example to $GITHUB_STEP_SUMMARY", metavar="FILE"
     )

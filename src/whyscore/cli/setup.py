@@ -13,7 +13,7 @@ from rich.progress import Progress as Display
 from rich.text import Text
 
 from whyscore.analysis import common as stores
-from whyscore.analysis.common import as_metric, of_systems
+from whyscore.analysis.common import as_metric, language_support, of_systems
 from whyscore.analysis.explain import cost
 from whyscore.cli.options import GateSettings, InputSettings, MetricSettings, QuietSettings, RunningSettings
 from whyscore.cli.output import tell
@@ -21,14 +21,19 @@ from whyscore.data.checks import FEW, Findings, findings, refuse_findings
 from whyscore.data.files import Limits
 from whyscore.data.formats.eval4nlp import SPLITTER
 from whyscore.data.formats.text import from_literals, read_texts
+from whyscore.data.located import describe_columns
 from whyscore.data.reading import read
 from whyscore.data.sample import sample
+from whyscore.data.style import normalize
+from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, UserError
+from whyscore.present import render
 from whyscore.protocols import ConfigurableExecutor, Executor, Metric, SupportsRates
 from whyscore.registry import build, parse, spec_of
+from whyscore.runs.gates import gate_table, junit_lines
 from whyscore.scoring.stack import Progress, Resources, rate
 from whyscore.scoring.store import Store
-from whyscore.types import Dataset, Finding, Segment
+from whyscore.types import Dataset, Finding, Gate, Segment
 
 
 class Rate(ProgressColumn):
@@ -121,9 +126,37 @@ def load_dataset(settings: InputSettings, metrics: Sequence[str] = (), explainer
     """
     check_names(metrics, explainers)
     data, findings = load_and_validate(settings, metrics)
+    show_columns(data, settings)
     show_findings(findings, settings)
     refuse_data(data, findings, strict=settings.strict)
+    warn_unsupported(settings, data, {name: as_metric(name) for name in metrics})
     return data
+
+
+def show_columns(data: Dataset, output: QuietSettings) -> None:
+    """Say which columns of a table are used, and which are not."""
+    if columns := describe_columns(data):
+        tell(output, f"columns: {columns}")
+
+
+def warn_unsupported(settings: QuietSettings, data: Dataset, metrics: Mapping[str, Metric]) -> None:
+    """Warn of metrics that do not support the languages of the data, as far as those were identified.
+
+    Of languages that were given, metrics warn themselves.
+    """
+    if data.entries and data.languages is None:
+        for finding in language_support(data, metrics)[1]:
+            tell(settings, f"warning: {finding}")
+
+
+def report_gates(gates: Sequence[Gate], settings: GateSettings, name: str) -> None:
+    """Write the judged gates to the files that were named."""
+    if settings.junit:
+        write_lines(Path(settings.junit), junit_lines(gates, name))
+    if settings.gate_summary:
+        verdict = "passed" if all(gate.passed for gate in gates) else "not passed"
+        with Path(settings.gate_summary).open("a", encoding="utf-8") as file:
+            file.write(f"### Quality gate {verdict}: {name}\n\n{render(gate_table(gates), 'markdown')}\n")
 
 
 def take_first(data: Dataset, limit: int | None) -> Dataset:
@@ -135,6 +168,7 @@ def take_first(data: Dataset, limit: int | None) -> Dataset:
 def load_and_validate(inputs: InputSettings, metrics: Sequence[str] = ()) -> tuple[Dataset, Findings]:
     """Return the segments that were named, and what is to be known about them."""
     data = _load(inputs, metrics)
+    data = normalize(data, inputs.normalize) if inputs.normalize else data
     found = findings(data)
     if inputs.text:  # nobody expects significance of texts on the command line
         found = Findings((finding for finding in found if finding.code != FEW), **found.about)
@@ -269,13 +303,20 @@ def language_pair(pair: str | None) -> tuple[str, str] | None:
     return source, target
 
 
-def column_names(given: Sequence[str] | None) -> dict[str, str]:
+_OPTIONAL = ("source", "references", "system", "id", "document", "human", "languages", "spans")
+"""Roles that no column has to play: an empty name says so."""
+
+
+def column_names(given: Sequence[str] | None) -> dict[str, list[str]]:
     """Return the columns that were named, by their role."""
     pairs = [item.partition("=") for item in given or ()]
     for role, sign, name in pairs:
-        if not sign or not name:
+        if not sign or (not name and role not in _OPTIONAL):
             raise UserError(f"cannot read the column {role!r}: write ROLE=NAME, for example hypothesis=mt")
-    return {role: name for role, _, name in pairs}
+    found: dict[str, list[str]] = {}
+    for role, _, name in pairs:
+        found.setdefault(role, []).append(name)
+    return found
 
 
 def make_executor(running: RunningSettings) -> Executor:

@@ -4,7 +4,7 @@
    newlines in blocks, and each block is searched as a whole: for single characters with `in`, for blanks and control
    characters in its UTF-8 bytes with numpy. Most blocks are clean; in the others texts are searched one by one.
 2. Hypotheses against the texts beside them: copies of the source, copies of a reference.
-3. Systems against each other, and the size of the test set.
+3. Systems against each other, and the size of the test set. Habits of typography are in `style`.
 
 There is one finding per check and group of texts (the hypotheses of a system, the sources, the references), with the
 count and the first lines. Where the data set knows its files, findings point into them; otherwise they name segments.
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from whyscore.data.gathering import gc_paused
 from whyscore.data.located import Located, Origin
 from whyscore.data.naming import counted, few
+from whyscore.data.style import systematic_differences
 from whyscore.errors import DataError
 from whyscore.text.splitters import Auto
 from whyscore.types import HYPOTHESIS, SOURCE, Dataset, Entry, Finding, Place, Segment, Side
@@ -293,6 +294,7 @@ def findings(dataset: Dataset) -> Findings:
         for group in _shared_groups(dataset, systems):
             found.extend(_in_texts(group))
         found.extend(_twins(dataset, systems))
+    found.extend(systematic_differences(dataset))
     # Within a system all ids differ, so one long system is enough.
     if max(map(len, systems.values()), default=0) < FEW_SEGMENTS and len(dataset.ids) < FEW_SEGMENTS:
         number = counted(len(dataset.ids), "segment")

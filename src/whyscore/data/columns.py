@@ -4,7 +4,9 @@
    An empty name switches a role off.
 2. The other roles are found by the names below, whatever their case. Two candidates for one role are an error.
 3. Numbered references (`ref_a`, `ref_b`; `reference_0`, `reference_1`) are several references of each segment.
-4. All other columns are kept as `extra`. Language columns are kept there too, because results are grouped by them.
+4. Several columns of hypotheses are several systems, named by their headers. So are all columns of texts without
+   another role, where no column is named like a hypothesis and there are sources or references: one column per engine.
+5. All other columns are kept as `extra`. Language columns are kept there too, because results are grouped by them.
 
 The raw values of a column become texts, labels, numbers or spans; a value that does not fit is named with its line.
 Each column is tried as a whole first, so that the usual case costs no Python work per value.
@@ -13,7 +15,7 @@ Each column is tried as a whole first, so that the usual case costs no Python wo
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -24,11 +26,11 @@ from whyscore.types import ErrorSpan, Segment
 ALIASES: dict[str, tuple[str, ...]] = {
     "hypothesis": (
         *("hypothesis", "hyp", "mt", "tgt", "target", "translation", "prediction", "candidate", "cand", "output"),
-        *("summary", "decoded"),
+        *("summary", "decoded", "hypothesis_segment"),
     ),
-    "source": ("source", "src", "input", "document", "article"),
-    "references": ("reference", "ref", "references", "refs"),
-    "system": ("system", "sys", "model", "model_id", "system_name", "summarizer_id"),
+    "source": ("source", "src", "input", "document", "article", "source_segment"),
+    "references": ("reference", "ref", "references", "refs", "reference_segment"),
+    "system": ("system", "sys", "model", "model_id", "system_name", "summarizer_id", "system_id"),
     "id": ("id", "seg_id", "segment_id", "item_id", "instance_id", "line"),
     "document": ("doc", "doc_id", "document_id"),
     "human": ("score", "da", "da_mean", "z", "z_mean", "mqm", "esa", "hter", "human"),
@@ -37,20 +39,23 @@ ALIASES: dict[str, tuple[str, ...]] = {
 }
 """The names that are understood without being told, per role."""
 
-_SEVERAL = ("references", "human")
+_SEVERAL = ("references", "human", "hypothesis")
 _NUMBERED = re.compile(r"(reference|ref)(?:[_-][a-z]|[_-]?\d+)")
+_ABOUT = ("note", "notes", "comment", "comments", "remark", "remarks", "context", "domain", "domain_name", "category")
+"""Columns of texts that are about a segment; no engine has such a name."""
 _SHOWN = 30
-_TWO_LANGUAGES = ("src_lang", "tgt_lang")
+_TWO_LANGUAGES = (("src_lang", "tgt_lang"), ("source_lang", "target_lang"))
 
 Choice = Mapping[str, str | Sequence[str]]
-"""The caller's columns: role -> name, or names for references and human scores."""
+"""The caller's columns: role -> name, or names for hypotheses, references and human scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
     """The place of each role among the columns."""
 
-    hypothesis: int
+    hypothesis: tuple[int, ...]
+    """Several are several systems."""
     source: int | None
     references: tuple[int, ...]
     system: int | None
@@ -62,8 +67,19 @@ class Roles:
     extra: tuple[int, ...]
 
 
-def resolve(names: Sequence[str], columns: Choice, human: Iterable[str], file: str, line: int | None) -> Roles:
-    """Return the roles of named columns; `file` and `line` are where the names stand."""
+def resolve(
+    names: Sequence[str],
+    columns: Choice,
+    human: Iterable[str],
+    file: str,
+    line: int | None,
+    *,
+    holds_texts: Callable[[int], bool] = lambda _: False,
+) -> Roles:
+    """Return the roles of named columns; `file` and `line` are where the names stand.
+
+    `holds_texts` says of a column whether its values read like texts.
+    """
     for role in columns:
         if role not in ALIASES:
             raise UnknownName.among("column role", role, ALIASES)
@@ -74,12 +90,24 @@ def resolve(names: Sequence[str], columns: Choice, human: Iterable[str], file: s
         if role not in chosen:
             chosen[role] = _found(role, names, free, file, line)
     chosen["human"] = _with_human(names, chosen["human"], human)
+    if not chosen["hypothesis"] and (chosen["source"] or chosen["references"]):
+        others = set(range(len(names))) - {place for places in chosen.values() for place in places}
+        engines = tuple(k for k in sorted(others) if names[k].lower() not in _ABOUT and holds_texts(k))
+        chosen["hypothesis"] = () if chosen["system"] else engines
     if not chosen["hypothesis"]:
         raise _no_hypothesis(names, file, line)
+    if len(chosen["hypothesis"]) > 1 and chosen["system"]:
+        named = names[chosen["system"][0]]
+        raise DataError(
+            f"{len(chosen['hypothesis'])} columns of hypotheses are as many systems, but the column {named!r} names "
+            f"systems, too: leave it out with --columns system=, or give one column of hypotheses",
+            file=file,
+            line=line,
+        )
     used = {place for role, places in chosen.items() if role != "languages" for place in places}
     one = {role: next(iter(places), None) for role, places in chosen.items()}
     return Roles(
-        hypothesis=chosen["hypothesis"][0],
+        hypothesis=chosen["hypothesis"],
         references=chosen["references"],
         human=chosen["human"],
         languages=chosen["languages"],
@@ -122,8 +150,9 @@ def _found(role: str, names: Sequence[str], free: Mapping[int, str], file: str, 
     if role == "human":
         return tuple(plain)
     if role == "languages":
-        both = tuple(place for wanted in _TWO_LANGUAGES for place, name in free.items() if name == wanted)
-        return tuple(plain[:1]) or (both if len(both) == len(_TWO_LANGUAGES) else ())
+        by_name = {name: place for place, name in free.items()}
+        both = [(by_name[one], by_name[two]) for one, two in _TWO_LANGUAGES if one in by_name and two in by_name]
+        return tuple(plain[:1]) or (both[0] if both else ())
     groups: list[tuple[int, ...]] = [(place,) for place in plain]
     if role == "references":
         groups += _numbered(free)
@@ -324,6 +353,17 @@ def others(block: Block, places: Sequence[int]) -> list[Mapping[str, object]]:
 
 
 _NOTHING: Mapping[str, object] = {}
+
+
+_LETTER = re.compile(r"[^\W\d_]")
+_MANY = 0.5
+
+
+def holds_texts(block: Block, place: int) -> bool:
+    """Return whether most values of a column are texts of more than one word, or of a script without blanks."""
+    column = [value for value in block.columns[place] if isinstance(value, str)]
+    spoken = [value for value in column if _LETTER.search(value) and (" " in value.strip() or not value.isascii())]
+    return len(spoken) > _MANY * len(block)
 
 
 def _first_other(column: Sequence[object], *kinds: type) -> int:

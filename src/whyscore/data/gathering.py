@@ -2,7 +2,8 @@
 
 1. Rows come in blocks, column by column (`columns`).
 2. An id names what was translated or summarised, so it repeats from system to system (in Eval4NLP 2023 it is the
-   document's). The same id twice *within* a system is an error that names both lines.
+   document's). The same id twice *within* a system is an error that names both lines, unless the column of documents
+   tells them apart, as where segments are counted within documents: then ids are `document:id`.
 3. Without an id column, ids are row numbers from zero: counted within each system where all systems have the same
    sources and references in the same order, over all rows otherwise.
 4. Without a system column, the file is one system.
@@ -28,6 +29,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from functools import partial
 from itertools import chain, repeat
 from typing import Literal, NamedTuple, TypeVar
 
@@ -178,13 +180,19 @@ class Gathering:
         self._pairs: set[str] = set()
 
     def add(self, block: Block) -> None:
-        """Take the rows of a block."""
-        roles, rows = self._roles_of(block), self._rows
+        """Take the rows of a block, once per column of hypotheses."""
+        roles = self._roles_of(block)
+        several = len(roles.hypothesis) > 1
+        for place in roles.hypothesis:
+            self._add(block, roles, place, block.names[place] if several else self._system)
+
+    def _add(self, block: Block, roles: Roles, hypothesis: int, system: str) -> None:
+        rows = self._rows
         self._add_ids(block, roles.id)
-        segments = self._segments(block, roles)
+        segments = self._segments(block, roles, hypothesis)
         rows.segments.extend(segments)
         if roles.system is None:
-            rows.systems.extend([self._system] * len(block))
+            rows.systems.extend([system] * len(block))
         else:
             rows.systems.extend(map(sys.intern, conversion.labels(block, roles.system)))
         rows.human.extend(conversion.human(block, roles.human) if roles.human else [_NO_SCORES] * len(block))
@@ -200,8 +208,10 @@ class Gathering:
         self._check_human()
         rows = self._rows
         if rows.ids:
+            _with_documents(rows)
             _refuse_twice(rows, self._file)
-        ids = rows.ids or _row_numbers(rows.systems, rows.segments)
+        several = any(len(roles.hypothesis) > 1 for roles in self._roles.values())
+        ids = rows.ids or (_within(rows.systems) if several else _row_numbers(rows.systems, rows.segments))
         columns: list[Sequence[object]] = [
             ids,
             rows.systems,
@@ -218,13 +228,20 @@ class Gathering:
         if self._missing:
             notes.append(missing_note(self._file, self._missing))
         origin = Origin.table(self._file, list(dict.fromkeys(rows.systems)), rows.lines)
-        return Located(name, entries, self._options.languages or _one_pair(self._pairs), tuple(notes), origin)
+        languages = self._options.languages or _one_pair(self._pairs)
+        used: dict[str, tuple[str, ...]] = {}
+        for names, roles in self._roles.items():
+            for role, own in _used(names, roles).items():
+                used[role] = tuple(dict.fromkeys((*used.get(role, ()), *own)))
+        return Located(name, entries, languages, tuple(notes), origin, used)
 
     def _roles_of(self, block: Block) -> Roles:
         roles = self._roles.get(block.names)
         if roles is None:
             line = block.lines[0] if block.header_line is None else block.header_line
-            roles = resolve(block.names, self._options.columns, self._options.human, self._file, line)
+            texts = partial(conversion.holds_texts, block)
+            given = self._options.columns, self._options.human
+            roles = resolve(block.names, *given, self._file, line, holds_texts=texts)
             self._roles[block.names] = roles
         return roles
 
@@ -236,11 +253,11 @@ class Gathering:
         if place is not None:
             rows.ids.extend(conversion.labels(block, place))
 
-    def _segments(self, block: Block, roles: Roles) -> list[Segment]:
+    def _segments(self, block: Block, roles: Roles, hypothesis: int) -> list[Segment]:
         kept = present(conversion.references(block, roles.references))
         self._dropped.extend(block.lines[k] for k in dict.fromkeys(row for row, _ in kept.dropped))
         self._missing.extend(block.lines[k] for k in kept.missing)
-        hypotheses = conversion.texts(block, roles.hypothesis)
+        hypotheses = conversion.texts(block, hypothesis)
         return made(Segment, [hypotheses, conversion.optional_texts(block, roles.source), kept.rows])
 
     def _check_human(self) -> None:
@@ -251,7 +268,25 @@ class Gathering:
                 raise DataError(f"no column {name!r} for --human; there are: {listed(known)}", file=self._file)
 
 
+def _used(names: Sequence[str], roles: Roles) -> dict[str, tuple[str, ...]]:
+    """Return which columns play which role; `ignored` are the others."""
+    known = {field.name: getattr(roles, field.name) for field in fields(roles)}
+    places = {role: (place,) if isinstance(place, int) else place or () for role, place in known.items()}
+    places["ignored"] = tuple(k for k in places.pop("extra") if k not in places["languages"])
+    return {role: tuple(names[k] for k in own) for role, own in places.items() if own}
+
+
 _NO_SCORES: Mapping[str, float] = {}
+
+
+def _with_documents(rows: _Rows) -> None:
+    """Where ids count segments within documents, put the document before each: then they name segments."""
+    keys = list(zip(rows.systems, rows.ids, strict=True))
+    if len(set(keys)) == len(keys) or None in rows.documents:
+        return
+    longer = [f"{document}:{own}" for document, own in zip(rows.documents, rows.ids, strict=True)]
+    if len(set(zip(rows.systems, longer, strict=True))) == len(keys):
+        rows.ids = longer
 
 
 def _refuse_twice(rows: _Rows, file: str) -> None:
@@ -280,7 +315,12 @@ def _row_numbers(systems: Sequence[str], segments: Sequence[Segment]) -> list[st
     told_apart = any(source is not None or references for source, references in first)
     if not others or not told_apart or any(other != first for other in others):
         return [str(k) for k in range(len(segments))]
-    counts = dict.fromkeys(asked, -1)
+    return _within(systems)
+
+
+def _within(systems: Sequence[str]) -> list[str]:
+    """Return row numbers from zero within each system."""
+    counts = dict.fromkeys(systems, -1)
     numbers = []
     for system in systems:
         counts[system] += 1

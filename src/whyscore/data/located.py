@@ -45,6 +45,8 @@ class Located(Dataset):
     """A data set with its origin; the origin is dropped where the entries no longer fit it."""
 
     origin: Origin | None = field(default=None, compare=False, repr=False)
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
+    """The columns of a table by the role they play; `ignored` are the others."""
 
     def __post_init__(self) -> None:
         if self.origin is not None and len(self.origin.lines) != len(self.entries):
@@ -64,3 +66,10 @@ def first_line_of(dataset: Dataset) -> int | None:
     first, place = dataset.origin.lines[0], {name: k for k, name in enumerate(dataset.ids)}
     rows = zip(dataset.entries, dataset.origin.lines, strict=True)
     return first if all(line == first + place[entry.id] for entry, line in rows) else None
+
+
+def describe_columns(dataset: Dataset) -> str:
+    """Return which columns of a table are used as what and which are ignored; nothing for other data."""
+    columns = dataset.columns if isinstance(dataset, Located) else {}
+    used = [f"{role} = {', '.join(map(repr, names))}" for role, names in columns.items()]
+    return "; ".join(used).replace("ignored = ", "ignored: ")

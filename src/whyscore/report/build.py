@@ -29,7 +29,9 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
+from whyscore.analysis.common import UNSUPPORTED
 from whyscore.analysis.metaeval.controls import CONTROLS, below_control, control_scores
+from whyscore.data.style import SYSTEMATIC
 from whyscore.errors import DataError
 from whyscore.models.surprisal import piece_surprisal
 from whyscore.report.explorer import centres, explorer
@@ -349,6 +351,8 @@ def report_of(run: Run, *, title: str | None = None) -> Report:
         matches=match_summaries(run),
         digits=tuple(digits_of(run.totals[one.name]) for one in run.metrics),
         segments=Counter(entry.system for entry in run.dataset.entries),
+        gates=run.facts.gates,
+        warnings=tuple(one for one in run.facts.findings if one.code in DOUBTS),
     )
     return with_advice(with_verdict(report))
 
@@ -372,9 +376,10 @@ def _system(run: Run, system: str, human: Sequence[str]) -> SystemRow:
 
 
 def _rank(metrics: Sequence[RunMetric]) -> Callable[[SystemRow], float]:
-    """Return what orders the systems: the first metric, the best first."""
-    sign = -1.0 if metrics and metrics[0].higher_is_better else 1.0
-    return lambda row: sign * row.totals[0].value if row.totals else 0.0
+    """Return what orders the systems: the first metric that supports the languages, the best first."""
+    first = next((k for k, one in enumerate(metrics) if not one.unsupported), 0)
+    sign = -1.0 if metrics and metrics[first].higher_is_better else 1.0
+    return lambda row: sign * row.totals[first].value if row.totals else 0.0
 
 
 def _provenance(run: Run) -> Provenance:
@@ -405,6 +410,9 @@ def licences(run: Run) -> list[tuple[str, str]]:
 def _pairs(facts: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     return tuple((key, str(item)) for key, item in facts.items())
 
+
+DOUBTS = frozenset({SYSTEMATIC, UNSUPPORTED})
+"""Kinds of findings that put the numbers in doubt; they stand at the top."""
 
 SHAREABLE = frozenset({"tests"})
 """Kinds of problems whose messages speak of systems and numbers alone."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 from markupsafe import Markup
 
 from whyscore.settings import option
-from whyscore.types import Dataset, Estimate, FeatureShare, Finding, PairTest, RunMetric
+from whyscore.types import Dataset, Estimate, FeatureShare, Finding, Gate, PairTest, RunMetric
 from whyscore.types.result import Record, Result
 from whyscore.types.table import Cell, Table
 
@@ -207,6 +207,10 @@ class Report(Result):
     """Decimals of each metric."""
     segments: Mapping[str, int] = field(default_factory=dict)
     """Segments of each system."""
+    gates: tuple[Gate, ...] = ()
+    """The quality gates that were judged."""
+    warnings: tuple[Finding, ...] = ()
+    """Findings that put the numbers in doubt."""
 
     @property
     def clustered(self) -> bool:
@@ -218,6 +222,11 @@ class Report(Result):
         """Whether it shows systems before and after."""
         return bool(self.changes)
 
+    @property
+    def main(self) -> int:
+        """The metric that orders the systems: the first that supports the languages of the data."""
+        return next(iter(self.supported), 0)
+
     def rate(self, feature: FeatureShare, kind: str) -> float | None:
         """Return the share of segments with fewer (`under`) or more (`over`) of a feature than the reference."""
         count, size = feature.discrepancy.get("all", {}).get(kind), self.segments.get(feature.system)
@@ -225,7 +234,23 @@ class Report(Result):
 
     def lead(self) -> list[str]:
         """Return the title and the verdict."""
-        return [f"{self.title}: {self.about}", *([self.headline] if self.headline else []), *self.verdict]
+        gate = [self.gate] if self.gate else []
+        doubts = [f"Warning: {one.message}" for one in self.warnings]
+        headline = [self.headline] if self.headline else []
+        return [f"{self.title}: {self.about}", *gate, *doubts, *headline, *self.verdict]
+
+    @property
+    def gate(self) -> str:
+        """What became of the quality gates, in one sentence; empty where there were none."""
+        failed = [str(one) for one in self.gates if not one.passed]
+        if failed:
+            return f"Quality gate not passed: {'; '.join(failed)}."
+        return f"Quality gate passed: {'; '.join(map(str, self.gates))}." if self.gates else ""
+
+    @property
+    def supported(self) -> tuple[int, ...]:
+        """The metrics that support the languages of the data, as places."""
+        return tuple(k for k, one in enumerate(self.metrics) if not one.unsupported)
 
     def summary(self) -> "Summary":
         """Return the verdict and the systems alone: what a terminal shows."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from whyscore.data.style import SYSTEMATIC
 from whyscore.report.model import SMALLEST_P, Report, Step, SystemRow, p_value, with_interval
 from whyscore.types import PairTest
 
@@ -25,7 +26,7 @@ def with_verdict(report: Report) -> Report:
     """Return the report with its verdict, and with the two systems one wants to compare first."""
     sentences: list[str] = []
     if len(report.systems) > 1:
-        sentences += [_leader(report, k) for k in range(len(report.metrics))]
+        sentences += [_leader(report, k) for k in report.supported]
         sentences += [_people(report, k) for k in range(len(report.human))]
     else:
         sentences.append(_alone(report))
@@ -118,7 +119,7 @@ def _people(report: Report, number: int) -> str:
     if len(rows) < _PAIR:
         return ""
     best = max(rows, key=lambda row: row.human[number])
-    agreeing = [metric.name for k, metric in enumerate(report.metrics) if ordered(report, k)[0] is best]
+    agreeing = [report.metrics[k].name for k in report.supported if ordered(report, k)[0] is best]
     name = report.human[number]
     said = f"Human raters ({name}) rank {best.system} first (mean {best.human[number]:.2f})"
     equal = [row.system for row in rows if row.human_clusters and row.human_clusters[number] == 1 and row is not best]
@@ -131,17 +132,17 @@ def _people(report: Report, number: int) -> str:
 
 def _alone(report: Report) -> str:
     row = report.systems[0]
-    numbers = [
-        f"{metric.name} {with_interval(total, digits)}"
-        for metric, total, digits in zip(report.metrics, row.totals, report.digits, strict=True)
-    ]
+    numbers = [f"{report.metrics[k].name} {with_interval(row.totals[k], report.digits[k])}" for k in report.supported]
+    if not numbers:
+        return f"{row.system}: no metric of this run supports the language, so there is no verdict."
     return f"{row.system}: {', '.join(numbers)}. There is no other system to compare with."
 
 
 def _lost(report: Report) -> list[str]:
     """Return one sentence on the features that lose most, for the first metric that was decomposed."""
     known = [row for row in report.features if row.share is not None and "few" not in row.flags]
-    if not known:
+    # What typography does to the features is no weakness of a system.
+    if not known or any(one.code == SYSTEMATIC for one in report.warnings):
         return []
     metric = known[0].metric
     means: dict[str, list[float]] = {}
@@ -169,7 +170,7 @@ def _trust(report: Report) -> list[str]:
 def _pair(report: Report) -> tuple[str, str] | None:
     if len(report.systems) < _PAIR:
         return None
-    first, second, *_ = ordered(report, 0)
+    first, second, *_ = ordered(report, report.main)
     return first.system, second.system
 
 
@@ -203,7 +204,7 @@ def headline(report: Report) -> str:
 
 def _tops(report: Report) -> tuple[list[str], list[list[str]]]:
     """Return the metrics by which systems were tested, and for each the systems at the top, the best first."""
-    tested = [k for k in range(len(report.metrics)) if any(row.clusters[k] is not None for row in report.systems)]
+    tested = [k for k in report.supported if any(row.clusters[k] is not None for row in report.systems)]
     tops = [[row.system for row in ordered(report, k) if row.clusters[k] == 1] for k in tested]
     return [report.metrics[k].name for k in tested], tops
 
@@ -265,7 +266,7 @@ def _best_system(report: Report) -> str:
     """Return the system to read first: the last run's, one that is at the top by every metric, or the best by one."""
     if report.changed and report.pair is not None:
         return report.pair[1]
-    return (_common(_tops(report)[1]) or [row.system for row in ordered(report, 0)])[0]
+    return (_common(_tops(report)[1]) or [row.system for row in ordered(report, report.main)])[0]
 
 
 def _pair_step(report: Report) -> list[Step]:
@@ -284,11 +285,11 @@ def _more(report: Report) -> list[Step]:
     """Return how large a difference must be to be detected, where the first two do not differ significantly."""
     if report.pair is None or not report.metrics:
         return []
-    metric = report.metrics[0]
+    metric = report.metrics[report.main]
     test = pair_tested(report, metric.name, *report.pair)
     if test is None or test.better is not None or test.detectable is None or not test.detectable > abs(test.difference):
         return []
-    gap, needed = (f"{abs(value):.{report.digits[0]}f}" for value in (test.difference, test.detectable))
+    gap, needed = (f"{abs(value):.{report.digits[report.main]}f}" for value in (test.difference, test.detectable))
     first, second = report.pair
     size = f"{test.n:,} segments" if test.n else "this many segments"
     goal = f"Test more segments to separate {first} and {second}: they differ by {gap} {metric.name}"

@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import NamedTuple
 
-from whyscore.analysis.common import MetricLike, explainer_with_languages, requested_name
+from whyscore.analysis.common import MetricLike, explainer_with_languages, language_support, requested_name
 from whyscore.analysis.compare.compare import compare
 from whyscore.analysis.decompose.decompose import decompose
 from whyscore.analysis.decompose.settings import DecomposeSettings
@@ -80,6 +80,8 @@ class _Work:
     resources: Resources
     explained: Mapping[Key, Sequence[str]]
     """Lines of explanations that were made elsewhere, and are taken as they are."""
+    unsupported: Mapping[str, tuple[str, ...]]
+    """By metric, the languages of the data that it does not support."""
     seconds: dict[str, float] = field(default_factory=dict)
     facts: RunFacts = field(default_factory=RunFacts)
 
@@ -128,6 +130,7 @@ def evaluate(
         first_line: The line of the first segment, where the data set does not know it.
     """
     requested = request_metrics(dataset, metrics, settings)
+    unsupported, told = language_support(dataset, {one.name: one.metric for one in requested})
     plan = plan_of(requested, settings)
     with runs.locked(output):
         folder = runs.open_or_create(output, dataset, plan, overwrite=overwrite)
@@ -138,11 +141,11 @@ def evaluate(
                 plan=plan,
                 command=None if command is None else tuple(command),
                 versions=_versions(),
-                findings=tuple(findings),
+                findings=(*told, *findings),
                 noted=known.noted,
                 first_line=first_line_of(dataset) if first_line is None else first_line,
             )
-            _fill(_Work(folder, dataset, requested, settings, resources, explained, facts=facts))
+            _fill(_Work(folder, dataset, requested, settings, resources, explained, unsupported, facts=facts))
     return read_run(output)
 
 
@@ -211,6 +214,7 @@ def _results(work: _Work) -> RunFacts:
             one.explainer,
             explained_signature(one, work.settings, work.dataset.languages) if one.explainer else None,
             one.budget,
+            work.unsupported.get(one.name, ()),
         )
         for one in work.metrics
     )

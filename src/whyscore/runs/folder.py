@@ -49,6 +49,7 @@ from whyscore.types import (
     ExplanationRecord,
     FeatureShare,
     FloatVector,
+    Gate,
     PairTest,
     RunFacts,
     RunMetric,
@@ -162,7 +163,10 @@ class Folder:
         """Write `run.json`."""
         record = record_of(replace(facts, created=self.created, whyscore=__version__))
         record |= {key: [one.record() for one in getattr(facts, key)] for key in ("findings", "problems")}
-        record |= {"metrics": [record_of(one) for one in facts.metrics]}
+        record |= {
+            "metrics": [record_of(one) for one in facts.metrics],
+            "gates": [record_of(one) for one in facts.gates],
+        }
         if facts.done:
             del record["noted"]
         head = {"schema": SCHEMA, "schema_version": 1, "kind": "run"}
@@ -202,6 +206,14 @@ def fingerprint(dataset: Dataset, plan: Mapping[str, object]) -> str:
     for line in dataset_lines(dataset, created="-"):
         state.update(line.encode("utf-8", "surrogatepass"))
     return state.hexdigest()
+
+
+def record_gates(run: "Run", gates: Sequence[Gate]) -> "Run":
+    """Return the run with judged gates, which its `run.json` tells from now on."""
+    facts = replace(run.facts, gates=tuple(gates))
+    if facts.gates != run.facts.gates:
+        Folder(Path(run.folder), facts.created).describe(facts)
+    return replace(run, facts=facts)
 
 
 def facts_of(path: str | Path) -> RunFacts:

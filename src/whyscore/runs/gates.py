@@ -2,15 +2,19 @@
 
 | gate | passed where |
 |---|---|
-| `under`: a metric and a number | every system reaches the number (or stays below it, where lower is better) |
-| `worse`: a system | no other system is significantly worse than it, by any metric |
+| `under`: a metric and a number | every candidate reaches the number (or stays below it, where lower is better) |
+| `worse`: a baseline | no candidate is significantly worse than it, by any metric |
+
+Candidates are all systems but the baseline.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
+from xml.sax.saxutils import escape, quoteattr
 
 from whyscore.errors import DataError, GateNotPassed, UserError
-from whyscore.types import PairTest, Total
+from whyscore.types import Gate, PairTest, Total
+from whyscore.types.table import Table
 
 
 class Tested(Protocol):
@@ -54,30 +58,85 @@ def check_names(metrics: Iterable[str], systems: Iterable[str], under: Mapping[s
         raise UserError(f"--fail-if-worse {worse} needs another system beside it: give more with -t")
 
 
-def failures(tested: Tested, under: Mapping[str, float], worse: str | None) -> list[str]:
-    """Return why gates are not passed, one sentence each; nothing where they are."""
+def judge_gates(
+    tested: Tested, under: Mapping[str, float], worse: str | None, warnings: Mapping[str, str] | None = None
+) -> list[Gate]:
+    """Return every gate on every candidate, passed or not.
+
+    Args:
+        tested: A run or a comparison.
+        under: By metric, the number that candidates have to reach.
+        worse: The baseline that no candidate may be significantly worse than; it is no candidate itself.
+        warnings: By metric, why it should not decide.
+    """
+    told = warnings or {}
+    totals = [total for total in tested.total_records() if total.system != worse]
     found = []
-    for total in tested.total_records():
+    for total in totals:
         limit = under.get(total.metric)
-        if limit is None:
-            continue
-        passed = total.score >= limit if total.higher_is_better else total.score <= limit
-        if not passed:  # also where the score is not a number
-            side = "below" if total.higher_is_better else "above"
-            found.append(f"{total.metric} of {total.system} is {total.score:.2f}, {side} {limit:g}")
-    found += [
-        f"{one.worse} is significantly worse than {worse} by {one.metric} "
-        f"({abs(one.difference):.2f}, p = {one.decisive:.3g})"
-        for one in tested.pairs
-        if worse is not None and one.better == worse
-    ]
+        if limit is not None:
+            passed = total.score >= limit if total.higher_is_better else total.score <= limit  # a NaN does not pass
+            up, note = total.higher_is_better, told.get(total.metric)
+            names = total.metric, total.system, passed, total.score
+            found.append(Gate(*names, limit=limit, higher_is_better=up, warning=note))
+    if worse is not None:
+        scores = {(total.metric, total.system): total for total in totals}
+        found += [_against(pair, worse, scores, told) for pair in tested.pairs if worse in (pair.first, pair.second)]
     return found
 
 
-def check_gates(tested: Tested, under: Mapping[str, float], worse: str | None) -> None:
-    """Raise where a gate is not passed."""
-    found = failures(tested, under, worse)
-    if found:
-        raise GateNotPassed(f"the quality gate is not passed: {'; '.join(found)}")
-    if worse is not None and not tested.pairs:
+def _against(pair: PairTest, baseline: str, scores: Mapping[tuple[str, str], Total], told: Mapping[str, str]) -> Gate:
+    """Return the gate of a candidate against the baseline."""
+    system = pair.second if pair.first == baseline else pair.first
+    total = scores.get((pair.metric, system))
+    up = total is None or total.higher_is_better
+    gap = pair.difference if pair.first == system else -pair.difference
+    return Gate(
+        pair.metric,
+        system,
+        pair.better != baseline,
+        float("nan") if total is None else total.score,
+        baseline=baseline,
+        difference=gap if up else -gap,
+        p=pair.decisive,
+        higher_is_better=up,
+        warning=told.get(pair.metric),
+    )
+
+
+def check_gates(gates: Sequence[Gate], worse: str | None) -> None:
+    """Raise where a gate is not passed, or where there is nothing to judge the one against a baseline by."""
+    failed = [str(gate) for gate in gates if not gate.passed]
+    if failed:
+        raise GateNotPassed(f"the quality gate is not passed: {'; '.join(failed)}")
+    if worse is not None and not any(gate.baseline == worse for gate in gates):
         raise DataError("nothing was tested, so the gate against a system cannot be judged: evaluate with --draws")
+
+
+def junit_lines(gates: Sequence[Gate], name: str) -> Iterator[str]:
+    """Yield the gates as JUnit XML, one test case each, for continuous integration."""
+    failed = sum(not gate.passed for gate in gates)
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n'
+    yield f'<testsuite name={quoteattr(name)} tests="{len(gates)}" failures="{failed}" errors="0">\n'
+    for gate in gates:
+        what = f"under {gate.limit:g}" if gate.limit is not None else f"worse than {gate.baseline}"
+        yield f"  <testcase classname={quoteattr(gate.metric)} name={quoteattr(f'{gate.system} not {what}')}"
+        inner = "" if gate.passed else f"    <failure message={quoteattr(str(gate))}/>\n"
+        inner += f"    <system-out>{escape(gate.warning)}</system-out>\n" if gate.warning else ""
+        yield f">\n{inner}  </testcase>\n" if inner else "/>\n"
+    yield "</testsuite>\n"
+
+
+def gate_table(gates: Sequence[Gate]) -> Table:
+    """Return the gates as a table."""
+    rows = [
+        (
+            *("passed" if gate.passed else "FAILED", gate.metric, gate.system, gate.score),
+            f"{'at least' if gate.higher_is_better else 'at most'} {gate.limit:g}"
+            if gate.limit is not None
+            else f"not significantly worse than {gate.baseline}",
+            *(gate.difference, gate.p, gate.warning or ""),
+        )
+        for gate in gates
+    ]
+    return Table(("gate", "metric", "system", "score", "required", "difference", "p", "note"), tuple(rows))

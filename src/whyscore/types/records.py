@@ -226,6 +226,41 @@ class RunMetric:
     """The signature of the explanations."""
     budget: int | None = None
     """How many segments are explained; None: all."""
+    unsupported: tuple[str, ...] = ()
+    """Languages of the data that its model was not made for: its numbers mean little there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A quality gate that was judged: a system against a limit, or against a baseline."""
+
+    metric: str
+    system: str
+    passed: bool
+    score: float
+    """Of the system."""
+    limit: float | None = None
+    """What the score has to reach; None where the baseline decides."""
+    baseline: str | None = None
+    """The system that this one must not be significantly worse than."""
+    difference: float | None = None
+    """To the baseline; below 0 is worse, whatever the direction of the metric."""
+    p: float | None = None
+    higher_is_better: bool = True
+    warning: str | None = None
+    """Why the metric should not decide here."""
+
+    def __str__(self) -> str:
+        if self.limit is not None:
+            kept = "at least" if self.higher_is_better else "at most"
+            missed = "below" if self.higher_is_better else "above"
+            return (
+                f"{self.metric} of {self.system} is {self.score:.2f}, {kept if self.passed else missed} {self.limit:g}"
+            )
+        how = "not significantly" if self.passed else "significantly"
+        p = "" if self.p is None else f", p = {self.p:.3g}"
+        gap = abs(self.difference or 0.0)
+        return f"{self.system} is {how} worse than {self.baseline} by {self.metric} ({gap:.2f}{p})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +283,7 @@ class RunFacts:
     counts: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[Finding, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    gates: tuple[Gate, ...] = ()
     first_line: int | None = None
     """The line of the first segment in its file, where each next segment is on the next line."""
 

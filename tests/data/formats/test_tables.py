@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whyscore.cli.main import main
 from whyscore.data.formats.tables import read_table
 from whyscore.data.gathering import Options
+from whyscore.data.located import describe_columns, first_line_of
+from whyscore.data.reading import read
 from whyscore.errors import DataError, UnknownName
 from whyscore.types import Dataset, ErrorSpan, Finding, Segment, Side
 
@@ -104,8 +107,8 @@ def test_an_unknown_role_is_answered_with_the_near_one(tmp_path: Path) -> None:
 def test_a_chosen_column_that_is_not_there_is_refused(tmp_path: Path) -> None:
     expected = ":1: no column 'MT' for --columns hypothesis=MT; there are: 'mt', 'x'"
     refused(tmp_path, "mt\tx\na\tb\n", expected, columns={"hypothesis": "MT"})
-    expected = ": 2 columns are given for the hypothesis: give one, --columns hypothesis=NAME"
-    refused(tmp_path, "mt\tx\na\tb\n", expected, columns={"hypothesis": ["mt", "x"]})
+    expected = ": 2 columns are given for the source: give one, --columns source=NAME"
+    refused(tmp_path, "mt\tx\ty\na\tb\tc\n", expected, columns={"source": ["x", "y"]})
 
 
 def test_a_missing_header_is_refused_and_the_cure_works(tmp_path: Path) -> None:
@@ -113,8 +116,8 @@ def test_a_missing_header_is_refused_and_the_cure_works(tmp_path: Path) -> None:
     expected = (
         ":1: no column for the hypothesis among 'Guten Morgen, liebe Sorgen, se...', 'Good morning': the header must "
         "name one of hypothesis, hyp, mt, tgt, target, translation, prediction, candidate, cand, output, summary, "
-        "decoded; otherwise pass --columns hypothesis=NAME, or --no-header --columns hypothesis=NUMBER for a file "
-        "without a header"
+        "decoded, hypothesis_segment; otherwise pass --columns hypothesis=NAME, or --no-header --columns "
+        "hypothesis=NUMBER for a file without a header"
     )
     refused(tmp_path, text, expected)
     dataset = table(tmp_path, text, header=False, columns={"hypothesis": "2", "source": "1"})
@@ -297,3 +300,70 @@ def test_raw_tsv_cells_come_back_as_they_were_written(
     path.write_text(text, encoding="utf-8", newline="")
     dataset = read_table(path, Options(quoting="raw"))
     assert [(segment.hypothesis, segment.source) for segment in dataset.segments] == rows
+
+
+ENGINES = "Source\tReference\tEngine A\tEngine B\tnote\nx\tthe cat\tthe cat\ta dog\t1\ny\ta dog\tthe cow\ta dog\t2\n"
+
+
+def test_several_columns_of_hypotheses_are_several_systems(tmp_path: Path) -> None:
+    path = tmp_path / "engines.tsv"
+    path.write_text(ENGINES, "utf-8")
+    data = read(path, columns={"hypothesis": ["Engine A", "Engine B"]})
+    assert data.systems == ("Engine A", "Engine B")
+    assert data.ids == ("0", "1")
+    assert [entry.segment.hypothesis for entry in data.of("Engine B").entries] == ["a dog", "a dog"]
+    assert first_line_of(data) == 2
+    assert describe_columns(data) == (
+        "hypothesis = 'Engine A', 'Engine B'; source = 'Source'; references = 'Reference'; ignored: 'note'"
+    )
+
+
+def test_every_column_of_hypotheses_is_scored_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "engines.tsv"
+    path.write_text(ENGINES, "utf-8")
+    asked = [
+        "score",
+        str(path),
+        "--columns",
+        "hypothesis=Engine A",
+        "hypothesis=Engine B",
+        "-m",
+        "chrf",
+        "--store",
+        "none",
+    ]
+    assert main(asked) == 0
+    out, err = capsys.readouterr()
+    assert "Engine A" in out
+    assert "Engine B" in out
+    assert "columns: hypothesis = 'Engine A', 'Engine B'" in err
+    assert "ignored: 'note'" in err
+    assert main(["validate", *asked[1:5]]) == 0
+    assert "ignored: 'note'" in capsys.readouterr().out
+
+
+def test_several_columns_of_hypotheses_and_one_of_systems_contradict(tmp_path: Path) -> None:
+    path = tmp_path / "engines.tsv"
+    path.write_text(ENGINES.replace("note", "system"), "utf-8")
+    with pytest.raises(DataError, match="leave it out with --columns system="):
+        read(path, columns={"hypothesis": ["Engine A", "Engine B"]})
+    assert read(path, columns={"hypothesis": ["Engine A", "Engine B"], "system": ""}).systems == (
+        "Engine A",
+        "Engine B",
+    )
+
+
+def test_a_table_of_the_wmt25_evaluation_task_needs_no_option(tmp_path: Path) -> None:
+    head = "doc_id segment_id source_lang target_lang set_id system_id source_segment hypothesis_segment "
+    head += "reference_segment domain_name method"
+    rows = [
+        ("d1", "1", "en", "de", "test", "S1", "a cat", "eine Katze", "eine Katze", "news", "x"),
+        ("d2", "1", "en", "de", "test", "S1", "a dog", "ein Hund", "ein Hund", "news", "x"),
+        ("d1", "1", "en", "de", "test", "S2", "a cat", "die Katze", "eine Katze", "news", "x"),
+        ("d2", "1", "en", "de", "test", "S2", "a dog", "der Hund", "ein Hund", "news", "x"),
+    ]
+    text = "".join("\t".join(row) + "\n" for row in (head.split(), *rows))
+    data = table(tmp_path, text)
+    assert (data.systems, data.ids, data.languages) == (("S1", "S2"), ("d1:1", "d2:1"), ("en", "de"))
+    assert data.entries[0].segment == Segment("eine Katze", "a cat", ("eine Katze",))
+    assert data.entries[0].document == "d1"

@@ -21,14 +21,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whyscore.data.columns import ALIASES, Block, listed
+from whyscore.data.columns import ALIASES, Block, Choice, listed
 from whyscore.data.files import TextFile, read_lines
 from whyscore.data.formats.jsonl import objects
 from whyscore.data.formats.tables import read_blocks
 from whyscore.data.gathering import Gathering, Options
 from whyscore.data.naming import few, plain_name
 from whyscore.data.records import Records
-from whyscore.errors import DataError, MissingExtra
+from whyscore.errors import DataError, MissingExtra, UserError
 from whyscore.stats.annotators import GOOGLE, Weights, mqm_scores
 from whyscore.stats.matrices import from_rows, is_human, mean_rating
 from whyscore.types import Dataset, Finding, FloatMatrix, FloatVector
@@ -257,7 +257,7 @@ def _over_raters(table: ScoreTable) -> ScoreTable:
     return replace(first, scores=means, notes=(*table.notes, note))
 
 
-def texts_of(columns: Columns, roles: Roles | None = None, named: Mapping[str, str] | None = None) -> Dataset | None:
+def texts_of(columns: Columns, roles: Roles | None = None, named: Choice | None = None) -> Dataset | None:
     """Return the texts of a table as a data set aligned with its rows; None where no column holds hypotheses.
 
     Args:
@@ -266,6 +266,9 @@ def texts_of(columns: Columns, roles: Roles | None = None, named: Mapping[str, s
         named: Columns of texts by their role, where their names do not say it.
     """
     roles, given = roles or Roles(), dict(named or {})
+    hypotheses = given.get("hypothesis", "")
+    if not isinstance(hypotheses, str) and len(hypotheses) > 1:
+        raise UserError(f"a row of scores is of one hypothesis, got the columns {' and '.join(hypotheses)}: name one")
     if "hypothesis" not in given and not any(name.lower() in ALIASES["hypothesis"] for name in columns.values):
         return None
     system = columns.find("system", roles.system, *ALIASES["system"])

@@ -9,10 +9,10 @@ from whyscore.analysis.compare.compare import compare
 from whyscore.analysis.compare.result import CompareSettings, Comparison
 from whyscore.cli.options import GateSettings, InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures
-from whyscore.cli.setup import baseline_of, load_dataset, make_resources, requested_metrics, working
+from whyscore.cli.setup import baseline_of, load_dataset, make_resources, report_gates, requested_metrics, working
 from whyscore.errors import UserError
 from whyscore.present import render
-from whyscore.runs.gates import check_gates, check_names, read_limits
+from whyscore.runs.gates import check_gates, check_names, judge_gates, read_limits
 from whyscore.scoring.stack import cost
 from whyscore.settings import option
 from whyscore.types import Dataset
@@ -57,7 +57,9 @@ def run(settings: CompareCommand) -> int:
     with working(settings) as resources:
         found = compare(data, metrics, settings=asked, resources=resources)
     _emit(found if settings.width is None else replace(found, decimals=settings.width), settings)
-    check_gates(found, under, worse)
+    gates = judge_gates(found, under, worse)
+    report_gates(gates, settings, data.name)
+    check_gates(gates, worse)
     return 0
 
 

@@ -18,13 +18,22 @@ from whyscore.cli.options import (
     TruncationSettings,
 )
 from whyscore.cli.output import tell
-from whyscore.cli.setup import baseline_of, load_dataset, make_resources, requested_metrics, tell_time, working
+from whyscore.cli.setup import (
+    baseline_of,
+    load_dataset,
+    make_resources,
+    report_gates,
+    requested_metrics,
+    tell_time,
+    warn_unsupported,
+    working,
+)
 from whyscore.data.checks import findings
 from whyscore.report import build_report
 from whyscore.report.model import Report, ReportSettings
 from whyscore.runs.evaluate import evaluate
-from whyscore.runs.folder import Run
-from whyscore.runs.gates import check_gates, check_names, read_limits
+from whyscore.runs.folder import Run, record_gates
+from whyscore.runs.gates import check_gates, check_names, judge_gates, read_limits
 from whyscore.runs.settings import EvaluateSettings, RequestedMetric, request_metrics
 from whyscore.runs.shards import STORE, describe, read_shard, settings_of_shard, shard_of
 from whyscore.scoring.stack import cost
@@ -37,7 +46,7 @@ examples:
   whyscore evaluate -s src.txt -r ref.txt -t sysA.txt sysB.txt -m chrf bleu -l de-en -o run/
   whyscore evaluate data.jsonl -m chrf -e "lime(samples=100)" --budget 50 -o run/
   whyscore evaluate data.jsonl -m chrf --shard 1/4 -o run-1/
-  whyscore evaluate -r ref.txt -t base.txt new.txt --fail-under chrf=50 --fail-if-worse base -o run/
+  whyscore evaluate -r ref.txt -t base.txt new.txt --fail-under chrf=50 --fail-if-worse base --junit gate.xml -o run/
 """
 
 PAGE = "report.html"
@@ -100,8 +109,14 @@ def run(settings: EvaluateCommand) -> int:
         )
     if shard is not None:
         describe(settings.output, data, shard, [one.name for one in requested], settings)
+    if metrics is None:
+        warn_unsupported(settings, part, {one.name: one.metric for one in requested})
+    doubts = {one.name: f"does not support {', '.join(one.unsupported)}" for one in found.metrics if one.unsupported}
+    gates = judge_gates(found, under, worse, doubts)
+    found = record_gates(found, gates)
     write_figures(settings, write_report(settings, found))
-    check_gates(found, under, worse)
+    report_gates(gates, settings, data.name)
+    check_gates(gates, worse)
     fail_if_truncated(cut)
     return 0
 

@@ -8,6 +8,7 @@ from whyscore.cli.output import emit, emit_result, format_of
 from whyscore.cli.setup import load_and_validate, refuse_data, show_findings
 from whyscore.data.checks import Findings
 from whyscore.data.formats.eval4nlp import look_at_gold, look_at_submission, metadata_faults, misfits
+from whyscore.data.located import describe_columns
 from whyscore.errors import DataError, UserError
 from whyscore.settings import option
 
@@ -52,7 +53,11 @@ def run(settings: ValidateCommand) -> int:
     show_findings(found, settings)
     refuse_data(data, found, strict=settings.strict)
     systems = f"{len(data.systems)} system(s): {', '.join(data.systems)}"
-    emit(settings, [f"{data.name}: {len(data.ids)} segments, {systems}\n"])
+    columns = describe_columns(data)
+    emit(
+        settings,
+        [f"{data.name}: {len(data.ids)} segments, {systems}\n", *([f"columns: {columns}\n"] if columns else [])],
+    )
     return 0
 
 

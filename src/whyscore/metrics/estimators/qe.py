@@ -35,6 +35,8 @@ from whyscore.metrics.estimators.network import Batch, run
 from whyscore.metrics.estimators.tables import read_tables
 from whyscore.metrics.estimators.trees import make_trees
 from whyscore.metrics.needs import need_source
+from whyscore.models.encoders.embedded import Embedded
+from whyscore.models.encoders.loading import uncovered
 from whyscore.models.evidence import Setting, error_evidence
 from whyscore.models.pairs import Pinned
 from whyscore.registry import spec_of
@@ -92,6 +94,10 @@ class QE:
 
     def for_languages(self, source: str, target: str) -> Self:
         return self if self.languages is not None else replace(self, languages=f"{_code(source)}-{_code(target)}")
+
+    def unsupported(self, source: str | None, target: str | None) -> tuple[str, ...]:
+        codes = [_code(language) for language in (source, target) if language is not None]
+        return () if "-".join(codes) in self._estimator().pairs else uncovered(Embedded(), codes)
 
     def signature(self) -> Signature:
         estimator = self._estimator()
