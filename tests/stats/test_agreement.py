@@ -21,6 +21,7 @@ from whyscore.stats.agreement import (
     pooled,
     right,
 )
+from whyscore.stats.coefficients import coefficient_of, kernel
 from whyscore.stats.correlation import correlate
 from whyscore.stats.matrices import DegenerateStatisticWarning
 from whyscore.stats.measures import MEASURES, agree, as_share, average, measure_of
@@ -224,10 +225,19 @@ def test_outcomes_of_pairs_change_places() -> None:
 def test_every_measure_can_be_had_by_name(name: str) -> None:
     rng = np.random.default_rng(0)
     z = 100 * rng.random((5, 12))
-    found, facts = agree(z + rng.random((5, 12)), z, measure_of(name))
+    human = (z > 50).astype(np.float64) if name in ("auc", "accuracy") else z
+    found, facts = agree(z + rng.random((5, 12)), human, measure_of(name))
     assert found.value > 0.8
     assert found.name == f"{name}@{MEASURES[name].level}"
     assert ("epsilon" in facts) == (name == "acc_eq")
+
+
+@pytest.mark.parametrize("name", ["auc", "accuracy"])
+def test_classification_needs_two_classes(name: str) -> None:
+    assert math.isnan(kernel(coefficient_of(name))(np.arange(4.0), np.array([0.0, 1.0, 2.0, 2.0])))
+    assert math.isnan(kernel(coefficient_of(name))(np.arange(4.0), np.ones(4)))
+    gaps = np.array([0.0, np.nan, 1.0, 1.0])
+    assert kernel(coefficient_of(name))(np.array([1.0, 9.0, 2.0, 3.0]), gaps) == 1.0
 
 
 def test_averages_of_correlations_and_accuracies_are_on_one_scale() -> None:

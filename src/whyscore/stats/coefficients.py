@@ -12,6 +12,8 @@ the human scores (T_h) or in both (T_mh); P is their sum.
 | kendall_c | 2 (C - D) k / (n^2 (k - 1)), k the smaller number of distinct values |
 | tau_23 | (C + T_mh - D - T_m - T_h) / P |
 | acc_23 | (C + T_mh) / P |
+| auc | of human scores with two values: the share of pairs of both kinds in the right order, ties count half |
+| accuracy | of human scores with two values: the largest share of places that one threshold on the metric puts right |
 
 Where a vector is constant or shorter than two, correlations are NaN.
 """
@@ -25,8 +27,10 @@ from numpy.typing import NDArray
 from whyscore.errors import SpecError
 from whyscore.types import FloatVector
 
-Coefficient = Literal["pearson", "spearman", "kendall_b", "kendall_c", "tau_23", "acc_23"]
-COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)
+Coefficient = Literal["pearson", "spearman", "kendall_b", "kendall_c", "tau_23", "acc_23", "auc", "accuracy"]
+CLASSIFYING: tuple[Coefficient, ...] = ("auc", "accuracy")
+"""Those that need human scores with two values."""
+COEFFICIENTS: tuple[Coefficient, ...] = tuple(name for name in get_args(Coefficient) if name not in CLASSIFYING)
 _ALIASES: dict[str, Coefficient] = {"kendall": "kendall_b", "tau": "kendall_b", "kendalltau": "kendall_b"}
 
 Stack = NDArray[np.float64]
@@ -56,10 +60,15 @@ class Pairs(NamedTuple):
 def coefficient_of(name: str) -> Coefficient:
     """Return a coefficient by its name; `kendall` is tau b."""
     found = _ALIASES.get(name, name)
-    for coefficient in COEFFICIENTS:
+    for coefficient in (*COEFFICIENTS, *CLASSIFYING):
         if found == coefficient:
             return coefficient
-    raise SpecError(f"no coefficient named {name!r}: use {', '.join((*COEFFICIENTS, *_ALIASES))}")
+    raise SpecError(f"no coefficient named {name!r}: use {', '.join((*COEFFICIENTS, *CLASSIFYING, *_ALIASES))}")
+
+
+def chance_of(coefficient: str) -> float:
+    """Return what a metric that knows nothing reaches: half of the pairs for `auc`, else 0."""
+    return 0.5 if coefficient == "auc" else 0.0
 
 
 def kernel(coefficient: Coefficient) -> Callable[[Stack, Stack], Stack]:
@@ -68,6 +77,8 @@ def kernel(coefficient: Coefficient) -> Callable[[Stack, Stack], Stack]:
         return pearson
     if coefficient == "spearman":
         return spearman
+    if coefficient in CLASSIFYING:
+        return area if coefficient == "auc" else best_accuracy
     return lambda x, z: from_pairs(coefficient, pair_counts(x, z), x, z)
 
 
@@ -100,6 +111,47 @@ def spearman(x: Stack, z: Stack) -> Stack:
     if gap.any():
         x, z = np.where(gap, np.nan, x), np.where(gap, np.nan, z)
     return pearson(ranks(x), ranks(z))
+
+
+def area(x: Stack, z: Stack) -> Stack:
+    """Return the area under the ROC curve along the last axis; the larger human score is the positive class.
+
+    >>> area(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0.0, 0.0, 1.0, 1.0])).item()
+    0.875
+    """
+    x, z, positive, negative = _classes(x, z)
+    count, others = positive.sum(axis=-1), negative.sum(axis=-1)
+    total = np.where(positive, ranks(np.where(positive | negative, x, np.nan)), 0.0).sum(axis=-1)
+    return _ratio(total - count * (count + 1) / 2, (count * others).astype(np.float64))
+
+
+def best_accuracy(x: Stack, z: Stack) -> Stack:
+    """Return the share of places that the best threshold classifies right; the larger human score is positive.
+
+    >>> best_accuracy(np.array([0.1, 0.4, 0.2, 0.9]), np.array([0.0, 0.0, 1.0, 1.0])).item()
+    0.75
+    """
+    x, z, positive, negative = _classes(x, z)
+    order = np.argsort(-np.where(positive | negative, x, -np.inf), axis=-1, kind="stable")
+    ordered = np.take_along_axis(x, order, axis=-1)
+    steps = positive.astype(np.int64) - negative  # each place above the threshold gains a positive, or loses a negative
+    gains = np.take_along_axis(steps, order, axis=-1).cumsum(axis=-1)
+    inside = np.ones(ordered.shape, dtype=np.bool_)
+    inside[..., :-1] = ordered[..., :-1] != ordered[..., 1:]  # no threshold between equal values
+    best = np.maximum(np.where(inside, gains, 0).max(axis=-1, initial=0), 0)
+    count, others = positive.sum(axis=-1), negative.sum(axis=-1)
+    right = np.where((count > 0) & (others > 0), others + best, np.nan)
+    return _ratio(right, (count + others).astype(np.float64))
+
+
+def _classes(x: Stack, z: Stack) -> tuple[Stack, Stack, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return both vectors, equally shaped, and the places of each class; none where there are not two classes."""
+    x, z = np.broadcast_arrays(x, z)
+    there = ~(np.isnan(x) | np.isnan(z))
+    largest = np.where(there, z, -np.inf).max(axis=-1, keepdims=True, initial=-np.inf)
+    least = np.where(there, z, np.inf).min(axis=-1, keepdims=True, initial=np.inf)
+    two = ~(there & (z != largest) & (z != least)).any(axis=-1, keepdims=True) & (least < largest)
+    return x, z, there & two & (z == largest), there & two & (z == least)
 
 
 def ranks(values: Stack) -> Stack:

@@ -27,7 +27,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.errors import DataError
-from whyscore.stats.coefficients import Coefficient, coefficient_of, from_pairs, kendall_b, pair_counts, pearson
+from whyscore.stats.coefficients import (
+    CLASSIFYING,
+    Coefficient,
+    coefficient_of,
+    from_pairs,
+    kendall_b,
+    kernel,
+    pair_counts,
+    pearson,
+)
 from whyscore.stats.matrices import TIE_TOLERANCE, Level, level_of, tie
 from whyscore.types import FloatMatrix, FloatVector
 
@@ -300,6 +309,8 @@ def _stacked(scores: NDArray[np.float64], human: FloatMatrix, wanted: Sequence[C
                 kendall_rows(Ranked(ranked.average[:, k], ranked.least[:, k]), one) for k, one in enumerate(human)
             ]
             found.append(np.stack(groups, axis=1))
+        elif coefficient in CLASSIFYING:
+            found.append(kernel(coefficient)(scores, human[None]))
         else:
             found.append(from_pairs(coefficient, pair_counts(scores, human[None]), scores, human[None]))
     return np.stack(found)
@@ -312,6 +323,9 @@ def _coefficients(rows: FloatMatrix, human: FloatVector, wanted: Sequence[Coeffi
     for coefficient in wanted:
         if coefficient == "pearson":
             found.append(pearson(rows, human))
+            continue
+        if coefficient in CLASSIFYING:
+            found.append(kernel(coefficient)(rows, human))
             continue
         if coefficient in ("spearman", "kendall_b") and ranked is None:
             ranked = ranked_rows(rows)

@@ -50,13 +50,15 @@ MEASURES: dict[str, Measure] = {
     **{name: Measure(name, "system", fixed=False, chance=0.0) for name in COEFFICIENTS},
     "acc_23": Measure("acc_23", "system", fixed=False, chance=None),
     "tau_23": Measure("tau_23", "system", fixed=False, chance=None),
+    "auc": Measure("auc", "global", fixed=False, chance=0.5),
+    "accuracy": Measure("accuracy", "global", fixed=False, chance=None),
     "acc_eq": Measure("acc_eq", "segment", fixed=False, chance=None),
     "pairwise_accuracy": Measure("pairwise_accuracy", "system", fixed=True, chance=0.5),
     "spa": Measure("spa", "system", fixed=True, chance=0.5),
     "pdp": Measure("pdp", "segment", fixed=True, chance=0.0),
     "kendall_like": Measure("kendall_like", "segment", fixed=True, chance=0.0),
 }
-_ACCURACIES = ("acc_23", "acc_eq", "pairwise_accuracy", "spa")
+_ACCURACIES = ("acc_23", "acc_eq", "pairwise_accuracy", "spa", "auc", "accuracy")
 
 
 def measure_of(name: str, level: str | None = None) -> Measure:

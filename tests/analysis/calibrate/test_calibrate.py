@@ -452,3 +452,39 @@ def test_off_grid_powers_are_evaluated_exactly(wmt17: Dataset, erasure: Callable
     material = Material(scores, bags, np.ones(30), *([np.arange(30)] * 3))
     exact = columns_of(material, PowerMean(), np.array([-3.65])).values[0]
     assert exact == pytest.approx([PowerMean(-3.65).aggregate(bags.of_segment(k)) for k in range(30)], rel=1e-12)
+
+
+def classified(labels: tuple[float, ...] = (0.0, 1.0)) -> Dataset:
+    """Translations that people found good or bad, by the share of right words, with noise."""
+    random = np.random.default_rng(5)
+    entries = []
+    for k in range(60):
+        reference = [str(one) for one in random.choice(list("abcdefghij"), 8)]
+        hypothesis = [word if random.random() < 0.6 else "x" for word in reference]
+        right = sum(a == b for a, b in zip(reference, hypothesis, strict=True)) + random.normal()
+        human = {"good": labels[int(right > 5)] if len(labels) == 2 else right}
+        entries.append(Entry(str(k), "s", Segment(" ".join(hypothesis), None, (" ".join(reference),)), human))
+    return Dataset("classified", tuple(entries))
+
+
+@pytest.mark.parametrize("coefficient", ["auc", "accuracy"])
+def test_classes_are_calibrated_on_by_area_or_accuracy(coefficient: str) -> None:
+    data = classified()
+    found = calibrate(
+        data, "chrf", human="good", coefficient=[coefficient], grid=[1.0, 2.0], resamples=49, mode="compat"
+    )
+    scores, labels = ws.score(data, "chrf").values, data.human("good")
+    good, bad = scores[labels == 1], scores[labels == 0]
+    area = np.mean((good[:, None] > bad) + 0.5 * (good[:, None] == bad))
+    accuracy = max(np.mean((scores >= cut) == (labels == 1)) for cut in (*scores, np.inf))
+    assert found.settings[0].before == pytest.approx(area if coefficient == "auc" else accuracy)
+    assert found.settings[0].coefficient == coefficient
+    held = [one for one in found.outcomes if one.protocol == "in-domain" and one.source == "erasure"]
+    assert held[0].p_value is None or 0 <= held[0].p_value <= 1
+
+
+def test_area_and_accuracy_need_two_classes() -> None:
+    with pytest.raises(DataError, match="good auc@global was left out: its human scores have 60 values, auc needs two"):
+        calibrate(classified(()), "chrf", human="good", coefficient=["auc"])
+    with pytest.raises(SpecError, match="no coefficient named 'auk'"):
+        calibrate(classified(), "chrf", human="good", coefficient=["auk"])

@@ -29,6 +29,7 @@ from whyscore.analysis.calibrate.material import (
 )
 from whyscore.analysis.calibrate.rules import FOLDS, Choice, Problem, Rule, choose
 from whyscore.analysis.calibrate.settings import Testing
+from whyscore.stats.coefficients import chance_of
 from whyscore.stats.correction import corrected
 from whyscore.stats.draws import Resample
 from whyscore.stats.intervals import DRAWS, bootstrap_difference
@@ -94,9 +95,9 @@ class Question(NamedTuple):
         return choose(Problem(source.material, kept, source.columns, self.weights, self.epsilon), self.rule)
 
     def counts(self, material: Material, setting: Setting) -> bool:
-        """Return whether a setting can be gained in: the original score agrees with people at all."""
+        """Return whether a setting can be gained in: the original score agrees with people better than chance."""
         before = setting.at(material).before
-        return not np.isnan(before) and (before > 0 or self.keep_reversed)
+        return not np.isnan(before) and (before > chance_of(setting.coefficient) or self.keep_reversed)
 
 
 def oracle(source: Source, question: Question) -> tuple[Choice, FloatVector]:

@@ -22,7 +22,7 @@ from whyscore.metrics.boosted import Parts, gathered
 from whyscore.protocols import Explainer, HidesWords, Metric
 from whyscore.registry import build, spec_of
 from whyscore.scoring.rows import oriented
-from whyscore.stats.coefficients import coefficient_of
+from whyscore.stats.coefficients import CLASSIFYING, coefficient_of
 from whyscore.stats.grid import Target
 from whyscore.stats.matrices import level_of
 from whyscore.types import Dataset, Entry, Evidence, Explanation, FloatMatrix, FloatVector
@@ -202,6 +202,7 @@ LEAST = 10
 """Judged segments that a setting needs."""
 
 _LEAST_SYSTEMS = 3
+_CLASSES = 2
 _ORIGIN = "data set"
 
 
@@ -299,6 +300,11 @@ def possible_settings(
                 continue
             for coefficient in named:
                 name = " ".join(filter(None, (group, score, f"{coefficient}@{at}")))
+                classes = len(np.unique(values[rows][~np.isnan(values[rows])]))
+                if coefficient in CLASSIFYING and (classes != _CLASSES or at == "system"):
+                    told = f"its human scores have {classes} values" if at != "system" else "systems have no class"
+                    notes.append(f"{name} was left out: {told}, {coefficient} needs two classes of segments")
+                    continue
                 settings.append(Setting(name, group, score, coefficient, at, rows, values))
     return tuple(settings), notes
 

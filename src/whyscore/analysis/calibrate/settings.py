@@ -179,7 +179,7 @@ class AgreementSettings:
     level: str = option("global", "global, segment, system or within_system", metavar="NAME", basic=True)
     coefficient: tuple[str, ...] = option(
         ("pearson",),
-        "pearson (default), spearman, kendall",
+        "pearson (default), spearman, kendall; auc or accuracy for human scores with two values",
         flags=("--coefficient", "--coefficients"),
         metavar="NAME",
         basic=True,
