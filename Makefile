@@ -6,7 +6,7 @@
 # make fuzz      coverage-guided fuzzing of all that reads, SECONDS=60 each (Linux)
 # make docs      the generated pages
 # make papers    the commands of docs/papers run anew, with what they print
-# make train     the weights of qe anew, from the data beside the project; takes about 80 minutes
+# make train     the weights of qe anew, from the data beside the project; takes about an hour
 # make audit     known faults of the packages in use, alone
 PYTHON ?= python3
 VENV   ?= .venv
@@ -52,11 +52,10 @@ train: export OMP_NUM_THREADS = 1
 train: export OPENBLAS_NUM_THREADS = 1
 train: $(VENV)/.dev
 	$(BIN)/python training/make_examples.py build/qe
-	$(BIN)/python training/train.py build/qe build/qe/network-0.npz --seed 0
-	$(BIN)/python training/train.py build/qe build/qe/network-1.npz --seed 1
+	$(BIN)/python training/train.py build/qe build/qe/network.npz
 	$(BIN)/python training/boost.py build/qe build/qe/trees.npz
-	$(BIN)/python training/assemble.py build/qe build/qe/network-0.npz build/qe/network-1.npz \
-		--trees build/qe/trees.npz -o src/whyscore/metrics/estimators/qe.npz --reliability training/calibration.json
+	$(BIN)/python training/assemble.py build/qe build/qe/network.npz --trees build/qe/trees.npz \
+		-o src/whyscore/metrics/estimators/qe.npz --reliability training/calibration.json
 	$(BIN)/python training/evaluate.py -o training/results.json
 
 audit: $(VENV)/.dev
