@@ -16,11 +16,7 @@ from whyscore.report.figures.charts import save_chart
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "images"
-KINDS = {
-    "edits": "translation, changed",
-    "source_edits": "source, translation changed",
-    "spans": "translation, in a span",
-}
+KINDS = {"edits": "target, changed", "source_edits": "source, changed", "spans": "target, in a span"}
 SYSTEMS = ("DIDI-NLP", "Online-W")
 SEGMENT = "437"
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -298,3 +299,40 @@ def test_a_segment_without_reference_is_refused_where_texts_are_taken() -> None:
 
     with pytest.raises(MissingInput, match=re.escape("pairs needs a reference: segment 1 (hypothesis 'a') has none")):
         Callable(pairs).score([Segment("a")])
+
+
+def leaving(segments: list[Segment]) -> list[float]:
+    raise SystemExit(len(segments) - 2)
+
+
+def changing(hypotheses: list[str], references: list[str]) -> list[float]:
+    hypotheses.clear()
+    return [0.0] * len(references)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (leaving, "tried to end the program on 2 segments: SystemExit: 0"),
+        (changing, "changed the lists it was given"),
+    ],
+)
+def test_a_function_cannot_end_the_program_or_change_what_it_is_given(function: object, message: str) -> None:
+    asked = [Segment("a", None, ("b",)), Segment("c", None, ("d",))]
+    with pytest.raises(ContractError, match=re.escape(message)):
+        Callable(function).score(asked)  # type: ignore[arg-type]
+
+
+def test_a_file_that_ends_the_program_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "leaving.py").write_text("import sys\nsys.exit(0)\n", "utf-8")
+    with pytest.raises(UserError, match=r"cannot be loaded: SystemExit: 0 \(line 2\)"):
+        Callable(f"{tmp_path / 'leaving.py'}:score").score([Segment("a", None, ("b",))])
+
+
+def test_what_a_function_prints_does_not_mix_with_results(capsys: pytest.CaptureFixture[str]) -> None:
+    def talking(segments: list[Segment]) -> list[float]:
+        sys.stdout.write("hello\n")
+        return [1.0] * len(segments)
+
+    Callable(talking).score([Segment("a", None, ("b",))])
+    assert capsys.readouterr() == ("", "hello\n")

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from whyscore.errors import UnknownName, WhyscoreError
+from whyscore.text.visible import visible
 from whyscore.version import __version__
 
 if TYPE_CHECKING:
@@ -220,4 +221,4 @@ def _shown_once() -> Callable[..., None]:
 
 
 def _say(line: str) -> None:
-    print(f"whyscore: {line}", file=sys.stderr)
+    print(f"whyscore: {visible(line)}", file=sys.stderr)

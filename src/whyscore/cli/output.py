@@ -13,6 +13,7 @@ from whyscore.cli.options import OutputSettings
 from whyscore.data.writing import write_lines
 from whyscore.errors import UserError
 from whyscore.present import Look, present, suffixes
+from whyscore.text.visible import visible
 from whyscore.types import Signature
 from whyscore.types.result import Result
 
@@ -64,8 +65,9 @@ def emit(output: Writes, lines: Iterable[str]) -> None:
     if output.output and output.output != "-":
         write_lines(output.output, lines)
         return
+    shown = sys.stdout.isatty()
     for line in lines:
-        sys.stdout.write(line)
+        sys.stdout.write(visible(line) if shown else line)
 
 
 def emit_result(
@@ -90,7 +92,7 @@ def to_json(value: object) -> str:
 def tell(output: Says, line: str) -> None:
     """Say something beside the data, on stderr."""
     if not output.quiet:
-        print(line, file=sys.stderr)
+        print(visible(line), file=sys.stderr)
 
 
 def tell_signatures(output: Says, signatures: Iterable[Signature]) -> None:

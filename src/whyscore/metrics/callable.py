@@ -9,6 +9,7 @@
 Finds the function that a text such as `package.module:function` or `path/file.py:function` names.
 """
 
+import contextlib
 import hashlib
 import importlib
 import importlib.util
@@ -76,7 +77,7 @@ def _from_file(path: str) -> tuple[ModuleType, str]:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[spec.name]
         raise UserError(f"{path} cannot be loaded: {_failure(error, path)}") from error
     return module, digest
@@ -93,7 +94,7 @@ def _from_name(name: str) -> ModuleType:
         raise UserError(f"{name} cannot be loaded: {_failure(error, None)}") from error
 
 
-def _failure(error: Exception, path: str | None) -> str:
+def _failure(error: BaseException, path: str | None) -> str:
     """Return the kind of error, its message, and the line of the file where it rose."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     if isinstance(error, SyntaxError):
@@ -185,11 +186,19 @@ class Callable:
             return np.empty(0, dtype=np.float64)
         function = find(self.target).function if isinstance(self.target, str) else self.target
         arguments = self._arguments(self.takes or _taken(function, self.name), segments)
+        given = [list(one) for one in arguments]
+        asked = shown(segments[0].hypothesis) if len(segments) == 1 else f"{len(segments)} segments"
         try:
-            answer = function(*arguments)
+            with contextlib.redirect_stdout(sys.stderr):  # stdout is for results
+                answer = function(*arguments)
+        except KeyboardInterrupt:
+            raise
         except Exception as error:
-            asked = shown(segments[0].hypothesis) if len(segments) == 1 else f"{len(segments)} segments"
             raise TextFailure(self.name, f"failed on {asked}: {_told(error)}") from error
+        except BaseException as error:  # SystemExit and the like: a metric does not end the program
+            raise ContractError(f"{self.name} tried to end the program on {asked}: {_told(error)}") from error
+        if [list(one) for one in arguments] != given:
+            raise ContractError(f"{self.name} changed the lists it was given: let it work on a copy, list(texts)")
         return _checked(answer, segments, self.name)
 
     def _arguments(self, takes: str, segments: Sequence[Segment]) -> tuple[list[object], ...]:
@@ -228,7 +237,7 @@ def _taken(function: Function, name: str) -> str:
     return _TAKES[len(needed)]
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 
 from whyscore.present import Look
+from whyscore.text.visible import on_one_line, visible
 from whyscore.types.result import Result
 from whyscore.types.table import Mark, Table, shown
 
 SUFFIX = ".txt"
-_PLAIN = str.maketrans({"\n": " ", "\t": " "})
 MARKS: dict[Mark, str] = {"higher": "+", "significant": "*", "corrected": "!"}
 """What stands behind a marked value."""
 
@@ -17,17 +17,17 @@ MARKS: dict[Mark, str] = {"higher": "+", "significant": "*", "corrected": "!"}
 def lines(result: Result, look: Look) -> Iterator[str]:
     """Yield the tables for people, a blank line between them."""
     lead = result.lead()
-    yield from (f"{sentence}\n" for sentence in lead)
+    yield from (f"{visible(sentence)}\n" for sentence in lead)
     for number, table in enumerate(result.tables()):
         yield from ["\n"] if number or lead else []
         yield from _table(table, table.decimals if look.decimals is None else look.decimals)
 
 
 def _table(table: Table, decimals: int) -> Iterator[str]:
-    head = [(name + arrow(table, name, "↑", "↓")).translate(_PLAIN) for name in table.columns]
+    head = [on_one_line(name + arrow(table, name, "↑", "↓")) for name in table.columns]
     body = [
         [
-            shown(cell, decimals).translate(_PLAIN) + _marks(table, number, name)
+            on_one_line(shown(cell, decimals)) + _marks(table, number, name)
             for name, cell in zip(table.columns, row, strict=True)
         ]
         for number, row in enumerate(table.rows)
@@ -36,7 +36,7 @@ def _table(table: Table, decimals: int) -> Iterator[str]:
     right = table.right_aligned()
     for row in (head, ["-" * width for width in widths], *body):
         yield f"{_aligned(row, widths, right)}\n"
-    yield from (f"{line}\n" for line in below(table))
+    yield from (f"{visible(line)}\n" for line in below(table))
 
 
 def _marks(table: Table, row: int, name: str) -> str:

@@ -4,6 +4,7 @@ Data sets, which can be large, packed or in other encodings, are read in `whysco
 """
 
 import json
+import re
 import sys
 import zlib
 from pathlib import Path
@@ -30,16 +31,43 @@ def text_of(path: str | Path) -> str:
         raise DataError(f"cannot be read: {error}", file=repr(str(path))) from error
 
 
+ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
 def json_of(text: str, path: str | Path, line: int | None = None) -> object:
     """Return the value that JSON stands for; what is nested too deep or no float could hold is refused."""
     try:
-        found: object = json.loads(text, parse_int=whole)
+        found: object = STRICT.decode(text)
     except json.JSONDecodeError as error:
         place = line or error.lineno
         raise DataError(f"not JSON: {error.msg}", file=str(path), line=place, column=error.colno) from error
     except (RecursionError, ValueError) as error:
         raise DataError(f"JSON that cannot be read: {error}", file=str(path), line=line) from error
     return found
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return an object, whose keys stand in it once; of two values none can be said to be the one that was meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(
+            f"the key {next(name for name in names if names.count(name) > 1)!r} stands in one object twice"
+        )
+    return found
+
+
+def refuse_surrogates(line: str, value: object) -> None:
+    """Refuse half a surrogate pair in what a line of JSON stands for: no file could hold that text as UTF-8."""
+    if ESCAPED_SURROGATE.search(line) is None:
+        return
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
+        raise ValueError(
+            f"half a surrogate pair (\\u{ord(half):04x}), which is no character; repair the text"
+        ) from None
 
 
 def whole(digits: str) -> int:
@@ -51,3 +79,7 @@ def whole(digits: str) -> int:
     if len(digits) > sys.float_info.max_10_exp:
         raise ValueError(f"a number of {len(digits)} digits")
     return int(digits)
+
+
+STRICT = json.JSONDecoder(parse_int=whole, object_pairs_hook=_object)
+"""Reads JSON as above: no key twice, no number beyond all floats."""

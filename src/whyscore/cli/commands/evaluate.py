@@ -38,6 +38,7 @@ from whyscore.runs.settings import EvaluateSettings, RequestedMetric, request_me
 from whyscore.runs.shards import STORE, describe, read_shard, settings_of_shard, shard_of
 from whyscore.scoring.stack import cost
 from whyscore.settings import again, option
+from whyscore.text.visible import visible
 from whyscore.types import Dataset
 
 EXAMPLES = """\
@@ -126,7 +127,7 @@ def write_report(settings: RunFolderSettings, found: Run) -> Report:
     report = build_report(found, title=settings.title)
     page = Path(settings.output) / PAGE
     write_page(report, page)
-    sys.stdout.writelines(report_lines(report, settings.format))
+    sys.stdout.writelines(map(visible, report_lines(report, settings.format)))
     for one in found.metrics:
         tell(settings, f"signature: {one.signature}")
     tell(settings, f"report: {page}")

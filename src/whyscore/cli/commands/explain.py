@@ -43,6 +43,7 @@ from whyscore.explainers.engine import failure_message
 from whyscore.registry import spec_of
 from whyscore.scoring.stack import Resources
 from whyscore.settings import again, option
+from whyscore.text.visible import visible
 from whyscore.types import Dataset, Explanation, Inputs
 from whyscore.types.result import Joined
 
@@ -214,9 +215,9 @@ def segment_view(explanations: Sequence[Explanation], digits: int) -> Renderable
     for one in explanations:
         grid.add_row(Text(str(one.place), style="bold"), _coloured(one, largest))
         for line in _remarks(one, digits):
-            grid.add_row("", Text(line, style="dim"))
+            grid.add_row("", Text(visible(line), style="dim"))
     for place, text in _context(explanations):
-        grid.add_row(Text(place, style="dim"), Text(text, style="dim"))
+        grid.add_row(Text(place, style="dim"), Text(visible(text), style="dim"))
     return grid
 
 
@@ -246,12 +247,12 @@ def show(explanations: Iterable[tuple[str, Explanation]], console: Console, digi
     colour = console.color_system is not None and not console.no_color
     for title, group in groupby(explanations, key=lambda pair: pair[0]):
         found = [one for _, one in group]
-        console.print(Text(title), soft_wrap=True)
+        console.print(Text(visible(title)), soft_wrap=True)
         if colour:
             console.print(segment_view(found, digits))
         else:
             for line in plain_view(found, digits):
-                console.print(Text(line), soft_wrap=True)
+                console.print(Text(visible(line)), soft_wrap=True)
         console.print()
     if colour:
         console.print(legend())
@@ -269,7 +270,7 @@ def _coloured(one: Explanation, largest: float) -> Text:
     strength = marking.strengths(one.importance.tolist(), largest)
     text = Text()
     for piece, number in marking.pieces(one.words.text, one.words.spans):
-        text.append(piece, style="" if number is None else _style(strength[number]))
+        text.append(visible(piece), style="" if number is None else _style(strength[number]))
     return text
 
 

@@ -11,6 +11,7 @@ from whyscore.data.formats.eval4nlp import look_at_gold, look_at_submission, met
 from whyscore.data.located import describe_columns
 from whyscore.errors import DataError, UserError
 from whyscore.settings import option
+from whyscore.text.visible import visible
 
 EXAMPLES = """\
 examples:
@@ -53,11 +54,12 @@ def run(settings: ValidateCommand) -> int:
     show_findings(found, settings)
     refuse_data(data, found, strict=settings.strict)
     systems = f"{len(data.systems)} system(s): {', '.join(data.systems)}"
-    columns = describe_columns(data)
-    emit(
-        settings,
-        [f"{data.name}: {len(data.ids)} segments, {systems}\n", *([f"columns: {columns}\n"] if columns else [])],
-    )
+    lines = [f"{data.name}: {len(data.ids)} segments, {systems}
+"]
+    if columns := describe_columns(data):
+        lines.append(f"columns: {columns}
+")
+    emit(settings, map(visible, lines))
     return 0
 
 
@@ -75,7 +77,7 @@ def _check_submission(settings: ValidateCommand, gold_path: str) -> int:
     if format_of(settings) == "text":
         lines = [f"{'error' if finding.error else 'note'}: {finding}" for finding in found]
         lines.append(f"{submission.name}: {len(gold)} segments, {', '.join(submission.sides)}; {count} fault(s)")
-        emit(settings, (f"{line}\n" for line in lines))
+        emit(settings, (visible(f"{line}\n") for line in lines))
     else:
         emit_result(found, settings)
     if count:

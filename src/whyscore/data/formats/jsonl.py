@@ -3,7 +3,8 @@
 1. The first line tells records (`"schema": "whyscore/1"`) from plain objects; of the records, a data set can be read.
 2. Objects with the same keys are gathered into blocks and read like the rows of a table (`gathering`); lines may have
    different keys. Objects are let go block by block.
-3. JSON is strict: NaN and Infinity are refused, because no other language reads them; null means missing.
+3. JSON is strict: NaN and Infinity are refused, because no other language reads them; null means missing. A key that
+   stands in an object twice and half a surrogate pair are refused, too.
 """
 
 import json
@@ -18,7 +19,7 @@ from whyscore.data.files import TextFile
 from whyscore.data.gathering import Gathering, Options
 from whyscore.data.naming import few, system_names
 from whyscore.errors import DataError
-from whyscore.text.strict import whole
+from whyscore.text.files import STRICT, refuse_surrogates, whole
 from whyscore.types import Dataset, Finding
 
 _BLOCK = 10_000
@@ -65,6 +66,7 @@ def parsed(line: str, file: str, number: int) -> dict[str, object]:
     """Return the object that a line holds."""
     try:
         value = _DECODER.decode(line)
+        refuse_surrogates(line, value)
     except json.JSONDecodeError as error:
         raise DataError(f"not JSON: {error.msg}", file=file, line=number, column=error.colno) from error
     except _NotFinite as error:
@@ -84,7 +86,7 @@ def _refuse(constant: str) -> NoReturn:
     raise _NotFinite(constant)
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse, parse_int=whole)
+_DECODER = json.JSONDecoder(parse_constant=_refuse, parse_int=whole, object_pairs_hook=STRICT.object_pairs_hook)
 
 
 def _not_finite(line: str, constant: str) -> str:

@@ -1,0 +1,37 @@
+"""Control characters never reach a terminal."""
+
+import json
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.cli import Run
+from whyscore.text.visible import on_one_line, visible
+
+HOSTILE = "a \x1b[2Jb \x1b]0;title\x07 \x9b31m c\x7f\r"
+
+
+@given(st.text())
+def test_no_control_character_is_left(text: str) -> None:
+    for made, kept in ((visible(text), "\n\t"), (on_one_line(text), "")):
+        assert not [c for c in made if (c < " " or "\x7f" <= c < "\xa0") and c not in kept]
+
+
+@given(st.text(st.characters(exclude_categories=["Cc"])))
+def test_other_characters_stay(text: str) -> None:
+    assert visible(text) == on_one_line(text) == text
+
+
+def test_hostile_texts_names_and_messages_are_shown_harmless(run: Run) -> None:
+    rows = [{"system": HOSTILE, "hypothesis": HOSTILE, "reference": f"{HOSTILE} d"}]
+    Path("data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    for asked in (
+        ("score", "data.jsonl", "-m", "chrf"),
+        ("explain", "data.jsonl", "-m", "chrf"),
+        ("validate", "data.jsonl"),
+        ("evaluate", "data.jsonl", "-m", "chrf", "-o", "run"),
+        ("score", HOSTILE, "-m", "chrf"),
+    ):
+        done = run(*asked)
+        assert not set("\x1b\x07\x9b\x7f") & set(done.out + done.err), asked
