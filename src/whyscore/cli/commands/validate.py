@@ -54,11 +54,9 @@ def run(settings: ValidateCommand) -> int:
     show_findings(found, settings)
     refuse_data(data, found, strict=settings.strict)
     systems = f"{len(data.systems)} system(s): {', '.join(data.systems)}"
-    lines = [f"{data.name}: {len(data.ids)} segments, {systems}
-"]
+    lines = [f"{data.name}: {len(data.ids)} segments, {systems}\n"]
     if columns := describe_columns(data):
-        lines.append(f"columns: {columns}
-")
+        lines.append(f"columns: {columns}\n")
     emit(settings, map(visible, lines))
     return 0
 
