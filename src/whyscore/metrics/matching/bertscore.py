@@ -20,13 +20,14 @@ not change again and again. The least recently used texts are forgotten first; a
 is read anew.
 """
 
+import importlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from importlib.metadata import version as package_version
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -36,9 +37,11 @@ from whyscore.metrics.matching.weights import read_idf
 from whyscore.metrics.matching.words import Scale, TextPair, Wanted, text_pair, word_scores
 from whyscore.metrics.needs import compared_texts, need_references, need_source
 from whyscore.metrics.pieces import Fill
+from whyscore.models.attribution.interface import Inside, Line, Reading
 from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.embedded import pools_itself
 from whyscore.models.encoders.loading import encoder, warn_uncovered
+from whyscore.models.encoders.sentence import opened_states
 from whyscore.models.matching import (
     NOTHING,
     Numbers,
@@ -72,6 +75,9 @@ from whyscore.types import (
     WordScores,
 )
 from whyscore.version import __version__
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # So many metrics at a time (say the members of an ensemble) may remember texts, within these bytes each.
 _METRICS, _MEMORY = 4, 512 * 1024**2
@@ -256,6 +262,39 @@ class BertScore:
         wanted = Wanted(self.pool, self.fill, self.scale, side)
         return [word_scores(own, found, wanted) for own, found in zip(words, faced, strict=True)]
 
+    def inspected(self, segments: Sequence[Segment]) -> Inside:
+        """Return what the network reads of each segment, and the score as a differentiable function of it.
+
+        The best match of a piece is taken as it stands: the score is smooth but where two matches are equally good.
+        """
+        found = self.encoder()
+        if self._phrases(found) or self.idf is not None:
+            asked = "phrases" if self.idf is None else "weights by idf"
+            raise SpecError(
+                f"{self._name} cannot be looked into with {asked}: name the folder of a network and leave out idf, "
+                f"{self._name}(model='./folder'), or explain it with erasure, lime or shap"
+            )
+        edges = None if self._specials() == "exclude" else _edges(by_pieces(["a"], found, self._specials())[0])
+        base = self._baseline(found)
+
+        def compare(states: "Tensor", mask: "Tensor", asked: Sequence[Reading]) -> "Tensor":
+            del mask  # the rows know how long they are
+            rows = iter(states)
+            scores = [self._differentiable([_weighted(next(rows), line, edges) for line in own], base) for own in asked]
+            stacked: Tensor = importlib.import_module("torch").stack(scores)
+            return stacked
+
+        return opened_states(found, segments, lambda one: list(compared_texts(one, self.against)), compare, self._name)
+
+    def _differentiable(self, rows: Sequence["_Weighted"], base: Baseline | None) -> "Tensor":
+        """Return the score of a hypothesis, the first row, with the texts it is compared with."""
+        torch = importlib.import_module("torch")
+        each = torch.stack([_matched(other, rows[0]) for other in rows[1:]])
+        best = each.max(dim=0).values if self.mode == "compat" else each[each[:, 2].argmax()]
+        place = "prf".index(self.measure)
+        value: Tensor = best[place]
+        return value if base is None else (value - base[place]) / (1 - base[place])
+
     def text_pairs(self, segments: Sequence[Segment], place: Place) -> Iterator[TextPair | None]:
         """Return the text at a place with the one it is matched with, for each segment; None where one is blank."""
         self._check_place(place)
@@ -375,3 +414,38 @@ def _text_pair(pairs: Sequence[_Both], *, turned: bool) -> TextPair | None:
     scored = [numbers(pair, own.other.weights, own.hypothesis.weights).f for own, pair in found]
     own, pair = found[int(np.argmax(scored))]
     return text_pair(pair, own.other, own.hypothesis, HYPOTHESIS if turned else own.place, turned=turned)
+
+
+class _Weighted(NamedTuple):
+    """The states of the pieces of a row, of unit length, and how much each counts."""
+
+    vectors: "Tensor"
+    weights: "Tensor"
+
+
+def _edges(one: Sided) -> tuple[FloatVector, FloatVector]:
+    """Return the weights of the special pieces before and after a text."""
+    inside = np.flatnonzero(~one.special)
+    return one.weights[: inside[0]], one.weights[inside[-1] + 1 :]
+
+
+def _weighted(states: "Tensor", line: Line, edges: tuple[FloatVector, FloatVector] | None) -> _Weighted:
+    torch = importlib.import_module("torch")
+    (part,) = line.parts
+    vectors = states[part.inside] if edges is None else states[: len(line.row.ids)]
+    own = np.ones(len(part.spans))
+    weights = own if edges is None or not len(own) else np.concatenate([edges[0], own, edges[1]])
+    told = torch.as_tensor(weights if len(own) else np.zeros(len(vectors)), dtype=vectors.dtype, device=vectors.device)
+    return _Weighted(torch.nn.functional.normalize(vectors, dim=-1), told)
+
+
+def _matched(other: _Weighted, hypothesis: _Weighted) -> "Tensor":
+    """Return precision, recall and F of two texts; zeros where one says nothing."""
+    torch = importlib.import_module("torch")
+    if not (other.weights.any() and hypothesis.weights.any()):
+        return (hypothesis.vectors.sum() + other.vectors.sum()) * torch.zeros(3, device=other.vectors.device)
+    cosine = other.vectors @ hypothesis.vectors.T
+    precision = (cosine.max(dim=0).values * hypothesis.weights).sum() / hypothesis.weights.sum()
+    recall = (cosine.max(dim=1).values * other.weights).sum() / other.weights.sum()
+    found: Tensor = torch.stack([precision, recall, 2 * precision * recall / (precision + recall)])
+    return found

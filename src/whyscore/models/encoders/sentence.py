@@ -284,22 +284,43 @@ class _Opened(NamedTuple):
     steps: tuple[Step, ...]
 
 
+Compare = Callable[["Tensor", "Tensor", Sequence[Reading]], "Tensor"]
+"""States (rows x pieces x width) and their mask, of the rows of readings -> one score per reading."""
+
+
 def opened(
     encoder: Encoder, segments: Sequence[Segment], compared: Compared, over: Literal["mean", "max"], who: str
 ) -> Inside:
-    """Return an encoder, opened for some segments; one without a network is refused."""
+    """Return a sentence encoder, opened for some segments: the score is the cosine of whole texts."""
     parts = _parts(encoder, who)
-    encoding = parts.encoding
-    coder, network = encoding.coder, encoding.stack._network  # noqa: SLF001 - what is opened here
-    readings = tuple(_reading(encoding, segment, compared(segment)) for segment in segments)
 
-    def score(asked: Sequence[Reading]) -> "Tensor":
+    def compare(states: "Tensor", mask: "Tensor", asked: Sequence[Reading]) -> "Tensor":
         torch = importlib.import_module("torch")
-        vectors = _vectors(parts, rows_of(asked))
+        vectors = torch.cat([_pooled(states, mask, pool) for pool in parts.pools], dim=1)
+        for step in parts.steps:
+            vectors = step(vectors)
         groups = torch.split(vectors, [len(reading) for reading in asked])
         cosines = [torch.cosine_similarity(group[:1], group[1:]) for group in groups]
         values: Tensor = torch.stack([own.mean() if over == "mean" else own.max() for own in cosines])
         return values
+
+    return opened_states(encoder, segments, compared, compare, who)
+
+
+def opened_states(
+    encoder: Encoder, segments: Sequence[Segment], compared: Compared, compare: Compare, who: str
+) -> Inside:
+    """Return an encoder, opened for some segments: the score is what `compare` makes of the states of the pieces.
+
+    The first row of a reading is the hypothesis. An encoder without a network is refused.
+    """
+    encoding = _parts(encoder, who).encoding
+    coder, network = encoding.coder, encoding.stack._network  # noqa: SLF001 - what is opened here
+    readings = tuple(_reading(encoding, segment, compared(segment)) for segment in segments)
+
+    def score(asked: Sequence[Reading]) -> "Tensor":
+        states, mask = _states(encoding, rows_of(asked))
+        return compare(states, mask, asked)
 
     warn_of_cuts(encoding.cuts, readings)
     masking = getattr(coder._tokenizer, "mask_token_id", None)  # noqa: SLF001 - the coder shows only what all models have
@@ -337,18 +358,14 @@ def _line(encoding: Encoding, place: Place, text: str) -> Line:
     return line(frame, [Shown(place, Coded(found.ids, spans, found.pieces), len(found.ids) if room is None else room)])
 
 
-def _vectors(parts: _Opened, lines: Sequence[Line]) -> "Tensor":
-    torch = importlib.import_module("torch")
-    stack = parts.encoding.stack
-    inputs = as_tensors([each.row for each in lines], parts.encoding.coder.padding, stack._device)  # noqa: SLF001
+def _states(encoding: Encoding, lines: Sequence[Line]) -> tuple["Tensor", "Tensor"]:
+    """Return the states of the pieces of every row at the encoder's layer, and which of them are no padding."""
+    stack = encoding.stack
+    inputs = as_tensors([each.row for each in lines], encoding.coder.padding, stack._device)  # noqa: SLF001
     layer = stack._hidden  # noqa: SLF001 - None where the blocks above were taken out
     told = {} if layer is None else {"output_hidden_states": True}
     answer = stack._network(input_ids=inputs.ids, attention_mask=inputs.mask, **told)  # noqa: SLF001
-    states = (answer.last_hidden_state if layer is None else answer.hidden_states[layer]).float()
-    values: Tensor = torch.cat([_pooled(states, inputs.mask, pool) for pool in parts.pools], dim=1)
-    for step in parts.steps:
-        values = step(values)
-    return values
+    return (answer.last_hidden_state if layer is None else answer.hidden_states[layer]).float(), inputs.mask
 
 
 def _pooled(states: "Tensor", mask: "Tensor", pool: str) -> "Tensor":
