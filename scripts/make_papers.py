@@ -25,13 +25,15 @@ _BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 def commands(block: str) -> Iterator[list[str]]:
     """Yield the lines of each command of a block."""
     command: list[str] = []
+    goes_on = False
     for line in block.splitlines():
         if line.startswith("$ "):
             if command:
                 yield command
             command = [line]
-        elif command and line.startswith("> ") and command[-1].endswith("\\"):
+        elif goes_on and line.startswith("> "):
             command.append(line)
+        goes_on = bool(command) and line is command[-1]
     if command:
         yield command
 

@@ -1,7 +1,7 @@
 """Categories of errors without labels: what kind of word is marked, and which kinds the systems find.
 
-The shared task marks words as wrong and does not say why. Its overview asks for explanations that do; this is what the
-texts alone can tell. Each word has the first category that fits:
+The shared task marks words as wrong and does not say why. This is what the texts alone can tell. Each
+word has the first category that fits:
 
 | category | a word that |
 |---|---|
