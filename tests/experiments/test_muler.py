@@ -71,6 +71,13 @@ def test_a_part_of_a_feature_is_its_words_up_to_a_letter() -> None:
     assert (whole.letter, whole.n) == ("d", 2)
 
 
+def test_the_published_tables_average_over_sentences_under_the_published_masks() -> None:
+    pytest.importorskip("nltk")
+    (whole,) = frequency(DATA, "bleu", features=WORDS, alpha=(1.0,), mode="compat")
+    (row,) = decompose(DATA, "bleu", features=WORDS, mode="compat", draws=0)
+    assert (whole.guarded, whole.share, whole.gain) == (row.guarded, row.share, row.gain)
+
+
 def test_words_without_a_letter_at_their_beginning_only_count_as_a_whole() -> None:
     data = [Segment("7 apples", references=("7 apples",))]
     first, whole = frequency(data, "token_f1", features=["number"], alpha=(0.0, 1.0))

@@ -59,6 +59,17 @@ def test_a_word_is_looked_up_as_it_is_then_in_lower_case_then_by_its_lemma(tmp_p
     assert LexiconScorer(values, lemmas=lemmas).scores(["May", "MAY", "Ran"]) == [1.0, 2.0, 3.0]
 
 
+def test_lemmas_of_a_language_need_no_table(tmp_path: Path) -> None:
+    pytest.importorskip("simplemma")
+    values = write(tmp_path, "v.tsv", "word\tvalue\ncat\t5\nrun\t3\n")
+    scorer = LexiconScorer(values, lemmas="en")
+    assert scorer.scores(["Cats ran", "the ghosts"]) == [4.0, None]
+    assert "simplemma-en" in str(scorer.signature())
+    assert LexiconScorer(values).scores(["Cats ran"]) == [None]
+    with pytest.raises(SpecError, match="simplemma does not know the language 'xx'"):
+        LexiconScorer(values, lemmas="xx").scores(["a"])
+
+
 def test_a_negation_near_before_turns_the_sign(tmp_path: Path) -> None:
     path = write(tmp_path, "s.tsv", "Term\tSentiment\ngood\tpositive\nbad\t-2\n")
     scorer = LexiconScorer(path, kind="sentiment")

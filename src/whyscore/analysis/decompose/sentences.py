@@ -37,12 +37,14 @@ from whyscore.settings import check_fields, takes
 from whyscore.stats.resampling import bootstrap_mean
 from whyscore.taggers.aligned import lines_of
 from whyscore.taggers.rules import finder
+from whyscore.text.stemming import Stemmer, stemmer
 from whyscore.types import Dataset, Estimate, Segment, Signature
 
 _WORDS = ("word", "term", "form", "lemma")
 _VALUES = ("conc.m", "valence", "v.mean.sum", "sentiment", "polarity", "score", "value", "rating")
 _ALIASES = {"valence": "v.mean.sum", "arousal": "a.mean.sum", "dominance": "d.mean.sum", "concreteness": "conc.m"}
 _TOKEN = re.compile(r"\w+(?:['’-]\w+)*")
+_LANGUAGE = re.compile("[a-z]{2,3}")
 _REACH = 3
 
 
@@ -191,7 +193,8 @@ class LexiconScorer:
         column: which value, by its name in the header; None takes the one that is known, or the second column.
         kind: `mean` of the words found, or `sentiment`: (positive - negative) / words, where a negation among the
             three words before turns the sign.
-        lemmas: a table of forms and lemmas, for words that the list has only as lemmas.
+        lemmas: for words that the list has only as lemmas: a table of forms and lemmas, or the code of a language whose
+            lemmas simplemma knows (`en`; extra `mee`).
     """
 
     path: str
@@ -204,12 +207,25 @@ class LexiconScorer:
 
     def signature(self) -> Signature:
         values = lexicon_values(self.path, Columns(self.column))
-        return Signature(spec_of(self), (("digest", values.digest), ("words", str(len(values.values)))))
+        lemmas = (("lemmas", self._lemmatizer.signature().spec),) if self._lemmatizer else ()
+        return Signature(spec_of(self), (("digest", values.digest), ("words", str(len(values.values))), *lemmas))
 
     def scores(self, texts: Sequence[str]) -> list[float | None]:
         values = lexicon_values(self.path, Columns(self.column)).values
-        lemmas = lexicon_values(self.lemmas, Columns(texts=True)).texts if self.lemmas else {}
+        lemmas = self._lemmas_of(texts)
         return [token_score(text, values, lemmas, sentiment=self.kind == "sentiment") for text in texts]
+
+    @property
+    def _lemmatizer(self) -> Stemmer | None:
+        return stemmer("simplemma", self.lemmas) if self.lemmas and _LANGUAGE.fullmatch(self.lemmas) else None
+
+    def _lemmas_of(self, texts: Sequence[str]) -> Mapping[str, str]:
+        """Return the lemmas of the words of some texts."""
+        lemmatizer = self._lemmatizer
+        if lemmatizer is None:
+            return lexicon_values(self.lemmas, Columns(texts=True)).texts if self.lemmas else {}
+        words = sorted({word.lower() for text in texts for word in _TOKEN.findall(text)})
+        return dict(zip(words, lemmatizer.stems(words), strict=True))
 
 
 @dataclass(frozen=True)
