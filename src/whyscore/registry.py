@@ -51,7 +51,7 @@ USUAL = {
     "rouge-l": "rouge(kind=L)",
     "sacrebleu": "bleu",
 }
-"""What other tools call things, and how it is asked for here."""
+"""What other tools call things, and the spec it stands for."""
 
 _CONSTANTS = {"inf": math.inf, "nan": math.nan, "true": True, "false": False, "none": None}
 
@@ -83,7 +83,7 @@ def parse(text: str) -> Spec:
     if len(stripped) > _LIMIT:
         raise SpecError(f"a spec of {len(stripped)} characters is too long; at most {_LIMIT} are read")
     if stripped.casefold() in USUAL and not stripped.isidentifier():
-        raise SpecError(f"{text!r} is not how it is asked for here: write {USUAL[stripped.casefold()]}")
+        return parse(USUAL[stripped.casefold()])
     if stripped.endswith(".py"):
         raise SpecError(f"cannot read the spec {text!r}: name a function of the file, for example {stripped}:score")
     if _FUNCTION.fullmatch(stripped):
@@ -287,8 +287,9 @@ def load(kind: str, name: str) -> Factory:
     plugins = _plugins(kind)
     if name in plugins:
         return _plugin(name, plugins[name])
-    if kind == "metric" and name.casefold() in USUAL:
-        raise UnknownName(f"no metric named {name!r}: write {USUAL[name.casefold()]}")
+    same = [one for one in known(kind) if one.casefold() == name.casefold()]
+    if len(same) == 1:
+        return load(kind, same[0])
     raise UnknownName.among(kind, name, known(kind))
 
 
@@ -401,6 +402,8 @@ def build(spec: str | Spec, kind: str = "metric") -> typing.Any:  # noqa: ANN401
     2
     """
     wanted = parse(spec) if isinstance(spec, str) else spec
+    if kind == "metric" and wanted == Spec(wanted.name) and wanted.name not in known(kind):
+        wanted = parse(USUAL.get(wanted.name.casefold(), wanted.name))
     factory = load(kind, wanted.name)
     if not dataclasses.is_dataclass(factory):
         return _plain(factory, wanted)

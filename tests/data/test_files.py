@@ -1,5 +1,6 @@
 """Lines out of plain and packed files."""
 
+import codecs
 import gzip
 import io
 import re
@@ -91,12 +92,12 @@ def test_a_character_cut_off_at_the_end_is_an_error(tmp_path: Path) -> None:
         read_lines(path)
 
 
-def test_utf_16_is_suggested_where_it_is_likely_and_can_be_read(tmp_path: Path) -> None:
-    path = written(tmp_path, "é\nb\n".encode("utf-16"))
-    with pytest.raises(DataError, match=re.escape("byte 0 (0xff) is not UTF-8")) as caught:
-        read_lines(path)
-    assert str(caught.value).endswith("--encoding utf-16")
-    assert read_lines(path, encoding="utf-16").texts == ["é", "b"]
+def test_utf_16_is_told_by_its_mark(tmp_path: Path) -> None:
+    for encoding in ("utf-16", "utf-16-be"):
+        mark = b"" if encoding == "utf-16" else codecs.BOM_UTF16_BE
+        found = read_lines(written(tmp_path, mark + "é\nb\n".encode(encoding)))
+        assert found.texts == ["é", "b"]
+        assert "utf-16" in {finding.code for finding in found.findings}
 
 
 @pytest.mark.parametrize("encoding", ["utf-9", "rot13"])

@@ -400,7 +400,7 @@ class InputSettings(QuietSettings):
 
     data: tuple[str, ...] = option(
         (),
-        "a data file: .jsonl, .tsv, .csv, .xlf, .tmx, or a folder (instead of -t)",
+        "a data file: .jsonl, .tsv, .csv, .xlsx, .xlf, .tmx, or a folder (instead of -t)",
         positional=True,
         metavar="FILE",
         basic=True,
@@ -442,7 +442,7 @@ class InputSettings(QuietSettings):
     no_header: bool = option(False, "the table has no header; --columns gives numbers")
     encoding: str = option("utf-8", "of the input files", metavar="NAME")
     human: tuple[str, ...] | None = again(Judged, "human")
-    input_format: Literal["tsv", "csv", "jsonl", "txt", "xliff", "tmx"] | None = option(
+    input_format: Literal["tsv", "csv", "xlsx", "jsonl", "txt", "xliff", "tmx"] | None = option(
         None, "where the suffix does not say it"
     )
     inline: Literal["drop", "placeholder"] = option("drop", "what inline codes of XLIFF and TMX become")

@@ -18,11 +18,12 @@ from whyscore.analysis.explain import cost
 from whyscore.cli.options import GateSettings, InputSettings, MetricSettings, QuietSettings, RunningSettings
 from whyscore.cli.output import tell
 from whyscore.data.checks import FEW, Findings, findings, refuse_findings
-from whyscore.data.files import Limits
+from whyscore.data.files import Limits, read_lines
 from whyscore.data.formats.eval4nlp import SPLITTER
 from whyscore.data.formats.text import from_literals, read_texts
 from whyscore.data.located import describe_columns
-from whyscore.data.reading import read
+from whyscore.data.naming import plain_name, system_names
+from whyscore.data.reading import add_references, join_systems, read
 from whyscore.data.sample import sample
 from whyscore.data.style import normalize
 from whyscore.data.writing import write_lines
@@ -224,7 +225,7 @@ def _load(inputs: InputSettings, metrics: Sequence[str]) -> Dataset:
             f"no input: give hypotheses with -t (and -r, -s), a data file, or --sample{_taken(inputs, metrics)}"
         )
     if inputs.sample or inputs.data:
-        whole = sample() if inputs.sample else _read(inputs, languages)
+        whole = sample() if inputs.sample else _read_files(inputs, languages)
         return of_systems(whole, inputs.systems) if inputs.systems else whole
     if inputs.text:
         return from_literals(
@@ -245,10 +246,19 @@ def _load(inputs: InputSettings, metrics: Sequence[str]) -> Dataset:
     )
 
 
-def _read(inputs: InputSettings, languages: tuple[str, str] | None) -> Dataset:
-    """Return what the data file holds."""
+def _read_files(inputs: InputSettings, languages: tuple[str, str] | None) -> Dataset:
+    """Return what the data file holds; several XLIFF files are several systems, and may have references beside them."""
+    parts = [_read(inputs, path, languages) for path in inputs.data]
+    whole = parts[0] if len(parts) == 1 else join_systems(parts, system_names(inputs.data))
+    if not inputs.references:
+        return whole
+    sets = [read_lines(path, encoding=inputs.encoding, limits=_limits(inputs)).texts for path in inputs.references]
+    return add_references(whole, dict(zip(inputs.references, sets, strict=True)))
+
+
+def _read(inputs: InputSettings, path: str, languages: tuple[str, str] | None) -> Dataset:
     return read(
-        inputs.data[0],
+        path,
         columns=column_names(inputs.columns),
         human=inputs.human or (),
         header=not inputs.no_header,
@@ -272,12 +282,16 @@ def _taken(inputs: InputSettings, metrics: Sequence[str]) -> str:
     return ""
 
 
+_XLIFF = (".xlf", ".xliff")
+
+
 def _check_single(inputs: InputSettings) -> None:
     """Refuse several kinds of input at once: all but one would be left out, and nobody would see it."""
-    if len(inputs.data) > 1 or (inputs.data and inputs.hypotheses):
+    units = bool(inputs.data) and all(plain_name(path).suffix.lower() in _XLIFF for path in inputs.data)
+    if (len(inputs.data) > 1 and not units) or (inputs.data and inputs.hypotheses):
         raise UserError(f"one data file or -t, not both: got {' '.join(inputs.data)}. Systems are given with -t")
     texts = {"-t": inputs.hypotheses, "-r": inputs.references, "-s": inputs.source, "--text": inputs.text}
-    beside = [option for option, given in texts.items() if given]
+    beside = [option for option, given in texts.items() if given and not (units and option == "-r")]
     if inputs.sample:
         beside = [*inputs.data, *beside]
     elif not inputs.data:

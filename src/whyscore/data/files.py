@@ -205,6 +205,8 @@ class TextFile:
     def findings(self) -> tuple[Finding, ...]:
         """What was noticed so far."""
         found = []
+        if self._encoding == "utf-16":
+            found.append(Finding("utf-16", "read as UTF-16", self.name, 1))
         if self._bom:
             found.append(Finding("byte-order-mark", "a byte order mark (BOM) was removed", self.name, 1))
         if self._crlf:
@@ -254,9 +256,12 @@ class TextFile:
         )
 
     def _decoded(self, chunks: Iterator[bytes]) -> Iterator[str]:
+        first = next(chunks, b"")
+        if self._encoding.lower() in ("utf-8", "utf8") and first[:2] in _UTF16:
+            self._encoding = "utf-16"  # its mark is no UTF-8, so this cannot be anything else
         decoder = codecs.getincrementaldecoder(self._encoding)()
         start = 0
-        for chunk in chain(chunks, [b""]):
+        for chunk in chain([first], chunks, [b""]):
             held = decoder.getstate()[0]
             try:
                 text = decoder.decode(chunk, final=not chunk)
@@ -270,10 +275,9 @@ class TextFile:
 
     def _undecodable(self, error: UnicodeDecodeError, start: int) -> DataError:
         position = start + error.start
-        guess = "utf-16" if position == 0 and error.object[:2] in _UTF16 else "latin-1"
         return DataError(
             f"byte {position} (0x{error.object[error.start]:02x}) is not {self._encoding.upper()}: save the file as "
-            f"UTF-8, or name its encoding, e.g. --encoding {guess}",
+            "UTF-8, or name its encoding, e.g. --encoding latin-1",
             file=self.name,
             line=self._count + error.object[: error.start].count(b"\n") + 1,
         )

@@ -203,6 +203,11 @@ class Gathering:
         if roles.languages:
             self._pairs |= conversion.pairs(block, roles.languages)
 
+    @property
+    def size(self) -> int:
+        """How many rows were taken."""
+        return len(self._rows.lines)
+
     def finish(self, name: str, findings: Iterable[Finding] = ()) -> Dataset:
         """Return the data set of all rows, with the findings of the reader and our own."""
         self._check_human()

@@ -2,7 +2,8 @@
 
 | suffix (also with `.gz`, `.zst`) | read as |
 |---|---|
-| `.tsv`, `.csv` | table |
+| `.tsv`, `.csv` | table; its header tells whether columns are separated by tab, comma, semicolon or bar |
+| `.xlsx` | the first sheet of an Excel workbook, as a table |
 | `.jsonl`, `.ndjson` | JSON lines, or a data set that whyscore wrote |
 | `.txt` | one hypothesis a line |
 | `.xlf`, `.xliff` | XLIFF 1.2 or 2.x: source and target of every unit |
@@ -22,7 +23,7 @@ a name that ends in `tags` is word tags, a folder is gold of a word-level task. 
 lines and tables by the keys of their first object or the names of their columns.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Protocol, cast, get_args
@@ -40,6 +41,7 @@ from whyscore.data.formats.tables import table_of
 from whyscore.data.formats.tmx import tmx_of
 from whyscore.data.formats.wmt import is_submissions, is_wmt, read_submissions, read_wmt
 from whyscore.data.formats.xliff import INLINES, Inline, read_xliff, xliff_of
+from whyscore.data.formats.xlsx import xlsx_of
 from whyscore.data.gathering import Gathering, Options, Quoting
 from whyscore.data.located import Located, Origin
 from whyscore.data.naming import plain_name, system_names
@@ -47,10 +49,11 @@ from whyscore.data.records import is_header, read_records
 from whyscore.errors import DataError, MissingExtra, SpecError, UserError
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment
 
-Format = Literal["tsv", "csv", "jsonl", "txt", "xliff", "tmx", "pkl"]
+Format = Literal["tsv", "csv", "xlsx", "jsonl", "txt", "xliff", "tmx", "pkl"]
 _FORMATS: dict[str, Format] = {
     ".tsv": "tsv",
     ".csv": "csv",
+    ".xlsx": "xlsx",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".txt": "txt",
@@ -104,6 +107,8 @@ def read(
         return _marked_up(path, options, known, inline, alt_trans=alt_trans)
     if known == "pkl":
         return replace(realsumm_of(path, options.limits), languages=languages)
+    if known == "xlsx":
+        return xlsx_of(path, options)
     return _lined(path, known, options)
 
 
@@ -191,6 +196,32 @@ def _plain(file: TextFile, path: str | Path, languages: tuple[str, str] | None) 
     file.refuse_empty("one segment a line")
     origin = Origin({system: file.name}, range(1, len(entries) + 1))
     return Located(Path(file.name).name, entries, languages, file.findings, origin)
+
+
+def join_systems(parts: Sequence[Dataset], names: Sequence[str]) -> Dataset:
+    """Return data sets of one system each, of the same segments, as one: the systems have these names."""
+    first = parts[0]
+    for part, name in zip(parts, names, strict=True):
+        if part.ids != first.ids:
+            odd = next((own for own in part.ids if own not in first.ids), None) or "another order"
+            raise DataError(f"{name} has other segments than {names[0]} ({odd}): compare files of the same job")
+    entries = [replace(entry, system=name) for part, name in zip(parts, names, strict=True) for entry in part.entries]
+    findings = tuple(finding for part in parts for finding in part.findings)
+    return Dataset(" and ".join(names), tuple(entries), first.languages, findings)
+
+
+def add_references(dataset: Dataset, sets: Mapping[str, Sequence[str]]) -> Dataset:
+    """Return a data set whose segments have the lines of some files as further references, in order."""
+    count = len(dataset.ids)
+    for file, lines in sets.items():
+        if len(lines) != count:
+            raise DataError(f"{file} has {len(lines)} lines, {dataset.name} has {count} segments: give one line each")
+    rows = {name: tuple(lines[k] for lines in sets.values()) for k, name in enumerate(dataset.ids)}
+    entries = []
+    for entry in dataset.entries:
+        segment = replace(entry.segment, references=(*entry.segment.references, *rows[entry.id]))
+        entries.append(replace(entry, segment=segment))
+    return replace(dataset, entries=tuple(entries))
 
 
 class _Series(Protocol):

@@ -1,4 +1,4 @@
-r"""Tables in LaTeX with booktabs (and xcolor for marks), the best values bold, notes in a last row."""
+r"""Tables in LaTeX with booktabs (and xcolor for marks), the best values bold, notes below the table."""
 
 from collections.abc import Iterator
 
@@ -15,6 +15,21 @@ _ESCAPED = str.maketrans(
         "^": r"\textasciicircum{}",
         "\\": r"\textbackslash{}",
         "\n": " ",
+        # What pdflatex has no glyph for in its usual fonts.
+        "→": r"$\rightarrow$",
+        "↑": r"$\uparrow$",
+        "↓": r"$\downarrow$",
+        "−": r"$-$",
+        "±": r"$\pm$",
+        "×": r"$\times$",
+        "≥": r"$\geq$",
+        "≤": r"$\leq$",
+        "≈": r"$\approx$",
+        "…": r"\ldots{}",
+        "✓": r"$\surd$",
+        "✗": r"$\times$",
+        "·": r"$\cdot$",
+        "\u00a0": "~",
     }
 )
 
@@ -40,10 +55,9 @@ def _table(table: Table, look: Look) -> Iterator[str]:
         marked = zip(table.columns, cells, strict=True)
         cells = [_marked(table, number, name, cell, bold=(number, name) in bold) for name, cell in marked]
         yield " & ".join(cells) + " \\\\\n"
-    yield "\\bottomrule\n"
+    yield "\\bottomrule\n\\end{tabular}\n"
     for note in table.notes:
-        yield f"\\multicolumn{{{len(columns)}}}{{l}}{{\\footnotesize {note.translate(_ESCAPED)}}} \\\\\n"
-    yield "\\end{tabular}\n"
+        yield f"\n{{\\footnotesize {note.translate(_ESCAPED)}\\par}}\n"
 
 
 def _marked(table: Table, row: int, name: str, cell: str, *, bold: bool) -> str:

@@ -158,11 +158,11 @@ def test_the_format_can_be_said(tmp_path: Path) -> None:
 
 def test_an_unknown_suffix_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     expected = (
-        f"{tmp_path / 'x.xlsx'}: cannot tell the format from '.xlsx': expected .tsv, .csv, .jsonl, .ndjson, .txt, "
-        ".xlf, .xliff, .tmx (also with .gz or .zst); rename the file, or say --input-format tsv"
+        f"{tmp_path / 'x.odt'}: cannot tell the format from '.odt': expected .tsv, .csv, .xlsx, .jsonl, .ndjson, .txt, "
+        ".xlf, .xliff, .tmx, .pkl (also with .gz or .zst); rename the file, or say --input-format tsv"
     )
     with pytest.raises(DataError, match=re.escape(expected)):
-        lines(tmp_path, "a", name="x.xlsx")
+        lines(tmp_path, "a", name="x.odt")
     with pytest.raises(DataError, match=re.escape(f"{tmp_path}: is a folder: give a file")):
         read(tmp_path)
 

@@ -4,11 +4,13 @@ import csv
 import re
 from pathlib import Path
 
+import openpyxl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from whyscore.cli.main import main
+from whyscore.data.files import Limits
 from whyscore.data.formats.tables import read_table
 from whyscore.data.gathering import Options
 from whyscore.data.located import describe_columns, first_line_of
@@ -367,3 +369,48 @@ def test_a_table_of_the_wmt25_evaluation_task_needs_no_option(tmp_path: Path) ->
     assert (data.systems, data.ids, data.languages) == (("S1", "S2"), ("d1:1", "d2:1"), ("en", "de"))
     assert data.entries[0].segment == Segment("eine Katze", "a cat", ("eine Katze",))
     assert data.entries[0].document == "d1"
+
+
+@pytest.mark.parametrize("sign", [";", "\t", "|"])
+def test_the_header_tells_what_separates_the_columns(tmp_path: Path, sign: str) -> None:
+    text = f'source{sign}reference, official{sign}mt\nx{sign}"a, b"{sign}c\n'
+    data = table(tmp_path, text, "data.csv", columns={"references": "reference, official"})
+    assert data.segments == (Segment("c", "x", ("a, b",)),)
+    assert "delimiter" in {finding.code for finding in data.findings}
+    assert table(tmp_path, "mt,note\na,b;c;d;e\n", "other.csv").segments == (Segment("a"),)
+
+
+def workbook(path: Path, *rows: tuple[object, ...]) -> Path:
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(path)
+    return path
+
+
+def test_a_workbook_is_a_table(tmp_path: Path) -> None:
+    head = ("id", "Source", "Reference", "Engine A", "Engine B")
+    path = workbook(
+        tmp_path / "x.xlsx", head, (1, "eine Katze", "a cat", "the cat", "a cat"), (2.5, "x", "y", "a b", "c d")
+    )
+    data = read(path)
+    assert (data.systems, data.ids) == (("Engine A", "Engine B"), ("1", "2.5"))
+    assert data.entries[0].segment == Segment("the cat", "eine Katze", ("a cat",))
+
+
+def test_formulas_of_a_workbook_are_not_evaluated(tmp_path: Path) -> None:
+    data = read(workbook(tmp_path / "x.xlsx", ("mt", "ref"), ("=1+1", "two"), ("one", "one")))
+    assert [segment.hypothesis for segment in data.segments] == ["", "one"]
+
+
+def test_what_is_no_workbook_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.xlsx"
+    path.write_bytes(b"mt\tref\n")
+    with pytest.raises(DataError, match="cannot be read as an Excel workbook"):
+        read(path)
+    with pytest.raises(DataError, match="has a header but no rows"):
+        read(workbook(path, ("mt", "ref")))
+    with pytest.raises(DataError, match="has the column 'mt' twice"):
+        read(workbook(path, ("mt", "mt"), ("a", "b")))
+    with pytest.raises(DataError, match="unpacks to"):
+        read(path, limits=Limits(file=100))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.cli import Run
+from whyscore.cli.main import main
 from whyscore.data.formats.xliff import read_xliff, with_spans
 from whyscore.data.reading import read
 from whyscore.errors import DataError
@@ -182,3 +183,25 @@ def test_codes_leave_a_character_where_it_is_asked_for(run: Run, tmp_path: Path)
     assert code == 0, err
     assert read(path).segments[1].hypothesis == "Die Katze schläft."
     assert out.count("\n") == 3
+
+
+def test_two_files_of_a_job_are_two_systems_and_take_references(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = written(tmp_path, V20, "old.xlf")
+    second = written(tmp_path, V20.replace("Katze", "Kuh"), "new.xlf")
+    references = tmp_path / "ref.txt"
+    references.write_text("Ich habe einen Hund.\nDie Katze schläft.\n", "utf-8")
+    asked = ["score", str(first), str(second), "-r", str(references), "-m", "chrf"]
+    asked += ["-f", "jsonl", "--store", "none", "-q"]
+    assert main(asked) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()[1:]]
+    scores = {row["system"]: row["score"] for row in rows}
+    assert scores["old"] == 100.0
+    assert scores["new"] < 100.0
+    references.write_text("Ich habe einen Hund.\n", "utf-8")
+    assert main(asked) == 3
+    assert "has 1 lines" in capsys.readouterr().err
+    second.write_text(V20.replace('id="u"', 'id="v"'), "utf-8")
+    assert main([*asked[:3], *asked[5:]]) == 3
+    assert "compare files of the same job" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 r"""TSV and CSV files: a header, then one row a line.
 
+0. Where another character than the usual one is more frequent in the header, it separates the columns; that is noted.
 1. CSV follows RFC 4180, read by the standard library; cells may hold line ends inside quotes.
 2. TSV has no standard. `auto` takes quotation marks as CSV quoting where every cell that has one starts and ends with
    one and doubles those inside, and as plain characters otherwise; the choice is noted. Only `csv` lets a cell go
@@ -24,6 +25,9 @@ from whyscore.errors import DataError
 from whyscore.types import Dataset, Finding
 
 _BLOCK = 5_000
+_CSV = (",", ";", "|")
+_OTHERS = ("\t", ";", "|")
+"""What may separate columns instead of the usual character; a comma is also in texts."""
 _SUFFIXES = {".tsv": "\t", ".csv": ","}
 
 
@@ -58,7 +62,8 @@ def table_of(file: TextFile, path: str | Path, options: Options, delimiter: str)
 
 def read_blocks(file: TextFile, delimiter: str, options: Options, notes: list[Finding]) -> Iterator[Block]:
     """Yield the rows of a file under the names of their columns; what is noticed is added to `notes`."""
-    if delimiter == "," or options.quoting == "csv":
+    delimiter = _delimiter(file, delimiter, notes) if options.header else delimiter
+    if delimiter in _CSV or options.quoting == "csv":
         parts = _csv_rows(file, delimiter, options.limits.line)
     else:
         parts = _tsv_rows(file, delimiter, options.quoting, notes)
@@ -76,6 +81,16 @@ def read_blocks(file: TextFile, delimiter: str, options: Options, notes: list[Fi
         count += len(rows.widths)
     if not count:
         raise DataError(f"{file.name} has a header but no rows: expected one segment a line")
+
+
+def _delimiter(file: TextFile, usual: str, notes: list[Finding]) -> str:
+    """Return what separates the columns: the usual character, unless another one is more frequent in the header."""
+    line = file.first()
+    best = max((usual, *_OTHERS), key=line.count)
+    if line.count(best) <= line.count(usual):
+        return usual
+    notes.append(Finding("delimiter", f"columns are separated by {best!r}, as the header shows", file.name, 1))
+    return best
 
 
 def _csv_rows(file: TextFile, delimiter: str, limit: int) -> Iterator[Rows]:
