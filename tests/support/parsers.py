@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple, cast
 
 import numpy as np
+import openpyxl
 from numpy.typing import NDArray
 
 from whyscore.analysis.boost import boosted
@@ -262,6 +263,14 @@ def _vectors(kind: type[TextVectors] | type[BinaryVectors]) -> Callable[[str], o
 
 
 @lru_cache(maxsize=1)
+def _workbook() -> bytes:
+    book, buffer = openpyxl.Workbook(), io.BytesIO()
+    for row in (("source", "mt", "ref"), ("eine Katze", "a cat", "the cat")):
+        book.active.append(row)
+    book.save(buffer)
+    return buffer.getvalue()
+
+
 def parsers() -> Mapping[str, ParserFixture]:
     """Return the fixtures of files, tables, models and lists, by name."""
     vectors = b"2 3\ncat 1 0 0.5\na -1 2e-3 0\n"
@@ -284,6 +293,7 @@ def parsers() -> Mapping[str, ParserFixture]:
                         b'{"unknown": 6.9, "known": {"a": 0.1, "b": 2}}\n'),
         "idf.txt": _at("idf.txt", lambda path: matching_weights.read_idf(path, _ENCODER).digest, lines),
         "masses.txt": _at("masses.txt", lambda path: moverscore_masses.table_of(path, _ENCODER).digest, lines),  # type: ignore[union-attr]
+        "book.xlsx": _at("book.xlsx", read_data, _workbook()),
         "stop.txt": _at("stop.txt", stop_words, b"the\na\n"),
         "baseline.tsv": _at("baseline.tsv", lambda path: matching_baseline.read_baseline(path, 1),
                             b"LAYER\tP\tR\tF\n0\t0.1\t0.2\t0.3\n1\t0.5\t0.5\t0.25\n"),
