@@ -18,7 +18,7 @@ from whyscore.metrics.learned.comet.metric import Comet
 from whyscore.metrics.learned.transquest import TransQuest
 from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.models.attribution.attention import attended
-from whyscore.models.attribution.blocks import beside, module_of, real, score_from, states, where
+from whyscore.models.attribution.blocks import beside, modules_of, real, score_from, states, where
 from whyscore.models.attribution.interface import (
     Inside,
     Inspectable,
@@ -344,7 +344,7 @@ def test_no_hook_stays_behind(quest: TransQuest) -> None:
     before = [len(module._forward_hooks) for module in inside.network.modules()]
     own = states(inside, inside.readings, 1)
     score_from(inside, inside.readings, 1, own)
-    attended(inside, inside.readings, [1], real(rows_of(inside.readings), "cpu"), norm=True)
+    attended(inside, inside.readings, [1], real(rows_of(inside.readings), "cpu"), norm=True, across=False)
     with pytest.raises(RuntimeError):
         score_from(inside, inside.readings, 1, own[:, :, :5])
     assert [len(module._forward_hooks) for module in inside.network.modules()] == before
@@ -353,7 +353,7 @@ def test_no_hook_stays_behind(quest: TransQuest) -> None:
 def test_a_layer_the_network_does_not_have_is_refused(quest: TransQuest) -> None:
     told = "transquest: layer is 4, expected 0 (the embeddings) to 3 (the last block)"
     with pytest.raises(SpecError, match=re.escape(told)):
-        module_of(quest.inspected(SEGMENTS[:1]), 4)
+        modules_of(quest.inspected(SEGMENTS[:1]), 4)
 
 
 def strange(network: object) -> Inside:
@@ -361,16 +361,16 @@ def strange(network: object) -> Inside:
 
 
 def test_networks_of_another_build_are_refused() -> None:
-    bart = tiny_models.network("BartModel", 30)
-    told = "strange: BartModel cannot be looked into, its encoder is not built of embeddings and blocks as BERT's is"
+    gpt2 = tiny_models.network("GPT2Model", 30)
+    told = "strange: GPT2Model cannot be looked into, its encoder is not built of embeddings and blocks as BERT's is"
     with pytest.raises(SpecError, match=re.escape(told)):
-        module_of(strange(bart), 1)
+        modules_of(strange(gpt2), 1)
 
 
 @pytest.mark.parametrize(
     ("attention", "config", "told"),
     [
-        (SimpleNamespace(self=None), {}, "its blocks have no attention.self with query, key and value"),
+        (SimpleNamespace(self=None), {}, "its blocks have no attention with query, key and value"),
         (None, {"position_embedding_type": "relative_key"}, "its attention depends on more than queries and keys"),
         (None, {"is_decoder": True}, "its attention depends on more than queries and keys"),
     ],
@@ -385,4 +385,4 @@ def test_attention_of_another_build_is_refused(attention: object, config: dict[s
     )
     reading = (row(part(HYPOTHESIS, 1, 1)),)
     with pytest.raises(SpecError, match=re.escape(told)):
-        attended(strange(network), [reading], [1], torch.ones(1, 4, dtype=torch.bool), norm=True)
+        attended(strange(network), [reading], [1], torch.ones(1, 4, dtype=torch.bool), norm=True, across=False)

@@ -4,7 +4,8 @@
    head's share of the output projection, f(x_j); its effect is a_ij * |f(x_j)| (Kobayashi et al. 2020, arXiv
    2004.10102; for quality estimation Treviso et al. 2021). Without `norm` it is a_ij alone.
 2. Relevance of piece j: the mean of this over the pieces i of its row, special ones included; with `cross` only over
-   the pieces of the other texts in the row, for networks that read texts together.
+   the pieces of the other texts in the row, for networks that read texts together. Where an encoder reads one text
+   and a decoder the other (BART), that is the attention of the decoder to the text of the encoder.
 3. Take one block and one head, or the mean over blocks or heads. With `weights`, one per block, take the weighted sum
    over blocks instead: those of a metric that mixes its layers, or some learned on labelled data.
 4. Importance = -relevance. Attention is a magnitude without a sign: it says that a word mattered, not in which way.
@@ -25,7 +26,7 @@ from scipy.stats import rankdata
 from whyscore.errors import DataError, SpecError
 from whyscore.explainers.checks import check_least
 from whyscore.models.attribution.attention import attended
-from whyscore.models.attribution.blocks import batched, beside, blocks_of, per_reading, real
+from whyscore.models.attribution.blocks import batched, beside, depth_of, per_reading, real, towers_of
 from whyscore.models.attribution.interface import (
     Fill,
     Inside,
@@ -85,7 +86,7 @@ class Attention:
         """Return the word scores of a metric that can be looked into."""
 
         def values(inside: Inside, place: Place) -> list[list[FloatVector]]:
-            layers = range(1, len(blocks_of(inside)) + 1) if self.layer == "mean" else [self.layer]
+            layers = range(1, depth_of(inside) + 1) if self.layer == "mean" else [self.layer]
             tables = self._tables(inside, place, layers)
             return [[-self._chosen(table) for table in rows] for rows in tables]
 
@@ -97,7 +98,7 @@ class Attention:
     ) -> list[HeadScores]:
         """Return the relevance of each word in every block and head, for `best_head`; layer and head are not read."""
         inside = opened(metric, WHO).inspected(segments)
-        tables = self._tables(inside, place, range(1, len(blocks_of(inside)) + 1))
+        tables = self._tables(inside, place, range(1, depth_of(inside) + 1))
         found = []
         for own, reading, rows in zip(words, inside.readings, tables, strict=True):
             part, values = at_place(reading, place, rows, "mean")
@@ -116,18 +117,18 @@ class Attention:
 
     def _tables(self, inside: Inside, place: Place, layers: Sequence[int]) -> list[list[FloatMatrix]]:
         """Return the relevance of each piece of each row of each reading, as blocks x heads x pieces."""
-        blocks = len(blocks_of(inside))
+        blocks = depth_of(inside)
         if max(layers) > blocks:
             told = f"layer is {self.layer!r}, but the network has {blocks} blocks; say 1 to {blocks} or 'mean'"
             raise SpecError(f"{WHO}: {told}")
-        if self.cross and not any(len(line.parts) > 1 for line in rows_of(inside.readings)):
-            told = f"{inside.who} reads each text by itself, so that no text attends to another; leave out cross=True"
-            raise SpecError(f"{WHO}: {told}")
+        across = self.cross and len(towers_of(inside)) > 1
+        if self.cross:
+            _check_cross(inside, place, across=across)
 
         def compute(batch: list[Reading]) -> list[list[FloatMatrix]]:
             lines = rows_of(batch)
             asking = beside(lines, place, inside.device) if self.cross else real(lines, inside.device)
-            return per_reading(batch, attended(inside, batch, layers, asking, norm=self.norm))
+            return per_reading(batch, attended(inside, batch, layers, asking, norm=self.norm, across=across))
 
         return batched(inside, compute)
 
@@ -144,6 +145,19 @@ class Attention:
                 f"{WHO}: {len(self.weights)} weights came, but the network has {blocks} blocks; say one each"
             )
         return np.asarray(np.array(self.weights) @ chosen)
+
+
+def _check_cross(inside: Inside, place: Place, *, across: bool) -> None:
+    """Refuse attention across texts where no text attends to the one at a place."""
+    lines = rows_of(inside.readings)
+    if across:
+        written = any(part.place == place for line in lines[towers_of(inside)[1].rows] for part in line.parts)
+        reason = f"no text attends to the {place}, which {inside.who} predicts" if written else None
+    else:
+        together = any(len(line.parts) > 1 for line in lines)
+        reason = None if together else f"{inside.who} reads each text by itself, so that no text attends to another"
+    if reason is not None:
+        raise SpecError(f"{WHO}: {reason}; leave out cross=True")
 
 
 class BestHead(NamedTuple):

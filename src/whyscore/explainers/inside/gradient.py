@@ -35,7 +35,7 @@ import numpy as np
 from whyscore.errors import MissingExtra, SpecError
 from whyscore.explainers.checks import check_least
 from whyscore.models.attribution.attention import steered
-from whyscore.models.attribution.blocks import batched, blocks_of, per_reading, score_from, states, unread, where
+from whyscore.models.attribution.blocks import batched, depth_of, per_reading, score_from, states, unread, where
 from whyscore.models.attribution.interface import Fill, Inside, Line, PieceScorer, Reading, opened, rows_of
 from whyscore.models.pairs import Row, budget_of
 from whyscore.protocols import Metric, WordScorer
@@ -102,7 +102,7 @@ class Gradient:
 
     def _steered(self, inside: Inside, place: Place) -> list[list[FloatVector]]:  # noqa: ARG002 - pieces of all places
         """Return minus the attention times the length of the gradient at the values, for every piece."""
-        blocks = len(blocks_of(inside))
+        blocks = depth_of(inside)
         if self.layer > blocks:
             raise SpecError(
                 f"{WHO}: layer is {self.layer}, but the network has {blocks} blocks; say 1 to {blocks} or 0"

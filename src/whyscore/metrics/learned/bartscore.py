@@ -18,6 +18,10 @@ The network:
 2. Pairs go through the decoder in batches. The logits of a batch are taken in slices: for all positions at once they
    would be the largest tensor of all.
 3. log p of each target piece, special ones included, from a log-softmax in float64.
+
+Looked into (`inspected`): per pair, the encoder reads the conditioning text and the decoder the target, moved on by one
+piece. What a piece of the target contributes there is what it does for the pieces after it; how probable it is itself
+is its word score.
 """
 
 import importlib
@@ -30,8 +34,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from whyscore.errors import SpecError
-from whyscore.metrics.needs import need_references, need_source, present
+from whyscore.metrics.needs import compared_texts, need_references, need_source
 from whyscore.metrics.pieces import Fill, PieceScores, word_scores
+from whyscore.models.attribution.interface import Inside, Line, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
 from whyscore.models.checkpoints import (
     NETWORKS,
     ModelLocation,
@@ -54,7 +59,19 @@ from whyscore.models.heads import widened
 from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Row, as_tensors, budget_of, in_batches, positions
 from whyscore.registry import runs_code
 from whyscore.settings import check_fields
-from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
+from whyscore.types import (
+    HYPOTHESIS,
+    SOURCE,
+    FloatMatrix,
+    FloatVector,
+    Inputs,
+    Place,
+    Segment,
+    Side,
+    Signature,
+    Words,
+    WordScores,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -185,6 +202,42 @@ class BartModel:
             real = wanted.mask.bool()
             values = self._log_probabilities(hidden[real], wanted.ids[real]).cpu().double()
         return [part.numpy() for part in torch.split(values, [len(row.ids) for row in targets])]
+
+    def lines(self, pair: tuple[Place, Place], segment: Segment) -> tuple[Line, Line]:
+        """Return what the encoder and the decoder read of a pair of texts."""
+        room = self.limit - self.coder.frame.size(1)
+        texts = [
+            Shown(place, self.coder.code([text])[text], room)
+            for place, text in ((place, segment.text(place)) for place in pair)
+        ]
+        read, target = (line(self.coder.frame, [text]) for text in texts)
+        (part,) = target.parts
+        shifted = Row((self.start, *target.row.ids[:-1]), 0)
+        return read, Line(shifted, (part._replace(start=part.start + 1),))
+
+    def means(self, pairs: Sequence[tuple[Line, Line]], count: str) -> "Tensor":
+        """Return the mean log-probability of each pair's target, as a differentiable function of the states."""
+        torch = importlib.import_module("torch")
+        padding, device = self.coder.padding, self.device
+        # Padded alike, so that the states of both sides make one table.
+        rows = as_tensors([each.row for pair in pairs for each in pair], padding, device)
+        states = self.network.get_submodule("model.encoder")(input_ids=rows.ids[::2], attention_mask=rows.mask[::2])[0]
+        hidden = self.network.get_submodule("model.decoder")(
+            input_ids=rows.ids[1::2],
+            encoder_hidden_states=states,
+            encoder_attention_mask=rows.mask[::2],
+            use_cache=False,
+        )[0]
+        values = []
+        for (_, target), own in zip(pairs, hidden, strict=True):
+            wanted = torch.tensor((*target.row.ids[1:], self.coder.frame.after[-1]), device=device)
+            logs = self._log_probabilities(own[: len(wanted)], wanted)
+            (part,) = target.parts
+            # The state at a piece says how probable the next one is.
+            inside = slice(part.start - 1, part.inside.stop - 1)
+            values.append((logs[inside] if count == "words" and part.spans else logs).mean().float())
+        stacked: Tensor = torch.stack(values)
+        return stacked
 
     def _log_probabilities(self, hidden: "Tensor", wanted: "Tensor") -> "Tensor":
         torch = importlib.import_module("torch")
@@ -335,6 +388,29 @@ class BartScore:
         coded, kept = targets[0].coded, len(values)
         return PieceScores(coded.spans[:kept], coded.pieces[:kept], values, len(coded.ids))
 
+    def inspected(self, segments: Sequence[Segment]) -> Inside:
+        """Return what the network reads of each segment, and the score as a differentiable function of it."""
+        self._check(segments)
+        model = self._model()
+        readings = tuple(
+            tuple(each for column in self.columns for pair in _places(one, column) for each in model.lines(pair, one))
+            for one in segments
+        )
+
+        def score(asked: Sequence[Reading]) -> "Tensor":
+            torch = importlib.import_module("torch")
+            lines = rows_of(asked)
+            means = model.means(list(zip(lines[::2], lines[1::2], strict=True)), self.count)
+            groups = torch.split(means, [len(reading) // 2 for reading in asked])
+            tables = [group.reshape(len(self.columns), -1) for group in groups]
+            chosen = [table.mean(1) if self.references == "mean" else table.max(1).values for table in tables]
+            values: Tensor = torch.stack([column.mean() for column in chosen])
+            return values
+
+        warn_of_cuts(model.cuts, readings)
+        padding, masking = model.coder.padding, masking_of(model.coder)
+        return Inside(WHO, model.network, readings, score, model.device, padding, masking)
+
     def _asked_about(self, segment: Segment, place: Place) -> list[Pair]:
         if place.side is Side.REFERENCE:
             return [(segment.hypothesis, segment.text(place))]
@@ -369,9 +445,14 @@ class BartScore:
         return load(self._asked()._replace(device=device_of(self.device, "bartscore")))
 
 
+def _places(segment: Segment, direction: str) -> list[tuple[Place, Place]]:
+    """Return where the conditioning text and the target stand, once per reference."""
+    if direction == "source->hypothesis":
+        return [(SOURCE, HYPOTHESIS)]
+    pairs = [(place, HYPOTHESIS) for place in compared_texts(segment, "reference")]
+    return pairs if direction == "reference->hypothesis" else [(there, here) for here, there in pairs]
+
+
 def _pairs(segment: Segment, direction: str) -> list[Pair]:
     """Return the conditioning text and the target, once per reference."""
-    if direction == "source->hypothesis":
-        return [(segment.source or "", segment.hypothesis)]
-    pairs = [(reference, segment.hypothesis) for reference in present(segment.references)]
-    return pairs if direction == "reference->hypothesis" else [(there, here) for here, there in pairs]
+    return [(segment.text(read), segment.text(target)) for read, target in _places(segment, direction)]

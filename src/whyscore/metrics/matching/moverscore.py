@@ -53,6 +53,9 @@ Word scores, what each word costs and whom it goes to:
    may differ between solvers, their sum does not.
 3. A word whose pieces were all dropped carries no mass: 0 by `flow`, filled by `min`. Words that the model did not read
    have no number.
+
+Looked into (`inspected`), the score is differentiated with the flow as it stands: by the envelope theorem the slope of
+the least work with respect to a distance is the flow there. The language model is left out.
 """
 
 import importlib
@@ -62,23 +65,37 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
-from whyscore.metrics.matching.units import Apply, Cut, Mean, Moving, Specials, Tokens, moving, over_windows, stop_words
+from whyscore.metrics.matching.units import (
+    Apply,
+    Cut,
+    Mean,
+    Moving,
+    Specials,
+    Tokens,
+    Windows,
+    moving,
+    over_windows,
+    stop_words,
+    windows,
+)
 from whyscore.metrics.matching.weights import Table, table_of, tell_uniform
 from whyscore.metrics.needs import compared_texts, need_references, need_source
 from whyscore.metrics.pieces import Fill, PieceScores, carried
 from whyscore.metrics.pieces import word_scores as pool_pieces
 from whyscore.models import language_models as text_probability
+from whyscore.models.attribution.interface import Inside, Reading
 from whyscore.models.checkpoints import Precision, device_of
 from whyscore.models.encoders.loading import encoder as load_encoder
 from whyscore.models.encoders.loading import pinned
 from whyscore.models.encoders.power_means import PowerMeans
-from whyscore.models.encoders.sentence import MODULES
+from whyscore.models.encoders.sentence import MODULES, opened_states
 from whyscore.models.encoders.stacks import source
+from whyscore.models.heads import widened
 from whyscore.models.maps import Kind, LanguageMap, read_map
 from whyscore.models.rows import Long
 from whyscore.protocols import Encoded, Encoder
@@ -99,6 +116,9 @@ from whyscore.types import (
     WordScores,
 )
 from whyscore.version import __version__
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Cost = Literal["squared", "euclid"]
 
@@ -568,6 +588,39 @@ class Mover:
         joined = [self._joined(dict(sorted(found.items()))) for found in answers]
         return self._with_probabilities(joined, words) if self.lm_words and place.side is Side.HYPOTHESIS else joined
 
+    def inspected(self, segments: Sequence[Segment]) -> Inside:
+        """Return what the network reads of each segment, and the score as a differentiable function of it."""
+        recipe, axes = self._recipe(), self._axes()
+        asked = [list(self._pairs(segment).items()) for segment in self._checked(segments)]
+        shapes: dict[int, list[Sequence[Windows]]] = {}
+
+        def compare(states: "Tensor", mask: "Tensor", readings: Sequence[Reading]) -> "Tensor":
+            del mask  # the windows know their pieces
+            torch = importlib.import_module("torch")
+            rows, scores = iter(states), []
+            for reading in readings:
+                table = [next(rows) for _ in reading]
+                work = torch.stack(
+                    [
+                        _differentiable(other, table[0], shape, recipe)
+                        for other, shape in zip(table[1:], shapes[id(reading[0].parts)], strict=True)
+                    ]
+                )
+                each = 1 - work if axes.form == "1-d" else 1 / (1 + work)
+                scores.append(each.max() if self._best_counts() else each.mean())
+            stacked: Tensor = torch.stack(scores).float()
+            return stacked
+
+        inside = opened_states(recipe.encoder, segments, lambda one: list(self._pairs(one)), compare, self.who)
+        vectors = _vectors(recipe.encoder, [text for pairs in asked for _, pair in pairs for text in pair])
+        for reading, pairs in zip(inside.readings, asked, strict=True):
+            # The parts of a row stay the same object whatever the pieces are replaced by.
+            shapes[id(reading[0].parts)] = [
+                (windows(there, vectors[there], recipe.other), windows(here, vectors[here], recipe.hypothesis))
+                for _, (there, here) in pairs
+            ]
+        return inside
+
     def _with_probabilities(self, scores: Sequence[WordScores], words: Sequence[Words]) -> list[WordScores]:
         """Return word scores with the log-probabilities of the words added."""
         model = text_probability.load_text_model(str(self.lm), device_of(self.device, self.who), self.precision)
@@ -646,6 +699,41 @@ class Mover:
         """Return the pairs behind the words of the text at a place, by where the other text stands."""
         against = "source" if Inputs.SOURCE in self.inputs else "reference"
         return {other: (text, segment.hypothesis) for other, text in compared_texts(segment, against, place).items()}
+
+
+def _differentiable(other: "Tensor", hypothesis: "Tensor", shapes: Sequence[Windows], recipe: Recipe) -> "Tensor":
+    """Return the least work between two texts as a function of the states of their pieces, the flow held fast."""
+    torch = importlib.import_module("torch")
+    there, here = shapes
+    if not (there.masses.sum() > 0 and here.masses.sum() > 0):
+        nothing: Tensor = (other.sum() + hypothesis.sum()).double() * 0 + NOTHING[recipe.cost]
+        return nothing
+    units = [
+        _units(states, shape, cut.mapped)
+        for states, shape, cut in ((other, there, recipe.other), (hypothesis, here, recipe.hypothesis))
+    ]
+    squared = 2.0 - 2.0 * (units[0] @ units[1].T)
+    apart = squared >= _ROUNDING
+    # Roots have no slope at 0: equal units stay as they are.
+    far = torch.where(apart, squared, torch.ones_like(squared))
+    cost = torch.where(apart, far if recipe.cost == "squared" else far.sqrt(), torch.zeros_like(far))
+    flow = transport(cost.detach().cpu().numpy(), there.masses, here.masses, recipe.drop).flow
+    work: Tensor = (torch.as_tensor(flow, device=cost.device) * cost).sum()
+    return work
+
+
+def _units(states: "Tensor", shape: Windows, mapped: Apply | None) -> "Tensor":
+    """Return the units of a text, of unit length, from the states of its pieces."""
+    torch = importlib.import_module("torch")
+    rows = widened(states)[torch.as_tensor(shape.kept, device=states.device)]
+    if mapped is not None:
+        # Maps are linear: what they do to the unit vectors is all they do.
+        rows = rows @ torch.as_tensor(mapped(np.eye(rows.shape[1])), dtype=rows.dtype, device=rows.device)
+    count = len(shape.shares)
+    shares = torch.as_tensor(shape.shares, dtype=rows.dtype, device=rows.device)
+    means = sum(shares[:, [shift]] * rows[shift : shift + count] for shift in range(shape.size))
+    units: Tensor = torch.nn.functional.normalize(means, dim=-1)
+    return units
 
 
 def _scored(distance: float, form: Form) -> float:

@@ -88,19 +88,35 @@ class Moving(NamedTuple):
         return (start, start + len(own.strip())) if own.strip() else None
 
 
+class Windows(NamedTuple):
+    """The pieces that units are made of, and how much each counts in them."""
+
+    kept: NDArray[np.intp]
+    size: int
+    shares: FloatMatrix
+    """Units x pieces of a unit."""
+    masses: FloatVector
+
+
 def moving(text: str, encoded: Encoded, cut: Cut) -> Moving:
     """Return a text as units."""
-    kept = np.flatnonzero(_kept(text, encoded, cut))
-    rows = encoded.vectors[kept].astype(np.float64)
+    found = windows(text, encoded, cut)
+    rows = encoded.vectors[found.kept].astype(np.float64)
     vectors = rows if cut.mapped is None else cut.mapped(rows)
+    return Moving(text, encoded, found.kept, found.size, unit_rows(_means(vectors, found)), found.masses)
+
+
+def windows(text: str, encoded: Encoded, cut: Cut) -> Windows:
+    """Return which pieces of a text make units, their shares and the masses of the units."""
+    kept = np.flatnonzero(_kept(text, encoded, cut))
     pieces = [encoded.pieces[piece] for piece in kept.tolist()]
     weights = np.ones(len(kept)) if cut.weights is None else cut.weights.of(pieces)
     if cut.specials == "weightless":
         weights[encoded.special[kept]] = 0.0
     size = max(1, min(cut.ngram, len(kept)))
     if size == 1:
-        return Moving(text, encoded, kept, size, unit_rows(vectors), weights)
-    return Moving(text, encoded, kept, size, *_windows(vectors, weights, size, cut.mean))
+        return Windows(kept, size, np.ones((len(kept), 1)), weights)
+    return Windows(kept, size, *_shares(weights, size, cut.mean))
 
 
 def unit_rows(rows: FloatMatrix) -> FloatMatrix:
@@ -163,8 +179,8 @@ def _says(word: str, cut: Cut) -> bool:
     return word.lower() not in cut.stop_words
 
 
-def _windows(vectors: FloatMatrix, weights: FloatVector, size: int, mean: Mean) -> tuple[FloatMatrix, FloatVector]:
-    """Return the vectors and the masses of all windows of `size` pieces."""
+def _shares(weights: FloatVector, size: int, mean: Mean) -> tuple[FloatMatrix, FloatVector]:
+    """Return how much each piece counts in each window of `size` pieces, and the masses of the windows."""
     # Where no piece of a window has weight, the plain mean is its only sensible direction.
     count = len(weights) - size + 1
     spread = np.stack([weights[shift : shift + count] for shift in range(size)], axis=1)
@@ -173,5 +189,13 @@ def _windows(vectors: FloatMatrix, weights: FloatVector, size: int, mean: Mean) 
     if mean == "plain":
         shares = np.full_like(shares, 1 / size)
     shares[masses <= 0] = 1 / size
-    rows = sum((shares[:, [shift]] * vectors[shift : shift + count] for shift in range(size)), np.zeros(1))
-    return unit_rows(np.asarray(rows)), masses
+    return shares, masses
+
+
+def _means(vectors: FloatMatrix, found: Windows) -> FloatMatrix:
+    """Return the mean vector of each unit."""
+    if found.size == 1:
+        return vectors
+    count, shares = len(found.shares), found.shares
+    rows = sum((shares[:, [shift]] * vectors[shift : shift + count] for shift in range(found.size)), np.zeros(1))
+    return np.asarray(rows)

@@ -5,27 +5,35 @@
 2. Norm of a piece in a head (Kobayashi et al. 2020, arXiv 2004.10102): the length of its value vector after the head's
    share of the output projection, without its bias.
 3. Gradient of a piece in a head: the length of the score's gradient with respect to its value vector there.
-4. All are reduced to one number per head and piece while the block computes; no table of pairs outlives its block.
+4. A decoder's piece attends to itself and to the pieces before it. Attention across texts is that of the decoder to
+   what the encoder read.
+5. All are reduced to one number per head and piece while the block computes; no table of pairs outlives its block.
 """
 
 import contextlib
 import importlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from whyscore.models.attribution.blocks import blocks_of, real, strange, unread
+from whyscore.models.attribution.blocks import joined_rows, real, strange, towers_of, unread
 from whyscore.models.attribution.interface import Inside, Reading, rows_of
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Linear, Module
 
-_PROJECTIONS = ("query", "key", "value")
+_NAMES = (
+    ("attention.self", ("query", "key", "value"), "attention.output.dense", "num_attention_heads"),
+    ("attention", ("q_lin", "k_lin", "v_lin"), "attention.out_lin", "n_heads"),
+    ("self_attn", ("q_proj", "k_proj", "v_proj"), "self_attn.out_proj", "num_heads"),
+)
+"""The attention of a block, its projections, that of its output, and how many heads it has: BERT, DistilBERT, BART."""
+_ACROSS = ("encoder_attn", ("q_proj", "k_proj", "v_proj"), "encoder_attn.out_proj", "num_heads")
 
 
 def attended(
-    inside: Inside, readings: Sequence[Reading], layers: Sequence[int], asking: "Tensor", *, norm: bool
+    inside: Inside, readings: Sequence[Reading], layers: Sequence[int], asking: "Tensor", *, norm: bool, across: bool
 ) -> "Tensor":
     """Return how much each piece is attended to: rows x layers x heads x pieces.
 
@@ -35,25 +43,25 @@ def attended(
         layers: The blocks to watch, from 1 upwards.
         asking: Which pieces' attention is averaged, rows x pieces; NaN comes back for rows without any.
         norm: Multiply the attention by the norm of the attended piece.
+        across: Watch how a decoder attends to what the encoder read; rows of the decoder get NaN.
     """
     torch = importlib.import_module("torch")
     seen = real(rows_of(readings), inside.device)
-    blocks = blocks_of(inside)
-    found: list[Tensor] = []
+    found: dict[int, list[tuple[slice, Tensor]]] = {layer: [] for layer in layers}
 
-    def watcher(heads: "_Heads") -> Callable[["Tensor", "Tensor", "Tensor"], None]:
+    def watcher(heads: "_Heads", layer: int) -> Callable[["Tensor", "Tensor", "Tensor"], None]:
         def watch(query: "Tensor", key: "Tensor", value: "Tensor") -> None:
-            mean = heads.attention(query, key, seen, asking)
-            found.append(mean * heads.norms(value) if norm else mean)
+            mean = heads.attention(query, key, seen[heads.keys], asking[heads.queries])
+            found[layer].append((heads.keys, mean * heads.norms(value) if norm else mean))
 
         return watch
 
     with contextlib.ExitStack() as stack, torch.no_grad():
         for layer in layers:
-            heads = _heads(inside, blocks[layer - 1])
-            stack.enter_context(_watched(heads.module, watcher(heads)))
+            for heads in _heads(inside, layer, across=across):
+                stack.enter_context(_watched(heads, watcher(heads, layer)))
         inside.score(readings)
-    table: Tensor = torch.stack(found, dim=1)
+    table: Tensor = torch.stack([joined_rows(own, len(seen)) for own in found.values()], dim=1)
     return table
 
 
@@ -64,47 +72,55 @@ def steered(inside: Inside, readings: Sequence[Reading], layers: Sequence[int]) 
     through the blocks above it.
     """
     torch = importlib.import_module("torch")
-    blocks = blocks_of(inside)
     seen = real(rows_of(readings), inside.device)
-    own = [_heads(inside, blocks[layer - 1]) for layer in layers]
-    weights: list[Tensor] = []
-    nudges: list[Tensor] = []
+    own = [(layer, heads) for layer in layers for heads in _heads(inside, layer)]
+    weights: dict[_Heads, Tensor] = {}
+    nudges: dict[_Heads, Tensor] = {}
 
     def watcher(heads: "_Heads") -> Callable[["Tensor", "Tensor", "Tensor"], None]:
         def watch(query: "Tensor", key: "Tensor", _value: "Tensor") -> None:
-            weights.append(heads.attention(query.detach(), key.detach(), seen, seen))
+            weights[heads] = heads.attention(query.detach(), key.detach(), seen[heads.keys], seen[heads.queries])
 
         return watch
 
     with contextlib.ExitStack() as stack, torch.enable_grad():
-        for heads in own:
-            stack.enter_context(_nudged(heads.module, nudges))
-            stack.enter_context(_watched(heads.module, watcher(heads)))
+        for _, heads in own:
+            stack.enter_context(_nudged(heads, nudges))
+            stack.enter_context(_watched(heads, watcher(heads)))
         scores = inside.score(readings)
-        if len(nudges) < len(layers):
-            raise unread(inside, layers[len(nudges)])
-        slopes = torch.autograd.grad(scores.sum(), nudges, allow_unused=True)
-    for layer, slope in zip(layers, slopes, strict=True):
+        for layer, heads in own:
+            if heads not in nudges:
+                raise unread(inside, layer)
+        slopes = torch.autograd.grad(scores.sum(), [nudges[heads] for _, heads in own], allow_unused=True)
+    found: dict[int, list[tuple[slice, Tensor]]] = {layer: [] for layer in layers}
+    for (layer, heads), slope in zip(own, slopes, strict=True):
         if slope is None:
             raise unread(inside, layer)
-    norms = [heads.lengths(slope) for heads, slope in zip(own, slopes, strict=True)]
-    table: Tensor = torch.stack(weights, dim=1) * torch.stack(norms, dim=1)
+        found[layer].append((heads.keys, weights[heads] * heads.lengths(slope)))
+    table: Tensor = torch.stack([joined_rows(parts, len(seen)) for parts in found.values()], dim=1)
     return table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Heads:
-    """The attention of one block."""
+    """The attention of one block, and which rows ask and are attended to."""
 
     module: "Module"
+    projections: Sequence[str]
     output: "Linear"
     number: int
+    queries: slice
+    keys: slice
+    causal: bool
 
     def attention(self, query: "Tensor", key: "Tensor", seen: "Tensor", asking: "Tensor") -> "Tensor":
         """Return the attention each piece gets, averaged over the asking pieces: rows x heads x pieces."""
         q, k = (self._split(vectors).transpose(1, 2) for vectors in (query, key))
         logits = q @ k.transpose(2, 3) / q.shape[-1] ** 0.5
-        weights = logits.masked_fill(~seen[:, None, None, :], float("-inf")).softmax(-1)
+        hidden = ~seen[:, None, None, :]
+        if self.causal:
+            hidden = hidden | ~hidden.new_ones(logits.shape[2:]).tril()
+        weights = logits.masked_fill(hidden, float("-inf")).softmax(-1)
         counted = asking.float()[:, None, :, None]
         mean: Tensor = (weights * counted).sum(2) / counted.sum(2)
         return mean
@@ -128,21 +144,50 @@ class _Heads:
         return vectors.float().reshape(*vectors.shape[:2], self.number, -1)
 
 
-def _heads(inside: Inside, block: "Module") -> _Heads:
-    """Return the attention of a block; blocks that are not built as BERT's are refused."""
-    attention = getattr(block, "attention", None)
-    own, output = getattr(attention, "self", None), getattr(getattr(attention, "output", None), "dense", None)
-    if own is None or output is None or not all(hasattr(own, name) for name in (*_PROJECTIONS, "num_attention_heads")):
-        raise strange(inside, "its blocks have no attention.self with query, key and value as BERT's have")
-    config = inside.network.config
-    positions = getattr(config, "position_embedding_type", None) or "absolute"
-    if positions != "absolute" or getattr(config, "is_decoder", False):
-        raise strange(inside, "its attention depends on more than queries and keys (relative positions, a decoder)")
-    return _Heads(own, output, own.num_attention_heads)
+def _heads(inside: Inside, layer: int, *, across: bool = False) -> list[_Heads]:
+    """Return the attention in a layer; blocks that are built in another way than those known are refused."""
+    towers = towers_of(inside)
+    if across:
+        reading, writing = towers
+        return [_attention(inside, writing.blocks[layer - 1], _ACROSS, (writing.rows, reading.rows), causal=False)]
+    found = []
+    for number, tower in enumerate(towers):
+        block = tower.blocks[layer - 1]
+        names = next((own for own in _NAMES if hasattr(_inner(block, own[0]), own[1][0])), None)
+        config = inside.network.config
+        positions = getattr(config, "position_embedding_type", None) or "absolute"
+        if names is None or getattr(_inner(block, names[2]), "weight", None) is None:
+            raise strange(inside, "its blocks have no attention with query, key and value as BERT's or BART's have")
+        if positions != "absolute" or getattr(config, "is_decoder", False):
+            raise strange(inside, "its attention depends on more than queries and keys (relative positions, a decoder)")
+        found.append(_attention(inside, block, names, (tower.rows, tower.rows), causal=number > 0))
+    return found
+
+
+def _attention(
+    inside: Inside,
+    block: "Module",
+    names: tuple[str, tuple[str, ...], str, str],
+    rows: tuple[slice, slice],
+    *,
+    causal: bool,
+) -> _Heads:
+    own, projections, output, number = names
+    module = block.get_submodule(own)
+    heads = getattr(module, number, None)
+    if heads is None:
+        raise strange(inside, f"its attention has no {number}")
+    return _Heads(module, projections, cast("Linear", block.get_submodule(output)), int(heads), *rows, causal)
+
+
+def _inner(module: object, path: str) -> object:
+    for name in path.split("."):
+        module = getattr(module, name, None)
+    return module
 
 
 @contextlib.contextmanager
-def _watched(attention: "Module", watch: Callable[["Tensor", "Tensor", "Tensor"], None]) -> Iterator[None]:
+def _watched(heads: _Heads, watch: Callable[["Tensor", "Tensor", "Tensor"], None]) -> Iterator[None]:
     """Call `watch` with the query, key and value vectors whenever the attention of a block is computed."""
     held: dict[str, Tensor] = {}
 
@@ -150,28 +195,25 @@ def _watched(attention: "Module", watch: Callable[["Tensor", "Tensor", "Tensor"]
         return lambda _module, _inputs, output: held.update({name: output})
 
     def done(_module: object, _inputs: object, _output: object) -> None:
-        watch(*(held.pop(name) for name in _PROJECTIONS))
+        watch(*(held.pop(name) for name in heads.projections))
 
-    handles = [getattr(attention, name).register_forward_hook(keep(name)) for name in _PROJECTIONS]
-    handles.append(attention.register_forward_hook(done))
-    try:
+    with contextlib.ExitStack() as stack:
+        for name in heads.projections:
+            stack.callback(heads.module.get_submodule(name).register_forward_hook(keep(name)).remove)
+        stack.callback(heads.module.register_forward_hook(done).remove)
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 @contextlib.contextmanager
-def _nudged(attention: "Module", nudges: list["Tensor"]) -> Iterator[None]:
+def _nudged(heads: _Heads, nudges: dict[_Heads, "Tensor"]) -> Iterator[None]:
     """Add zeros to the value vectors, and keep them: the gradient with respect to the zeros is that of the vectors."""
     torch = importlib.import_module("torch")
 
     def add(_module: object, _inputs: object, output: "Tensor") -> "Tensor":
-        nudges.append(torch.zeros_like(output, requires_grad=True))
-        return output + nudges[-1]
+        nudges[heads] = torch.zeros_like(output, requires_grad=True)
+        return output + nudges[heads]
 
-    value: Module = getattr(attention, "value")  # noqa: B009 - torch types the attribute as tensor or module
-    handle = value.register_forward_hook(add)
+    handle = heads.module.get_submodule(heads.projections[2]).register_forward_hook(add)
     try:
         yield
     finally:

@@ -5,12 +5,15 @@
    some metrics read too, stay as they were.
 2. Readings go through the network in batches that fit the device; tables over rows are taken apart again.
 
-This works for encoders whose blocks are built as BERT's: BERT, RoBERTa, XLM-R and their kin. Others are refused.
+This works for encoders whose blocks are built as BERT's (BERT, DistilBERT, RoBERTa, XLM-R and their kin) and for BART,
+where the rows of a reading come in pairs: the first one goes through the encoder, the second one through the decoder.
+Layer k is block k of both. Other networks are refused.
 """
 
+import contextlib
 import importlib
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,44 +29,70 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-def blocks_of(inside: Inside) -> list["Module"]:
-    """Return the blocks of the encoder, from the embeddings upwards."""
-    encoder = getattr(inside.network, "base_model", inside.network)
-    blocks = getattr(getattr(encoder, "encoder", None), "layer", None)
-    if blocks is None or getattr(encoder, "embeddings", None) is None:
+class Tower(NamedTuple):
+    """Blocks on top of embeddings, and which of all rows go through them."""
+
+    embeddings: "Module"
+    blocks: "tuple[Module, ...]"
+    rows: slice
+
+
+def towers_of(inside: Inside) -> list[Tower]:
+    """Return what the rows go through: one encoder, or an encoder and a decoder."""
+    network = getattr(inside.network, "base_model", inside.network)
+    encoder, decoder = (getattr(network, name, None) for name in ("encoder", "decoder"))
+    if decoder is not None and all(hasattr(side, "layernorm_embedding") for side in (encoder, decoder)):
+        pair = [Tower(side.layernorm_embedding, tuple(side.layers), slice(k, None, 2)) for k, side in _sides(network)]
+        if len(pair[0].blocks) != len(pair[1].blocks):
+            raise strange(inside, "its encoder and its decoder have different numbers of blocks")
+        return pair
+    blocks = getattr(encoder or getattr(network, "transformer", None), "layer", None)
+    embeddings = getattr(network, "embeddings", None)
+    if blocks is None or embeddings is None:
         raise strange(inside, "its encoder is not built of embeddings and blocks as BERT's is")
-    return list(blocks)
+    return [Tower(embeddings, tuple(blocks), slice(None))]
 
 
-def module_of(inside: Inside, layer: int) -> "Module":
-    """Return the module that a layer is the output of: 0 the embeddings, k block k."""
-    blocks = blocks_of(inside)
-    if not 0 <= layer <= len(blocks):
-        raise SpecError(
-            f"{inside.who}: layer is {layer}, expected 0 (the embeddings) to {len(blocks)} (the last block)"
-        )
-    if layer:
-        return blocks[layer - 1]
-    return cast("Module", getattr(inside.network, "base_model", inside.network).embeddings)
+def depth_of(inside: Inside) -> int:
+    """Return how many blocks there are on top of the embeddings."""
+    return len(towers_of(inside)[0].blocks)
+
+
+def modules_of(inside: Inside, layer: int) -> list[tuple["Module", slice]]:
+    """Return the modules that a layer is the output of, 0 the embeddings, k block k, each with the rows it reads."""
+    depth = depth_of(inside)
+    if not 0 <= layer <= depth:
+        raise SpecError(f"{inside.who}: layer is {layer}, expected 0 (the embeddings) to {depth} (the last block)")
+    towers = towers_of(inside)
+    return [(tower.blocks[layer - 1] if layer else tower.embeddings, tower.rows) for tower in towers]
 
 
 def states(inside: Inside, readings: Sequence[Reading], layer: int) -> "Tensor":
     """Return the state after a layer, rows x pieces x width, cut off from any gradient."""
     torch = importlib.import_module("torch")
-    found: list[Tensor] = []
+    found: list[tuple[slice, Tensor]] = []
 
-    def keep(_module: object, _inputs: object, output: object) -> None:
-        found.append(_state(output))
+    def keeper(rows: slice) -> Callable[[object, object, object], None]:
+        return lambda _module, _inputs, output: found.append((rows, _state(output)))
 
-    handle = module_of(inside, layer).register_forward_hook(keep)
-    try:
-        with torch.no_grad():
-            inside.score(readings)
-    finally:
-        handle.remove()
-    if not found:
+    modules = modules_of(inside, layer)
+    with contextlib.ExitStack() as stack, torch.no_grad():
+        for module, rows in modules:
+            stack.callback(module.register_forward_hook(keeper(rows)).remove)
+        inside.score(readings)
+    if len(found) < len(modules):
         raise unread(inside, layer)
-    return found[0].detach()
+    return joined_rows(found, len(rows_of(readings)))
+
+
+def joined_rows(parts: Sequence[tuple[slice, "Tensor"]], count: int) -> "Tensor":
+    """Return tables of some rows each as one table of all `count` rows; rows that no table has are NaN."""
+    torch = importlib.import_module("torch")
+    first = parts[0][1]
+    whole: Tensor = torch.full((count, *first.shape[1:]), float("nan"), dtype=first.dtype, device=first.device)
+    for rows, part in parts:
+        whole[rows] = part.detach()
+    return whole
 
 
 def score_from(inside: Inside, readings: Sequence[Reading], layer: int, given: "Tensor") -> "Tensor":
@@ -77,15 +106,14 @@ def score_from(inside: Inside, readings: Sequence[Reading], layer: int, given: "
     """
     times = len(given) // len(rows_of(readings))
 
-    def replace(_module: object, _inputs: object, output: object) -> object:
-        return (given, *output[1:]) if isinstance(output, tuple) else given
+    def replacer(rows: slice) -> Callable[[object, object, object], object]:
+        return lambda _, __, output: (given[rows], *output[1:]) if isinstance(output, tuple) else given[rows]
 
-    # First among the hooks, so that those by which transformers collects states see the new one.
-    handle = module_of(inside, layer).register_forward_hook(replace, prepend=True)
-    try:
+    with contextlib.ExitStack() as stack:
+        for module, rows in modules_of(inside, layer):
+            # First among the hooks, so that those by which transformers collects states see the new one.
+            stack.callback(module.register_forward_hook(replacer(rows), prepend=True).remove)
         return inside.score(list(readings) * times)
-    finally:
-        handle.remove()
 
 
 def where(lines: Sequence[Line], place: Place, device: str) -> "Tensor":
@@ -142,9 +170,13 @@ def strange(inside: Inside, reason: str) -> SpecError:
     """Return the error for a network whose parts are not where they are looked for."""
     name = type(inside.network).__name__
     return SpecError(
-        f"{inside.who}: {name} cannot be looked into, {reason}; known are BERT, RoBERTa, XLM-R and their kin. "
+        f"{inside.who}: {name} cannot be looked into, {reason}; known are BERT, DistilBERT, RoBERTa, XLM-R and BART. "
         "Explain the metric with erasure, lime or shap"
     )
+
+
+def _sides(network: "Module") -> Iterator[tuple[int, "Module"]]:
+    return enumerate(network.get_submodule(name) for name in ("encoder", "decoder"))
 
 
 def _state(output: object) -> "Tensor":

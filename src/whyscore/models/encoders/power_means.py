@@ -28,8 +28,8 @@ from whyscore.models.encoders.stacks import (
     source,
     stack,
 )
-from whyscore.models.pairs import Cuts, Row, as_tensors
-from whyscore.models.rows import Long, RowCoder, Vectors
+from whyscore.models.pairs import Cuts, Inputs
+from whyscore.models.rows import Long, RowCoder
 from whyscore.protocols import Encoded
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
@@ -124,14 +124,11 @@ class _Joined(Stack):
         super().__init__(network, device, padding, None)
         self._layers = layers
 
-    def states(self, rows: Sequence[Row]) -> list[Vectors]:
-        """Return the joined vectors of the pieces of each row."""
+    def table(self, inputs: Inputs) -> "Tensor":
+        """Return the joined vectors of the pieces, rows x pieces x three times the width."""
         torch = importlib.import_module("torch")
-        inputs = as_tensors(rows, self._padding, self._device)
-        with torch.inference_mode():
-            answer = self._network(input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True)
-            chosen = answer.hidden_states[-self._layers :]
-            states: Tensor = torch.nn.functional.normalize(torch.stack(chosen).float(), dim=-1)
-            table = torch.cat([states.amin(0), states.mean(0), states.amax(0)], dim=-1).cpu().numpy()
-        # Copies, as slices would keep the padded table alive.
-        return [table[number, : len(row.ids)].copy() for number, row in enumerate(rows)]
+        answer = self._network(input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True)
+        chosen = answer.hidden_states[-self._layers :]
+        states = torch.nn.functional.normalize(torch.stack(chosen).float(), dim=-1)
+        joined: Tensor = torch.cat([states.amin(0), states.mean(0), states.amax(0)], dim=-1)
+        return joined

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.models.attribution.interface import Inside, Line, Reading, Shown, line, rows_of, warn_of_cuts
 from whyscore.models.checkpoints import SMALL, ModelLocation, Precision, device_of, find, need, package, read, read_json
+from whyscore.models.encoders.power_means import PowerMeans
 from whyscore.models.encoders.stacks import (
     Encoding,
     Source,
@@ -329,7 +330,7 @@ def opened_states(
 
 
 def _parts(encoder: Encoder, who: str) -> _Opened:
-    if not isinstance(encoder, Sentence | Transformer):
+    if not isinstance(encoder, Sentence | Transformer | PowerMeans):
         raise SpecError(
             f"{who}: {encoder.signature().spec} has no attention to look into and no gradients; name the folder of a "
             f"network, {who}(model='./folder'), or explain it with erasure, lime or shap"
@@ -339,7 +340,7 @@ def _parts(encoder: Encoder, who: str) -> _Opened:
             f"{who}: a network is looked into one row at a time; choose long='truncate' instead of 'window'"
         )
     encoding = encoder._encoding()  # noqa: SLF001 - the same room
-    if isinstance(encoder, Transformer):
+    if not isinstance(encoder, Sentence):
         return _Opened(encoding, ("mean",), ())
     head = encoder._pipeline().head  # noqa: SLF001
     return _Opened(encoding, head.pools, head.steps)
@@ -362,10 +363,7 @@ def _states(encoding: Encoding, lines: Sequence[Line]) -> tuple["Tensor", "Tenso
     """Return the states of the pieces of every row at the encoder's layer, and which of them are no padding."""
     stack = encoding.stack
     inputs = as_tensors([each.row for each in lines], encoding.coder.padding, stack._device)  # noqa: SLF001
-    layer = stack._hidden  # noqa: SLF001 - None where the blocks above were taken out
-    told = {} if layer is None else {"output_hidden_states": True}
-    answer = stack._network(input_ids=inputs.ids, attention_mask=inputs.mask, **told)  # noqa: SLF001
-    return (answer.last_hidden_state if layer is None else answer.hidden_states[layer]).float(), inputs.mask
+    return stack.table(inputs), inputs.mask
 
 
 def _pooled(states: "Tensor", mask: "Tensor", pool: str) -> "Tensor":

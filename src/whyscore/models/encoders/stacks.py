@@ -49,7 +49,7 @@ from whyscore.models.checkpoints import (
     warn_of,
     weights_of,
 )
-from whyscore.models.pairs import Cuts, Row, as_tensors, budget_of, in_batches, positions
+from whyscore.models.pairs import Cuts, Inputs, Row, as_tensors, budget_of, in_batches, positions
 from whyscore.models.rows import Long, Reader, RowCoder, Vectors
 from whyscore.protocols import Encoded
 
@@ -191,15 +191,18 @@ class Stack:
 
     def states(self, rows: Sequence[Row]) -> list[Vectors]:
         """Return the vectors of the pieces of each row."""
-        torch = importlib.import_module("torch")
         inputs = as_tensors(rows, self._padding, self._device)
-        with torch.inference_mode():
-            told = {} if self._hidden is None else {"output_hidden_states": True}
-            answer = self._network(input_ids=inputs.ids, attention_mask=inputs.mask, **told)
-            states: Tensor = answer.last_hidden_state if self._hidden is None else answer.hidden_states[self._hidden]
-            table = states.float().cpu().numpy()
+        with importlib.import_module("torch").inference_mode():
+            table = self.table(inputs).cpu().numpy()
         # Copies, as slices would keep the padded table alive.
         return [table[number, : len(row.ids)].copy() for number, row in enumerate(rows)]
+
+    def table(self, inputs: Inputs) -> "Tensor":
+        """Return the vectors of the pieces, rows x pieces x width, with gradients where they are wanted."""
+        told = {} if self._hidden is None else {"output_hidden_states": True}
+        answer = self._network(input_ids=inputs.ids, attention_mask=inputs.mask, **told)
+        states: Tensor = answer.last_hidden_state if self._hidden is None else answer.hidden_states[self._hidden]
+        return states.float()
 
 
 def source(name: str, who: str, *, allow_pickle: bool = False) -> Source:
