@@ -1,30 +1,55 @@
 """Which word needed which edit: TER's way from hypothesis to reference, step by step.
 
-sacreBLEU counts the edits of TER and forgets which they were. Here its own search for shifts runs with a faster edit
-distance, and, where the edits are asked for, with words that remember where they stood:
+sacreBLEU counts the edits of TER and forgets which they were. Here its search for shifts is repeated, choice by choice,
+on faster edit distances:
 
-1. Shift blocks of words as long as sacreBLEU finds a shift that saves more edits than it costs.
-2. Align what came out with the reference by its edit distance: equal, substituted, inserted, deleted.
-3. Give each word its edits. A shift is one edit, shared by the words of the block.
+1. Spell every distinct word of the two texts as one letter. A shift is then a few slices of a string.
+2. Shift blocks of words as long as there is a shift that saves more edits than it costs. Candidates, their order and
+   their ranking are sacreBLEU's; only candidates that rank higher than the best so far are measured to the end.
+   No shift saves anything once the distance is that of the bags of words, which no order of the words goes below.
+3. Align what came out with the reference by its edit distance: equal, substituted, inserted, deleted.
+4. Give each word its edits. A shift is one edit, shared by the words of the block.
 
 Two neighbouring blocks that change places can be told as a shift of either. As in sacreBLEU's ranking the longer block
 that stands in the reference is said to have moved, and the earlier of two equally long ones.
+
+**When the beam cannot matter.** sacreBLEU fills only cells near the diagonal: row i from floor(i R / H) - 25 to
+floor(i R / H) + 24, for H hypothesis words and R reference words; row 0 and the end of row H are complete. A cell
+left out can only make other cells dearer. So:
+
+- *If the path that the complete matrix prefers lies in the beam, distance and path are those of the beam.* Along the
+  path, each cell is reached by cells of the beam at its cost in the complete matrix. Neighbours that were dearer in the
+  complete matrix are dearer in the beam too, so every choice among the three neighbours stays the same.
+- *If distance + |R - H| <= 46, every cheapest path lies in the beam.* With a insertions and b deletions, a - b = R - H
+  and a + b <= distance, so a path's cells have j - i between -(distance - (R - H)) / 2 and (distance + (R - H)) / 2.
+  i R / H - i lies between 0 and R - H, and the computed floor is less than 1 below i R / H, or 1 where rounding hits
+  a whole number. Both borders of the beam are kept if distance + |R - H| <= 2 (25 - 1 - 1).
+
+The distance of complete matrices is that of rapidfuzz (bit-parallel, in C++); their paths are found with the bit
+vectors of Hyyrö (2003), "A bit-vector algorithm for computing Levenshtein and Damerau edit distances". Where neither
+statement holds, the beam is filled cell by cell.
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, cast
+from functools import cached_property
+from typing import Literal, NamedTuple
 
+from rapidfuzz.distance.Levenshtein import distance as levenshtein
 from sacrebleu.metrics.lib_ter import (
     _BEAM_WIDTH,
     _INT_INFINITY,
     _MAX_SHIFT_CANDIDATES,
+    _MAX_SHIFT_DIST,
     _MAX_SHIFT_SIZE,
     BeamEditDistance,
-    _shift,
 )
 
 Kind = Literal["ok", "substituted", "inserted", "deleted"]
+
+_SURE = 2 * (_BEAM_WIDTH - 2)
+"""Up to this sum of distance and difference in length the beam cannot matter."""
 
 
 class Edit(NamedTuple):
@@ -50,18 +75,102 @@ class Trace(NamedTuple):
 
 
 class _Shift(NamedTuple):
-    """The words before and after a block was shifted, and the reference that asked for it."""
+    """A block of `length` words at `start` goes to `target`; of equally good shifts the largest one is taken."""
 
-    before: list[str]
-    after: list[str]
-    reference: list[str]
+    length: int
+    before_start: int
+    before_target: int
+
+    @property
+    def order(self) -> tuple[slice, slice, slice, slice]:
+        """The four parts of the words, in their new order."""
+        start, target, end = -self.before_start, -self.before_target, self.length - self.before_start
+        if target < start:
+            return slice(target), slice(start, end), slice(target, start), slice(end, None)
+        border = target if target > end else target + self.length
+        return slice(start), slice(end, border), slice(start, end), slice(border, None)
 
 
-class _Marked(str):
-    """A word that remembers its position; equal words stay equal."""
+class _Ruler:
+    """Measures how far words are from one reference: the distances and paths of sacreBLEU's beam."""
 
-    __slots__ = ("position",)
-    position: int
+    def __init__(self, reference: str) -> None:
+        self.reference = reference
+        self.places: dict[str, list[int]] = {}
+        for place, letter in enumerate(reference):
+            self.places.setdefault(letter, []).append(place)
+
+    @cached_property
+    def _masks(self) -> dict[str, int]:
+        return {letter: sum(1 << place for place in places) for letter, places in self.places.items()}
+
+    @cached_property
+    def _beam(self) -> "_Distance":
+        return _Distance(list(self.reference))
+
+    def distance(self, words: str, limit: int) -> int:
+        """Return the distance, or some number above the limit if it is above it."""
+        found = levenshtein(words, self.reference, score_cutoff=limit)
+        if found > limit or found + abs(len(words) - len(self.reference)) <= _SURE:
+            return found
+        path = self._complete(words)
+        return found if self._in_beam(path, len(words)) else int(self._beam(list(words))[0])
+
+    def path(self, words: str) -> str:
+        """Return the cheapest edits, a letter each: blank, `s`ubstitute, `d`elete or `i`nsert."""
+        path = self._complete(words)
+        sure = len(path) - path.count(" ") + abs(len(words) - len(self.reference)) <= _SURE
+        return path if sure or self._in_beam(path, len(words)) else str(self._beam(list(words))[1])
+
+    def _complete(self, words: str) -> str:
+        """Return the path through the complete matrix; diagonal before deletion before insertion."""
+        size = len(self.reference)
+        every = (1 << size) - 1
+        rises, falls = every, 0  # from left to right in the row above
+        rows = []
+        for letter in words:
+            equal = self._masks.get(letter, 0)
+            flat = ((((equal & rises) + rises) ^ rises) | equal | falls) & every  # along the diagonal
+            down = falls | (every & ~(flat | rises))
+            rows.append((equal, flat, down))
+            up = (flat & rises) << 1
+            down = (down << 1) | 1
+            rises, falls = (up | ~(flat | down)) & every, down & flat & every
+        path = []
+        i, j = len(words), size
+        while i and j:
+            equal, flat, down = rows[i - 1]
+            cell = 1 << (j - 1)
+            if not flat & cell:
+                step = "s"
+            elif equal & cell:
+                step = " "
+            else:
+                step = "d" if down & cell else "i"
+            path.append(step)
+            i -= step != "i"
+            j -= step != "d"
+        return "d" * i + "i" * j + "".join(reversed(path))
+
+    def _in_beam(self, path: str, number: int) -> bool:
+        """Return whether all cells of a path are cells that sacreBLEU fills."""
+        i = j = 0
+        rows = _beam_rows(number, len(self.reference))
+        for step in path:
+            i += step != "i"
+            j += step != "d"
+            if i and j not in rows[i - 1]:
+                return False
+        return True
+
+
+def _beam_rows(number: int, size: int) -> list[range]:
+    """Return the cells of each row but the first that sacreBLEU fills."""
+    ratio = size / number if number else 1
+    width = _BEAM_WIDTH if ratio / 2 <= _BEAM_WIDTH else math.ceil(ratio / 2 + _BEAM_WIDTH)
+    middles = [math.floor(i * ratio) for i in range(1, number + 1)]
+    rows = [range(max(0, middle - width), min(size + 1, middle + width)) for middle in middles]
+    return [*rows[:-1], range(rows[-1].start, size + 1)] if rows else []
 
 
 _Lines = tuple[list[int], list[str]]
@@ -84,13 +193,8 @@ class _Distance(BeamEditDistance):
     ) -> tuple[int, list[_Lines], str]:
         """Return distance, new rows and operations; the names of the arguments are those of sacreBLEU."""
         rows = list(cache)
-        number = len(words_h)
-        ratio = self._n_words_ref / number if words_h else 1
-        width = _BEAM_WIDTH if ratio / 2 <= _BEAM_WIDTH else math.ceil(ratio / 2 + _BEAM_WIDTH)
-        for i in range(start_h + 1, number + 1):
-            diagonal = math.floor(i * ratio)
-            last = self._n_words_ref + 1 if i == number else min(self._n_words_ref + 1, diagonal + width)
-            rows.append(self._row(words_h[i - 1], rows[-1][0], range(max(0, diagonal - width), last)))
+        for word, cells in list(zip(words_h, _beam_rows(len(words_h), self._n_words_ref), strict=True))[start_h:]:
+            rows.append(self._row(word, rows[-1][0], cells))
         return rows[-1][0][-1], rows[len(cache) :], _operations(rows)
 
     def _row(self, word: str, above: list[int], cells: range) -> _Lines:
@@ -134,26 +238,24 @@ def trace(hypothesis: Sequence[str], reference: Sequence[str]) -> Trace:
     """
     if not reference:
         return Trace([Edit("inserted") for _ in hypothesis], [], len(hypothesis))
-    distance = _Distance(list(reference))
-    words, shifts = _shifted(_marked(hypothesis), list(reference), distance)
-    shares = _shares(shifts, len(hypothesis))
-    edits, operations = distance(words)
+    spelled, ruler = _spelled(hypothesis, reference)
+    path, shifts = _shifted(spelled, ruler)
+    order, shares = _told(shifts, spelled, ruler.reference)
     on_hypothesis = [Edit()] * len(hypothesis)
     on_reference: list[Edit] = []
-    moved = iter(words)
-    for operation in operations:
+    moved = iter(order)
+    for operation in path:
         if operation == "i":
             on_reference.append(Edit("deleted"))
             continue
-        word = next(moved)
-        position = _position(word)
+        place = next(moved)
         if operation == "d":
-            on_hypothesis[position] = Edit("inserted", None, shares[position])
+            on_hypothesis[place] = Edit("inserted", None, shares[place])
             continue
         kind: Kind = "ok" if operation == " " else "substituted"
-        on_hypothesis[position] = Edit(kind, reference[len(on_reference)], shares[position])
-        on_reference.append(Edit(kind, str(word), shares[position]))
-    return Trace(on_hypothesis, on_reference, len(shifts) + edits)
+        on_hypothesis[place] = Edit(kind, reference[len(on_reference)], shares[place])
+        on_reference.append(Edit(kind, hypothesis[place], shares[place]))
+    return Trace(on_hypothesis, on_reference, len(shifts) + _cost(path))
 
 
 def alignment(hypothesis: list[str], reference: list[str]) -> str:
@@ -162,66 +264,114 @@ def alignment(hypothesis: list[str], reference: list[str]) -> str:
     >>> alignment(["a", "big", "cat"], ["a", "dog"])
     ' ds'
     """
-    return str(_Distance(reference)(hypothesis)[1]) if reference else "d" * len(hypothesis)
+    spelled, ruler = _spelled(hypothesis, reference)
+    return ruler.path(spelled)
 
 
-def edits(hypothesis: list[str], reference: list[str]) -> int:
+def edits(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
     """Return the number of edits alone, as sacreBLEU counts them."""
     if not reference:
         return len(hypothesis)
-    distance = _Distance(reference)
-    words, shifts = _shifted(hypothesis, reference, distance)
-    return len(shifts) + distance(words)[0]
+    path, shifts = _shifted(*_spelled(hypothesis, reference))
+    return len(shifts) + _cost(path)
 
 
-def _marked(words: Sequence[str]) -> list[str]:
-    marked: list[str] = []
-    for position, word in enumerate(words):
-        one = _Marked(word)
-        one.position = position
-        marked.append(one)
-    return marked
+def _spelled(hypothesis: Sequence[str], reference: Sequence[str]) -> tuple[str, _Ruler]:
+    """Return the hypothesis with each word as one letter, and the ruler of the reference."""
+    letters: dict[str, str] = {}
+    texts = ["".join([letters.setdefault(w, chr(len(letters))) for w in words]) for words in (hypothesis, reference)]
+    return texts[0], _Ruler(texts[1])
 
 
-def _position(word: str) -> int:
-    return cast("_Marked", word).position
+def _cost(path: str) -> int:
+    return len(path) - path.count(" ")
 
 
-def _shifted(words: list[str], reference: list[str], distance: BeamEditDistance) -> tuple[list[str], list[_Shift]]:
-    """Return the words after all shifts, and the shifts."""
+def _shifted(words: str, ruler: _Ruler) -> tuple[str, list[_Shift]]:
+    """Return the path from the words to the reference after all shifts, and the shifts."""
+    apart = len(words) - (Counter(words) & Counter(ruler.reference)).total()
+    bags = max(apart, apart + len(ruler.reference) - len(words))
     shifts: list[_Shift] = []
     checked = 0
     while True:
-        saved, changed, checked = _shift(words, reference, distance, checked)
-        if checked >= _MAX_SHIFT_CANDIDATES or saved <= 0:
-            return words, shifts
-        shifts.append(_Shift(words, changed, reference))
-        words = changed
+        path = ruler.path(words)
+        if _cost(path) == bags:
+            return path, shifts
+        shift, checked = _best_shift(words, ruler, path, checked)
+        if checked >= _MAX_SHIFT_CANDIDATES or shift is None:
+            return path, shifts
+        shifts.append(shift)
+        words = "".join([words[part] for part in shift.order])
 
 
-def _shares(shifts: Sequence[_Shift], size: int) -> list[float]:
-    """Return each word's part of the shifts, by its first position."""
-    shares = [0.0] * size
+def _best_shift(words: str, ruler: _Ruler, path: str, checked: int) -> tuple[_Shift | None, int]:
+    """Return the shift that saves most, None where nothing saves, and the number of shifts looked at so far."""
+    here, there = path.replace("i", ""), path.replace("d", "")  # the edits of the words, and of the reference
+    best, least = None, _cost(path) - 1
+    stands = _aligned(path)
+    for start, goal, longest in _blocks(words, ruler):
+        for length in range(1, longest + 1):
+            right = here[start : start + length].isspace() or there[goal : goal + length].isspace()
+            if right or start <= stands[goal + 1] - 1 < start + length:
+                continue
+            before = -1
+            for target in stands[goal : goal + length + 1]:
+                if target == before:
+                    continue
+                before = target
+                checked += 1
+                shift = _Shift(length, -start, -target)
+                first, second, third, fourth = shift.order
+                found = ruler.distance(words[first] + words[second] + words[third] + words[fourth], least)
+                if found < least or (found == least and (best is None or shift > best)):
+                    best, least = shift, found
+            if checked >= _MAX_SHIFT_CANDIDATES:
+                return best, checked
+    return best, checked
+
+
+def _aligned(path: str) -> list[int]:
+    """Return where a block can be put before the reference's first word and after each of them."""
+    targets, place = [0], 0
+    for operation in path:
+        place += operation != "i"
+        if operation != "d":
+            targets.append(place)
+    return targets
+
+
+def _blocks(words: str, ruler: _Ruler) -> list[tuple[int, int, int]]:
+    """Return where words stand in the hypothesis and in the reference, and how many follow each other in both."""
+    reference, found = ruler.reference, []
+    for start, letter in enumerate(words):
+        for goal in ruler.places.get(letter, ()):
+            if abs(goal - start) > _MAX_SHIFT_DIST:
+                continue
+            end = min(_MAX_SHIFT_SIZE, len(words) - start, len(reference) - goal)
+            length = 1
+            while length < end and words[start + length] == reference[goal + length]:
+                length += 1
+            found.append((start, goal, length))
+    return found
+
+
+def _told(shifts: Sequence[_Shift], words: str, reference: str) -> tuple[list[int], list[float]]:
+    """Return the order of the words after all shifts, and each word's part of the shifts, by its first position."""
+    order, shares = list(range(len(words))), [0.0] * len(words)
     for shift in shifts:
-        block = _moved(*shift)
-        for word in block:
-            shares[_position(word)] += 1 / len(block)
-    return shares
+        after = [place for part in shift.order for place in order[part]]
+        block = _moved(order, after, words, reference)
+        for place in block:
+            shares[place] += 1 / len(block)
+        order = after
+    return order, shares
 
 
-def _moved(before: list[str], after: list[str], reference: list[str]) -> list[str]:
+def _moved(old: list[int], new: list[int], words: str, reference: str) -> list[int]:
     """Return the block that was shifted between the two orders: of `first second`, which became `second first`."""
-    old, new = [_position(word) for word in before], [_position(word) for word in after]
     changed = [k for k in range(len(old)) if old[k] != new[k]]
     start, end = changed[0], changed[-1] + 1
     border = start + end - new.index(old[start])
-    first, second = before[start:border], before[border:end]
-    known = [block for block in (first, second) if _stands_in(block, reference)]
-    return max(known or [first, second], key=len)
-
-
-def _stands_in(block: list[str], words: list[str]) -> bool:
-    size = len(block)
-    if size > _MAX_SHIFT_SIZE:
-        return False
-    return any(words[start : start + size] == block for start in range(len(words) - size + 1))
+    blocks = old[start:border], old[border:end]
+    known = [one for one in blocks if len(one) <= _MAX_SHIFT_SIZE and "".join(words[k] for k in one) in reference]
+    return max(known or blocks, key=len)
