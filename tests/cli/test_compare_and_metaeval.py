@@ -245,3 +245,29 @@ def test_metaeval_lists_what_exists(run: Run) -> None:
 def test_variables_stand_for_options(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WHYSCORE_COEFFICIENT", "pearson")
     assert "pearson@system" in run(*JUDGE).out
+
+
+MANY = ("compare", "--sample", "-m", "chrf", "ter", "--draws", "500")
+
+
+def test_many_systems_are_sorted_corrected_and_shown_as_a_matrix(run: Run) -> None:
+    document = json.loads(run(*MANY, "-f", "json", "-q").out)
+    assert document["correction"] == "holm"
+    chrf = [row for row in document["records"] if row["metric"] == "chrf"]
+    ordered = sorted(row["p"] for row in chrf)
+    assert min(row["adjusted"] for row in chrf) == pytest.approx(min(1.0, len(chrf) * ordered[0]))
+    scores = {row["system"]: row["score"] for row in document["systems"] if row["metric"] == "chrf"}
+    best_first = sorted(scores, key=lambda system: -scores[system])
+
+    lines = run(*MANY).out.splitlines()
+    start = next(k for k, line in enumerate(lines) if line.startswith("chrf "))
+    assert [line.split()[0] for line in lines[2:7]] == best_first
+    assert lines[start].split() == ["chrf", "1", "2", "3", "4", "5"]
+    assert [line.split()[1] for line in lines[start + 2 : start + 7]] == best_first
+    above, below = lines[start + 2].split()[-1], lines[start + 6].split()[2]
+    pair = next(row for row in chrf if {row["first"], row["second"]} == {best_first[0], best_first[-1]})
+    assert float(above.strip("*")) == pytest.approx(abs(pair["difference"]), abs=5e-4)
+    assert above.endswith("*") == (pair["adjusted"] <= document["alpha"])
+    assert float(below) == pytest.approx(pair["adjusted"], abs=5e-4)
+    assert not any("significantly better" in line for line in lines)
+    assert sum("significantly" in line for line in run(*MANY, "-v").out.splitlines()) >= 20

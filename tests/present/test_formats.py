@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyscore.errors import ContractError, SpecError
-from whyscore.present import render
+from whyscore.present import Look, Tables, present, render
 from whyscore.types.table import Table
 
 TABLE = Table(
@@ -148,3 +148,14 @@ def test_csv_reads_back_what_was_written(rows: list[tuple[str | None, float]]) -
 def test_latex_has_no_sign_that_pdflatex_cannot_set() -> None:
     table = Table(("a → b", "x"), (("1 − 2 × 3 … ≥ ± ≈ ✓ ·\u00a0", 1.0),), {"x": True}, notes=("↑ is better ↓",))
     assert render(table, "latex").isascii()
+
+
+@given(st.integers(24, 120))
+def test_a_table_wider_than_the_terminal_is_folded(width: int) -> None:
+    names = [f"metric {k}" for k in range(9)]
+    table = Table(("system", *names), (("a", *range(9)), ("b", *range(9))), notes=("a note of many words " * 9,))
+    text = "".join(present(Tables(table), "text", Look(width=width)))
+    assert max(map(len, text.splitlines())) <= width
+    assert all(text.count(name) == 1 for name in names)
+    assert text.count("system") == text.count("\n\n") or width > 100
+    assert "".join(present(Tables(table), "text", Look(width=1000))).splitlines()[0].count("metric") == 9

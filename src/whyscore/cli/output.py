@@ -4,6 +4,7 @@ import argparse
 import itertools
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -70,11 +71,18 @@ def emit(output: Writes, lines: Iterable[str]) -> None:
         sys.stdout.write(visible(line) if shown else line)
 
 
+def terminal_width(file: str | Path | None = None) -> int | None:
+    """Return how wide tables may be: the width of the terminal, or None where the output goes elsewhere."""
+    to_terminal = file in (None, "", "-") and sys.stdout.isatty()
+    return shutil.get_terminal_size().columns if to_terminal else None
+
+
 def emit_result(
     result: Result, output: OutputSettings, decimals: int | None = None, *, below: Iterable[str] = ()
 ) -> None:
     """Write a result in the format that was asked for, and lines below it."""
-    look = Look(output.width if output.width is not None else decimals, safe=output.safe_csv)
+    digits = output.width if output.width is not None else decimals
+    look = Look(digits, width=terminal_width(output.output), safe=output.safe_csv)
     emit(output, itertools.chain(present(result, format_of(output), look), below))
 
 

@@ -23,6 +23,8 @@ class Look:
     """Of all numbers; without it people get three and programs get all. JSON is never rounded."""
     bold: bool = True
     """Whether the best values are bold in Markdown and LaTeX."""
+    width: int | None = None
+    """Of the terminal; None where there is none."""
     safe: bool = False
     """Whether texts in TSV and CSV are kept from being taken for formulas by spreadsheets."""
 
@@ -87,4 +89,4 @@ def render(
     """Return a table in one of the formats, with a newline at the end."""
     if decimals is not None and decimals < 0:
         raise SpecError(f"decimals is {decimals}, expected 0 or more")
-    return "".join(present(Tables(table), form, Look(decimals, bold, safe)))
+    return "".join(present(Tables(table), form, Look(decimals, bold, safe=safe)))

@@ -1,5 +1,10 @@
-"""Tables on a terminal: aligned columns, an arrow for the direction, notes below."""
+"""Tables on a terminal: aligned columns, an arrow for the direction, notes below.
 
+Where the width of the terminal is known, a wider table is folded into blocks that repeat the first column, and
+sentences break between words.
+"""
+
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
@@ -17,13 +22,14 @@ MARKS: dict[Mark, str] = {"higher": "+", "significant": "*", "corrected": "!"}
 def lines(result: Result, look: Look) -> Iterator[str]:
     """Yield the tables for people, a blank line between them."""
     lead = result.lead()
-    yield from (f"{visible(sentence)}\n" for sentence in lead)
+    yield from (f"{_wrapped(sentence, look.width)}\n" for sentence in lead)
     for number, table in enumerate(result.tables()):
         yield from ["\n"] if number or lead else []
-        yield from _table(table, table.decimals if look.decimals is None else look.decimals)
+        yield from _table(table, look)
 
 
-def _table(table: Table, decimals: int) -> Iterator[str]:
+def _table(table: Table, look: Look) -> Iterator[str]:
+    decimals = table.decimals if look.decimals is None else look.decimals
     head = [on_one_line(name + arrow(table, name, "↑", "↓")) for name in table.columns]
     body = [
         [
@@ -34,9 +40,30 @@ def _table(table: Table, decimals: int) -> Iterator[str]:
     ]
     widths = [max(map(cell_len, column)) for column in zip(head, *body, strict=True)]
     right = table.right_aligned()
-    for row in (head, ["-" * width for width in widths], *body):
-        yield f"{_aligned(row, widths, right)}\n"
-    yield from (f"{visible(line)}\n" for line in below(table))
+    for number, block in enumerate(_blocks(widths, look.width)):
+        yield from ["\n"] if number else []
+        wide, sides = [widths[k] for k in block], [right[k] for k in block]
+        for row in (head, ["-" * width for width in widths], *body):
+            yield f"{_aligned([row[k] for k in block], wide, sides)}\n"
+    yield from (f"{_wrapped(line, look.width)}\n" for line in below(table))
+
+
+def _blocks(widths: Sequence[int], width: int | None) -> list[list[int]]:
+    """Return which columns stand side by side: all, or as many as fit, behind the first one each time.
+
+    >>> _blocks([6, 10, 10, 10], 30), _blocks([6, 10, 10, 10], None)
+    ([[0, 1, 2], [0, 3]], [[0, 1, 2, 3]])
+    """
+    blocks: list[list[int]] = [[0] if widths else []]
+    for k in range(1, len(widths)):
+        if width and len(blocks[-1]) > 1 and sum(widths[j] + 2 for j in blocks[-1]) + widths[k] > width:
+            blocks.append([0])
+        blocks[-1].append(k)
+    return blocks
+
+
+def _wrapped(sentence: str, width: int | None) -> str:
+    return textwrap.fill(visible(sentence), width, break_on_hyphens=False) if width else visible(sentence)
 
 
 def _marks(table: Table, row: int, name: str) -> str:

@@ -163,7 +163,7 @@ def test_a_calibration_can_be_printed_in_every_format(run: Run) -> None:
     found = json.loads(run(*base, "-f", "json").out)
     assert found["kind"] == "calibration"
     assert found["parameters"] == [-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0]
-    for form, start in (("tsv", "protocol\t"), ("csv", "protocol,"), ("markdown", "| setting"), ("latex", "\\begin")):
+    for form, start in (("tsv", "protocol\t"), ("csv", "protocol,"), ("markdown", "# Verdict: "), ("latex", "\\begin")):
         assert run(*base, "-f", form, "-q").out.startswith(start)
 
 

@@ -227,7 +227,8 @@ def test_human_scores_can_be_compared_by() -> None:
 
 def test_results_can_be_shown() -> None:
     found = compare(three(), ["chrf", "token_f1"])
-    (table,) = found.tables()
+    table, *matrices = found.tables()
+    assert [one.columns[0] for one in matrices] == ["chrf", "token_f1"]
     assert table.columns == ("system", "chrf", "chrf rank", "token_f1", "token_f1 rank")
     html = found._repr_html_()
     assert "<td>good</td>" in html

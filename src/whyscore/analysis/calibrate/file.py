@@ -145,7 +145,11 @@ class Calibration(Result):
             yield asdict(one)
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        return [self.outcome_table()] if long else [self._setting_table(), self.outcome_table(*self.summary())]
+        return [self.outcome_table()] if long else [self._setting_table(), self.outcome_table()]
+
+    def lead(self) -> Sequence[str]:
+        """Return the verdict, then the rule that was chosen and the notes."""
+        return tuple(self.summary())
 
     def _setting_table(self) -> Table:
         """Return one row per setting: how much of the grid gains there, and what it would choose alone."""
@@ -162,7 +166,7 @@ class Calibration(Result):
         head = ("setting", "n", "original", "fitted", "gain > 0", more, "best", "own choice", "degenerate")
         return Table(head, tuple(rows), decimals=_DECIMALS)
 
-    def outcome_table(self, *notes: str) -> Table:
+    def outcome_table(self) -> Table:
         """Return one row per protocol, source and setting: correlation before and after, the gain, its uncertainty."""
         head = ("protocol", "setting", "source", "original", "boosted", "gain", "low", "high", "p", self.correction)
         ordered = sorted(self.outcomes, key=lambda one: (get_args(Protocol).index(one.protocol), one.setting))
@@ -177,10 +181,11 @@ class Calibration(Result):
             "oracle: fitted and judged on the same data, always too optimistic",
             "length, brevity, random: uninformative controls",
         )
-        return Table(head, tuple(rows), notes=(*fixed, *(("", *notes) if notes else ())), decimals=_DECIMALS)
+        return Table(head, tuple(rows), notes=fixed, decimals=_DECIMALS)
 
     def summary(self) -> Iterator[str]:
-        """Yield the result in plain sentences."""
+        """Yield the result in plain sentences, the verdict first."""
+        yield f"Verdict: {self.verdict}"
         if self.boosted:
             near = f" (nearest on the grid: {self.nearest:g})" if abs(self.nearest - self.p) > _SAME else ""
             shrunk = "" if self.shrinkage is None else f" ({self.shrinkage:.2f} of the distance from w = 1 kept)"
@@ -190,7 +195,6 @@ class Calibration(Result):
             yield f'Rule "{self.rule}": no boosting (w = 1)'
         for note in self.notes:
             yield f"note: {note}"
-        yield self.verdict
 
     def __repr__(self) -> str:
         return f"<Calibration of {self.metric} with {self.explainer}: {self.verdict}>"

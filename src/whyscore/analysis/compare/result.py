@@ -19,8 +19,14 @@ from whyscore.stats.power import power_curve
 from whyscore.stats.systems import DRAWS, Test
 from whyscore.types import Dataset, Estimate, FloatMatrix, PairTest, Signature, Total
 from whyscore.types.result import Record, Result
-from whyscore.types.table import Cell, Table
+from whyscore.types.table import Cell, Mark, Table
 
+_CORRECTED = {
+    "none": "uncorrected",
+    "holm": "Holm-corrected",
+    "bonferroni": "Bonferroni-corrected",
+    "benjamini_hochberg": "Benjamini-Hochberg-corrected",
+}
 _LEAST_DRAWS, _FINENESS = 199, 10
 
 
@@ -92,7 +98,7 @@ class CompareSettings(Seeded):
     draws: int = option(DRAWS, "resamples; small sets are tested exactly", least=1, metavar="N")
     alpha: float = option(ALPHA, "significance level", least=0, most=1, metavar="P")
     correction: Literal["none", "holm", "bonferroni", "benjamini_hochberg"] = option(
-        "none", "of p-values over the pairs of each metric"
+        "holm", "of p-values over the pairs of each metric"
     )
     documents: bool = option(False, "resample whole documents instead of segments", basic=True)
     power: tuple[int, ...] = option(
@@ -159,7 +165,7 @@ class Comparison(Result):
         """What the numbers mean, in one line."""
         used = self.settings
         unit = f"{self.blocks} documents" if self.blocks else f"{self.n} segments"
-        corrected = "" if used.correction == "none" else f", {used.correction}-corrected per metric"
+        corrected = "" if used.correction == "none" else f", p-values {_CORRECTED[used.correction]} per metric"
         return (
             f"{self.n} segments; brackets: 95 % bootstrap confidence interval over {unit}; rank: cluster of systems "
             f"that do not differ significantly ({used.test} test, two-sided, alpha {used.alpha:g}, seed {used.seed}"
@@ -195,11 +201,16 @@ class Comparison(Result):
         return found | ({"power": powers} if powers else {})
 
     def tables(self, *, long: bool = False) -> list[Table]:
+        """Return the systems, best first by the first metric, and where there are many pairs a matrix per metric."""
         if long:
             return [Table.of(self.records())]
+        many = len(self.dataset.systems) > 2  # noqa: PLR2004 - one pair is a sentence
+        return [self._score_table(), *(_matrix(one, self.settings) for one in self.metrics if many)]
+
+    def _score_table(self) -> Table:
         columns = ("system", *(name for one in self.metrics for name in (one.metric, f"{one.metric} rank")))
         rows: list[tuple[Cell, ...]] = []
-        systems = self.dataset.systems
+        systems = self.metrics[0].clusters.names
         for system in systems:
             cells = [(_interval(one.totals[system], self.decimals), one.ranks[system]) for one in self.metrics]
             rows.append((system, *(cell for pair in cells for cell in pair)))
@@ -208,7 +219,7 @@ class Comparison(Result):
         )
         directions = {one.metric: one.higher_is_better for one in self.metrics}
         signatures = dict.fromkeys(str(one.signature) for one in self.metrics if one.signature)
-        return [Table(columns, tuple(rows), directions, best, (self.how, *self.notes, *signatures))]
+        return Table(columns, tuple(rows), directions, best, (self.how, *self.notes, *signatures))
 
     def scores(self) -> list[dict[str, Cell]]:
         return [
@@ -235,6 +246,33 @@ class Comparison(Result):
         more = len(self.pairs) - _SHOWN
         tail = Markup("<p>and {} more pairs</p>").format(more) if more > 0 else Markup("")
         return super()._repr_html_() + str(Markup("<ul>{}</ul>{}").format(lines, tail))
+
+
+def _matrix(one: MetricComparison, settings: CompareSettings) -> Table:
+    """Return all pairs under one metric, best system first: differences above the diagonal, p-values below it."""
+    names = one.clusters.names
+    pairs = {(pair.first, pair.second): pair for pair in one.pairs}
+    rows: list[tuple[Cell, ...]] = []
+    marks: dict[tuple[int, str], frozenset[Mark]] = {}
+    for i, row in enumerate(names):
+        cells: list[Cell] = []
+        for j, column in enumerate(names):
+            pair = pairs.get((row, column)) or pairs.get((column, row))
+            if pair is None:
+                cells.append(None)
+            elif i < j:
+                cells.append(pair.difference if pair.first == row else -pair.difference)
+                if pair.better is not None:
+                    marks[i, str(j + 1)] = frozenset({"significant"})
+            else:
+                cells.append(pair.decisive)
+        rows.append((f"{i + 1} {row}", *cells))
+    note = (
+        f"{one.metric}: above the diagonal: row minus column, * or bold if significant at {settings.alpha:g}; "
+        f"below it: p-values, {_CORRECTED[settings.correction]} over the {len(one.pairs)} pairs"
+    )
+    columns = (one.metric, *(str(number) for number in range(1, len(names) + 1)))
+    return Table(columns, tuple(rows), best=frozenset(), notes=(note,), marks=marks)
 
 
 def _strength_ends(one: MetricComparison, system: str) -> dict[str, Cell]:

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from whyscore.analysis.common import as_metric, requested_name
 from whyscore.analysis.compare.compare import compare
 from whyscore.analysis.compare.result import CompareSettings, Comparison
 from whyscore.cli.options import GateSettings, InputSettings, MetricSettings, OutputSettings, RunningSettings
-from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures
+from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures, terminal_width
 from whyscore.cli.setup import baseline_of, load_dataset, make_resources, report_gates, requested_metrics, working
 from whyscore.errors import UserError
-from whyscore.present import render
+from whyscore.present import Look, Tables, present
 from whyscore.runs.gates import check_gates, check_names, judge_gates, read_limits
 from whyscore.scoring.stack import cost
 from whyscore.settings import option
@@ -20,7 +19,7 @@ from whyscore.types import Dataset
 EXAMPLES = """\
 examples:
   whyscore compare -r ref.txt -t base.txt sysA.txt sysB.txt -m bleu chrf --test permutation
-  whyscore compare data.tsv -m chrf --documents --correction holm
+  whyscore compare data.tsv -m chrf --documents --correction bonferroni
   whyscore compare --sample -m chrf ter --human mqm
   whyscore compare --sample -m bleu -f latex
   whyscore compare -r ref.txt -t prod.txt new.txt -m chrf --fail-if-worse
@@ -38,7 +37,6 @@ class CompareCommand(
 
 SETTINGS = CompareCommand
 STRENGTH_DRAWS = 1000
-_SHOWN = 20
 _PAPER = ("markdown", "latex")
 
 
@@ -66,7 +64,7 @@ def run(settings: CompareCommand) -> int:
 def _emit(found: Comparison, settings: CompareCommand) -> None:
     form = format_of(settings)
     if form == "text":
-        emit(settings, _text(found, len(found.pairs) if settings.verbose else _SHOWN))
+        emit(settings, _text(found, settings))
         tell_signatures(settings, [one.signature for one in found if one.signature])
     else:
         emit_result(found, settings)
@@ -74,15 +72,16 @@ def _emit(found: Comparison, settings: CompareCommand) -> None:
         tell(settings, f"note: {note}")
 
 
-def _text(found: Comparison, shown: int) -> Iterator[str]:
-    """Yield the table, and every tested pair as a sentence."""
-    yield render(replace(found.tables()[0], notes=(found.how,)), "text")
-    yield "\n"
-    yield from (f"{pair}\n" for pair in islice(found.pairs, shown))
+def _text(found: Comparison, settings: CompareCommand) -> Iterator[str]:
+    """Yield the systems, the matrices of many pairs, and pairs as sentences: one pair per metric, or all with -v."""
+    systems, *matrices = found.tables()
+    shown = replace(systems, notes=(found.how,))
+    yield from present(Tables(shown, *matrices), "text", Look(width=terminal_width(settings.output)))
+    if not matrices or settings.verbose:
+        yield "\n"
+        yield from (f"{pair}\n" for pair in found.pairs)
     yield from (f"{one.won}\n" for one in found if one.strength_intervals)
     yield from (f"{curve}\n" for one in found for curve in one.powers)
-    if len(found.pairs) > shown:
-        yield f"and {len(found.pairs) - shown} more pairs; -v shows all\n"
 
 
 def _planned(settings: CompareCommand, data: Dataset, metrics: Sequence[str]) -> Iterator[str]:

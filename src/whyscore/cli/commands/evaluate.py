@@ -17,7 +17,7 @@ from whyscore.cli.options import (
     RunningSettings,
     TruncationSettings,
 )
-from whyscore.cli.output import tell
+from whyscore.cli.output import tell, terminal_width
 from whyscore.cli.setup import (
     baseline_of,
     load_dataset,
@@ -127,7 +127,7 @@ def write_report(settings: RunFolderSettings, found: Run) -> Report:
     report = build_report(found, title=settings.title)
     page = Path(settings.output) / PAGE
     write_page(report, page)
-    sys.stdout.writelines(map(visible, report_lines(report, settings.format)))
+    sys.stdout.writelines(map(visible, report_lines(report, settings.format, terminal_width())))
     for one in found.metrics:
         tell(settings, f"signature: {one.signature}")
     tell(settings, f"report: {page}")

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from whyscore.cli.options import QuietSettings
-from whyscore.cli.output import emit, tell
+from whyscore.cli.output import emit, tell, terminal_width
 from whyscore.data.writing import write_lines
 from whyscore.errors import UserError
-from whyscore.present import present
+from whyscore.present import Look, present
 from whyscore.report import build_report
 from whyscore.report.figures.charts import FORMATS as FIGURE_FORMATS
 from whyscore.report.figures.charts import Format
@@ -74,16 +74,16 @@ def run(settings: ReportCommand) -> int:
             raise UserError("a page needs a file: name it with -o report.html")
         write_page(report, Path(settings.output))
     else:
-        emit(settings, report_lines(report, form))
+        emit(settings, report_lines(report, form, terminal_width(settings.output)))
     if settings.output not in (None, "-"):
         tell(settings, f"report: {settings.output}")
     write_figures(settings, report)
     return 0
 
 
-def report_lines(report: Report, form: str) -> Iterator[str]:
+def report_lines(report: Report, form: str, width: int | None = None) -> Iterator[str]:
     """Yield a report in one of the forms that are not a page; a terminal gets the verdict and the systems alone."""
-    return present(report.summary() if form == "text" else report, form)
+    return present(report.summary() if form == "text" else report, form, Look(width=width))
 
 
 def write_page(report: Report, path: Path) -> None:
