@@ -1,5 +1,7 @@
 """What a reader does in the first minute: read the verdict, take a step, look at words, numbers and matches."""
 
+import csv
+import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -267,3 +269,80 @@ def test_a_bar_that_goes_on_beyond_the_axis_says_so(visit: Visit, ordinary: Path
         drawn = float(row.locator(".bar").get_attribute("width"))
         clipped = row.locator(".drawn >> nth=0").locator(".cut").count()
         assert clipped or drawn < 97
+
+
+def saved(seen: object) -> list[list[str]]:
+    """The rows of the list saved as CSV."""
+    with seen.page.expect_download() as waiting:
+        seen.page.click("#save")
+    text = Path(waiting.value.path()).read_text("utf-8-sig")
+    return list(csv.reader(io.StringIO(text)))
+
+
+def test_the_filtered_list_is_saved_as_csv_with_notes(visit: Visit, ordinary: Path) -> None:
+    seen = visit(ordinary)
+    seen.page.fill("#query", "frogs")
+    seen.settle()
+    seen.page.select_option("#rating", "bad")
+    seen.page.fill("#comment", '=1+1, "quoted"')
+    chosen = seen.page.inner_text("#segment h3").removeprefix("Segment ")
+    head, *rows = saved(seen)
+    assert [row[0] for row in rows] == seen.rows
+    assert head[:4] == ["segment", "source", "reference", "base"]
+    assert head[-2:] == ["rating", "comment"]
+    by_name = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
+    assert (by_name[chosen]["rating"], by_name[chosen]["comment"]) == ("bad", '\'=1+1, "quoted"')
+    assert float(by_name[chosen]["mine: human mqm"]) == 0
+    assert "frogs" in by_name[chosen]["mine"]
+    seen.requests[:] = [url for url in seen.requests if not url.startswith("blob:")]
+
+
+def test_notes_stay_in_the_browser_and_filter_the_list(visit: Visit, ordinary: Path) -> None:
+    seen = visit(ordinary)
+    seen.page.click("#next")
+    seen.page.fill("#comment", "look again")
+    name = seen.page.inner_text("#segment h3")
+    seen.page.click("#next")
+    assert seen.page.input_value("#comment") == ""
+    seen.page.reload()
+    seen.requests.pop()
+    seen.page.select_option("#noted", "some")
+    seen.settle()
+    assert seen.page.inner_text("#count") == "1 of 12 segments"
+    assert (seen.page.inner_text("#segment h3"), seen.page.input_value("#comment")) == (name, "look again")
+    seen.page.fill("#comment", "")
+    seen.page.select_option("#noted", "none")
+    seen.settle()
+    assert seen.page.inner_text("#count") == "12 of 12 segments"
+
+
+@pytest.mark.parametrize("width", [390, 800, 1280])
+def test_keys_work_and_the_help_lists_them(visit: Visit, ordinary: Path, width: int) -> None:
+    seen = visit(ordinary, viewport={"width": width, "height": 900})
+    for key, place in (("j", "2 of 12"), ("j", "3 of 12"), ("k", "2 of 12")):
+        seen.page.keyboard.press(key)
+        assert seen.page.inner_text("#where") == place
+    seen.page.keyboard.press("b")
+    assert seen.page.input_value("#rating") == "bad"
+    seen.page.keyboard.press("/")
+    seen.page.keyboard.type("jk")
+    assert (seen.page.input_value("#query"), seen.page.inner_text("#where")) == ("jk", "2 of 12")
+    seen.page.locator("#query").blur()
+    seen.page.keyboard.press("?")
+    assert seen.page.is_visible("#keys")
+    assert "next segment" in seen.page.inner_text("#keys")
+    assert seen.page.locator("#keys").bounding_box()["width"] <= width
+    seen.page.keyboard.press("Escape")
+    assert not seen.page.is_visible("#keys")
+
+
+def test_paper_has_the_pictures_and_no_table_of_every_segment(visit: Visit, ordinary: Path) -> None:
+    seen = visit(ordinary)
+    seen.page.emulate_media(media="print")
+    seen.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert seen.page.is_visible("#picture-scatter svg")
+    for hidden in ("#notes", "#help", "#picture-scatter details", "#picture-controls"):
+        assert not seen.page.is_visible(hidden)
+    assert seen.page.locator(".chart details[open]").count() == 0
+    assert seen.page.eval_on_selector(".chart", "one => getComputedStyle(one).breakInside") == "avoid"
+    assert seen.page.eval_on_selector("#segments", "one => getComputedStyle(one).breakBefore") == "page"

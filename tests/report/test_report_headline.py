@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from whyscore.errors import SpecError
 from whyscore.present import present
 from whyscore.report import build_report
 from whyscore.report.model import Report, SystemRow
 from whyscore.report.verdict import headline, with_advice, with_verdict
 from whyscore.runs.folder import Run
-from whyscore.types import Estimate, PairTest, RunMetric
+from whyscore.types import Estimate, Gate, PairTest, RunMetric
 
 
 def ranked(report: Report, clusters: dict[str, Sequence[int | None]]) -> Report:
@@ -131,3 +132,30 @@ def test_significance_comes_from_the_tested_pair_also_where_there_are_no_cluster
     said = with_verdict(replace(systems, comparisons=(level, apart))).verdict[0]
     assert said == "chrf: a scores highest (9.00), but not significantly above b (8.00, p = 1.00)."
     assert with_verdict(replace(systems, comparisons=(apart,))).verdict[0].endswith("followed by b (8.00); not tested.")
+
+
+def test_a_baseline_is_named_and_significance_is_stated_only_where_it_was_tested(report: Report) -> None:
+    systems = replace(ranked(report, {"a": [None, None], "prod": [None, None], "c": [None, None]}), pair=None)
+    lower = replace(systems.metrics[1], higher_is_better=False)
+    tests = (PairTest("chrf", "prod", "a", -1.0, p=0.0001, better="a"), PairTest("bleu", "prod", "a", -1.0, p=0.4))
+    found = replace(systems, baseline="prod", metrics=(systems.metrics[0], lower), comparisons=tests)
+    said = with_verdict(found)
+    assert said.verdict[:2] == (
+        "a vs prod: +1.00 chrf (significantly better, p < 0.001); +1.00 bleu (not significant, p = 0.40).",
+        "c vs prod: -1.00 chrf (not tested); -1.00 bleu (not tested).",
+    )
+    assert said.pair == ("a", "prod")
+    worse = replace(found, comparisons=(replace(tests[0], better="prod"),))
+    assert "+1.00 chrf (significantly worse, p < 0.001)" in with_verdict(worse).verdict[0]
+
+
+def test_the_baseline_is_given_or_that_of_the_gates_and_must_exist(run: Run) -> None:
+    assert build_report(run).baseline is None
+    said = build_report(run, baseline="bad")
+    assert (said.baseline, said.pair) == ("bad", ("good", "bad"))
+    assert said.verdict[0].startswith("good vs bad: +")
+    assert not any("scores highest" in sentence for sentence in said.verdict)
+    gates = (Gate("chrf", "good", passed=True, score=1.0, baseline="bad"),)
+    assert build_report(replace(run, facts=replace(run.facts, gates=gates))).baseline == "bad"
+    with pytest.raises(SpecError, match=r"--baseline: no system 'nobody'\. Systems: "):
+        build_report(run, baseline="nobody")

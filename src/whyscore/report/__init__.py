@@ -28,9 +28,11 @@ def build_report(runs: str | Path | Run | Sequence[str | Path | Run], *, setting
     opened = [one if isinstance(one, Run) else read_run(one) for one in given]
     if len(opened) > 1:
         merged = merge_runs(opened)
-        report = with_advice(with_changes(report_of(merged, title=settings.title), merged.changes))
+        report = with_advice(
+            with_changes(report_of(merged, title=settings.title, baseline=settings.baseline), merged.changes)
+        )
     else:
-        report = report_of(opened[0], title=settings.title)
+        report = report_of(opened[0], title=settings.title, baseline=settings.baseline)
     return report if settings.texts else without_texts(report)
 
 

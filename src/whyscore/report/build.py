@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from whyscore.analysis.common import UNSUPPORTED
 from whyscore.analysis.metaeval.controls import CONTROLS, below_control, control_scores
 from whyscore.data.style import SYSTEMATIC
-from whyscore.errors import DataError
+from whyscore.errors import DataError, SpecError
 from whyscore.models.surprisal import piece_surprisal
 from whyscore.report.explorer import centres, explorer
 from whyscore.report.matches import match_summaries
@@ -329,8 +329,11 @@ def _cleaned(element: ET.Element) -> ET.Element:
     return copy
 
 
-def report_of(run: Run, *, title: str | None = None) -> Report:
+def report_of(run: Run, *, title: str | None = None, baseline: str | None = None) -> Report:
     """Return the report of a run."""
+    if baseline is not None and baseline not in run.dataset.systems:
+        raise SpecError(f"--baseline: no system {baseline!r}. Systems: {', '.join(run.dataset.systems)}")
+    judged = (gate.baseline for gate in run.facts.gates if gate.baseline in run.dataset.systems)
     human = tuple(sorted({name for entry in run.dataset.entries for name in entry.human}))
     rows = [_system(run, system, human) for system in run.dataset.systems]
     report = Report(
@@ -353,6 +356,7 @@ def report_of(run: Run, *, title: str | None = None) -> Report:
         segments=Counter(entry.system for entry in run.dataset.entries),
         gates=run.facts.gates,
         warnings=tuple(one for one in run.facts.findings if one.code in DOUBTS),
+        baseline=baseline or next(judged, None),
     )
     return with_advice(with_verdict(report))
 

@@ -16,7 +16,9 @@ from itertools import zip_longest
 
 import numpy as np
 
+from whyscore.models.surprisal import piece_surprisal
 from whyscore.runs.folder import Run
+from whyscore.text.splitters import UnicodeWords
 from whyscore.types import (
     Dataset,
     Entry,
@@ -26,6 +28,7 @@ from whyscore.types import (
     Place,
     Side,
     WordMatch,
+    Words,
 )
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -119,6 +122,7 @@ def explorer(run: Run, features: Mapping[str, object] | None = None) -> dict[str
     texts = _Texts()
     found: dict[str, object] = {
         "systems": list(data.systems),
+        **_rarity(data),
         "ids": list(data.ids),
         **_placed(data, texts),
         "metrics": [_metric(run, k) for k in range(len(run.metrics))],
@@ -161,6 +165,22 @@ def _placed(data: Dataset, texts: _Texts) -> dict[str, object]:
     if any(name is not None for name in documents):
         placed["documents"] = documents
     return placed
+
+
+def _rarity(data: Dataset) -> dict[str, object]:
+    """Return the mean surprisal of the words in the first reference of each segment; None where there is no word."""
+    texts = {entry.id: entry.segment.references[0] for entry in data.entries if entry.segment.references}
+    split = UnicodeWords().split
+    words = [[word for word in split(texts.get(name, "")) if word[0].isalnum()] for name in data.ids]
+    distinct = sorted({word for own in words for word in own})
+    if not distinct:
+        return {}
+    # All words as one text: one call instead of thousands.
+    ends = np.cumsum([len(word) + 1 for word in distinct]).tolist()
+    spans = tuple((end - len(word) - 1, end - 1) for word, end in zip(distinct, ends, strict=True))
+    known = dict(zip(distinct, piece_surprisal(Words(" ".join(distinct), spans)).tolist(), strict=True))
+    means = [round(sum(map(known.__getitem__, own)) / len(own), 2) if own else None for own in words]
+    return {"rarity": means}
 
 
 def _metric(run: Run, number: int) -> dict[str, object]:

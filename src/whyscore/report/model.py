@@ -27,6 +27,12 @@ class ReportSettings:
         flags=("--no-texts",),
         basic=True,
     )
+    baseline: str | None = option(
+        None,
+        "compare the other systems with this one (default: the baseline of the quality gates)",
+        metavar="SYSTEM",
+        basic=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +217,8 @@ class Report(Result):
     """The quality gates that were judged."""
     warnings: tuple[Finding, ...] = ()
     """Findings that put the numbers in doubt."""
+    baseline: str | None = None
+    """The system that the others are compared with."""
 
     @property
     def clustered(self) -> bool:

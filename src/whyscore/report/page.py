@@ -22,6 +22,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from whyscore.report.model import Report, p_value
+from whyscore.report.verdict import pair_tested
 from whyscore.text.strict import finite
 from whyscore.types import Estimate
 from whyscore.version import __version__
@@ -130,7 +131,7 @@ def _svg(inner: str) -> Markup:
     return Markup(f'<svg class="mini" viewBox="0 0 {WIDTH} 12" aria-hidden="true" focusable="false">{inner}</svg>')  # noqa: S704
 
 
-SCRIPTS = ("data.js", "words.js", "list.js", "segment.js", "page.js")
+SCRIPTS = ("data.js", "words.js", "list.js", "segment.js", "notes.js", "pictures.js", "page.js")
 STYLES = ("page.css",)
 _FLAGS = {"few": "few segments", "negative": "below 0", "above-one": "above 100 %"}
 _MINUS = re.compile(r"(?<=[ (\[])-(?=\d)")
@@ -202,6 +203,7 @@ def environment() -> Environment:
         dots=dots,
         stacked=stacked,
         scale=scale,
+        pair_tested=pair_tested,
         unit_scale=Scale(0.0, 1.0),
     )
     found.filters["p"] = p_value

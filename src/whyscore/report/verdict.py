@@ -5,7 +5,8 @@
    are no clear winner; none means that the metrics disagree.
 2. One sentence per metric and human score. Only what was tested is called a difference; what was not tested is
    reported as numbers.
-3. The steps name what to read first, each with the choices of the segment browser that show it.
+3. With a baseline, the first sentences compare each other system with it.
+4. The steps name what to read first, each with the choices of the segment browser that show it.
 """
 
 import math
@@ -26,7 +27,10 @@ def with_verdict(report: Report) -> Report:
     """Return the report with its verdict, and with the two systems one wants to compare first."""
     sentences: list[str] = []
     if len(report.systems) > 1:
-        sentences += [_leader(report, k) for k in report.supported]
+        candidates = [row.system for row in report.systems if report.baseline not in (None, row.system)]
+        sentences += [_against(report, system) for system in candidates]
+        # Of two systems everything is said then.
+        sentences += [_leader(report, k) for k in report.supported] if len(candidates) != 1 else []
         sentences += [_people(report, k) for k in range(len(report.human))]
     else:
         sentences.append(_alone(report))
@@ -47,6 +51,25 @@ def with_changes(report: Report, changes: Mapping[str, tuple[str, str]]) -> Repo
     clearest = min(tested, key=lambda one: (one.decisive or 0.0, -abs(one.difference)), default=None)
     pair = report.pair if clearest is None else (clearest.second, clearest.first)
     return replace(report, verdict=tuple(sentences) or report.verdict, pair=pair, changes=pairs)
+
+
+def _against(report: Report, system: str) -> str:
+    """Return how a system differs from the baseline on each metric, and whether significantly where that was tested."""
+    rows = {row.system: row for row in report.systems}
+    parts = []
+    for k in report.supported:
+        metric = report.metrics[k]
+        gap = rows[system].totals[k].value - rows[str(report.baseline)].totals[k].value
+        if not math.isfinite(gap):
+            continue
+        test = pair_tested(report, metric.name, system, str(report.baseline))
+        if test is None or test.decisive is None:
+            how = "not tested"
+        else:
+            how = "not significant" if test.better is None else "significantly better"
+            how = f"{'significantly worse' if test.better == report.baseline else how}, {p_text(test.decisive)}"
+        parts.append(f"{gap:+.{report.digits[k]}f} {metric.name} ({how})")
+    return f"{system} vs {report.baseline}: {'; '.join(parts)}." if parts else ""
 
 
 def _change(report: Report, name: str, old: str, new: str) -> str:
@@ -171,6 +194,8 @@ def _pair(report: Report) -> tuple[str, str] | None:
     if len(report.systems) < _PAIR:
         return None
     first, second, *_ = ordered(report, report.main)
+    if report.baseline is not None:
+        return (second if first.system == report.baseline else first).system, report.baseline
     return first.system, second.system
 
 

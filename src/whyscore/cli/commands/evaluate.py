@@ -64,6 +64,7 @@ class RunFolderSettings(QuietSettings):
         "text", "of the summary on stdout", flags=("-f", "--format"), basic=True
     )
     title: str | None = again(ReportSettings, "title", basic=False)
+    baseline: str | None = again(ReportSettings, "baseline", basic=False)
     overwrite: bool = option(False, "replace another run in the folder", basic=True)
 
 
@@ -124,7 +125,7 @@ def run(settings: EvaluateCommand) -> int:
 
 def write_report(settings: RunFolderSettings, found: Run) -> Report:
     """Write the page of a run into its folder, print the summary, and return the report."""
-    report = build_report(found, title=settings.title)
+    report = build_report(found, title=settings.title, baseline=settings.baseline)
     page = Path(settings.output) / PAGE
     write_page(report, page)
     sys.stdout.writelines(map(visible, report_lines(report, settings.format, terminal_width())))

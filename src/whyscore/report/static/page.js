@@ -35,10 +35,13 @@
     if (data.changed) [by("other").value, by("system").value] = pair.map(String);
     fill(by("error"), errorKinds(data), "");
     fill(by("feature"), featureKinds(data), "");
+    const notes = whyscore.notes(data);
     const address = whyscore.address(FIELDS.map(by));
 
     const live = by("word");
     let noted = null;
+    let opened = -1;
+    let order = [];
     const follow = () => noted && place(live, noted);
     const tell = (text, word = null) => {
       noted = word;
@@ -51,6 +54,9 @@
       draw: (segment) => whyscore.row(data, view, segment),
       open: (segment) => {
         panel.show(segment, view);
+        opened = segment;
+        const { rating, comment } = notes.of(segment);
+        [by("rating").value, by("comment").value] = [rating, comment];
         whyscore.highlight([by("segment")], asked().query);
         by("where").textContent = list && list.length ? `${list.position + 1} of ${list.length}` : "";
         address.position(data.ids[segment]);
@@ -68,8 +74,9 @@
       if (PAIRED.includes(by("sort").value) && view.other < 0) by("sort").value = "worst";
       const known = data.scores[view.metric].flat().filter((value) => value !== null);
       view.range = known.length ? [known.reduce((a, b) => Math.min(a, b)), known.reduce((a, b) => Math.max(a, b))] : [0, 1];
-      const kept = filtered(data, view, asked());
-      list.show(sorted(data, view, kept, by("sort").value));
+      const kept = filtered(data, view, asked(), notes);
+      order = sorted(data, view, kept, by("sort").value);
+      list.show(order);
       by("count").textContent = `${kept.length.toLocaleString("en")} of ${data.ids.length.toLocaleString("en")} segments`;
       by("shows").replaceChildren(...whyscore.rowLegend(data, view));
       by("differs-legend").hidden = view.other < 0;
@@ -80,7 +87,7 @@
 
     const asked = () => ({
       query: by("query").value.trim().toLowerCase(), low: by("low").value, high: by("high").value,
-      error: by("error").value, feature: by("feature").value,
+      error: by("error").value, feature: by("feature").value, note: by("noted").value,
     });
 
     /** What is chosen changed: it becomes a step of the history, and the list begins at its top. */
@@ -95,11 +102,33 @@
       timer = setTimeout(change, 120);
     });
     by("controls").addEventListener("submit", (event) => event.preventDefault());
-    by("controls").addEventListener("reset", () => setTimeout(change, 0));
+    by("controls").addEventListener("reset", () => { timer = setTimeout(change, 0); });
     addEventListener("scroll", follow, { passive: true, capture: true });
     by("numbers").addEventListener("change", () => by("segment").classList.toggle("numbered", by("numbers").checked));
     by("previous").addEventListener("click", () => list.step(-1));
     by("next").addEventListener("click", () => list.step(1));
+    by("notes").addEventListener("input", () => notes.set(opened, { rating: by("rating").value, comment: by("comment").value.trim() }));
+    const save = () => whyscore.save(`${document.title.split(" · ")[0].replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 60) || "segments"}.csv`, whyscore.csv(data, order, notes));
+    by("save").addEventListener("click", save);
+    const rate = (rating) => {
+      by("rating").value = rating;
+      by("rating").dispatchEvent(new Event("input", { bubbles: true }));
+    };
+    by("help").hidden = false;
+    by("help").addEventListener("click", () => by("keys").showModal());
+    whyscore.keys({
+      "?": () => by("keys").showModal(),
+      "/": () => by("query").focus(),
+      j: () => list.step(1),
+      k: () => list.step(-1),
+      n: () => by("numbers").click(),
+      t: () => by("theme").click(),
+      c: () => by("comment").focus(),
+      s: save,
+      g: () => rate("good"),
+      a: () => rate("acceptable"),
+      b: () => rate("bad"),
+    });
     document.querySelectorAll("button.go").forEach((button) => {
       button.addEventListener("click", () => go(button.dataset));
     });
@@ -134,12 +163,13 @@
       return wanted;
     }
 
+    whyscore.pictures(data, go);
     by("browser").hidden = false;
     if (!data.ids.includes(restore())) history.replaceState(null, "", location.pathname + location.search);
     addEventListener("popstate", restore);
   }
 
-  const FIELDS = ["query", "metric", "system", "other", "sort", "error", "feature", "low", "high"];
+  const FIELDS = ["query", "metric", "system", "other", "sort", "error", "feature", "noted", "low", "high"];
   /** Orders that need two systems. */
   const PAIRED = ["gain", "loss"];
 
@@ -174,7 +204,7 @@
 
   const among = (view, data) => (view.system >= 0 ? [view.system] : data.systems.map((_, k) => k));
 
-  function filtered(data, view, { query, low, high, error, feature }) {
+  function filtered(data, view, { query, low, high, error, feature, note }, notes) {
     const kept = [];
     for (let segment = 0; segment < data.ids.length; segment++) {
       if (view.system >= 0 && data.hypotheses[view.system][segment] < 0) continue;
@@ -184,6 +214,7 @@
       }
       if (error && !among(view, data).some((system) => hasError(data, system, segment, error))) continue;
       if (feature && !among(view, data).some((system) => hasFeature(data, system, segment, feature))) continue;
+      if (note && (note === "some") !== notes.has(segment)) continue;
       if (query && !haystack(data, segment).includes(query)) continue;
       kept.push(segment);
     }
@@ -245,7 +276,7 @@
   function printing() {
     let closed = [];
     addEventListener("beforeprint", () => {
-      closed = [...document.querySelectorAll("details:not([open])")];
+      closed = [...document.querySelectorAll("details:not([open])")].filter((one) => !one.closest(".chart"));
       for (const one of closed) one.open = true;
     });
     addEventListener("afterprint", () => {
