@@ -20,7 +20,7 @@ def test_markup_in_texts_is_text(visit: Visit, hostile: Path) -> None:
     assert shown == "<script>alert('text')</script> and <img src=x onerror=alert(1)>"
     assert seen.page.locator("img").count() == 0
     assert seen.page.locator("script").count() == 2
-    assert seen.page.title() == "<script>alert(5)</script> · whyscore"
+    assert seen.page.title().endswith("<script>alert(5)</script> · whyscore")
     assert seen.page.inner_text("h1") == "<script>alert(5)</script>"
 
 

@@ -10,7 +10,7 @@ Visit = Callable[..., object]
 
 def test_the_page_opens_with_the_worst_segment_chosen(visit: Visit, ordinary: Path) -> None:
     seen = visit(ordinary)
-    assert seen.page.title() == "ordinary · whyscore"
+    assert seen.page.title().endswith(" on ordinary · whyscore")
     assert seen.page.inner_text("#count") == "12 of 12 segments"
     assert seen.page.locator("#list .row[aria-selected=true]").count() == 1
     assert seen.page.inner_text("#segment h3") == f"Segment {seen.rows[0]}"

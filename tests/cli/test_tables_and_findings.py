@@ -112,7 +112,10 @@ def test_a_quiet_validation_says_only_what_was_read(table: Path, run: Run) -> No
         (("explain", "-m", "chrf", "-e", "lmie"), "no explainer named 'lmie'. Did you mean 'lime'?"),
         (("evaluate", "-m", "chrf", "-e", "lmie"), "no explainer named 'lmie'. Did you mean 'lime'?"),
         (("compare", "-m", "chfr"), "no metric named 'chfr'. Did you mean 'chrf'?"),
-        (("boost", "-m", "chrf", "-e", "lmie", "-p", "1", "-w", "0.5"), "no explainer named 'lmie'. Did you mean"),
+        (
+            ("boost", "-m", "chrf", "-e", "lmie", "-p", "1", "--weight", "0.5"),
+            "no explainer named 'lmie'. Did you mean",
+        ),
         (("metaeval", "words", "--gold", "no", "-m", "chrf", "-e", "lmie"), "no explainer named 'lmie'. Did you mean"),
         (("decompose", "-m", "chrf", "-e", "lmie"), "no explainer named 'lmie'. Did you mean 'lime'?"),
     ],

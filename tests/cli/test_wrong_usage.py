@@ -1,5 +1,6 @@
 """What a newcomer types wrong: every answer is one line with the cure, and nothing is left out in silence."""
 
+import argparse
 import json
 import signal
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.cli import Done, Run
-from whyscore.cli.main import VERBS
+from whyscore.cli.main import VERBS, parser_of
 
 FILES = ("-r", "ref.txt", "-t", "sysA.txt", "sysB.txt")
 TASKS = ("eval4nlp", "eval4nlp2021", "wmt22", "wmt-metrics")
@@ -380,3 +381,23 @@ def test_an_interruption_says_what_was_kept(tmp_path: Path) -> None:
         running.send_signal(signal.SIGINT)
         _, err = running.communicate()
     assert (running.returncode, err) == (130, "whyscore: interrupted; nothing was kept, as --store none was given\n")
+
+
+def test_a_short_option_means_the_same_in_every_command() -> None:
+    meanings: dict[str, set[str]] = {}
+
+    def collect(parser: argparse.ArgumentParser) -> None:
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for inner in action.choices.values():
+                    collect(inner)
+            long = next((name for name in action.option_strings if name.startswith("--")), "")
+            for name in action.option_strings:
+                if not name.startswith("--"):
+                    meanings.setdefault(name, set()).add(long.rstrip("s"))
+
+    for verb in VERBS:
+        collect(parser_of(verb))
+    # Translations of a source, of systems or of a lexicon's texts.
+    assert meanings.pop("-t") == {"--hypothese", "--target"}
+    assert {name: sorted(long) for name, long in meanings.items() if len(long) > 1} == {}

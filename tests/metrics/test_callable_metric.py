@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from whyscore.analysis.explain import explain
 from whyscore.errors import ContractError, MissingInput, SpecError, TextFailure, UnknownName, UserError
 from whyscore.metrics.callable import Callable
 from whyscore.registry import build
-from whyscore.types import Inputs, Segment
+from whyscore.types import Inputs, Segment, Side
 
 SEGMENTS = [Segment("a cat", "eine Katze", ("a dog", "my cat")), Segment("no", "nein", ("nope",))]
 
@@ -336,3 +337,22 @@ def test_what_a_function_prints_does_not_mix_with_results(capsys: pytest.Capture
 
     Callable(talking).score([Segment("a", None, ("b",))])
     assert capsys.readouterr() == ("", "hello\n")
+
+
+def test_a_function_of_two_lists_is_not_asked_about_the_source() -> None:
+    def overlap(hypotheses: list[str], references: list[str]) -> list[float]:
+        return [float(len(set(a.split()) & set(b.split()))) for a, b in zip(hypotheses, references, strict=True)]
+
+    metric = Callable(overlap)
+    assert metric.inputs == metric.needs == Inputs.HYPOTHESIS | Inputs.REFERENCES
+    found = explain([Segment("a cat", "eine Katze", ("a dog",))], metric, "erasure")
+    assert {one.place.side for one in found} == {Side.HYPOTHESIS, Side.REFERENCE}
+
+
+def test_an_exception_names_the_line_of_the_users_file(tmp_path: Path) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text(
+        "def helper(text):\n    return int(text)\n\n\ndef score(segments):\n    return [helper('x')]\n", "utf-8"
+    )
+    with pytest.raises(TextFailure, match=re.escape(f"({file}, line 2)")):
+        Callable(f"{file}:score").score([Segment("a cat", None, ("a dog",))])

@@ -77,7 +77,7 @@ def test_references_that_vary_are_told() -> None:
 
 def test_the_terminal_gets_verdict_and_table(run: Run) -> None:
     text = "".join(present(build_report(run).summary()))
-    assert text.startswith("small: 2 systems, 4 segments, 1 reference, de → en\n")
+    assert text.startswith("good vs bad on small: 2 systems, 4 segments, 1 reference, de → en\n")
     assert re.search(r"^system +chrf ↑ +token_f1 ↑ +human: mqm$", text, re.MULTILINE)
 
 
@@ -151,7 +151,7 @@ def test_systems_are_the_same_only_by_run_and_name(tmp_path: Path) -> None:
 
 def test_a_report_shows_itself_in_a_screenful(run: Run) -> None:
     found = build_report(run)
-    assert repr(found).startswith("<Report 'small': 2 systems, 4 segments, 1 reference, de → en. ")
+    assert repr(found).startswith("<Report 'good vs bad on small': 2 systems, 4 segments, 1 reference, de → en. ")
     assert len(repr(found)) < 400
     assert "<table>" in found._repr_html_()
     assert len(found._repr_html_()) < 4000
@@ -278,3 +278,7 @@ def test_systems_with_the_same_score_are_level(tmp_path: Path) -> None:
     entries = [Entry(str(i), system, Segment("a cat", None, ("a dog",))) for system in "ab" for i in range(3)]
     found = evaluate(Dataset("level", tuple(entries)), ["token_f1"], output=tmp_path / "run", budget=0)
     assert build_report(found).verdict[0] == "token_f1: a and b tie at 0.5000."
+
+
+def test_the_title_names_the_systems_and_the_data(run: Run) -> None:
+    assert build_report(run).title == f"good vs bad on {run.dataset.name}"

@@ -203,8 +203,12 @@ case(
     keep=("outside.html",),
 )
 
-case("boost-text", f"boost {CAT} -m chrf -e 'lime(samples=50)' -p 1.5 -w 0.6 --segments -f json")
-case("boost-sample", f"boost {TWO} -m token_f1 -e erasure -p 1 -w 0.8 -f json", f"boost {TWO} -m token_f1 -p -2 -f tsv")
+case("boost-text", f"boost {CAT} -m chrf -e 'lime(samples=50)' -p 1.5 --weight 0.6 --segments -f json")
+case(
+    "boost-sample",
+    f"boost {TWO} -m token_f1 -e erasure -p 1 --weight 0.8 -f json",
+    f"boost {TWO} -m token_f1 -p -2 -f tsv",
+)
 case("boost-aggregator", f"boost {FILES} -m chrf -a 'quantile(q=0.2)' --segments -f jsonl")
 case("boost-dry-run", f"boost {FILES} -m token_f1 -e erasure --dry-run")
 case(

@@ -39,7 +39,7 @@ class BoostedSettings(MaskingSettings):
         basic=True,
     )
     w: float | None = option(
-        None, "weight of the original score, 0 to 1 (default: 0.5)", flags=("-w", "--weight"), metavar="W", basic=True
+        None, "weight of the original score, 0 to 1 (default: 0.5)", flags=("--weight",), metavar="W", basic=True
     )
     aggregator: str | Aggregator | None = option(
         None, "another mean: 'exp_mean(t=2)', 'quantile(q=0.2)'", flags=("-a", "--aggregator"), metavar="SPEC"

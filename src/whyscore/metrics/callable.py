@@ -118,6 +118,7 @@ def _attribute(module: ModuleType, place: str, name: str) -> Function:
 
 _INPUTS = {"hypothesis": Inputs.HYPOTHESIS, "source": Inputs.SOURCE, "references": Inputs.REFERENCES}
 _ANY = ("hypothesis", "source", "references")
+_EVERYTHING = Inputs.HYPOTHESIS | Inputs.SOURCE | Inputs.REFERENCES
 _TAKES: dict[int, Literal["segments", "texts"]] = {1: "segments", 2: "texts"}
 
 
@@ -160,11 +161,20 @@ class Callable:
         found = Inputs(0)
         for name in self.reads:
             found |= _INPUTS[name]
-        return found
+        # Two lists are hypotheses and references: the source never reaches the function.
+        return found & ~Inputs.SOURCE if self.reads == _ANY and self._called_with == "texts" else found
+
+    @property
+    def _called_with(self) -> str:
+        return self.takes or _taken(self._function, self.name)
+
+    @property
+    def _function(self) -> Function:
+        return find(self.target).function if isinstance(self.target, str) else self.target
 
     @property
     def needs(self) -> Inputs:
-        return Inputs.HYPOTHESIS if self.reads == _ANY else self.inputs
+        return Inputs.HYPOTHESIS if self.inputs == _EVERYTHING else self.inputs
 
     @property
     def name(self) -> str:
@@ -184,8 +194,8 @@ class Callable:
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         if not segments:
             return np.empty(0, dtype=np.float64)
-        function = find(self.target).function if isinstance(self.target, str) else self.target
-        arguments = self._arguments(self.takes or _taken(function, self.name), segments)
+        function = self._function
+        arguments = self._arguments(self._called_with, segments)
         given = [list(one) for one in arguments]
         asked = shown(segments[0].hypothesis) if len(segments) == 1 else f"{len(segments)} segments"
         try:
@@ -194,7 +204,7 @@ class Callable:
         except KeyboardInterrupt:
             raise
         except Exception as error:
-            raise TextFailure(self.name, f"failed on {asked}: {_told(error)}") from error
+            raise TextFailure(self.name, f"failed on {asked}: {_told(error)}{_line_of(error, function)}") from error
         except BaseException as error:  # SystemExit and the like: a metric does not end the program
             raise ContractError(f"{self.name} tried to end the program on {asked}: {_told(error)}") from error
         if [list(one) for one in arguments] != given:
@@ -239,6 +249,14 @@ def _taken(function: Function, name: str) -> str:
 
 def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _line_of(error: BaseException, function: Function) -> str:
+    """Return where the error rose: the last line that was run in the file of the function."""
+    code = getattr(inspect.unwrap(function), "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    file = getattr(code, "co_filename", None)
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f" ({file}, line {lines[-1]})" if lines else ""
 
 
 def _checked(answer: object, segments: Sequence[Segment], name: str) -> FloatVector:

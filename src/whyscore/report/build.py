@@ -158,6 +158,8 @@ def _marked(record: ExplanationRecord, spans: tuple[ErrorSpan, ...]) -> FloatVec
 
 SHOWN = 12
 _LEAST = 2
+_NAMED = 3
+"""Systems that a title names."""
 # Surprisals in nats below which the words of a language are function words: of 46 English ones "been" has 8.3 and the
 # others less, "time" has 8.0; of German and French ones none has more than 9.8, nouns have more.
 _FREQUENT = {"en": 8.0}
@@ -329,6 +331,12 @@ def _cleaned(element: ET.Element) -> ET.Element:
     return copy
 
 
+def _title(run: Run) -> str:
+    """Return the systems, where they are few, and the name of the data: it tells reports apart."""
+    systems, name = run.dataset.systems, run.dataset.name
+    return f"{' vs '.join(systems)} on {name}" if len(systems) <= _NAMED and list(systems) != [name] else name
+
+
 def report_of(run: Run, *, title: str | None = None, baseline: str | None = None) -> Report:
     """Return the report of a run."""
     if baseline is not None and baseline not in run.dataset.systems:
@@ -337,7 +345,7 @@ def report_of(run: Run, *, title: str | None = None, baseline: str | None = None
     human = tuple(sorted({name for entry in run.dataset.entries for name in entry.human}))
     rows = [_system(run, system, human) for system in run.dataset.systems]
     report = Report(
-        title=title or run.dataset.name,
+        title=title or _title(run),
         about=about(run.dataset),
         verdict=(),
         metrics=run.metrics,

@@ -47,7 +47,7 @@ FILES = ("-r", "ref.txt", "-t", "sys.txt")
 
 
 def test_boosted_scores_of_systems_come_as_a_table(run: Run) -> None:
-    done = run("boost", *FILES, "-m", "token_f1", "-p", "1", "-w", "0.5")
+    done = run("boost", *FILES, "-m", "token_f1", "-p", "1", "--weight", "0.5")
     assert done.code == 0
     assert done.out.splitlines()[0].split() == ["system", "original", "aggregate", "boosted", "segments"]
     assert done.out.splitlines()[2].split()[:2] == ["sys", "0.792"]
@@ -56,7 +56,19 @@ def test_boosted_scores_of_systems_come_as_a_table(run: Run) -> None:
 
 def test_the_example_of_the_interface_gives_records(run: Run) -> None:
     done = run(
-        "boost", *FILES, "-m", "chrf", "-e", "lime(samples=100)", "-p", "1.5", "-w", "0.6", "--segments", "-f", "jsonl"
+        "boost",
+        *FILES,
+        "-m",
+        "chrf",
+        "-e",
+        "lime(samples=100)",
+        "-p",
+        "1.5",
+        "--weight",
+        "0.6",
+        "--segments",
+        "-f",
+        "jsonl",
     )
     header, first, second = records(done.out)
     assert header["kind"] == "scores"
@@ -84,7 +96,7 @@ def test_a_dry_run_says_how_many_texts_there_would_be(run: Run) -> None:
 def test_a_reader_is_warned_where_the_mean_counts_words(run: Run) -> None:
     done = run("boost", *FILES, "-m", "token_f1", "-p", "-3")
     assert "warning: in 100% of the segments the power mean is determined by its floor alone" in done.err
-    assert "note: w = 1, not boosted" in run("boost", *FILES, "-m", "token_f1", "-w", "1").err
+    assert "note: w = 1, not boosted" in run("boost", *FILES, "-m", "token_f1", "--weight", "1").err
     blank = ("boost", "--text", "-t", " ", "-m", "length", "--segments", "-f", "tsv")
     nothing, kept = run(*blank), run(*blank, "--on-empty", "score")
     assert "note: 1 segments have no word to explain and get no boosted score" in nothing.err
@@ -100,7 +112,7 @@ def test_a_reader_is_warned_where_the_mean_counts_words(run: Run) -> None:
         (("boost", *FILES), 2, "no metric: name one with -m"),
         (("boost", *FILES, "-m", "chrf", "bleu"), 2, "one metric at a time, got chrf bleu"),
         (("boost", *FILES, "-m", "chrf", "-p", "301"), 2, "p is 301.0, expected a number from -300 to 300"),
-        (("boost", *FILES, "-m", "chrf", "-w", "2"), 2, "boosted: w is 2.0, expected a weight from 0"),
+        (("boost", *FILES, "-m", "chrf", "--weight", "2"), 2, "boosted: w is 2.0, expected a weight from 0"),
         (("boost", *FILES, "--calibration", "none.json"), 3, "none.json: cannot be read: No such file"),
         (("calibrate", "data.jsonl", "--human", "da"), 2, "no metric: name one with -m"),
         (("calibrate", "data.jsonl", "-m", "chrf"), 2, "no human score: name its column with --human"),
@@ -331,7 +343,7 @@ def test_boosted_scores_go_back_into_metaeval(run: Run, columns: dict[str, str],
             "erasure",
             "-p",
             "1.5",
-            "-w",
+            "--weight",
             "0.6",
             "--segments",
             "-f",

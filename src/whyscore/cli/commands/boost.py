@@ -8,15 +8,15 @@ from whyscore.cli.output import emit_result, format_of, tell, tell_signatures
 from whyscore.cli.setup import load_dataset, make_resources, requested_metrics, working
 from whyscore.errors import UserError
 from whyscore.metrics.boosted import Boosted
-from whyscore.settings import again, option
+from whyscore.settings import option
 from whyscore.types import Dataset
 
 EXAMPLES = """\
 examples:
-  whyscore boost -r ref.txt -t sys.txt -m chrf -e "lime(samples=100)" -p 1.5 -w 0.6 --segments -f jsonl
+  whyscore boost -r ref.txt -t sys.txt -m chrf -e "lime(samples=100)" -p 1.5 --weight 0.6 --segments -f jsonl
   whyscore boost -r ref.txt -t sys.txt --calibration chrf.calibration.json
-  whyscore boost --text -t "I have a cat" -r "I have a dog" -m token_f1 -p 1 -w 0.5
-  whyscore boost --sample -m "boosted(metric=token_f1, p=1)" -e erasure -p 2 -w 0.8 --dry-run
+  whyscore boost --text -t "I have a cat" -r "I have a dog" -m token_f1 -p 1 --weight 0.5
+  whyscore boost --sample -m "boosted(metric=token_f1, p=1)" -e erasure -p 2 --weight 0.8 --dry-run
 """
 
 _WARN = 0.5
@@ -34,8 +34,6 @@ class BoostCommand(RunningSettings, OutputSettings, InputSettings, BoostSettings
         basic=True,
     )
     segments: bool = option(False, "the score of every segment instead of the systems", basic=True)
-    width: int | None = again(OutputSettings, "width", flags=())
-    """Without the short form that other commands have: -w is the weight."""
 
 
 SETTINGS = BoostCommand
