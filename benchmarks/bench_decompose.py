@@ -1,8 +1,9 @@
 """How much work a decomposition saves against rescoring everything once per feature and side.
 
-    python benchmarks/bench_decompose.py DIR [--sentences 2000] [--tagger spacy]
+    python benchmarks/bench_decompose.py [DIR] [--sentences 2000] [--tagger spacy]
 
-DIR holds one file `*ref*` and two or more files of systems, one sentence a line. Every part of speech and kind of
+DIR holds one file `*ref*` and two or more files of systems, one sentence a line; by default it is that of
+`bench_score.py`, and where there is none, texts are made up as there. Every part of speech and kind of
 entity is a feature. Compared are, with the same sentence metric (BLEU, order 4, unsmoothed) and the same tags:
 
 1. ours: one deduplicated score call for originals and all variants, only of sentences that have the feature;
@@ -19,14 +20,16 @@ import argparse
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from bench_score import FOLDER, texts
+from whyscore import from_texts
 from whyscore.analysis.decompose.scoring import FLOOR, Study, decomposed_metric, measure
 from whyscore.analysis.decompose.settings import FeatureSettings
 from whyscore.analysis.decompose.tagging import Marked, Marking, mark, members_of
-from whyscore.data.formats.text import read_texts
 from whyscore.scoring.stack import Resources
 from whyscore.scoring.store import Store
 from whyscore.text.placeholders import by_words, hide_in_text, unused_characters
@@ -38,7 +41,7 @@ SPEEDUP = 5.0
 def main() -> int:
     """Run both ways in one process and judge them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?", default=FOLDER)
     parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--tagger", default="spacy")
     arguments = parser.parse_args()
@@ -60,12 +63,9 @@ def main() -> int:
 
 def read(folder: Path, sentences: int) -> Dataset:
     """Return the first sentences of all systems."""
-    files = sorted(path for path in folder.iterdir() if path.is_file())
-    references = [path for path in files if "ref" in path.name]
-    systems = [path for path in files if path not in references]
-    data = read_texts(systems, references[:1])
-    kept = set(data.ids[:sentences])
-    return Dataset(data.name, tuple(entry for entry in data.entries if entry.id in kept), ("und", "en"))
+    reference, systems = texts(folder)
+    kept = {name: lines[:sentences] for name, lines in systems.items()}
+    return replace(from_texts(kept, references=reference[:sentences]), languages=("und", "en"))
 
 
 def tagged(data: Dataset, tagger: str, store: Path) -> Marking:

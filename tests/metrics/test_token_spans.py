@@ -1,13 +1,13 @@
 """Tokens of metrics are found again in the text as it was given."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from whyscore.metrics.lexical.bleu import Bleu
 from whyscore.metrics.lexical.rouge import Rouge
 from whyscore.metrics.lexical.ter import Ter
-from whyscore.metrics.spans import located, touching
+from whyscore.metrics.spans import _folded, located, touching
 from whyscore.protocols import Token
 from whyscore.types import Words
 
@@ -22,6 +22,14 @@ def test_tokens_are_found_behind_any_blanks() -> None:
 
 def test_case_is_no_obstacle() -> None:
     assert found(["straße", "über"], "STRAßE ÜBER") == ["STRAßE", "ÜBER"]
+
+
+@given(st.text())
+@example("ΑΣ ΣΑΣ")
+@example("Aİ ẞ")
+def test_texts_are_folded_as_their_characters_are(text: str) -> None:
+    lower = [character.lower() for character in text]
+    assert _folded(text) == "".join(a if len(a) == 1 else b for a, b in zip(lower, text, strict=True))
 
 
 def test_an_entity_is_one_character_for_a_tokenizer_that_resolves_it() -> None:

@@ -308,6 +308,18 @@ def test_each_metric_gets_the_explainer_that_suits_it(small: Dataset) -> None:
     ]
 
 
+def test_a_quick_run_explains_some_segments_and_no_features(tmp_path: Path, small: Dataset) -> None:
+    made = EvaluateSettings(quick=True)
+    assert (made.budget, made.tagger) == (200, None)
+    assert EvaluateSettings(quick=True, budget=3).budget == 3
+    assert all(one.budget == 200 for one in request_metrics(small, None, made))
+    folder = tmp_path / "run"
+    quick = evaluate(small, ["chrf"], output=folder, quick=True, draws=20)
+    plain = evaluate(small, ["chrf"], output=tmp_path / "plain", draws=20)
+    assert not (folder / "decomposition.jsonl").exists()
+    assert quick.totals == plain.totals
+
+
 def test_wrong_plans_are_refused(small: Dataset) -> None:
     with pytest.raises(SpecError, match=re.escape("3 explainers for 2 metrics: give one for all, or one for each")):
         request_metrics(small, ["chrf", "bleu"], replace(QUICK, explainers=("lime", "shap", "erasure")))

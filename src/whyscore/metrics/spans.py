@@ -22,14 +22,14 @@ from whyscore.marking import Span
 from whyscore.protocols import Token
 from whyscore.types import Words
 
-_CHARACTERS = regex.compile(r"\S")
+_STRETCHES = regex.compile(r"\S+")
 _WITH_ENTITIES = regex.compile(r"&(?:quot|amp|lt|gt);|\S")
 
 
 class _Letters(NamedTuple):
     """The characters of a text without blanks, folded, with the stretch of text each stands for."""
 
-    characters: list[str]
+    characters: Sequence[str]
     spans: list[Span]
 
 
@@ -39,8 +39,7 @@ def located(tokens: Sequence[str], text: str) -> tuple[Token, ...]:
     >>> located(["say", '"', "hi", '"'], "Say &quot;hi&quot;")[1]
     Token(text='"', start=4, end=10)
     """
-    row = [_folded(character) for token in tokens for character in token]
-    spans = _spans(row, text)
+    spans = _spans(_folded("".join(tokens)), text)
     placed = []
     position = at = 0
     for token in tokens:
@@ -62,25 +61,40 @@ def touching(tokens: Sequence[tuple[int, int]], words: Words) -> list[range]:
     return [range(bisect_right(ends, start), bisect_left(starts, end)) for start, end in words.spans]
 
 
-def _folded(character: str) -> str:
-    lower = character.lower()
-    return lower if len(lower) == 1 else character
+def _folded(text: str) -> str:
+    """Return each character in lower case, where that is one character.
+
+    >>> _folded("Aİ ΑΣ")
+    'aİ ασ'
+    """
+    lower = text.lower()
+    # No character becomes fewer than one, and sigma alone depends on its neighbours: nothing to be done one by one.
+    if len(lower) == len(text) and "Σ" not in text:
+        return lower
+    return "".join([one if len(one := character.lower()) == 1 else character for character in text])
 
 
-def _letters(text: str, pattern: "regex.Pattern[str]") -> _Letters:
-    found = list(pattern.finditer(text))
-    return _Letters([_folded(unescape(match.group())) for match in found], [match.span() for match in found])
+def _letters(text: str) -> _Letters:
+    found = list(_STRETCHES.finditer(text))
+    spans = [(k, k + 1) for one in found for k in range(one.start(), one.end())]
+    return _Letters(_folded("".join([one.group() for one in found])), spans)
 
 
-def _spans(row: list[str], text: str) -> Sequence[Span | None]:
-    for pattern in (_CHARACTERS, _WITH_ENTITIES):
-        letters = _letters(text, pattern)
-        if letters.characters == row:
-            return letters.spans
-    return _aligned(row, letters)
+def _letters_and_entities(text: str) -> _Letters:
+    found = list(_WITH_ENTITIES.finditer(text))
+    return _Letters([_folded(unescape(one.group())) for one in found], [one.span() for one in found])
 
 
-def _aligned(row: list[str], letters: _Letters) -> list[Span | None]:
+def _spans(row: str, text: str) -> Sequence[Span | None]:
+    letters = _letters(text)
+    if letters.characters == row:
+        return letters.spans
+    letters = _letters_and_entities(text)
+    characters = list(row)
+    return letters.spans if letters.characters == characters else _aligned(characters, letters)
+
+
+def _aligned(row: Sequence[str], letters: _Letters) -> list[Span | None]:
     """Return the span of each character of the row, None where the text has no counterpart."""
     result: list[Span | None] = [None] * len(row)
     for here, there in _pairs(row, letters.characters):
@@ -88,7 +102,7 @@ def _aligned(row: list[str], letters: _Letters) -> list[Span | None]:
     return result
 
 
-def _pairs(row: list[str], other: list[str]) -> Iterator[tuple[int, int]]:
+def _pairs(row: Sequence[str], other: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield which position of the row stands for which position of the other one, in order."""
     head = _common(row, other)
     tail = _common(row[head:][::-1], other[head:][::-1])
@@ -100,7 +114,7 @@ def _pairs(row: list[str], other: list[str]) -> Iterator[tuple[int, int]]:
     yield from ((len(row) - k, len(other) - k) for k in range(tail, 0, -1))
 
 
-def _common(row: list[str], other: list[str]) -> int:
+def _common(row: Sequence[str], other: Sequence[str]) -> int:
     """Return how many characters agree from the beginning on."""
     for number, (here, there) in enumerate(zip(row, other, strict=False)):
         if here != there:

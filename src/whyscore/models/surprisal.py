@@ -27,7 +27,7 @@ from typing import Literal, NamedTuple, Protocol, cast
 import numpy as np
 import regex
 
-from whyscore.models.encoders.embedded import parts, segmenter
+from whyscore.models.encoders.embedded import segmenter, vocabulary
 from whyscore.text.alignment import Pieces, pool_words
 from whyscore.text.splitters import UnicodeWords
 from whyscore.types import FloatVector, Words
@@ -64,23 +64,24 @@ def word_surprisal(words: Words, language: str | None = None) -> Surprisal:
     return Surprisal(piece_surprisal(words), "pieces")
 
 
+@lru_cache(maxsize=1 << 14)
 def piece_surprisal(words: Words) -> FloatVector:
-    """Return the surprisal of each word by the embedded encoder's own unigram model.
+    """Return the surprisal of each word by the embedded encoder's own unigram model; the values cannot be changed.
 
     >>> from whyscore.text.splitters import white_space
     >>> the, rare = piece_surprisal(white_space("the ornithologist"))
     >>> bool(the < rare)
     True
     """
-    vocabulary = parts().vocabulary
+    table = vocabulary()
     cut = segmenter().cut(words.text)
-    known = [
-        -(vocabulary.unknown_score if piece == vocabulary.unknown else vocabulary.scores[piece]) for piece in cut.pieces
-    ]
-    pieces = Pieces(cut.spans, [vocabulary.pieces[piece] for piece in cut.pieces])
+    known = [-(table.unknown_score if piece == table.unknown else table.scores[piece]) for piece in cut.pieces]
+    pieces = Pieces(cut.spans, [table.pieces[piece] for piece in cut.pieces])
     values = np.array(known, dtype=np.float64)
     # A word without a piece is one the tokenizer reads as nothing: control characters and the like.
-    return pool_words(words, pieces, values, pool="sum", fill="value", value=0.0, split=True).values
+    found = pool_words(words, pieces, values, pool="sum", fill="value", value=0.0, split=True).values
+    found.flags.writeable = False
+    return found
 
 
 def frequency_surprisal(words: Words, language: str) -> FloatVector:

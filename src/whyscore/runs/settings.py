@@ -23,6 +23,9 @@ from whyscore.types import Dataset, FloatMatrix, FloatVector
 PROBED_BUDGET = 100
 """Segments that are explained by probes where no budget is given: each costs one scored text per word."""
 
+QUICK_BUDGET = 200
+"""Segments that are explained per metric by a quick run."""
+
 _TOKENIZERS = {"zh": "zh", "ja": "char", "th": "char", "lo": "char", "km": "char", "my": "char"}
 
 
@@ -63,8 +66,14 @@ class EvaluateSettings(Bootstrapped, Seeded):
     )
     tagger: str | None = option("rules", "tagger that finds linguistic features, or none", metavar="SPEC")
     unit: str = option("auto", "what is highlighted: auto, word, char, 'chunk(3)'", metavar="SPEC")
+    quick: bool = option(
+        False, "scores, tests and 200 explained segments (or --budget), no linguistic features", basic=True
+    )
 
     def __post_init__(self) -> None:
+        if self.quick:
+            object.__setattr__(self, "tagger", None)
+            object.__setattr__(self, "budget", QUICK_BUDGET if self.budget is None else self.budget)
         if self.tagger == "none":
             object.__setattr__(self, "tagger", None)
         check(self)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Literal, get_args
 
@@ -16,6 +17,8 @@ Reason = Literal["constant", "empty", "truncated", "flat", "not submitted", "no_
 """Why a number is null."""
 
 REASONS: tuple[Reason, ...] = get_args(Reason)
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def number(value: float | None) -> float | None:
@@ -33,7 +36,7 @@ def line(record: Mapping[str, object]) -> str:
         text = json.dumps(record, ensure_ascii=False, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
         raise ContractError(f"a record cannot be written as JSON: {error}; it is {record!r}") from error
-    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+    if not text.isascii() and _SURROGATE.search(text):
         # Half a surrogate pair has no UTF-8 form; escaped, it reads back as it was.
         text = json.dumps(record, allow_nan=False, default=_plain)
     return f"{text}\n"

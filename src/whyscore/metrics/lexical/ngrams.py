@@ -162,7 +162,8 @@ def credit(grams: Sequence[Gram], other: Table) -> FloatVector:
     [0.5, 0.5, 1.0]
     """
     own = Counter(grams)
-    shares = {gram: min(count, other.counts.get(gram, 0)) / count for gram, count in own.items()}
+    there = other.counts.get
+    shares = {gram: 1.0 if (known := there(gram, 0)) >= count else known / count for gram, count in own.items()}
     return np.array([shares[gram] for gram in grams], dtype=np.float64)
 
 
@@ -195,15 +196,23 @@ def balances(words: Words, chains: Sequence[Chain]) -> WordScores:
     found: list[list[float]] = [[] for _ in words.spans]
     notes: list[list[str]] = [[] for _ in words.spans]
     for chain in chains:
-        touched = touching(chain.units, words)
+        touched = [
+            (number, units.start, units.stop, (1 << len(units)) - 1 << units.start)
+            for number, units in enumerate(touching(chain.units, words))
+            if units
+        ]
         for order, faults in zip(chain.orders, _faults(chain.orders), strict=True):
-            credit = order.credit.tolist()
-            for number, units in enumerate(touched):
-                grams = range(max(0, units.start - order.n + 1), min(len(credit), units.stop))
-                if units and grams:
-                    matched = sum(credit[grams.start : grams.stop])
-                    found[number].append((matched - _against(grams, units, credit, faults)) / len(grams))
-                    notes[number].append(f"{chain.name.format(n=order.n)} {matched:.3g}/{len(grams)}")
+            credit, name = order.credit.tolist(), chain.name.format(n=order.n)
+            lost = [1 - share for share in credit]
+            for number, begin, stop, own in touched:
+                grams = slice(max(0, begin - order.n + 1), min(len(credit), stop))
+                size = grams.stop - grams.start
+                if size > 0:
+                    matched = sum(credit[grams])
+                    # The n-grams that failed through one of the word's units.
+                    against = sum([loss for loss, fault in zip(lost[grams], faults[grams], strict=True) if fault & own])
+                    found[number].append((matched - against) / size)
+                    notes[number].append(f"{name} {matched:.3g}/{size}")
     importance = [sum(values) / len(values) if values else 0.0 for values in found]
     return WordScores(np.array(importance, dtype=np.float64), tuple(", ".join(note) or NOT_READ for note in notes))
 
@@ -222,9 +231,3 @@ def _faults(orders: Sequence[Order]) -> list[list[int]]:
             ]
         )
     return result
-
-
-def _against(grams: range, units: range, credit: Sequence[float], faults: Sequence[int]) -> float:
-    """Return how many of the n-grams failed through one of the units."""
-    own = (1 << len(units)) - 1 << units.start
-    return sum([1 - credit[start] for start in grams if faults[start] & own])
