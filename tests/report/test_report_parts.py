@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyscore.errors import DataError
+from whyscore.models.surprisal import piece_surprisal
 from whyscore.report import build as costly_module
 from whyscore.report import build_report
 from whyscore.report.build import agreement, costly_words, figures_in, safe_svg
@@ -242,3 +243,19 @@ def test_small_pictures_keep_to_their_scale() -> None:
     assert interval(Estimate(float("nan")), on) == ""
     assert 'class="bar turned"' in bars(-1.0, None, None, Scale(-1.0, 1.0))
     assert 'class="under" x="2.0" y="2" width="48.0"' in dots(0.2, 0.1, Scale(0.0, 0.2))
+
+
+def test_rarity_is_the_mean_surprisal_of_the_words_in_the_reference(run: Run) -> None:
+    means = explorer(run)["rarity"]
+    for entry, found in zip(run.dataset.of("good").entries, means, strict=True):
+        words = entry.segment.references[0].split()
+        expected = np.mean([piece_surprisal(white_space(word))[0] for word in words])
+        assert found == pytest.approx(expected, abs=0.0051)
+
+
+def test_the_features_say_which_tagger_found_them(run: Run) -> None:
+    report = build_report(run)
+    assert report.tagger == "rules"
+    assert "Features were found by <code>rules</code>" in html(report)
+    tagged = replace(report, features=tuple(replace(row, feature="upos:NOUN") for row in report.features[:1]))
+    assert "<bdi>nouns</bdi>" in html(tagged)

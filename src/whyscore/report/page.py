@@ -21,7 +21,7 @@ from typing import NamedTuple
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from whyscore.report.model import Report, p_value
+from whyscore.report.model import Report, feature_name, p_value
 from whyscore.report.verdict import pair_tested
 from whyscore.text.strict import finite
 from whyscore.types import Estimate
@@ -207,6 +207,7 @@ def environment() -> Environment:
         unit_scale=Scale(0.0, 1.0),
     )
     found.filters["p"] = p_value
+    found.filters["feature_name"] = feature_name
     found.filters["flag"] = lambda flag: _FLAGS.get(flag, flag)
     found.filters["minus"] = lambda text: _MINUS.sub("−", text)
     found.filters["grouped"] = _grouped

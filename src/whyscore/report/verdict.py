@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Literal
 
 from whyscore.data.style import SYSTEMATIC
-from whyscore.report.model import SMALLEST_P, Report, Step, SystemRow, p_value, with_interval
+from whyscore.report.model import SMALLEST_P, Report, Step, SystemRow, feature_name, p_value, with_interval
 from whyscore.types import PairTest
 
 _CLEAR = 0.8
@@ -175,7 +175,7 @@ def _lost(report: Report) -> list[str]:
     worst = sorted(means, key=lambda name: -sum(means[name]) / len(means[name]))[:2]
     lost = [f"{100 * sum(means[name]) / len(means[name]):.0f} %" for name in worst]
     lost[0] += " of the achievable score lost"
-    areas = [f"{name.replace('_', ' ')} ({share})" for name, share in zip(worst, lost, strict=True)]
+    areas = [f"{feature_name(name)} ({share})" for name, share in zip(worst, lost, strict=True)]
     return [f"By {metric}, the weakest area{'s are' if len(areas) > 1 else ' is'} {named(areas)}."]
 
 

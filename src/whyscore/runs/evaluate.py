@@ -40,7 +40,14 @@ from whyscore.explainers.engine import failure_message, make_plan
 from whyscore.protocols import CorpusMetric, MatrixMetric
 from whyscore.runs import folder as runs
 from whyscore.runs.folder import Run, growing_blocks, read_run, read_scores
-from whyscore.runs.settings import EvaluateSettings, RequestedMetric, chosen_segments, plan_of, request_metrics
+from whyscore.runs.settings import (
+    EvaluateSettings,
+    RequestedMetric,
+    chosen_segments,
+    plan_of,
+    request_metrics,
+    with_tagger,
+)
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.scoring.store import Store
 from whyscore.settings import takes
@@ -129,6 +136,7 @@ def evaluate(
         explained: Lines of explanations that were made elsewhere.
         first_line: The line of the first segment, where the data set does not know it.
     """
+    settings = with_tagger(settings, dataset)
     requested = request_metrics(dataset, metrics, settings)
     unsupported, told = language_support(dataset, {one.name: one.metric for one in requested})
     plan = plan_of(requested, settings)

@@ -7,8 +7,8 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from whyscore.errors import MissingInput, SpecError
 from whyscore.protocols import Metric, WordScorer
 from whyscore.registry import build
 from whyscore.settings import Bootstrapped, Seeded, check, option
+from whyscore.taggers.spacy import installed_pipeline
 from whyscore.text.randomness import generator
 from whyscore.types import Dataset, FloatMatrix, FloatVector
 
@@ -64,7 +65,12 @@ class EvaluateSettings(Bootstrapped, Seeded):
         metavar="N",
         basic=True,
     )
-    tagger: str | None = option("rules", "tagger that finds linguistic features, or none", metavar="SPEC")
+    tagger: str | None = option(
+        "rules",
+        "tagger that finds linguistic features, or none; auto: an installed spaCy pipeline of the target language, "
+        "else rules",
+        metavar="SPEC",
+    )
     unit: str = option("auto", "what is highlighted: auto, word, char, 'chunk(3)'", metavar="SPEC")
     quick: bool = option(
         False, "scores, tests and 200 explained segments (or --budget), no linguistic features", basic=True
@@ -77,6 +83,17 @@ class EvaluateSettings(Bootstrapped, Seeded):
         if self.tagger == "none":
             object.__setattr__(self, "tagger", None)
         check(self)
+
+
+Settings = TypeVar("Settings", bound=EvaluateSettings)
+
+
+def with_tagger(settings: Settings, dataset: Dataset) -> Settings:
+    """Return the settings with the tagger that `auto` stands for."""
+    if settings.tagger != "auto":
+        return settings
+    pipeline = installed_pipeline(dataset.languages[1]) if dataset.languages else None
+    return replace(settings, tagger=f"spacy(model={pipeline!r})" if pipeline else "rules")
 
 
 def request_metrics(

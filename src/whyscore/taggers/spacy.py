@@ -99,9 +99,18 @@ class Spacy:
     def _name(self) -> str:
         if self.model is not None:
             return self.model
-        language = (self.language or "en").lower().split("-")[0]
-        usual = _USUAL.get(language, (f"{language}_core_news_sm",))
-        return next((name for name in usual if _version(name) is not None), usual[0])
+        language = self.language or "en"
+        return installed_pipeline(language) or _usual(language)[0]
+
+
+def installed_pipeline(language: str) -> str | None:
+    """Return the usual pipeline of a language where it is installed."""
+    return next((name for name in _usual(language) if _version(name) is not None), None)
+
+
+def _usual(language: str) -> tuple[str, ...]:
+    code = re.split("[-_]", language.lower())[0]
+    return _USUAL.get(code, (f"{code}_core_news_sm",))
 
 
 def _tagged(parsed: _Doc) -> tuple[Tagged, ...]:

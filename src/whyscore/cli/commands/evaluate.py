@@ -34,7 +34,7 @@ from whyscore.report.model import Report, ReportSettings
 from whyscore.runs.evaluate import evaluate
 from whyscore.runs.folder import Run, record_gates
 from whyscore.runs.gates import check_gates, check_names, judge_gates, read_limits
-from whyscore.runs.settings import EvaluateSettings, RequestedMetric, request_metrics
+from whyscore.runs.settings import EvaluateSettings, RequestedMetric, request_metrics, with_tagger
 from whyscore.runs.shards import STORE, describe, read_shard, settings_of_shard, shard_of
 from whyscore.scoring.stack import cost
 from whyscore.settings import again, option
@@ -85,6 +85,9 @@ def run(settings: EvaluateCommand) -> int:
     """Evaluate, write the run folder with its report, and print the verdict."""
     metrics = requested_metrics(settings) or None
     data = load_dataset(settings, metrics or (), settings.explainers or ())
+    if settings.tagger == "auto":
+        settings = with_tagger(settings, data)
+        tell(settings, f"linguistic features: {settings.tagger}")
     requested = request_metrics(data, metrics, settings)
     under, worse = read_limits(settings.fail_under or ()), baseline_of(settings, data)
     check_names([one.name for one in requested], data.systems, under, worse)

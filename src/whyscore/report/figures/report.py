@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from whyscore.errors import MissingExtra
 from whyscore.report.figures.charts import FORMATS, drawn, save_chart
-from whyscore.report.model import Report
+from whyscore.report.model import Report, feature_name
 
 if TYPE_CHECKING:
     import altair as alt
@@ -96,7 +96,7 @@ def features_chart(report: Report) -> Chart:
     """Return what is lost on each feature, a panel per metric, systems side by side."""
     alt = _altair()
     rows: Rows = [
-        {"feature": row.feature.replace("_", " "), "metric": row.metric, "system": row.system}
+        {"feature": feature_name(row.feature), "metric": row.metric, "system": row.system}
         | {"lost": row.share, "low": row.low, "high": row.high}
         for row in report.features
         if row.share is not None
