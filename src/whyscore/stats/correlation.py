@@ -34,6 +34,7 @@ from whyscore.stats.matrices import (
     row_means,
     tie,
 )
+from whyscore.stats.resampling import content_sorted
 from whyscore.types import FloatMatrix
 
 Undefined = Literal["leave_out", "zero"]
@@ -92,6 +93,7 @@ def correlate(
     at, named = level_of(level), coefficient_of(coefficient)
     _check(undefined, tie_tolerance)
     (a, b), dropped = align(x, z, missing=missing, level=at)
+    a, b = content_sorted(a, b)  # sums in another order differ in the last digit
     values = vector_values(a, b, at, named, tie_tolerance)
     if at in ("segment", "within_system"):
         value, used, count = float(averaged(values, undefined)), int((~np.isnan(values)).sum()), values.shape[-1]

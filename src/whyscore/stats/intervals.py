@@ -44,7 +44,7 @@ from whyscore.stats.matrices import (
     tie,
 )
 from whyscore.stats.measures import FINE, Fine, Measure, agree, measure_of
-from whyscore.stats.resampling import percentiles
+from whyscore.stats.resampling import content_sorted, percentiles
 from whyscore.stats.spa import preference, preferences, sign_rows
 from whyscore.types import Estimate, FloatMatrix, FloatVector
 
@@ -313,6 +313,7 @@ def bootstrap(
     at, named = measure.level, measure.name
     _check(resample, n, confidence)
     (a, b), dropped = align(x, z, missing=missing, level=at)
+    a, b = content_sorted(a, b)
     value, size = _value(a, b, measure, missing=missing, seed=seed, fine=fine), _size(a, at)
     if too_many(a, at, named, n):
         estimate = Estimate(value, level=confidence, n=size, reason=TOO_MANY)
@@ -345,6 +346,7 @@ def bootstrap_difference(
     at, named = measure.level, measure.name
     _check(resample, n, confidence)
     (a, b, human), dropped = align(x, y, z, missing=missing, level=at)
+    a, b, human = content_sorted(a, b, human)
     if too_many(a, at, named, n):
         raise SpecError(f"{named}@{at} has too many pairs for {n} draws here: use the level segment, or fewer draws")
     drawing = Drawing(resample, n, seed, memory)

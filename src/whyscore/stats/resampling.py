@@ -1,23 +1,61 @@
-"""Resampling: how many draws are made at a time, random rows, percentiles, and the bootstrap over segments.
+"""Resampling: in which order, how many draws at a time, random rows, percentiles, and the bootstrap over segments.
 
 1. `block_sizes` cuts the draws of every test and interval into blocks that fit into memory; blocks do not change draws.
 2. `random_rows` tosses the coins of sign flips and swaps, `draw_counts` draws segments with replacement.
 3. Bootstrap over segments (Efron 1979; Koehn 2004 for machine translation): what is resampled is a row of counts per
    segment, never a text, so that a corpus metric costs one matrix product and one formula per draw. The same seed gives
    the same draws to every system.
+4. Draws go by place. `content_order` and `content_sorted` give segments and systems their places by the numbers they
+   hold, so that the same data in another order draw the same and give the same digits.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from whyscore.types import Estimate, FloatMatrix, FloatVector
 
+Indices = NDArray[np.intp]
+
 DRAWS = 1000
 LEVEL = 0.95
 _CELLS = 4_000_000  # draws x segments held in memory at a time
+
+
+def content_order(*tables: FloatMatrix) -> Indices:
+    """Return an order of rows that depends on what they hold, not on the order they come in.
+
+    Rows are sorted by a hash of the first table, equal ones by one of the next tables together. Rows that are equal in
+    all of them may change places, which changes nothing.
+    """
+    first, *others = (_mixed(table).sum(axis=1, dtype=np.uint64) for table in tables)
+    return np.lexsort([sum(others, np.zeros(len(first), dtype=np.uint64)), first])
+
+
+def content_sorted(*matrices: FloatMatrix) -> tuple[FloatMatrix, ...]:
+    """Return matrices of the same systems x segments, both in an order that depends on what the matrices hold.
+
+    The last one, the human scores, decides alone where it can: metrics that are judged by it get the same draws.
+    """
+    # A system's place must not depend on the order of segments: its numbers are summed up without their places.
+    marks = [_mixed(matrix.reshape(-1, 1)).reshape(matrix.shape).sum(axis=1, dtype=np.uint64) for matrix in matrices]
+    rows = np.lexsort([sum(marks[:-1], np.zeros_like(marks[-1])), marks[-1]])
+    columns = content_order(*(matrix[rows].T for matrix in (matrices[-1], *matrices[:-1])))
+    return tuple(matrix[np.ix_(rows, columns)] for matrix in matrices)
+
+
+def _mixed(rows: FloatMatrix) -> NDArray[np.uint64]:
+    """Return every number mixed with its column to 64 bits (SplitMix64, Steele et al. 2014)."""
+    values = np.where(np.isnan(rows), np.nan, np.asarray(rows, dtype=np.float64) + 0.0)  # one NaN, one zero
+    column = np.arange(1, 1 + values.shape[1], dtype=np.uint64)
+    bits = cast("NDArray[np.uint64]", np.ascontiguousarray(values).view(np.uint64))
+    bits = np.add(bits, np.multiply(column, np.uint64(0x9E3779B97F4A7C15)))
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: NDArray[np.uint64] = bits ^ (bits >> np.uint64(31))
+    return mixed
 
 
 def block_sizes(n: int, each: int, held: int) -> Iterator[int]:
@@ -68,6 +106,7 @@ def bootstrap_total(
     seed: int = 0,
 ) -> Estimate:
     """Return the score of all rows together, with the percentile interval over resampled segments."""
+    rows = rows[content_order(rows)]
     value = float(total(rows.sum(axis=0)))
     if len(rows) < 2:  # noqa: PLR2004 - one segment has no spread
         return Estimate(value, level=level, n=len(rows), reason="undefined")

@@ -62,7 +62,7 @@ from whyscore.stats.matrices import (
     standardised,
     swapped_sums,
 )
-from whyscore.stats.resampling import block_sizes
+from whyscore.stats.resampling import block_sizes, content_order, content_sorted
 from whyscore.types import FloatMatrix, FloatVector
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -164,6 +164,8 @@ def permutation_test(
     if compat not in (None, "nlpstats"):
         raise SpecError(f"compat is {compat!r}, expected 'nlpstats' or None")
     (first, second, human), dropped = align(x, y, z, missing=missing, level=at)
+    if compat is None and isinstance(seed, int):  # a generator of the caller's own draws by place
+        first, second, human = content_sorted(first, second, human)
     tolerance = tie_tolerance if tie_tolerance is not None else (0.0 if compat else TIE_TOLERANCE)
     setting = _Setting(standardised(first), standardised(second), human, at, named, permute, tolerance, memory)
     observed = _observed(setting)
@@ -376,7 +378,8 @@ def _differing(tables: list[PairTable], epsilons: tuple[float, float]) -> _Diffe
     weight = np.zeros(groups)
     weight[tables[0].group] = tables[0].weight
     counts = [np.bincount(tables[0].group[one], minlength=groups) for one in (first & ~second, second & ~first)]
-    return _Differing(counts[0], counts[1], weight)
+    order = content_order(np.stack([*counts, weight], axis=1))
+    return _Differing(counts[0][order], counts[1][order], weight[order])
 
 
 def _drawn(differing: _Differing, n: int, seed: int, memory: int) -> FloatVector:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from whyscore.errors import SpecError
 from whyscore.stats.matrices import NOTHING, DegenerateStatisticWarning, Dropped, Missing, align
-from whyscore.stats.resampling import random_rows
+from whyscore.stats.resampling import content_order, random_rows
 from whyscore.types import FloatMatrix, FloatVector
 
 DRAWS = 10_000
@@ -59,6 +59,9 @@ def soft_pairwise_accuracy(
     if n < 1:
         raise SpecError(f"n is {n}, expected at least 1 row of signs")
     (a, b), dropped = align(x, z, missing="complete" if compat else missing, level="segment")
+    if compat is None:
+        order = content_order(b.T, a.T)
+        a, b = a[:, order], b[:, order]
     count = _COMPAT_DRAWS if compat else n
     used = _COMPAT_SEED if compat else seed
     human, metric = (preference(one, n=count, seed=used, compat=compat) for one in (b, a))

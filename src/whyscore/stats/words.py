@@ -48,7 +48,7 @@ from numpy.typing import NDArray
 
 from whyscore.errors import DataError, SpecError
 from whyscore.stats import coefficients
-from whyscore.stats.resampling import block_sizes, draw_counts, percentiles
+from whyscore.stats.resampling import block_sizes, content_order, draw_counts, percentiles
 from whyscore.types import Estimate, FloatMatrix, FloatVector
 
 Ties = Literal["expected", "legacy", "first", "low", "high"]
@@ -303,6 +303,7 @@ def mean_estimates(values: FloatMatrix, *, draws: int = 1000, seed: int = 0) -> 
     n = values.shape[1]
     if n == 0:
         return [Estimate(float("nan"), n=0, reason="empty") for _ in values]
+    values = values[:, content_order(values.T)]
     means = values.mean(axis=1)
     if n == 1 or draws == 0:
         return [Estimate(float(mean), level=LEVEL, n=n, reason="undefined" if n == 1 else None) for mean in means]
@@ -315,7 +316,7 @@ def paired(one: FloatVector, other: FloatVector, test: Test = "ttest", *, seed: 
     """Return the two-sided test of one system against another; p is NaN for fewer than two sentences."""
     if test not in TESTS:
         raise SpecError(f"no test named {test!r}: use {', '.join(TESTS)}")
-    differences = np.asarray(one, dtype=np.float64) - np.asarray(other, dtype=np.float64)
+    differences = np.sort(np.asarray(one, dtype=np.float64) - np.asarray(other, dtype=np.float64))
     n = len(differences)
     mean = float(differences.mean()) if n else float("nan")
     if n < 2:  # noqa: PLR2004 - one difference has no spread

@@ -34,6 +34,7 @@ from whyscore.settings import takes
 from whyscore.stats.bradley_terry import bradley_terry
 from whyscore.stats.correction import Clusters, clusters, corrected
 from whyscore.stats.power import reach_of
+from whyscore.stats.resampling import content_order
 from whyscore.stats.systems import (
     PValues,
     Totals,
@@ -178,7 +179,7 @@ def _judged(dataset: Dataset, name: str) -> _Measure:
 
 def _compared(measure: _Measure, common: _Common, settings: CompareSettings) -> MetricComparison:
     """Return all systems under one metric."""
-    kept = _scored(measure, common)
+    kept = _in_content_order(_scored(measure, common), measure, common)
     documents = None if common.documents is None else [common.documents[k] for k in kept]
     rows = {system: measure.rows[[places[k] for k in kept]] for system, places in common.places.items()}
     blocks = {system: in_blocks(own, documents) for system, own in rows.items()}
@@ -206,6 +207,12 @@ def _compared(measure: _Measure, common: _Common, settings: CompareSettings) -> 
         strength_intervals=dict(zip(common.places, strong.intervals, strict=bool(strong.intervals))),
         powers=_powers(measure, blocks, settings) if settings.power else (),
     )
+
+
+def _in_content_order(kept: list[int], measure: _Measure, common: _Common) -> list[int]:
+    """Return segments in an order that depends on the scores of all systems alone: draws go by place."""
+    rows = np.hstack([measure.rows[[common.places[system][k] for k in kept]] for system in sorted(common.places)])
+    return [kept[k] for k in content_order(rows).tolist()]
 
 
 def _powers(measure: _Measure, blocks: Mapping[str, FloatMatrix], settings: CompareSettings) -> tuple[PairPower, ...]:

@@ -11,6 +11,7 @@
    share most, with masked texts.
 """
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,10 +35,11 @@ from whyscore.analysis.decompose.tagging import Marked, MarkedEntry, groups_of
 from whyscore.analysis.explain import explain
 from whyscore.marking import Span
 from whyscore.protocols import SupportsMinimumLength
+from whyscore.scoring.store import digest
 from whyscore.stats.correction import corrected
 from whyscore.stats.shares import Fit, Interval, Pairing, WordF, interval, paired, ratios, resampled, swap_test, word_f
 from whyscore.text.placeholders import TokenRow
-from whyscore.types import Explanation, FloatMatrix, FloatVector, ShareTest, Signature
+from whyscore.types import Entry, Explanation, FloatMatrix, FloatVector, ShareTest, Signature
 
 
 def discrepancy(pairs: Iterable[tuple[int, Sequence[int]]]) -> dict[str, int]:
@@ -242,7 +244,8 @@ def cell_of(values: Values, feature: int, chosen: Sequence[int]) -> Cell:
         return Cell(0, 0, None, None, None, None, None, None, None, 0, (), None)
     sigma, oracle, anti = values.of(feature, chosen)
     gains, ranges = oracle - sigma, oracle - anti
-    means = float(sigma.mean()), float(oracle.mean()), float(anti.mean())
+    # Exact sums: the mean of the same numbers in another order is the same.
+    means = tuple(math.fsum(own.tolist()) / len(chosen) for own in (sigma, oracle, anti))
     own, best, worst = values.triple(feature, chosen) if values.corpus else means
     span = best - worst
     share = share_of(own, best, worst, values.floor)
@@ -281,7 +284,7 @@ def guarded(gains: FloatVector, ranges: FloatVector, floor: float) -> float:
     0.16666666666666666
     """
     sound = (ranges > floor) & (gains > 0) & (gains <= ranges)
-    return float((gains[sound] / ranges[sound]).sum() / len(gains))
+    return math.fsum((gains[sound] / ranges[sound]).tolist()) / len(gains)
 
 
 def summed_rows(values: Values, lines: Sequence[int], segments: int) -> FloatMatrix:
@@ -355,9 +358,11 @@ def systems_of(study: _Study, one: Measured) -> list[System]:
     settings, every = study.settings, study.dataset.entries
     found = []
     for group, places in groups_of(study.dataset, settings.group).items():
-        line = {name: k for k, name in enumerate(dict.fromkeys(every[place].id for place in places))}
+        line = {name: k for k, name in enumerate(_in_text_order([every[place] for place in places]))}
         for name in dict.fromkeys(every[place].system for place in places):
-            entries = [place for place in places if every[place].system == name]
+            entries = sorted(
+                (place for place in places if every[place].system == name), key=lambda place: line[every[place].id]
+            )
             lines = [-1] * len(every)
             for place in entries:
                 lines[place] = line[every[place].id]
@@ -365,6 +370,14 @@ def systems_of(study: _Study, one: Measured) -> list[System]:
             draws = resampled(table, fit_of(one.values), draws=settings.draws, seed=settings.seed)
             found.append(System(group, name, entries, lines, table, draws))
     return found
+
+
+def _in_text_order(entries: Sequence[Entry]) -> list[str]:
+    """Return the ids in an order that depends on the texts alone: draws go by place."""
+    texts: dict[str, list[tuple[str, bytes]]] = {}
+    for entry in entries:
+        texts.setdefault(entry.id, []).append((entry.system, digest(entry.segment)))
+    return sorted(texts, key=lambda name: sorted(texts[name]))
 
 
 class _Compared(NamedTuple):

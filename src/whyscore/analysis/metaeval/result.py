@@ -288,7 +288,8 @@ class SideResult:
     def mean(self, name: str) -> float:
         """Return the mean of a column of the values over the judged sentences; NaN where there is none."""
         values: FloatVector = getattr(self.values, name)
-        return float(np.nanmean(values)) if self.n_eval else float("nan")
+        known = values[~np.isnan(values)].tolist()
+        return math.fsum(known) / len(known) if self.n_eval and known else float("nan")
 
     def record(self, *, tie_interval: bool = False) -> dict[str, object]:
         """Return the means with their intervals, and what was left out."""

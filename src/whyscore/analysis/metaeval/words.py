@@ -69,6 +69,7 @@ from whyscore.settings import takes
 from whyscore.stats.bradley_terry import bradley_terry
 from whyscore.stats.coefficients import pearson, spearman
 from whyscore.stats.correction import corrected
+from whyscore.stats.resampling import content_order
 from whyscore.stats.words import (
     MEASURES,
     Agreement,
@@ -315,6 +316,8 @@ def _sentence(gold: Gold, submission: Submission) -> SentenceResult | None:
             "line counts must match"
         )
     one, other = submission.sentence, gold.sentence
+    order = content_order(np.stack([one, other], axis=1))  # sums in another order differ in the last digit
+    one, other = one[order], other[order]
     return SentenceResult(int((~np.isnan(one + other)).sum()), float(pearson(one, other)), float(spearman(one, other)))
 
 
