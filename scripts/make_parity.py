@@ -25,16 +25,22 @@ four to nine small blocks, so that differences are those of the code, not of rou
 holds scripts that repeat the comparison with the next release of the originals that are packages.
 
 {count} settings of {metrics} metrics and statistics; the largest difference is {worst}, without the rows that are
-explained below.
+discussed below.
 """
 
 NOTES = """
 ## Differences that remain, and why
 
-- **XMoverScore v2 with dropped flows** (`0.3` at the end of the setting): an optimal transport is not unique, and
-  which of the equally good flows a solver returns decides which ones are among the smallest 30 %. The published
-  code uses pyemd and adds 1e-9 to every mass, whyscore uses POT. The distance before dropping agrees to 1e-6 (rows
-  with `1e-09`).
+- **XMoverScore v2 with dropped flows** (`0.3` at the end of the setting): not explained. The distance before dropping
+  agrees to 1e-6 (rows with `1e-09`). On the 172 pairs of texts behind these rows, pyemd 1.0.0 and POT, which whyscore
+  uses, find the same flows up to 1e-4 in all but one pair, at a cost that differs by 2e-5 at most: pyemd rounds masses.
+  With 1e-9 added to every mass, as in the published code, POT's cost changes by less than 1e-9. So another optimum is
+  not the reason. With equal masses most flows have the same size, and rounding decides which of them fall below the
+  threshold; yet the published rule applied to the flows of pyemd 1.0.0 does not give the stored numbers either (up to
+  0.17 away). The version of pyemd behind them is not known.
+- **BERTScore with BART** has no row: with transformers 4.57.6, bert-score 0.3.13 puts a blank before the first word
+  of a text for RoBERTa and GPT-2 and not for BART; whyscore does so for all three. On a tiny BART, scores without
+  rescaling were up to 0.2 apart.
 - **MoverScore v2, equal texts**: the published code takes the square root of squared distances in float32, so that
   equal texts are up to 3e-4 apart, depending on the batch; whyscore computes in float64 and gives 0.
 - **BARTScore with several references**: an empty reference beside others does not count in whyscore.
@@ -48,7 +54,8 @@ NOTES = """
 
 - comet: case, texts, batch size of the original. `reg`, `qe`, `rank`, `uni`, `xc` are the classes of models;
   `noref` is scored without references; `thr0.7` with that threshold for errors.
-- bertscore: model, layer, idf, rescaling, texts. moverscore: version, texts, weights, n-gram.
+- bertscore: model (`bert9u` lower case, `mbert9` several scripts, `minilm` a BERT with the pieces of XLM-R), layer,
+  idf, rescaling, texts (`multi` with two references). moverscore: version, texts, weights, n-gram.
 - xmoverscore: version, texts, map, n-gram, share of dropped flows. sbert: pooling, texts. bartscore: weights,
   direction, batch.
 - metricx: generation, `qe` without references, texts.

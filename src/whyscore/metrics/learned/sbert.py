@@ -74,7 +74,7 @@ class SBert:
     long: Long = "truncate"
 
     higher_is_better: ClassVar[bool] = True
-    original: ClassVar[str] = "sentence-transformers 5.7"
+    original: ClassVar[str] = "sentence-transformers 5.7.0"
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -33,8 +33,8 @@ Optimal transport, the least work that turns one text into the other:
 2. d = min over T of sum T[i,j] C[i,j], where the rows of T add up to the masses of one text and its columns to those of
    the other, each set of masses scaled to add up to one (`ot.emd`, exact, float64).
 3. `drop` takes out the flows below the k-th smallest of the n flows there are, k = max(int(drop * n), 1), as in the
-   baseline of Eval4NLP 2021. Which flows an optimum has is not unique, so neither is such a number: it depends on the
-   solver, and the published code (pyemd, with 1e-9 added to every mass) differed by .007 to .2 in the cases compared.
+   baseline of Eval4NLP 2021. Many flows have the same size, and rounding decides which of them are dropped: the
+   published code (pyemd, with 1e-9 added to every mass) differed by .007 to .2 in the cases compared.
 4. Where one text has no mass, all cosines count as 0: d is 2, or its root.
 
 Each distinct text is encoded once, each distinct pair is solved once:
