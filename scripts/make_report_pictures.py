@@ -50,6 +50,7 @@ def shown(view: Page, where: str, name: str) -> None:
 
 def compared(view: Page) -> None:
     """Set two systems against each other, and point at a word."""
+    view.locator("#segments").evaluate("place => place.scrollIntoView()")
     view.select_option("#system", label="DIDI-NLP")
     view.select_option("#other", label="Online-W")
     view.wait_for_timeout(400)
@@ -65,6 +66,7 @@ def main() -> None:
         page.write_text(html(ws.build_report(run)), "utf-8")
         view = opened(browser, page)
         shown(view, "#verdict", "report.png")
+        shown(view, "#pictures", "report-pictures.png")
         view = opened(browser, page, viewport=SIZE | {"height": 1240})
         compared(view)
         shown(view, "#segments", "report-segment.png")
