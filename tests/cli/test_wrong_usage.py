@@ -401,3 +401,37 @@ def test_a_short_option_means_the_same_in_every_command() -> None:
     # Translations of a source, of systems or of a lexicon's texts.
     assert meanings.pop("-t") == {"--hypothese", "--target"}
     assert {name: sorted(long) for name, long in meanings.items() if len(long) > 1} == {}
+
+
+def test_advice_leads_to_a_command_that_works(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "semi.csv").write_text("source;reference;note\nHund;a dog;a dog\nKatze;a cat;the cat\n", "utf-8")
+    told = run("score", "semi.csv", "-m", "chrf")
+    assert "--columns hypothesis=note" in told.err
+    assert run("score", "semi.csv", "-m", "chrf", "--columns", "hypothesis=note").code == 0
+
+    unit = "<segment><source>a</source><target>{}</target></segment>"
+    units = "".join(unit.format(text) for text in ("the cat sat on a mat", "I have a cat"))
+    head = '<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0" srcLang="de" trgLang="en">'
+    (tmp_path / "job.xlf").write_text(f'{head}<file id="f"><unit id="u">{units}</unit></file></xliff>', "utf-8")
+    told = run("score", "-t", "job.xlf", "-r", "ref.txt", "-m", "chrf")
+    assert (told.code, "give it without -t, first: job.xlf -r ref.txt" in told.err) == (2, True)
+    assert run("score", "job.xlf", "-r", "ref.txt", "-m", "chrf").code == 0
+
+
+def test_a_page_is_not_served_but_its_run_is_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}", "utf-8")
+    (tmp_path / "run" / "report.html").write_text("<p>", "utf-8")
+    assert "whyscore serve run\n" in run("serve", "run/report.html").err
+    (tmp_path / "mailed.html").write_text("<p>", "utf-8")
+    assert "open it in a browser instead" in run("serve", "mailed.html").err
+
+
+def test_a_quick_evaluation_scores_tests_and_explains_without_features(run: Run, tmp_path: Path) -> None:
+    done = run("evaluate", *FILES, "-m", "token_f1", "--quick", "-o", "run", "-q")
+    assert done.code == 0
+    facts = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))
+    assert (facts["metrics"][0]["budget"], facts["plan"]["tagger"]) == (200, None)
+    made = {file.name for file in (tmp_path / "run").iterdir()}
+    assert {"totals.jsonl", "comparisons.jsonl", "explanations.jsonl", "report.html"} <= made
+    assert "decomposition.jsonl" not in made

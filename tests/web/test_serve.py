@@ -93,7 +93,10 @@ def test_what_can_be_asked_is_listed_with_its_options(client: TestClient) -> Non
         ),
         ({"segments": [PAIR], "metric": {"name": "chrf", "options": {"word_order": "two"}}}, "expected a whole number"),
         ({"segments": [PAIR], "metric": {"name": "rouge", "options": {"kind": "x"}}}, "expected one of"),
-        ({"segments": [{"hypothesis": "a"}]}, "chrf needs a reference"),
+        (
+            {"segments": [{"hypothesis": "a"}]},
+            "chrf needs a reference: fill in the reference",
+        ),
         ({"segments": []}, "segments: "),
         ({"segments": [PAIR] * (SEGMENTS + 1)}, "segments: "),
         ({"segments": [{"hypothesis": "a" * (TEXT + 1)}]}, "hypothesis: "),

@@ -1,6 +1,7 @@
 """From settings to what analyses take: metrics, a data set, and resources with a progress bar; what a dry run says."""
 
 import dataclasses
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -287,6 +288,10 @@ _XLIFF = (".xlf", ".xliff")
 
 def _check_single(inputs: InputSettings) -> None:
     """Refuse several kinds of input at once: all but one would be left out, and nobody would see it."""
+    for path in inputs.hypotheses or ():
+        if not inputs.text and plain_name(path).suffix.lower() in _XLIFF:
+            command = shlex.join([path, *(("-r", *inputs.references) if inputs.references else ())])
+            raise UserError(f"{path} is an XLIFF file: give it without -t, first: {command}")
     units = bool(inputs.data) and all(plain_name(path).suffix.lower() in _XLIFF for path in inputs.data)
     if (len(inputs.data) > 1 and not units) or (inputs.data and inputs.hypotheses):
         raise UserError(f"one data file or -t, not both: got {' '.join(inputs.data)}. Systems are given with -t")

@@ -15,6 +15,7 @@ Each column is tried as a whole first, so that the usual case costs no Python wo
 import json
 import math
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -182,10 +183,12 @@ def _with_human(names: Sequence[str], found: tuple[int, ...], human: Iterable[st
 
 
 def _no_hypothesis(names: Sequence[str], file: str, line: int | None) -> DataError:
+    known = {alias for aliases in ALIASES.values() for alias in aliases}
+    free = next((name for name in reversed(names) if name.lower() not in known), "NAME")
     return DataError(
         f"no column for the hypothesis among {listed(names)}: the header must name one of "
-        f"{', '.join(ALIASES['hypothesis'])}; otherwise pass --columns hypothesis=NAME, or --no-header "
-        "--columns hypothesis=NUMBER for a file without a header",
+        f"{', '.join(ALIASES['hypothesis'])}; otherwise pass --columns {shlex.quote(f'hypothesis={free}')}, "
+        "or --no-header --columns hypothesis=NUMBER for a file without a header",
         file=file,
         line=line,
     )

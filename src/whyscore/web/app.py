@@ -7,6 +7,7 @@
    name. Pages carry a content policy: scripts of this server, no others.
 """
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
@@ -18,6 +19,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from whyscore.errors import MissingExtra, UserError, WhyscoreError
 from whyscore.report import build_report
 from whyscore.report.page import html, read_static
+from whyscore.runs.folder import RUN
 from whyscore.scoring.stack import Progress
 from whyscore.scoring.store import Store
 from whyscore.settings import takes
@@ -244,6 +246,10 @@ def _named(folders: Sequence[str | Path]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for given in folders:
         folder = Path(given).resolve()
+        if folder.is_file():
+            page = (folder.parent / RUN).is_file()
+            cure = f"whyscore serve {shlex.quote(str(Path(given).parent))}" if page else "open it in a browser instead"
+            raise UserError(f"{given} is a file; serve takes run folders: {cure}")
         if not folder.is_dir():
             raise UserError(f"no run folder {str(given)!r}: make one with whyscore evaluate ... -o {given}")
         name, number = folder.name, 2

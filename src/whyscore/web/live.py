@@ -8,13 +8,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from whyscore import marking
 from whyscore.analysis.explain import ExplainSettings, explain
 from whyscore.analysis.score import score
-from whyscore.errors import UserError
+from whyscore.errors import MissingInput, UserError
 from whyscore.protocols import Explainer
 from whyscore.registry import build
+from whyscore.scoring.rows import needs
 from whyscore.scoring.stack import Progress, Resources
 from whyscore.scoring.store import Store
 from whyscore.text.splitters import WhiteSpace
-from whyscore.types import Explanation, Segment
+from whyscore.types import Explanation, Inputs, Segment
 from whyscore.web import limits as allowed
 
 TEXT = 5_000
@@ -158,10 +159,23 @@ def components() -> ComponentsAnswer:
     )
 
 
+def _require_texts(metric: str, segments: Sequence[Segment]) -> None:
+    """Refuse segments without a text that the metric needs, in the words of the form."""
+    wanted = needs(build(metric, "metric"))
+    for segment in segments:
+        texts = {Inputs.SOURCE: segment.source, Inputs.REFERENCES: any(segment.references)}
+        for text, there in texts.items():
+            if text in wanted and not there:
+                field = "source" if text is Inputs.SOURCE else "reference"
+                raise MissingInput(f"{metric} needs a {field}: fill in the {field}, or choose another metric")
+
+
 def answer_score(question: ScoreQuestion, store: Store | None, progress: Progress) -> ScoreAnswer:
     """Return the scores of the segments."""
     metric = allowed.spec("metric", question.metric.name, question.metric.options)
-    found = score([_segment(one) for one in question.segments], metric, resources=_resources(store, progress))
+    segments = [_segment(one) for one in question.segments]
+    _require_texts(metric, segments)
+    found = score(segments, metric, resources=_resources(store, progress))
     return ScoreAnswer(
         scores=found.values.tolist(), signature=str(found.signature), higher_is_better=found.higher_is_better
     )
@@ -173,6 +187,7 @@ def answer_explain(question: ExplainQuestion, store: Store | None, progress: Pro
     explainer = allowed.spec("explainer", question.explainer.name, question.explainer.options)
     settings = allowed.allowed_settings(ExplainSettings, {"seed": question.seed} | question.settings)
     segments = [_segment(question.segment)]
+    _require_texts(metric, segments)
     asked = _probes(segments[0], explainer, settings)
     if asked > PROBES:
         raise UserError(f"this explanation takes {asked} texts, at most {PROBES} are scored here: shorten the text")

@@ -118,7 +118,7 @@ def test_a_missing_header_is_refused_and_the_cure_works(tmp_path: Path) -> None:
     expected = (
         ":1: no column for the hypothesis among 'Guten Morgen, liebe Sorgen, se...', 'Good morning': the header must "
         "name one of hypothesis, hyp, mt, tgt, target, translation, prediction, candidate, cand, output, summary, "
-        "decoded, hypothesis_segment; otherwise pass --columns hypothesis=NAME, or --no-header --columns "
+        "decoded, hypothesis_segment; otherwise pass --columns 'hypothesis=Good morning', or --no-header --columns "
         "hypothesis=NUMBER for a file without a header"
     )
     refused(tmp_path, text, expected)
