@@ -116,6 +116,13 @@ def test_an_explanation_that_takes_too_much_is_refused_before_it_starts(client: 
     assert f"at most {PROBES} are scored here" in answer.json()["error"]
 
 
+@pytest.mark.parametrize("options", [{"char_order": 100_000_000}, {"beta": 10**400}, {"beta": -1e300}])
+def test_options_that_take_too_much_are_refused_before_any_work(client: TestClient, options: dict[str, object]) -> None:
+    answer = client.post("/api/score", json={"segments": [PAIR], "metric": {"name": "chrf", "options": options}})
+    assert answer.status_code == 422
+    assert "too large here: give a number from -100 to 100" in answer.text or "beta" in answer.text
+
+
 def test_large_questions_and_strange_hosts_are_turned_away(client: TestClient) -> None:
     assert client.post("/api/score", content=b"x" * (BODY + 1)).status_code == 413
     assert client.get("/", headers={"host": "evil.example"}).status_code == 400

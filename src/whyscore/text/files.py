@@ -57,17 +57,16 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def refuse_surrogates(line: str, value: object) -> None:
+def refuse_surrogates(text: str, value: object, file: str, line: int) -> None:
     """Refuse half a surrogate pair in what a line of JSON stands for: no file could hold that text as UTF-8."""
-    if ESCAPED_SURROGATE.search(line) is None:
+    if ESCAPED_SURROGATE.search(text) is None:
         return
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        half = error.object[error.start]
-        raise ValueError(
-            f"half a surrogate pair (\\u{ord(half):04x}), which is no character; repair the text"
-        ) from None
+        half = f"\\u{ord(error.object[error.start]):04x}"
+        message = f"half a surrogate pair ({half}), which is no character: repair the text"
+        raise DataError(message, file=file, line=line) from error
 
 
 def whole(digits: str) -> int:

@@ -3,6 +3,7 @@
 1. A component is named, never written as a spec: no `module:function`, no path, no nested component.
 2. An option of a component, or a setting of an analysis, may be a number, a truth value, or one of the words its
    declaration lists. Free texts are refused, because in a spec they can be paths and model names.
+   Numbers have bounds: what a metric counts to decides how much memory and time one request takes.
 3. What is not installed is not offered.
 4. `workers` requests are answered at a time, in threads; `queue` more may wait. One more is refused at once, with a
    time to come back: a page that says so is better than one that hangs.
@@ -24,6 +25,9 @@ from whyscore.settings import Setting, make, settings_of
 
 METRICS = ("bleu", "chrf", "ter", "rouge", "token_f1", "qe", "xbertscore", "mee", "sbert", "length_ratio")
 EXPLAINERS = ("erasure", "lime", "shap", "partition", "intrinsic", "matching", "random")
+
+_LARGEST = {"metric": 100, "explainer": 20_000}
+"""The largest number that an option may have."""
 
 UNITS = ("word", "char", "auto", "sentence")
 
@@ -52,6 +56,7 @@ def spec(kind: Literal["metric", "explainer"], name: str, options: Mapping[str, 
     if name not in _names(kind):
         raise UnknownName.among(kind, name, _names(kind))
     _check_open(name, options, _options(kind, name))
+    _check_size(name, options, _LARGEST[kind])
     written = str(Spec(name, (), tuple(options.items())))
     build(written, kind)
     return written
@@ -79,6 +84,12 @@ def _check_open(name: str, given: Mapping[str, Option], known: Mapping[str, Valu
         if isinstance(value, str) and (isinstance(values, str) or value not in values):
             expected = values if isinstance(values, str) else f"one of {', '.join(map(repr, values))}"
             raise SpecError(f"{name}: {option} is {value!r}, expected {expected}")
+
+
+def _check_size(name: str, given: Mapping[str, Option], largest: int) -> None:
+    for option, value in given.items():
+        if isinstance(value, int | float) and not -largest <= value <= largest:
+            raise SpecError(f"{name}: {option} is too large here: give a number from {-largest} to {largest}")
 
 
 def _names(kind: str) -> tuple[str, ...]:

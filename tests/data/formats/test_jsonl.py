@@ -217,3 +217,21 @@ def test_a_data_frame_without_narwhals_says_what_to_install(monkeypatch: pytest.
     expected = "reading data frames needs extra packages: pip install 'whyscore[frames]'"
     with pytest.raises(MissingExtra, match=re.escape(expected)):
         read_frame(object())
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"hypothesis": "a", "hypothesis": "b", "reference": "c"}', "the key 'hypothesis' stands in one object twice"),
+        ('{"hypothesis": "a \\ud800 b", "reference": "c"}', r"half a surrogate pair (\ud800), which is no character"),
+        ('{"hypothesis": "a", "reference": "c", "id": "\\uDFFF"}', r"half a surrogate pair (\udfff)"),
+    ],
+)
+def test_objects_that_can_be_read_in_two_ways_or_not_written_are_refused(
+    line: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "data.jsonl"
+    path.write_text(f'{{"hypothesis": "\\ud83d\\ude00", "reference": "c"}}\n{line}\n', "utf-8")
+    with pytest.raises(DataError, match=re.escape(message)) as told:
+        read_jsonl(path)
+    assert f"{path}:2: " in str(told.value)

@@ -4,7 +4,7 @@
 2. Objects with the same keys are gathered into blocks and read like the rows of a table (`gathering`); lines may have
    different keys. Objects are let go block by block.
 3. JSON is strict: NaN and Infinity are refused, because no other language reads them; null means missing. A key that
-   stands in an object twice and half a surrogate pair are refused, too.
+   stands in an object twice is refused, and so is half a surrogate pair (in whyscore's own records it reads back).
 """
 
 import json
@@ -59,14 +59,15 @@ def objects(file: TextFile, blank: list[int]) -> Iterator[Object]:
         if not line or line.isspace():
             blank.append(number)
             continue
-        yield Object(number, parsed(line, file.name, number))
+        value = parsed(line, file.name, number)
+        refuse_surrogates(line, value, file.name, number)
+        yield Object(number, value)
 
 
 def parsed(line: str, file: str, number: int) -> dict[str, object]:
     """Return the object that a line holds."""
     try:
         value = _DECODER.decode(line)
-        refuse_surrogates(line, value)
     except json.JSONDecodeError as error:
         raise DataError(f"not JSON: {error.msg}", file=file, line=number, column=error.colno) from error
     except _NotFinite as error:
