@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from whyscore.analysis.score import score as score
     from whyscore.analysis.score import score_systems as score_systems
     from whyscore.analysis.submit import submit as submit
+    from whyscore.analysis.triage import triage as triage
     from whyscore.data.checks import validate as validate
     from whyscore.data.formats.eval4nlp import read_gold as read_gold
     from whyscore.data.formats.eval4nlp import read_submission as read_submission
@@ -97,6 +98,7 @@ _HOMES = {
         "score_systems",
     ),
     "whyscore.analysis.submit": ("submit",),
+    "whyscore.analysis.triage": ("triage",),
     "whyscore.data.checks": ("validate",),
     "whyscore.data.formats.text": ("from_texts",),
     "whyscore.data.reading": ("read",),

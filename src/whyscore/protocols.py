@@ -14,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from whyscore.types import (
+    ErrorSpan,
     Evidence,
     Fit,
     FloatMatrix,
@@ -93,6 +94,14 @@ class WordScorer(Protocol):
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         """Return one answer per segment for the text at `place`, one number for each of its words."""
+
+
+@runtime_checkable
+class SupportsErrorSpans(Protocol):
+    """A metric that marks the errors it found in the hypothesis."""
+
+    def error_spans(self, segments: Sequence[Segment]) -> list[tuple[ErrorSpan, ...]]:
+        """Return the error spans of every segment; none where it found no error."""
 
 
 @runtime_checkable

@@ -133,6 +133,8 @@ def explorer(run: Run, features: Mapping[str, object] | None = None) -> dict[str
     }
     if features:
         found["features"] = dict(features)
+    if review := run.needs_review():
+        found["review"] = [[review.get((system, name)) for name in data.ids] for system in data.systems]
     if run.facts.first_line is not None:
         found["first_line"] = run.facts.first_line
     found["texts"] = list(texts.places)

@@ -7,6 +7,7 @@
 | `scores.jsonl`, `totals.jsonl` | every entry under every metric; every system with its interval |
 | `explanations.jsonl` | the importance of words |
 | `decomposition.jsonl`, `comparisons.jsonl` | features lost; tests between systems |
+| `triage.json` | which segments need review, where `whyscore triage` decided it |
 | `spans.jsonl`, `models.json` | error spans, and the models behind the metrics, where there are any |
 
 1. `open_or_create` makes the folder, or finds out that it holds the same work, which then goes on where it stopped.
@@ -73,6 +74,7 @@ DECOMPOSITION = "decomposition.jsonl"
 COMPARISONS = "comparisons.jsonl"
 SPANS = "spans.jsonl"
 MODELS = "models.json"
+TRIAGE = "triage.json"
 SCHEMA = "whyscore/1"
 SEGMENT, CLUSTER = "segment", "cluster"
 """The `row` of records that are not the main ones of their file."""
@@ -216,6 +218,15 @@ def record_gates(run: "Run", gates: Sequence[Gate]) -> "Run":
     return replace(run, facts=facts)
 
 
+def write_triage(run: "Run", facts: Mapping[str, object], review: Mapping[tuple[str, str], bool]) -> None:
+    """Write which segments of a run, by system and id, need review, and how that was decided."""
+    nested: dict[str, dict[str, bool]] = {}
+    for (system, one), flag in review.items():
+        nested.setdefault(system, {})[one] = flag
+    text = json.dumps(finite({**facts, "review": nested}), ensure_ascii=False, allow_nan=False)
+    write_lines(run.folder / TRIAGE, [f"{text}\n"])
+
+
 def facts_of(path: str | Path) -> RunFacts:
     """Return what `run.json` says of a run."""
     folder = Path(path)
@@ -257,7 +268,7 @@ def _cleared(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"{folder}: cannot be made: {error.strerror}. Choose another folder with -o") from error
-    for name in (RUN, SEGMENTS, SCORES, TOTALS, EXPLANATIONS, DECOMPOSITION, COMPARISONS, SPANS, MODELS):
+    for name in (RUN, SEGMENTS, SCORES, TOTALS, EXPLANATIONS, DECOMPOSITION, COMPARISONS, SPANS, MODELS, TRIAGE):
         for suffix in ("", GROWING, BLOCKS):
             (folder / f"{name}{suffix}").unlink(missing_ok=True)
 
@@ -417,6 +428,19 @@ class Run(Result):
     def explanations(self) -> tuple[ExplanationRecord, ...]:
         """The explanations, in the order in which they were made."""
         return tuple(self.read_explanations())
+
+    def needs_review(self) -> dict[tuple[str, str], bool]:
+        """Return which segments, by system and id, need review; nothing where `whyscore triage` was not run."""
+        path = self.folder / TRIAGE
+        if not path.is_file():
+            return {}
+        try:
+            review = json.loads(path.read_text("utf-8"))["review"]
+            return {(system, one): bool(flag) for system, own in review.items() for one, flag in own.items()}
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(
+                "not what whyscore triage wrote: run it again, or remove the file", file=str(path)
+            ) from error
 
     def read_explanations(self) -> Iterator[ExplanationRecord]:
         """Yield the explanations one by one."""

@@ -5,10 +5,13 @@
 3. Bootstrap over segments (Efron 1979; Koehn 2004 for machine translation): what is resampled is a row of counts per
    segment, never a text, so that a corpus metric costs one matrix product and one formula per draw. The same seed gives
    the same draws to every system.
-4. Draws go by place. `content_order` and `content_sorted` give segments and systems their places by the numbers they
+4. `block_folds` and `bootstrap_ratio` keep rows of one document together: in cross-validation, and in the intervals of
+   shares such as a precision.
+5. Draws go by place. `content_order` and `content_sorted` give segments and systems their places by the numbers they
    hold, so that the same data in another order draw the same and give the same digits.
 """
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
@@ -121,3 +124,46 @@ def bootstrap_mean(values: FloatVector, *, draws: int = DRAWS, level: float = LE
         return Estimate(float("nan"), level=level, n=0, reason="empty")
     count = len(values)
     return bootstrap_total(values[:, None], lambda row: float(row[0]) / count, draws=draws, level=level, seed=seed)
+
+
+def block_folds(blocks: Sequence[str], folds: int, seed: int = 0) -> Indices:
+    """Return the fold of each row: blocks, such as documents, stay whole and are dealt out in an order of chance.
+
+    The order depends on the seed and the names of the blocks alone, not on the order of the rows.
+    """
+    digests = {
+        name: hashlib.blake2b(f"{seed}:{name}".encode("utf-8", "surrogatepass")).digest() for name in set(blocks)
+    }
+    number = {name: k % folds for k, name in enumerate(sorted(digests, key=lambda name: (digests[name], name)))}
+    return np.array([number[name] for name in blocks], dtype=np.intp)
+
+
+def block_sums(rows: FloatMatrix, blocks: Sequence[str]) -> FloatMatrix:
+    """Return the sum of the rows of each block, in the order of their names."""
+    place = np.unique(np.asarray(blocks, dtype=str), return_inverse=True)[1].ravel()
+    sums = np.zeros((int(place.max(initial=-1)) + 1, rows.shape[1]))
+    np.add.at(sums, place, rows)
+    return sums
+
+
+def bootstrap_ratio(
+    part: FloatVector,
+    whole: FloatVector,
+    blocks: Sequence[str],
+    *,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> Estimate:
+    """Return sum(part) / sum(whole) with the percentile interval over resampled blocks; empty draws are left out."""
+    sums = block_sums(np.column_stack([part, whole]).astype(np.float64), blocks)
+    if not sums[:, 1].sum():
+        return Estimate(float("nan"), level=level, n=0, reason="empty")
+    value, n = float(sums[:, 0].sum() / sums[:, 1].sum()), int(np.sum(whole))
+    if len(sums) < 2 or not draws:  # noqa: PLR2004 - one block has no spread
+        return Estimate(value, level=level, n=n, reason="undefined" if draws else None)
+    sums = sums[content_order(sums)]
+    drawn = np.vstack([counts @ sums for counts in draw_counts(len(sums), draws, seed)])
+    drawn = drawn[drawn[:, 1] > 0]
+    low, high = percentiles(drawn[:, 0] / drawn[:, 1], level).tolist()
+    return Estimate(value, low, high, level, n)

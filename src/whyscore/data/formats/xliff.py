@@ -23,9 +23,12 @@ Writing error spans into a file:
 1. Spans become ITS 2.0 marks (`locQualityIssue`: type, comment, severity from 0 to 100) around the marked characters.
 2. A mark is cut where a tag of the file, or the edge of another mark, would cross it; so the result is well formed.
 3. What is said of a whole unit (its score) becomes a note: at the end of a `trans-unit`, among the `notes` of a `unit`.
-4. Everything else is copied byte for byte.
+4. Whether a unit needs review becomes its state: `needs-review-translation` or `translated` of a `target` (1.2),
+   `translated` or `reviewed` of a `segment` (2.x, where `translated` means that a review is due).
+5. Everything else is copied byte for byte.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -92,6 +95,8 @@ class Unit:
     """The byte before which a note may stand."""
     has_notes: bool = True
     """Whether a note there needs no `notes` element around it."""
+    state_at: int = -1
+    """The byte where the tag begins that has the state: `target` (1.2) or `segment` (2.x)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,6 +201,8 @@ class _Reader(Events):
             self._begin(name, attributes)
         elif name in ("source", "target") and self._unit is not None:
             self._text = Text()
+            if name == "target" and self._version.startswith("1") and "alt-trans" not in self._path:
+                self._unit.state_at = self._parser.CurrentByteIndex
 
     def _begin(self, name: str, attributes: dict[str, str]) -> None:
         line = self._parser.CurrentLineNumber
@@ -205,6 +212,7 @@ class _Reader(Events):
         unit, translate = self._within
         own = attributes.get("id")
         self._unit = Unit(f"{unit}/{own}" if own else unit, line, translate)
+        self._unit.state_at = self._parser.CurrentByteIndex
 
     def _inline(self, name: str, attributes: dict[str, str]) -> None:
         text = self._text
@@ -387,6 +395,27 @@ def with_spans(xliff: Xliff, spans: Mapping[str, Sequence[ErrorSpan]], notes: Ma
     for place, _, _, tag in sorted(edits, key=lambda edit: edit[:3]):
         parts += [xliff.data[at:place], tag.encode()]
         at = place
+    return b"".join([*parts, xliff.data[at:]])
+
+
+_STATES = {"1": ("translated", "needs-review-translation"), "2": ("reviewed", "translated")}
+_TAG = re.compile(rb"""<[^\s/>]+(?:[^>"']|"[^"]*"|'[^']*')*>""")
+_NAME = re.compile(rb"<[^\s/>]+")
+_STATE = re.compile(rb"""\sstate\s*=\s*(?:"[^"]*"|'[^']*')""")
+
+
+def with_states(xliff: Xliff, review: Mapping[str, bool]) -> bytes:
+    """Return the bytes of a file in which units, by their ids, need review or not; the state they had is replaced."""
+    parts, at = [], 0
+    for unit in sorted(xliff.units, key=lambda one: one.state_at):
+        tag = _TAG.match(xliff.data, unit.state_at) if unit.state_at >= 0 and unit.id in review else None
+        if tag is None:
+            continue
+        state = f' state="{_STATES["1" if xliff.version.startswith("1") else "2"][review[unit.id]]}"'.encode()
+        bare = _STATE.sub(b"", tag[0])
+        end = len(bare) - len(_NAME.sub(b"", bare, count=1))
+        parts += [xliff.data[at : tag.start()], bare[:end], state, bare[end:]]
+        at = tag.end()
     return b"".join([*parts, xliff.data[at:]])
 
 

@@ -35,6 +35,7 @@
     if (data.changed) [by("other").value, by("system").value] = pair.map(String);
     fill(by("error"), errorKinds(data), "");
     fill(by("feature"), featureKinds(data), "");
+    fill(by("review"), data.review ? [["", "any"], ["yes", "needs review"], ["no", "needs no review"]] : [], "");
     const notes = whyscore.notes(data);
     const address = whyscore.address(FIELDS.map(by));
 
@@ -87,7 +88,7 @@
 
     const asked = () => ({
       query: by("query").value.trim().toLowerCase(), low: by("low").value, high: by("high").value,
-      error: by("error").value, feature: by("feature").value, note: by("noted").value,
+      error: by("error").value, feature: by("feature").value, review: by("review").value, note: by("noted").value,
     });
 
     /** What is chosen changed: it becomes a step of the history, and the list begins at its top. */
@@ -169,7 +170,7 @@
     addEventListener("popstate", restore);
   }
 
-  const FIELDS = ["query", "metric", "system", "other", "sort", "error", "feature", "noted", "low", "high"];
+  const FIELDS = ["query", "metric", "system", "other", "sort", "error", "feature", "review", "noted", "low", "high"];
   /** Orders that need two systems. */
   const PAIRED = ["gain", "loss"];
 
@@ -204,7 +205,7 @@
 
   const among = (view, data) => (view.system >= 0 ? [view.system] : data.systems.map((_, k) => k));
 
-  function filtered(data, view, { query, low, high, error, feature, note }, notes) {
+  function filtered(data, view, { query, low, high, error, feature, review, note }, notes) {
     const kept = [];
     for (let segment = 0; segment < data.ids.length; segment++) {
       if (view.system >= 0 && data.hypotheses[view.system][segment] < 0) continue;
@@ -214,6 +215,7 @@
       }
       if (error && !among(view, data).some((system) => hasError(data, system, segment, error))) continue;
       if (feature && !among(view, data).some((system) => hasFeature(data, system, segment, feature))) continue;
+      if (review && !among(view, data).some((system) => data.review[system][segment] === (review === "yes"))) continue;
       if (note && (note === "some") !== notes.has(segment)) continue;
       if (query && !haystack(data, segment).includes(query)) continue;
       kept.push(segment);

@@ -1,0 +1,343 @@
+"""Which segments need no review: a threshold on a metric, learnt on rated data for a chosen precision.
+
+1. A rated segment is error-free where its human score reaches a limit and nobody marked an error in it. The limit of an
+   ESA score is 85 (WMT26, detection of error-free segments); of MQM it is 0, no penalty at all.
+2. For thresholds at up to 200 quantiles of the metric, precision = the share of error-free segments among those at or
+   above the threshold. Its lower bound is a quantile of the bootstrap over documents, because segments of a document,
+   and the outputs of several systems for a segment, are not independent; where few segments reach the threshold, all
+   of them error-free, the bootstrap has no spread, so that Wilson's (1927) bound, where it is lower, counts instead.
+3. The threshold is the lowest one whose lower bound reaches the requested precision: it saves the most reviews.
+4. What that is worth is measured on other documents: each fifth of the documents is judged by the threshold of the
+   rest. Precision and coverage of all fifths together have intervals over documents.
+5. The risk-coverage curve (El-Yaniv and Wiener 2010) shows the precision of the best 5 %, 10 % ... of the segments.
+6. Segments of the run below the threshold, or without a score, are to be reviewed, the lowest scores first.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.errors import DataError, SpecError
+from whyscore.settings import Bootstrapped, Seeded, option, takes
+from whyscore.stats.resampling import block_folds, block_sums, bootstrap_ratio, content_order, draw_counts
+from whyscore.types import Dataset, Entry, Estimate, FloatVector
+from whyscore.types.result import Record, Result
+from whyscore.types.table import Table
+
+LIMITS = {"esa": 85.0, "mqm": 0.0}
+"""From which human score on a segment without marked errors is error-free."""
+REVIEW, FREE = "review", "error-free"
+_THRESHOLDS, _FOLDS, _STEPS, _LISTED, _FEWEST = 200, 5, 20, 20, 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorFreeSettings:
+    """When a rated segment counts as error-free."""
+
+    human: str | None = option(
+        None, "the human score that decides (default: esa, mqm, or the only one)", metavar="NAME", basic=True
+    )
+    at_least: float | None = option(
+        None, "the human score of an error-free segment (default: 85 of esa, 0 of mqm)", metavar="X", basic=True
+    )
+    ignore_spans: bool = option(False, "the human score alone decides, whatever errors are marked")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriageSettings(ErrorFreeSettings, Bootstrapped, Seeded):
+    """How the threshold is learnt."""
+
+    precision: float = option(
+        0.95, "share of error-free segments among those that skip review", least=0, most=1, metavar="P", basic=True
+    )
+    confidence: float = option(
+        0.95, "with which the precision is to be reached; 0.5 trusts the estimate itself", least=0.5, most=0.999,
+        metavar="C",
+    )  # fmt: skip
+
+
+class Point(NamedTuple):
+    """A point of the risk-coverage curve: the share of segments at or above a threshold, and their precision."""
+
+    coverage: float
+    threshold: float
+    precision: float
+    low: float | None
+    high: float | None
+
+
+class Decided(NamedTuple):
+    """A segment of the run, and whether it is to be reviewed."""
+
+    entry: Entry
+    score: float
+    review: bool
+    rank: int
+    """From 1 for the segment to review first; error-free segments follow, the least certain first."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Triage(Result):
+    """Which segments are to be reviewed, and how good the threshold was on other documents."""
+
+    name: str
+    metric: str
+    threshold: float
+    """NaN where no threshold reaches the precision; then everything is to be reviewed."""
+    human: str
+    limit: float
+    rated: int
+    share_free: float
+    """Of the rated segments."""
+    precision: Estimate
+    """On other documents; NaN where nothing was accepted there."""
+    saved: Estimate
+    """The share of rated segments on other documents that skip review."""
+    coverage: Estimate
+    """The share of the run's segments that skip review."""
+    curve: tuple[Point, ...]
+    decisions: tuple[Decided, ...]
+    settings: TriageSettings
+    notes: tuple[str, ...] = ()
+    kind: ClassVar[str] = "triage"
+
+    @property
+    def area(self) -> float:
+        """The area under the risk-coverage curve: the mean share of segments with errors; lower is better."""
+        return float(np.mean([1 - point.precision for point in self.curve]))
+
+    def header(self) -> Record:
+        facts: dict[str, object] = {
+            "data": self.name, "metric": self.metric, "threshold": self.threshold, "human": self.human,
+            "limit": self.limit, "rated": self.rated, "error_free": self.share_free,
+            "target": self.settings.precision, "confidence": self.settings.confidence, "seed": self.settings.seed,
+            "area": self.area, "notes": list(self.notes),
+        }  # fmt: skip
+        for name in ("precision", "saved", "coverage"):
+            one: Estimate = getattr(self, name)
+            facts |= {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}
+        return {key: None if isinstance(fact, float) and math.isnan(fact) else fact for key, fact in facts.items()}
+
+    def records(self) -> Iterator[Record]:
+        for one in self.decisions:
+            score = None if math.isnan(one.score) else one.score
+            yield {
+                "rank": one.rank, "id": one.entry.id, "system": one.entry.system, "document": one.entry.document,
+                "decision": REVIEW if one.review else FREE, "score": score,
+                "source": one.entry.segment.source, "hypothesis": one.entry.segment.hypothesis,
+            }  # fmt: skip
+
+    def document(self) -> object:
+        return {**self.header(), "curve": [one._asdict() for one in self.curve], "segments": list(self.records())}
+
+    def lead(self) -> Sequence[str]:
+        total, skipped = len(self.decisions), sum(not one.review for one in self.decisions)
+        return (f"{skipped:,} of {total:,} segments need no review at a precision of {self.settings.precision:g}",)
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        if long:
+            return [Table.of(self.records())]
+        facts = (
+            ("threshold", None if math.isnan(self.threshold) else self.threshold, None, None),
+            ("coverage of this run", *_ends(self.coverage)),
+            ("coverage on other documents", *_ends(self.saved)),
+            ("precision on other documents", *_ends(self.precision)),
+            ("precision without a threshold", self.share_free, None, None),
+        )
+        how = (
+            f"error-free: {self.human} >= {self.limit:g}" + ("" if self.settings.ignore_spans else " and no error span")
+            + f"; threshold on {self.metric} learnt on {self.rated:,} rated segments; 95 % intervals over documents"
+        )  # fmt: skip
+        columns = ("coverage", f"{self.metric} >=", "precision", "low", "high")
+        first = [one for one in self.decisions if one.review][:_LISTED]
+        return [
+            Table(("", "value", "low", "high"), facts, best=frozenset(), notes=(how, *self.notes)),
+            Table(
+                columns, tuple(self.curve), best=frozenset(), title="risk-coverage curve, rated segments",
+                notes=(f"area under the risk-coverage curve {self.area:.3f} (0 is best)",),
+            ),
+            Table(
+                ("rank", "id", "system", "score", "hypothesis"),
+                tuple((o.rank, o.entry.id, o.entry.system, o.score, _short(o.entry)) for o in first),
+                best=frozenset(), title="review first",
+            ),
+        ]  # fmt: skip
+
+
+def _ends(one: Estimate) -> tuple[float | None, float | None, float | None]:
+    return None if math.isnan(one.value) else one.value, one.low, one.high
+
+
+def _short(entry: Entry) -> str:
+    text = " ".join(entry.segment.hypothesis.split())
+    return text if len(text) <= 60 else f"{text[:59]}…"  # noqa: PLR2004 - one line of a terminal
+
+
+def error_free(dataset: Dataset, settings: ErrorFreeSettings) -> tuple[FloatVector, str, float, list[str]]:
+    """Return 1 for error-free segments, 0 for others, NaN for unrated ones; the human score, its limit, and notes."""
+    known = list(dict.fromkeys(name for entry in dataset.entries for name in entry.human))
+    human = settings.human or next((name for name in (*LIMITS, *known[:1]) if name in known), None)
+    if human is None or (settings.human is None and human not in LIMITS and len(known) > 1):
+        raise DataError(
+            f"{dataset.name} has {'several human scores' if known else 'no human score'}: name one with --human; "
+            f"there are: {', '.join(known) or 'none'}"
+        )
+    limit = settings.at_least if settings.at_least is not None else LIMITS.get(human.lower())
+    if limit is None:
+        raise DataError(f"which {human} makes a segment error-free is not known: give the lowest one with --at-least")
+    scores = dataset.human(human)
+    labels = np.where(np.isnan(scores), np.nan, (scores >= limit).astype(np.float64))
+    if settings.ignore_spans:
+        return labels, human, limit, []
+    marked = [
+        entry.spans is not None and any(span.severity != "neutral" for span in entry.spans) for entry in dataset.entries
+    ]
+    labels[np.array(marked, dtype=bool) & ~np.isnan(labels)] = 0.0
+    if all(entry.spans is None for entry in dataset.entries):
+        return labels, human, limit, ["the rated data have no error spans: the human score alone decides"]
+    return labels, human, limit, []
+
+
+def document_names(dataset: Dataset) -> list[str]:
+    """Return what belongs together in folds and intervals: the document, or the segment of all systems without one."""
+    return [entry.id if entry.document is None else f"document {entry.document}" for entry in dataset.entries]
+
+
+@takes(TriageSettings)
+def triage(
+    dataset: Dataset,
+    scores: FloatVector,
+    rated: Dataset,
+    rated_scores: FloatVector,
+    *,
+    metric: str = "score",
+    settings: TriageSettings,
+) -> Triage:
+    """Return which segments need review, by a threshold learnt on rated data.
+
+    Args:
+        dataset: the segments to sort out.
+        scores: one number per entry, higher is better; NaN where there is none, which means review.
+        rated: other segments with a human score, and error spans where people marked them.
+        rated_scores: the same metric on the rated segments.
+        metric: the name of the metric, for the result.
+        settings: precision, and what error-free means.
+    """
+    if settings.precision in (0, 1):
+        raise SpecError(f"precision is {settings.precision:g}, expected a share above 0 and below 1")
+    labels, human, limit, notes = error_free(rated, settings)
+    kept = ~np.isnan(labels) & ~np.isnan(rated_scores)
+    values, good = rated_scores[kept], labels[kept]
+    blocks = [name for name, keep in zip(document_names(rated), kept, strict=True) if keep]
+    _check(rated, good, blocks, human, limit)
+    threshold = _learn(values, good, blocks, settings)
+    folds = min(_FOLDS, len(set(blocks)))
+    fold = block_folds(blocks, folds, settings.seed)
+    accepted = np.zeros(len(values), dtype=bool)
+    for k in range(folds):
+        rest = fold != k
+        learnt = _learn(values[rest], good[rest], [blocks[i] for i in np.flatnonzero(rest)], settings)
+        accepted[~rest] = values[~rest] >= learnt  # nothing is above NaN
+    draws = {"draws": settings.draws, "seed": settings.seed}
+    decided = scores >= threshold
+    own = document_names(dataset)
+    curve = _curve(values, good, blocks, settings)
+    if math.isnan(threshold):
+        best = max(curve, key=lambda point: point.precision)
+        notes.append(
+            f"no threshold on {metric} reaches a precision of {settings.precision:g} with a confidence of "
+            f"{settings.confidence:g}: at best {best.precision:.3f}, on {best.coverage:.0%} of the rated segments. "
+            "Ask for less, rate more segments, or use a better metric"
+        )
+    shared = {(entry.system, entry.segment) for entry in rated.entries} & {
+        (e.system, e.segment) for e in dataset.entries
+    }
+    if shared:
+        notes.append(f"{len(shared)} segments are rated data too: their decisions are not independent of the ratings")
+    return Triage(
+        *(dataset.name, metric, threshold, human, limit, len(values), float(good.mean())),
+        precision=bootstrap_ratio(good * accepted, accepted.astype(float), blocks, **draws),
+        saved=bootstrap_ratio(accepted.astype(float), np.ones(len(values)), blocks, **draws),
+        coverage=bootstrap_ratio(decided.astype(float), np.ones(len(scores)), own, **draws),
+        curve=curve,
+        decisions=_decisions(dataset, scores, decided),
+        settings=settings,
+        notes=tuple(notes),
+    )
+
+
+def _check(rated: Dataset, good: FloatVector, blocks: Sequence[str], human: str, limit: float) -> None:
+    if not len(good):
+        raise DataError(f"{rated.name} has no segment with both a score and a human score {human}")
+    if good.min() == good.max():
+        which = "error-free" if good[0] else "with errors"
+        raise DataError(
+            f"all {len(good)} rated segments of {rated.name} are {which} ({human} >= {limit:g}): a threshold needs "
+            "both kinds. Change --at-least, or rate other segments"
+        )
+    if len(set(blocks)) < 2:  # noqa: PLR2004 - other documents are needed
+        raise DataError(f"{rated.name} has one document: a threshold is judged on others. Rate more documents")
+
+
+def _candidates(values: FloatVector) -> FloatVector:
+    """Return the thresholds that are tried: up to 200 of the values, at even shares, that at least 30 reach."""
+    ordered = np.sort(values)[::-1]
+    least = min(_FEWEST, len(ordered)) - 1
+    at = np.unique(np.linspace(least, len(ordered) - 1, _THRESHOLDS).round().astype(int))
+    return np.unique(ordered[at])
+
+
+def _learn(values: FloatVector, good: FloatVector, blocks: Sequence[str], settings: TriageSettings) -> float:
+    """Return the lowest threshold whose lower bound reaches the precision; NaN where there is none."""
+    candidates = _candidates(values)
+    above = values[:, None] >= candidates[None, :]
+    sums = block_sums(np.hstack([above * good[:, None], above]).astype(np.float64), blocks)
+    count = len(candidates)
+    bound = sums[:, :count].sum(axis=0) / sums[:, count:].sum(axis=0)
+    if settings.draws and settings.confidence > 0.5:  # noqa: PLR2004 - half trusts the estimate
+        sums = sums[content_order(sums)]
+        drawn = np.vstack([times @ sums for times in draw_counts(len(sums), settings.draws, settings.seed)])
+        with np.errstate(invalid="ignore"):
+            shares = drawn[:, :count] / drawn[:, count:]
+        bound = np.minimum(
+            np.nanquantile(shares, 1 - settings.confidence, axis=0),
+            _wilson(bound, above.sum(axis=0), settings.confidence),
+        )
+    reached: NDArray[np.intp] = np.flatnonzero(bound >= settings.precision)
+    return float(candidates[reached[0]]) if len(reached) else float("nan")
+
+
+def _wilson(shares: FloatVector, counts: NDArray[np.int64], confidence: float) -> FloatVector:
+    """Return the one-sided lower bound of shares of so many independent cases."""
+    z = NormalDist().inv_cdf(confidence)
+    spread = z * np.sqrt(shares * (1 - shares) / counts + z**2 / (4 * counts**2))
+    bound: FloatVector = (shares + z**2 / (2 * counts) - spread) / (1 + z**2 / counts)
+    return bound
+
+
+def _curve(
+    values: FloatVector, good: FloatVector, blocks: Sequence[str], settings: TriageSettings
+) -> tuple[Point, ...]:
+    points: list[Point] = []
+    ordered = np.sort(values)[::-1]
+    for step in range(1, _STEPS + 1):
+        threshold = float(ordered[math.ceil(len(values) * step / _STEPS) - 1])
+        above = (values >= threshold).astype(np.float64)
+        if points and points[-1].threshold == threshold:
+            continue
+        one = bootstrap_ratio(good * above, above, blocks, draws=settings.draws, seed=settings.seed)
+        points.append(Point(float(above.mean()), threshold, one.value, one.low, one.high))
+    return tuple(points)
+
+
+def _decisions(dataset: Dataset, scores: FloatVector, decided: NDArray[np.bool_]) -> tuple[Decided, ...]:
+    # What has no score comes first; equal scores stay in the order of the data.
+    order = np.lexsort([np.nan_to_num(scores, nan=-np.inf), decided]).tolist()
+    return tuple(
+        Decided(dataset.entries[k], float(scores[k]), not decided[k], rank) for rank, k in enumerate(order, start=1)
+    )
