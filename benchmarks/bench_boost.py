@@ -17,8 +17,7 @@ import time
 import numpy as np
 from scipy import stats
 
-from whyscore.aggregate.bags import Bags
-from whyscore.aggregate.power import power_table
+from whyscore.aggregate import Bags, power_table
 from whyscore.stats.grid import Target
 from whyscore.types import FloatMatrix, FloatVector
 

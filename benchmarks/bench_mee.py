@@ -19,7 +19,7 @@ from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 from whyscore.metrics.mee import parts as mee_parts
 from whyscore.metrics.mee.metric import Mee, Mee2, Mee4
-from whyscore.metrics.mee.syntax import characters, order, syntactic
+from whyscore.metrics.mee.parts import characters, order, syntactic
 from whyscore.types import FloatMatrix, FloatVector, Segment, Signature
 
 LIMITS = {"faster": 15.0, "difference": 1e-12, "shared": 1.5}

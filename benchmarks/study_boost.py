@@ -25,8 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import nnls
 
-from whyscore.aggregate.means import Quantile
-from whyscore.aggregate.power import PowerMean
+from whyscore.aggregate import PowerMean, Quantile
 from whyscore.analysis.calibrate.judgement import Question, Source, in_domain
 from whyscore.analysis.calibrate.material import Columns, Material, Numbers, Setting, columns_of
 from whyscore.analysis.calibrate.rules import RULES, Rule

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import whyscore as ws
 from whyscore.cli.commands.explain import show
-from whyscore.report.figures.charts import save_chart
+from whyscore.report.figures import save_chart
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "images"

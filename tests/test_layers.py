@@ -1,6 +1,7 @@
 """Imports flow one way, folders stay readable, and `import whyscore` stays light."""
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import whyscore
-from whyscore.experiments.catalogue import PACKAGES
+from whyscore.experiments import PAPERS
 from whyscore.registry import BUILT_IN
 
 ROOT = Path(whyscore.__file__).parent
@@ -122,9 +123,9 @@ def defined(path: Path) -> set[str]:
     }
 
 
-def test_experiments_are_packages_with_a_command_and_nothing_imports_them() -> None:
-    for package in PACKAGES:
-        assert (ROOT / "experiments" / package / "command.py").is_file()
+def test_experiments_offer_a_table_of_commands_and_nothing_imports_them() -> None:
+    for module in PAPERS:
+        assert importlib.import_module(f"whyscore.experiments.{module}").EXPERIMENTS
     for path in ROOT.rglob("*.py"):
         if room(path) not in FREE and path.relative_to(ROOT).as_posix() not in TABLES:
             assert [name for _, name in imported(path) if name.split(".")[1] in ("experiments", "testing")] == [], path

@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from whyscore.analysis.submit import submit as submit
     from whyscore.analysis.triage import triage as triage
     from whyscore.data.checks import validate as validate
+    from whyscore.data.dataset import sample as sample
     from whyscore.data.formats.eval4nlp import read_gold as read_gold
     from whyscore.data.formats.eval4nlp import read_submission as read_submission
     from whyscore.data.formats.text import from_texts as from_texts
     from whyscore.data.reading import read as read
-    from whyscore.data.sample import sample as sample
-    from whyscore.experiments.catalogue import experiment as experiment
+    from whyscore.experiments import experiment as experiment
     from whyscore.models.lexicon import learn_lexicon as learn_lexicon
     from whyscore.models.lexicon import write_lexicon as write_lexicon
     from whyscore.models.maps import write_map as write_map
@@ -102,8 +102,8 @@ _HOMES = {
     "whyscore.data.checks": ("validate",),
     "whyscore.data.formats.text": ("from_texts",),
     "whyscore.data.reading": ("read",),
-    "whyscore.data.sample": ("sample",),
-    "whyscore.experiments.catalogue": ("experiment",),
+    "whyscore.data.dataset": ("sample",),
+    "whyscore.experiments": ("experiment",),
     "whyscore.models.lexicon": ("learn_lexicon",),
     "whyscore.registry": (
         "build",

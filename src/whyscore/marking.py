@@ -2,6 +2,7 @@
 
 The scale is diverging and colour-blind safe (orange for words that cost points, blue for words that earn them, after
 Okabe and Ito). Colour never stands alone: every form can also be read as numbers.
+Control characters are shown as pictures, so that no text and no file name steers a terminal.
 """
 
 from collections.abc import Iterator, Sequence
@@ -96,3 +97,24 @@ def html(text: str, spans: Sequence[Span], importance: Sequence[float], largest:
         value, letters = f"{importance[number]:+.4g}", ink(strength[number])
         parts.append(word.format(piece=piece, value=value, red=red, green=green, blue=blue, ink=letters))
     return Markup("").join(parts)
+
+
+_PICTURES = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "␡"}
+_CODES = {code: f"\\x{code:02x}" for code in range(0x80, 0xA0)}  # the second block has no pictures in Unicode
+_BLANKS = {ord("\n"): " ", ord("\t"): " "}
+_ON_ONE_LINE = _PICTURES | _CODES | _BLANKS
+_VISIBLE = {code: shown for code, shown in _ON_ONE_LINE.items() if code not in _BLANKS}
+
+
+def visible(text: str) -> str:
+    r"""Return a text with pictures for control characters; newlines and tabs stay.
+
+    >>> visible("red \x1b[31m")
+    'red ␛[31m'
+    """
+    return text.translate(_VISIBLE)
+
+
+def on_one_line(text: str) -> str:
+    """Return a text with pictures for control characters, and blanks for newlines and tabs."""
+    return text.translate(_ON_ONE_LINE)

@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from whyscore.aggregate.bags import Bags, Family
-from whyscore.aggregate.means import ExpMean, Lehmer, Quantile, Trimmed
-from whyscore.aggregate.power import PerSide, PowerMean, power_table
+from whyscore.aggregate import Bags, ExpMean, Family, Lehmer, PerSide, PowerMean, Quantile, Trimmed, power_table
 from whyscore.errors import SpecError
 from whyscore.protocols import Aggregator
 from whyscore.registry import build, known

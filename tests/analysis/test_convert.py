@@ -12,10 +12,9 @@ from whyscore.analysis.explain import explain
 from whyscore.analysis.metaeval.settings import MetaevalWordsSettings
 from whyscore.analysis.metaeval.words import judge, logprob, stored_submissions
 from whyscore.analysis.submit import submit
-from whyscore.data.explanations import read_explanations
 from whyscore.data.formats.eval4nlp import Gold, GoldSide, read_gold, read_submission
 from whyscore.data.reading import read_foreign
-from whyscore.data.records import explanation_lines
+from whyscore.data.records import explanation_lines, read_explanations
 from whyscore.errors import DataError, SpecError, UserError
 from whyscore.protocols import Tagged
 from whyscore.stats.spans import Marked, Thresholds, judge_spans, to_spans

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.cli import Run
-from whyscore.data.dataset import dataset_lines
-from whyscore.data.sample import sample
+from whyscore.data.dataset import dataset_lines, sample
 from whyscore.types import Dataset
 
 METRICS = ("-m", "chrf", "bleu", "length_ratio")

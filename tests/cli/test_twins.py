@@ -14,8 +14,7 @@ from support.cli import Run
 from whyscore.cli.commands.experiment import commands as experiments
 from whyscore.cli.main import VERBS
 from whyscore.errors import SpecError, UnknownName, UserError
-from whyscore.experiments.bmx.grid import GridRun, bmx_grid
-from whyscore.experiments.bmx.stability import bmx_stability
+from whyscore.experiments.bmx.study import GridRun, bmx_grid, bmx_stability
 from whyscore.registry import known
 
 

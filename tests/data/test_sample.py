@@ -14,8 +14,8 @@ import jsonschema
 import pytest
 
 from whyscore.data.checks import findings
+from whyscore.data.dataset import FILE, sample
 from whyscore.data.records import schema
-from whyscore.data.sample import FILE, sample
 from whyscore.types import Dataset, Place, Side
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "make_sample.py"

@@ -13,12 +13,11 @@ from support import tiny_models
 from support.cli import Run
 from whyscore.data.formats.eval4nlp import read_gold
 from whyscore.errors import DataError, SpecError
-from whyscore.experiments.matching import layers as experiment_layers
-from whyscore.experiments.matching.command import baseline
-from whyscore.experiments.matching.layers import layers
+from whyscore.experiments import matching as experiment_layers
+from whyscore.experiments.matching import baseline, layers
 from whyscore.metrics.matching import bertscore as matching_reader
-from whyscore.metrics.matching.baseline import read_baseline
 from whyscore.metrics.matching.bertscore import BertScore, XBertScore
+from whyscore.metrics.matching.weights import read_baseline
 from whyscore.models.encoders.transformer import EveryLayer, Inseparable, Transformer
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import HYPOTHESIS, Dataset, Entry, ErrorSpan, Segment

@@ -11,11 +11,11 @@ from hypothesis.extra.numpy import arrays
 
 from support import tiny_models
 from whyscore.errors import DataError, SpecError
-from whyscore.explainers.inside.attention import Attention, BestHead, best_head
+from whyscore.explainers.inside import Attention, BestHead, best_head
 from whyscore.metrics.learned.transquest import TransQuest
 from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.models import pairs
-from whyscore.models.attribution.interface import LooksInside
+from whyscore.models.attribution import LooksInside
 from whyscore.protocols import Explainer, WordScorer
 from whyscore.registry import build, spec_of
 from whyscore.text.splitters import white_space

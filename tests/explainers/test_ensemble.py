@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 
 from whyscore.errors import ContractError, SpecError
+from whyscore.explainers.engine import Intrinsic
 from whyscore.explainers.ensemble import Ensemble
-from whyscore.explainers.intrinsic import Intrinsic
 from whyscore.explainers.logprob import LogProb
-from whyscore.explainers.masks.erasure import Erasure
+from whyscore.explainers.masks.erasure import Erasure, Random
 from whyscore.explainers.masks.lime import Lime
 from whyscore.explainers.masks.partition import Partition
-from whyscore.explainers.masks.random import Random
 from whyscore.explainers.masks.shap import Shap
 from whyscore.protocols import Explainer
-from whyscore.testing.explainers import explain_masks, gather, numbered_words, wavy
+from whyscore.testing.checks import explain_masks, gather, numbered_words, wavy
 from whyscore.text.maskers import Delete, Replace
 from whyscore.types import FloatVector, KeepMasks
 

@@ -10,11 +10,10 @@ import pytest
 from scipy.stats import rankdata
 
 from whyscore.errors import SpecError
-from whyscore.explainers.masks.erasure import Erasure
+from whyscore.explainers.masks.erasure import Erasure, Random
 from whyscore.explainers.masks.lime import Lime
-from whyscore.explainers.masks.random import Random
 from whyscore.protocols import Explainer
-from whyscore.testing.explainers import explain_masks, explain_text
+from whyscore.testing.checks import explain_masks, explain_text
 from whyscore.text.maskers import Delete, Replace
 from whyscore.text.splitters import white_space
 from whyscore.types import FloatVector, KeepMasks

@@ -11,19 +11,17 @@ from numpy.random import Generator
 
 from whyscore import registry as names
 from whyscore.errors import ContractError, SpecError
+from whyscore.explainers.engine import Intrinsic
 from whyscore.explainers.ensemble import Ensemble
-from whyscore.explainers.intrinsic import Intrinsic
 from whyscore.explainers.logprob import LogProb
-from whyscore.explainers.masks.erasure import Erasure
+from whyscore.explainers.masks.erasure import Erasure, InputMarginalization, Random
 from whyscore.explainers.masks.greedy import Greedy
-from whyscore.explainers.masks.input_marginalization import InputMarginalization
 from whyscore.explainers.masks.lime import Lime
 from whyscore.explainers.masks.partition import Partition
-from whyscore.explainers.masks.random import Random
 from whyscore.explainers.masks.shap import Shap
 from whyscore.protocols import Explainer
 from whyscore.registry import build, spec_of
-from whyscore.testing.explainers import (
+from whyscore.testing.checks import (
     check_explainer,
     explain_masks,
     explain_text,

@@ -13,11 +13,11 @@ import pytest
 
 from support import tiny_models
 from whyscore.errors import MissingExtra, SpecError
-from whyscore.explainers.inside.gradient import Gradient, IncompleteWarning
+from whyscore.explainers.inside import Gradient, IncompleteWarning
 from whyscore.metrics.learned.transquest import TransQuest
 from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.models import pairs
-from whyscore.models.attribution.interface import Inside, LooksInside, Reading, Shown, line, rows_of
+from whyscore.models.attribution import Inside, LooksInside, Reading, Shown, line, rows_of
 from whyscore.models.pairs import Coded, Frame
 from whyscore.protocols import Explainer, WordScorer
 from whyscore.text.splitters import white_space

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from whyscore.errors import SpecError
-from whyscore.explainers.masks.erasure import Erasure
-from whyscore.explainers.masks.input_marginalization import InputMarginalization
-from whyscore.testing.explainers import explain_masks, explain_text, numbered_words, wavy
+from whyscore.explainers.masks.erasure import Erasure, InputMarginalization
+from whyscore.testing.checks import explain_masks, explain_text, numbered_words, wavy
 from whyscore.text.infill import Infill, InfillFile
 from whyscore.text.maskers import Delete, Replace
 from whyscore.text.splitters import white_space

@@ -13,7 +13,7 @@ from whyscore.analysis.boost import boost
 from whyscore.analysis.explain import explain
 from whyscore.errors import SpecError
 from whyscore.metrics.matching.bertscore import BertScore, XBertScore
-from whyscore.models.attribution.interface import Inspectable
+from whyscore.models.attribution import Inspectable
 from whyscore.types import Segment
 
 torch = pytest.importorskip("torch")
@@ -79,7 +79,7 @@ def test_attention_and_gradients_explain_and_boost(folder: Path, explainer: str)
 
 
 def test_the_gradient_is_that_of_finite_differences(folder: Path) -> None:
-    from whyscore.models.attribution.blocks import score_from, states
+    from whyscore.models.attribution import score_from, states
 
     metric = BertScore(model=str(folder), layer=2, device="cpu")
     inside = metric.inspected(SEGMENTS[1:])

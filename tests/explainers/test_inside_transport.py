@@ -13,9 +13,7 @@ from whyscore.analysis.explain import explain
 from whyscore.errors import SpecError
 from whyscore.metrics.learned.bartscore import BartScore
 from whyscore.metrics.matching.moverscore import MoverScore, XMoverScore
-from whyscore.models.attribution.attention import attended
-from whyscore.models.attribution.blocks import beside, score_from, states
-from whyscore.models.attribution.interface import Inspectable, rows_of
+from whyscore.models.attribution import Inspectable, attended, beside, rows_of, score_from, states
 from whyscore.protocols import Metric
 from whyscore.types import SOURCE, Segment
 

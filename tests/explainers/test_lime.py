@@ -14,7 +14,7 @@ from scipy import stats
 
 from whyscore.errors import SpecError
 from whyscore.explainers.masks.lime import Lime, closeness, compat_masks, draw_masks, weighted_ridge
-from whyscore.testing.explainers import explain_masks, explain_text, gather, numbered_words, wavy
+from whyscore.testing.checks import explain_masks, explain_text, gather, numbered_words, wavy
 from whyscore.text.maskers import Replace
 from whyscore.text.splitters import WhiteSpace, white_space
 from whyscore.types import FloatVector

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from whyscore.errors import SpecError
 from whyscore.explainers.masks.partition import Partition, _whole_tree
-from whyscore.testing.explainers import explain_masks, gather, numbered_words, wavy
+from whyscore.testing.checks import explain_masks, gather, numbered_words, wavy
 from whyscore.types import FloatVector, KeepMasks
 
 Game = Callable[[KeepMasks], FloatVector]

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from whyscore.explainers.intrinsic import Intrinsic
-from whyscore.explainers.masks.random import Random
+from whyscore.explainers.engine import Intrinsic
+from whyscore.explainers.masks.erasure import Random
 from whyscore.protocols import Explainer
-from whyscore.testing.explainers import explain_masks, numbered_words, wavy
+from whyscore.testing.checks import explain_masks, numbered_words, wavy
 from whyscore.text.randomness import generator
 from whyscore.text.splitters import white_space
 from whyscore.types import Evidence

@@ -18,7 +18,7 @@ from whyscore.errors import SpecError
 from whyscore.explainers.masks import shap as kernel
 from whyscore.explainers.masks import shap as shapley
 from whyscore.explainers.masks.shap import Shap
-from whyscore.testing.explainers import explain_masks, explain_text, gather, numbered_words, wavy
+from whyscore.testing.checks import explain_masks, explain_text, gather, numbered_words, wavy
 from whyscore.text.maskers import Replace
 from whyscore.text.splitters import white_space
 from whyscore.types import Evidence, FloatVector, KeepMasks

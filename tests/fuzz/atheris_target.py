@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # support
 READING = [
     "whyscore.data", "whyscore.registry", "whyscore.text.files", "whyscore.text.alignment",
     "whyscore.text.infill",
-    "whyscore.explainers.logprob", "whyscore.metrics.lookup", "whyscore.metrics.matching.baseline",
+    "whyscore.explainers.logprob", "whyscore.metrics.lookup", "whyscore.metrics.matching.weights",
     "whyscore.metrics.matching.weights", "whyscore.metrics.learned.comet.checkpoint", "whyscore.models.maps",
     "whyscore.models.lexicon",
     "whyscore.models.checkpoints", "whyscore.models.word_vectors",

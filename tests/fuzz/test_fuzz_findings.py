@@ -9,10 +9,10 @@ import pytest
 from support.cli import Run
 from support.parsers import parsers
 from whyscore.analysis.calibrate.file import Calibration
-from whyscore.data.explanations import read_explanations
 from whyscore.data.formats.dialects import OFFSETS, from_codepoints, to_codepoints
 from whyscore.data.formats.mqm import read_mqm
 from whyscore.data.reading import read, read_foreign
+from whyscore.data.records import read_explanations
 from whyscore.errors import DataError, SpecError
 from whyscore.models.checkpoints import parts_of
 from whyscore.models.word_vectors import TextVectors

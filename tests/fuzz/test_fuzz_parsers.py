@@ -107,7 +107,7 @@ READING = {
         "experiments/bmx/study.py",
         "experiments/bmx/summeval.py", "metrics/estimators/qe.py", "metrics/learned/comet/checkpoint.py",
         "metrics/lookup.py",
-        "metrics/matching/baseline.py", "models/checkpoints.py", "models/encoders/sentence.py",
+        "metrics/matching/weights.py", "models/checkpoints.py", "models/encoders/sentence.py",
         "models/encoders/stacks.py", "models/lexicon.py", "models/maps.py", "models/word_vectors.py",
         "report/build.py", "runs/evaluate.py", "runs/folder.py", "scoring/store.py",
         "taggers/aligned.py", "text/files.py",

@@ -12,7 +12,7 @@ from whyscore.metrics.ensemble import Ensemble
 from whyscore.metrics.matching.bertscore import BertScore, XBertScore
 from whyscore.protocols import RowMetric, WordScorer
 from whyscore.registry import build, spec_of
-from whyscore.testing.metrics import SEGMENTS, check_metric
+from whyscore.testing.checks import SEGMENTS, check_metric
 from whyscore.types import Inputs, Segment
 
 BOTH = "ensemble(bertscore(model=embedded), bertscore(model=static))"

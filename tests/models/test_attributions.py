@@ -17,9 +17,7 @@ from whyscore.errors import DataError, SpecError
 from whyscore.metrics.learned.comet.metric import Comet
 from whyscore.metrics.learned.transquest import TransQuest
 from whyscore.metrics.lexical.token_f1 import TokenF1
-from whyscore.models.attribution.attention import attended
-from whyscore.models.attribution.blocks import beside, modules_of, real, score_from, states, where
-from whyscore.models.attribution.interface import (
+from whyscore.models.attribution import (
     Inside,
     Inspectable,
     Line,
@@ -27,9 +25,16 @@ from whyscore.models.attribution.interface import (
     PieceScorer,
     Shown,
     at_place,
+    attended,
+    beside,
     line,
+    modules_of,
     opened,
+    real,
     rows_of,
+    score_from,
+    states,
+    where,
 )
 from whyscore.models.pairs import Coded, Frame, Row, TruncatedTextWarning
 from whyscore.text.splitters import white_space

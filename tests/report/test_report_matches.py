@@ -8,8 +8,7 @@ import pytest
 
 from whyscore.errors import DataError
 from whyscore.report import build_report
-from whyscore.report.explorer import explorer
-from whyscore.report.matches import match_summaries
+from whyscore.report.explorer import explorer, match_summaries
 from whyscore.report.page import Scale, html, stacked
 from whyscore.runs.evaluate import evaluate
 from whyscore.runs.folder import Run, read_run

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyscore.stats.shares import interval, paired, ratios, resampled, swap_test, word_f
+from whyscore.analysis.decompose.shares import interval, paired, ratios, resampled, swap_test, word_f
 
 
 def table(gains: list[float], ranges: list[float]) -> np.ndarray:

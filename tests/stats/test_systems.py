@@ -17,16 +17,15 @@ from scipy import stats
 
 from whyscore.errors import DataError, SpecError
 from whyscore.stats.annotators import Weights, mqm_scores
-from whyscore.stats.bradley_terry import bradley_terry
 from whyscore.stats.correction import bonferroni, clusters, holm
 from whyscore.stats.correlation import correlate, partial_correlation
 from whyscore.stats.intervals import bootstrap, bootstrap_difference, fisher
 from whyscore.stats.matrices import DegenerateStatisticWarning
-from whyscore.stats.power import power, power_curve
-from whyscore.stats.significance import permutation_test, williams
+from whyscore.stats.significance import permutation_test, power, power_curve, williams
 from whyscore.stats.systems import (
     Units,
     bootstrap_p,
+    bradley_terry,
     classical,
     compare_rows,
     flip_test,

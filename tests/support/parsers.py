@@ -36,7 +36,6 @@ from whyscore.metrics.estimators.qe import FORMAT, TREES, digest_of, load
 from whyscore.metrics.estimators.tables import Tables, make_table, word_keys
 from whyscore.metrics.learned.comet import checkpoint as comet_settings
 from whyscore.metrics.learned.transquest import layout_of
-from whyscore.metrics.matching import baseline as matching_baseline
 from whyscore.metrics.matching import weights as matching_weights
 from whyscore.metrics.matching import weights as moverscore_masses
 from whyscore.metrics.matching.units import stop_words
@@ -295,7 +294,7 @@ def parsers() -> Mapping[str, ParserFixture]:
         "masses.txt": _at("masses.txt", lambda path: moverscore_masses.table_of(path, _ENCODER).digest, lines),  # type: ignore[union-attr]
         "book.xlsx": _at("book.xlsx", read_data, _workbook()),
         "stop.txt": _at("stop.txt", stop_words, b"the\na\n"),
-        "baseline.tsv": _at("baseline.tsv", lambda path: matching_baseline.read_baseline(path, 1),
+        "baseline.tsv": _at("baseline.tsv", lambda path: matching_weights.read_baseline(path, 1),
                             b"LAYER\tP\tR\tF\n0\t0.1\t0.2\t0.3\n1\t0.5\t0.5\t0.25\n"),
         "logprob.jsonl": _at("logprob.jsonl", _explained, _json(_LOGPROBS)),
         "logprob.bpe": ParserFixture({"bpe/mt.bpe": b"a b@@ ad cat\n", "bpe/word_probas": b"-0.5 -1 -2 -0.25\n"},

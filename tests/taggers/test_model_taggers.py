@@ -20,11 +20,11 @@ from whyscore.taggers import hanta as hanta_tags
 from whyscore.taggers import nltk as nltk_module
 from whyscore.taggers import spacy as spacy_module
 from whyscore.taggers import stanza as stanza_module
+from whyscore.taggers.aligned import Word, entities, tagged_words
 from whyscore.taggers.hanta import Hanta
 from whyscore.taggers.nltk import Nltk, nltk_tokens, universal
 from whyscore.taggers.spacy import Spacy
 from whyscore.taggers.stanza import Stanza
-from whyscore.taggers.words import Word, entities, tagged_words
 
 TEXT = "John Smith did not buy the well-known house in New York."
 

@@ -17,8 +17,8 @@ from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.protocols import Metric, Token
 from whyscore.registry import build, known
 from whyscore.testing import check_metric
+from whyscore.testing.checks import SEGMENTS
 from whyscore.testing.fakes import Constant, Counting, WordWeights
-from whyscore.testing.metrics import SEGMENTS
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Signature, Words, WordScores
 
 

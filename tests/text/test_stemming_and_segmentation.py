@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyscore.errors import MissingExtra, SpecError
-from whyscore.text import segmentation, stemming
-from whyscore.text.segmentation import segmenter
+from whyscore.metrics.mee import words as segmentation
+from whyscore.metrics.mee.words import segmenter
+from whyscore.text import stemming
 from whyscore.text.stemming import Lemmas, Snowball, stemmer
 
 

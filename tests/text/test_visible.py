@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.cli import Run
-from whyscore.text.visible import on_one_line, visible
+from whyscore.marking import on_one_line, visible
 
 HOSTILE = "a \x1b[2Jb \x1b]0;title\x07 \x9b31m c\x7f\r"
 

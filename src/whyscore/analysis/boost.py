@@ -8,7 +8,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from markupsafe import Markup
 
-from whyscore.aggregate.bags import Bags, FlooredFamily
+from whyscore.aggregate import Bags, FlooredFamily
 from whyscore.analysis.calibrate.file import Calibration
 from whyscore.analysis.calibrate.material import DEGENERATE
 from whyscore.analysis.calibrate.settings import CalibrateSettings

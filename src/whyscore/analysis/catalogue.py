@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import ClassVar, cast, get_type_hints
 
-from whyscore.data import sample as sample_module
-from whyscore.data.sample import sample
+from whyscore.data.dataset import sample
 from whyscore.errors import StoreError, UnknownName, WhyscoreError
 from whyscore.protocols import Metric, Reproduces
 from whyscore.registry import KINDS, known, load, written
@@ -96,7 +95,7 @@ def _sample_card() -> Card:
     pair = " to ".join(data.languages or ())
     humans = ", ".join(sorted({name for entry in data.entries for name in entry.human}))
     counts = f"{len(data.ids)} segments, {pair}, {len(data.systems)} systems, human scores: {humans}"
-    about = inspect.getdoc(sample_module) or ""
+    about = inspect.getdoc(sample) or ""
     return {"name": "sample", "about": f"{counts} (--sample)", "description": about, "options": {}}
 
 

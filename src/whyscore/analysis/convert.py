@@ -17,7 +17,6 @@ from typing import ClassVar, Literal, cast, get_args
 import numpy as np
 
 from whyscore.data.dataset import dataset_lines
-from whyscore.data.explanations import StoredExplanations
 from whyscore.data.formats.dialects import (
     Offsets,
     Tally,
@@ -30,7 +29,7 @@ from whyscore.data.formats.dialects import (
 from whyscore.data.formats.eval4nlp import Gold, Judged, Track, write_submission
 from whyscore.data.formats.mqm import mqm_rows
 from whyscore.data.formats.xliff import read_xliff, with_spans
-from whyscore.data.records import span_lines
+from whyscore.data.records import StoredExplanations, span_lines
 from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, SpecError, UserError
 from whyscore.protocols import Tagger

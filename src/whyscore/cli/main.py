@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from whyscore.errors import UnknownName, WhyscoreError
-from whyscore.text.visible import visible
+from whyscore.marking import visible
 from whyscore.version import __version__
 
 if TYPE_CHECKING:

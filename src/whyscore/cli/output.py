@@ -13,8 +13,8 @@ from typing import Protocol
 from whyscore.cli.options import OutputSettings
 from whyscore.data.writing import write_lines
 from whyscore.errors import UserError
+from whyscore.marking import visible
 from whyscore.present import Look, present, suffixes
-from whyscore.text.visible import visible
 from whyscore.types import Signature
 from whyscore.types.result import Result
 

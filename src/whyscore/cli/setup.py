@@ -19,13 +19,13 @@ from whyscore.analysis.explain import cost
 from whyscore.cli.options import GateSettings, InputSettings, MetricSettings, QuietSettings, RunningSettings
 from whyscore.cli.output import tell
 from whyscore.data.checks import FEW, Findings, findings, refuse_findings
+from whyscore.data.dataset import sample
 from whyscore.data.files import Limits, read_lines
 from whyscore.data.formats.eval4nlp import SPLITTER
 from whyscore.data.formats.text import from_literals, read_texts
 from whyscore.data.located import describe_columns
 from whyscore.data.naming import plain_name, system_names
 from whyscore.data.reading import add_references, join_systems, read
-from whyscore.data.sample import sample
 from whyscore.data.style import normalize
 from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, UserError

@@ -5,6 +5,7 @@ Keys that hold nothing are left out. `spans` tells a segment without errors (`[]
 
 import math
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 
 import msgspec
@@ -89,3 +90,16 @@ def _entry(record: _Entry) -> Entry:
     segment = Segment(record.hypothesis, record.source, record.references)
     spans = spans_of(record.spans, segment)
     return Entry(record.id, record.system, segment, record.human, spans, record.document, record.extra)
+
+
+FILE = "ted_zhen_sample.jsonl"
+
+
+def sample() -> Dataset:
+    """Return 100 segments of TED talks, Chinese to English, five systems, rated by people (`mqm`).
+
+    Each entry has its source, two references, the MQM score (0 is perfect, below is worse) and the error spans that a
+    professional marked. See NOTICE for where they come from, and `scripts/make_sample.py` for how they were chosen.
+    """
+    with resources.as_file(resources.files("whyscore") / "data" / FILE) as path:
+        return read_dataset(path)

@@ -14,6 +14,10 @@ become lines by plain functions, ready for a file (`writing.write_lines`) or a p
 | `explanation_lines` | explanations: one line per explained text |
 | `span_lines` | spans: one line per entry and text that has spans, or that was rated without finding any |
 | `row_lines` | decomposition, comparisons, metaeval, words: one line per row of the table |
+
+Stored explanations read back: by system, metric and explainer, then by side, then by id.
+
+Only explanations of the hypothesis and of the source are kept: the shared tasks and spans are about these.
 """
 
 import hashlib
@@ -27,9 +31,11 @@ from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
 import msgspec
+import numpy as np
 
 from whyscore.data.codec import Where, convert, decode, decode_explanation, explanation_record
 from whyscore.data.files import Limits, TextFile
+from whyscore.data.formats.eval4nlp import Judged
 from whyscore.data.formats.jsonl import parsed
 from whyscore.data.formats.spans import span_object
 from whyscore.errors import ContractError, DataError
@@ -43,6 +49,7 @@ from whyscore.types import (
     Finding,
     Place,
     Scores,
+    Side,
 )
 
 T = TypeVar("T")
@@ -337,3 +344,39 @@ def row_lines(
 def _span(span: ErrorSpan, entry: Entry) -> dict[str, object]:
     known = span_object(span, entry.segment)
     return {key: known.get(key) for key in _SPAN_KEYS}
+
+
+_SIDES: dict[Side, Judged] = {Side.HYPOTHESIS: "target", Side.SOURCE: "source"}
+
+
+@dataclass(frozen=True, eq=False)
+class StoredExplanations:
+    """Explanations of a file; a group's name says what differs within the file."""
+
+    file: str
+    groups: Mapping[str, Mapping[Judged, Mapping[str, ExplanationRecord]]]
+
+
+def read_explanations(path: str | Path) -> StoredExplanations:
+    """Return the explanations in a file of records."""
+    rows: dict[tuple[str, str, str], dict[Judged, dict[str, ExplanationRecord]]] = {}
+    for one in read_records(path, kind="explanations").explanations():
+        side = _SIDES.get(one.place.side)
+        if side is None:
+            continue
+        undefined = np.isnan(one.importance)
+        if undefined.any():
+            word = one.words[int(np.argmax(undefined))]
+            raise DataError(f"the importance of {word!r} is null, expected a number", file=str(path), line=one.line)
+        texts = rows.setdefault((one.system, one.metric, one.explainer), {}).setdefault(side, {})
+        if one.id in texts:
+            message = f"the id {one.id!r} is explained twice, first on line {texts[one.id].line}"
+            raise DataError(message, file=str(path), line=one.line)
+        texts[one.id] = one
+    return StoredExplanations(str(path), dict(zip(_names(list(rows)), rows.values(), strict=True)))
+
+
+def _names(keys: list[tuple[str, str, str]]) -> list[str]:
+    """Return short names: metric and explainer always, the system where there are several."""
+    several = len({system for system, _, _ in keys}) > 1
+    return [f"{system} {metric} {how}" if several else f"{metric} {how}" for system, metric, how in keys]

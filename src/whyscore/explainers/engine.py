@@ -17,6 +17,16 @@ scores alone, once for each metric and mask:
    punctuation, its parts cut by spaces. Where the score stays, the metric cannot tell the two apart.
 3. What another word makes of the score is the measure. There is no verdict where even that changes nothing, or where a
    space inside a word changes nothing. A plain word such as UNKWORDZ is one unknown word in small letters too.
+
+Checks that several explainers make of their options.
+
+The metric explains itself: matched n-grams, edits, similarities, log-probabilities.
+
+1. Nothing is planned and nothing is fitted: these components only say whom to ask.
+2. The engine asks the metric, which must be a `WordScorer`, for one score per word.
+
+`matching` (Leiter 2021) is for metrics of similarities (bertscore, xbertscore): each word gets the similarity of its
+best counterpart in the other text, which is named. `tagging` is for networks that tag words as right or wrong.
 """
 
 import re
@@ -29,7 +39,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from whyscore.errors import ContractError, MissingInput, SpecError, WhyscoreError
-from whyscore.models.attribution.interface import LooksInside
+from whyscore.models.attribution import LooksInside
 from whyscore.protocols import (
     Explainer,
     FollowsOriginal,
@@ -444,3 +454,50 @@ def _verdict(scores: FloatVector, fates: Sequence[str]) -> str | None:
         if abs(score - whole) <= _SAME * scale and not (fate == "cuts up" and blind_to_spaces):
             return fate
     return None
+
+
+def check_least(owner: str, name: str, value: float, least: float) -> None:
+    """Refuse a number below its least sensible value."""
+    if value < least:
+        raise SpecError(f"{owner}: {name} is {value!r}, expected {least!r} or more")
+
+
+def check_masker(owner: str, masker: object) -> None:
+    """Refuse what cannot hide words, such as the name of a masker where the masker itself is meant."""
+    if not isinstance(masker, Masker):
+        raise SpecError(
+            f"{owner}: masker is {masker!r}, expected a masker: give whyscore.text.maskers.Delete() or "
+            'build("delete", kind="masker")'
+        )
+
+
+def check_seed(owner: str, seed: int | None, mode: str) -> None:
+    """Refuse a seed where it would not be read, and one that NumPy's old generator does not take."""
+    if seed is None:
+        return
+    if mode != "compat":
+        raise SpecError(
+            f"{owner}: seed is {seed!r}, but only mode='compat' reads it; otherwise set the seed of the run"
+        )
+    if not 0 <= seed < 2**32:
+        raise SpecError(f"{owner}: seed is {seed!r}, expected 0 to 4294967295, what numpy.random.RandomState takes")
+
+
+@dataclass(frozen=True, slots=True)
+class Intrinsic:
+    """Stands for the metric's own word scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Stands for the metric's own word scores, as `intrinsic` does."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenMatching:
+    """The same by its other name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tagging:
+    """The same for metrics whose networks tag words as right or wrong (xCOMET, MicroTransQuest)."""

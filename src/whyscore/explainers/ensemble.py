@@ -21,7 +21,7 @@ from numpy.random import Generator
 from scipy.stats import rankdata
 
 from whyscore.errors import ContractError, SpecError
-from whyscore.explainers.checks import check_masker
+from whyscore.explainers.engine import check_masker
 from whyscore.protocols import Explainer, HidesWords, Masker
 from whyscore.registry import component
 from whyscore.settings import check_fields

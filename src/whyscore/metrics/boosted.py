@@ -14,8 +14,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from whyscore.aggregate.bags import Bags, SidedFamily
-from whyscore.aggregate.power import PowerMean
+from whyscore.aggregate import Bags, PowerMean, SidedFamily
 from whyscore.errors import SpecError, TextFailure
 from whyscore.explainers.engine import explain_segments, failure_message, make_plan, sides_of
 from whyscore.explainers.masks.erasure import Erasure

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 
+from whyscore.marking import on_one_line, visible
 from whyscore.present import Look
-from whyscore.text.visible import on_one_line, visible
 from whyscore.types.result import Result
 from whyscore.types.table import Mark, Table, shown
 

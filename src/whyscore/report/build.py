@@ -30,12 +30,11 @@ import regex
 from numpy.typing import NDArray
 
 from whyscore.analysis.common import UNSUPPORTED
-from whyscore.analysis.metaeval.controls import CONTROLS, below_control, control_scores
+from whyscore.analysis.metaeval.words import CONTROLS, below_control, control_scores
 from whyscore.data.style import SYSTEMATIC
 from whyscore.errors import DataError, SpecError
 from whyscore.models.surprisal import piece_surprisal
-from whyscore.report.explorer import centres, explorer
-from whyscore.report.matches import match_summaries
+from whyscore.report.explorer import centres, explorer, match_summaries
 from whyscore.report.model import (
     Agreement,
     CostlyWord,

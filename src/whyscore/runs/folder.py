@@ -42,7 +42,8 @@ from whyscore.data.dataset import dataset_lines, read_dataset
 from whyscore.data.records import Kind, read_records
 from whyscore.data.writing import Growing, cut_torn_line, growing, write_lines
 from whyscore.errors import DataError, UserError
-from whyscore.text.strict import finite, whole
+from whyscore.text.files import whole
+from whyscore.text.strict import finite
 from whyscore.types import (
     ClusterRank,
     Dataset,

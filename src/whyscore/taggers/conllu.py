@@ -20,13 +20,15 @@ from whyscore.taggers.aligned import (
     Files,
     Lines,
     Tags,
+    Word,
+    entities,
     files_for,
     lines_of,
     references_wanted,
     same_length,
+    tagged_words,
 )
 from whyscore.taggers.lexicon import digest_of
-from whyscore.taggers.words import Word, entities, tagged_words
 from whyscore.types import Signature
 
 _COLUMNS = 10

@@ -19,7 +19,7 @@ from whyscore.errors import MissingExtra, SpecError
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
-from whyscore.taggers.words import Word, tagged_words
+from whyscore.taggers.aligned import Word, tagged_words
 from whyscore.types import Signature
 
 _HALF = re.compile("[\ud800-\udfff]")

@@ -15,7 +15,7 @@ from whyscore.errors import MissingExtra
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
-from whyscore.taggers.words import Word, tagged_words
+from whyscore.taggers.aligned import Word, tagged_words
 from whyscore.types import Signature
 
 _PROCESSORS = "tokenize,mwt,pos,lemma,depparse,ner"

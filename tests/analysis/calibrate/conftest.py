@@ -10,7 +10,7 @@ import pytest
 from numpy.random import RandomState
 from threadpoolctl import threadpool_limits
 
-from whyscore.aggregate.bags import Bags
+from whyscore.aggregate import Bags
 from whyscore.analysis.calibrate.material import Explained, material_from
 from whyscore.data.reading import read
 from whyscore.explainers.masks.lime import closeness, draw_masks, weighted_ridge

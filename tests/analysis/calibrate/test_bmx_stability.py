@@ -5,10 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from whyscore.aggregate.bags import Bags
-from whyscore.aggregate.power import PowerMean
+from whyscore.aggregate import Bags, PowerMean
 from whyscore.analysis.calibrate.material import Material, material_from
-from whyscore.experiments.bmx.stability import importance_stability, stability
+from whyscore.experiments.bmx.study import importance_stability, stability
 from whyscore.types import Dataset, Entry, Segment
 
 W = np.array([0.0, 0.2, 0.4, 0.6, 0.8])

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from whyscore.aggregate.power import PowerMean
+from whyscore.aggregate import PowerMean
 from whyscore.analysis.calibrate.material import Explained, columns_of
 from whyscore.analysis.calibrate.rules import RULES as EVERY
 from whyscore.analysis.calibrate.rules import Rule

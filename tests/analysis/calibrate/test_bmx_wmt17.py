@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from numpy.random import RandomState
 
-from whyscore.aggregate.bags import Bags
-from whyscore.aggregate.power import PowerMean
+from whyscore.aggregate import Bags, PowerMean
 from whyscore.analysis.calibrate.judgement import Question, Source
 from whyscore.analysis.calibrate.material import Columns, Explained, Setting, columns_of
 from whyscore.analysis.calibrate.rules import WEIGHTS, Choice, Problem, Rule, choose

@@ -9,12 +9,12 @@ import pytest
 
 from support.cli import Run
 from whyscore.analysis.calibrate.settings import grid_of
-from whyscore.data.sample import sample
+from whyscore.data.dataset import sample
 from whyscore.errors import DataError, UserError
 from whyscore.experiments.bmx.study import RunFolder, explain_in
 from whyscore.experiments.bmx.summeval import ASPECTS
 from whyscore.metrics.lexical.token_f1 import TokenF1
-from whyscore.report.figures.charts import FORMATS
+from whyscore.report.figures import FORMATS
 from whyscore.stats.correlation import correlate
 from whyscore.testing.fakes import Counting
 from whyscore.types import Dataset

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import whyscore as ws
-from whyscore.aggregate.power import PowerMean
+from whyscore.aggregate import PowerMean
 from whyscore.analysis.boost import cost
 from whyscore.errors import SpecError, TextFailure
 from whyscore.metrics.boosted import Boosted
@@ -15,8 +15,8 @@ from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.scoring.executors import Processes
 from whyscore.scoring.stack import Resources
 from whyscore.testing import check_metric
+from whyscore.testing.checks import SEGMENTS
 from whyscore.testing.fakes import Counting, WordWeights
-from whyscore.testing.metrics import SEGMENTS
 from whyscore.types import Segment, Side
 
 CAT = Segment("I have a cat", references=("I have a dog",))

@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 import whyscore as ws
-from whyscore.aggregate.bags import Bags
-from whyscore.aggregate.means import Quantile
-from whyscore.aggregate.power import PowerMean
+from whyscore.aggregate import Bags, PowerMean, Quantile
 from whyscore.analysis.calibrate.calibrate import calibrate
 from whyscore.analysis.calibrate.file import Calibration, Outcome
 from whyscore.analysis.calibrate.judgement import Question, Source, assign_folds, in_domain, verdict, with_corrections

@@ -10,7 +10,7 @@ import pytest
 
 from whyscore.errors import MissingExtra, SpecError
 from whyscore.report.figures import boost as figures_boost
-from whyscore.report.figures.charts import drawn, save_chart
+from whyscore.report.figures import drawn, save_chart
 
 GRID = [
     {

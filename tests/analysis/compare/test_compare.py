@@ -11,9 +11,8 @@ from scipy import stats
 import whyscore as ws
 from whyscore.analysis.compare.compare import compare
 from whyscore.errors import DataError, SpecError
-from whyscore.stats.bradley_terry import bradley_terry
 from whyscore.stats.resampling import content_order
-from whyscore.stats.systems import Test, bootstrap_p, flip_test, mean_rows, mean_totals, resampled
+from whyscore.stats.systems import Test, bootstrap_p, bradley_terry, flip_test, mean_rows, mean_totals, resampled
 from whyscore.types import Dataset, Entry, Segment
 
 REFERENCES = ["the cat sat on the mat", "a dog ran away", "it rains today", "I like green tea", "he went home early"]

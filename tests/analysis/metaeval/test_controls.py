@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import whyscore as ws
-from whyscore.analysis.metaeval.controls import BELOW, CONTROLS, below_control, control_scores
-from whyscore.analysis.metaeval.sentinels import sentinels
+from whyscore.analysis.metaeval.scores import sentinels
 from whyscore.analysis.metaeval.tables import ScoreTable
+from whyscore.analysis.metaeval.words import BELOW, CONTROLS, below_control, control_scores
 from whyscore.data.formats.eval4nlp import Gold, GoldSide, Scored, Submission
 from whyscore.models.surprisal import frequency_surprisal, piece_surprisal
 from whyscore.stats.words import Ragged

@@ -14,8 +14,7 @@ from threadpoolctl import threadpool_limits
 
 import whyscore as ws
 from whyscore.analysis.metaeval.result import Metaevaluation
-from whyscore.analysis.metaeval.scores import metaevaluate_table, scored_by_language, with_metrics
-from whyscore.analysis.metaeval.sentinels import sentinels
+from whyscore.analysis.metaeval.scores import metaevaluate_table, scored_by_language, sentinels, with_metrics
 from whyscore.analysis.metaeval.settings import MetaevalScoresSettings
 from whyscore.analysis.metaeval.tables import (
     Roles,

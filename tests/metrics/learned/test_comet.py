@@ -23,7 +23,7 @@ from whyscore.models import pairs
 from whyscore.models.checkpoints import LicenceWarning
 from whyscore.protocols import Metric, RowMetric, WordScorer
 from whyscore.registry import known, spec_of
-from whyscore.testing.metrics import check_metric
+from whyscore.testing.checks import check_metric
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, ErrorSpan, Inputs, Segment
 

@@ -26,7 +26,7 @@ from whyscore.models import gguf, language_models
 from whyscore.models.pairs import TruncatedTextWarning
 from whyscore.protocols import WordScorer
 from whyscore.registry import build
-from whyscore.testing.metrics import check_metric
+from whyscore.testing.checks import check_metric
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, Inputs, Segment
 

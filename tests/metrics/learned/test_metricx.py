@@ -17,7 +17,7 @@ from whyscore.models import pairs
 from whyscore.models.pairs import TruncatedTextWarning
 from whyscore.protocols import Metric
 from whyscore.registry import known, spec_of
-from whyscore.testing.metrics import check_metric
+from whyscore.testing.checks import check_metric
 from whyscore.types import Inputs, Segment
 
 torch = pytest.importorskip("torch")

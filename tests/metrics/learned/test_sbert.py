@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from support import tiny_models
 from whyscore.analysis.explain import explain
 from whyscore.errors import DataError, MissingInput, SpecError
-from whyscore.explainers.inside.attention import Attention
-from whyscore.explainers.inside.gradient import Gradient
+from whyscore.explainers.inside import Attention, Gradient
 from whyscore.metrics.learned.sbert import SBert
 from whyscore.models.encoders import loading as pinning
 from whyscore.models.encoders.embedded import Embedded
 from whyscore.models.encoders.static import Static
 from whyscore.models.encoders.transformer import Transformer
 from whyscore.registry import build
-from whyscore.testing.metrics import check_metric
+from whyscore.testing.checks import check_metric
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, Place, Segment, Side
 

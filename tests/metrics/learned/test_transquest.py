@@ -16,7 +16,7 @@ from whyscore.metrics.learned.transquest import TransQuest
 from whyscore.models.pairs import TruncatedTextWarning
 from whyscore.protocols import Metric, WordScorer
 from whyscore.registry import known, spec_of
-from whyscore.testing.metrics import check_metric
+from whyscore.testing.checks import check_metric
 from whyscore.text.splitters import Characters, white_space
 from whyscore.types import HYPOTHESIS, SOURCE, Place, Segment, Side
 

@@ -17,16 +17,22 @@ from whyscore.analysis.explain import explain
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
 from whyscore.metrics.matching import bertscore
 from whyscore.metrics.matching import bertscore as matching_reader
-from whyscore.metrics.matching.baseline import Baseline, estimate_baseline, read_baseline, write_baseline
 from whyscore.metrics.matching.bertscore import BertScore, XBertScore
-from whyscore.metrics.matching.weights import read_idf, write_idf
+from whyscore.metrics.matching.weights import (
+    Baseline,
+    estimate_baseline,
+    read_baseline,
+    read_idf,
+    write_baseline,
+    write_idf,
+)
 from whyscore.models.encoders.embedded import Embedded
 from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.models.encoders.transformer import Transformer
 from whyscore.models.pairs import TruncatedTextWarning
 from whyscore.protocols import Encoded, Encoder, MatrixMetric, RowMetric, WordScorer
 from whyscore.registry import build, spec_of
-from whyscore.testing.metrics import SEGMENTS, check_metric
+from whyscore.testing.checks import SEGMENTS, check_metric
 from whyscore.types import FloatMatrix, Inputs, Segment, Signature
 
 Lines = Callable[[str], list[str]]

@@ -26,7 +26,7 @@ from whyscore.models.maps import LanguageMap, write_map
 from whyscore.models.pairs import TruncatedTextWarning
 from whyscore.protocols import Encoded
 from whyscore.registry import build, spec_of
-from whyscore.testing.metrics import check_metric
+from whyscore.testing.checks import check_metric
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, Place, Segment, Side
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyscore.metrics.mee.syntax import Codes, characters, order, syntactic
+from whyscore.metrics.mee.parts import Codes, characters, order, syntactic
 
 FOLDER = Path("mee") / "wmt22"
 REFERENCE, SYSTEM = "generaltest2022.en-ru.ref.A.ru", "generaltest2022.en-ru.hyp.Online-G.ru"
@@ -110,7 +110,7 @@ def test_blocks_of_many_pairs_change_nothing(monkeypatch: pytest.MonkeyPatch) ->
     pairs = [(characters("abcab" * k), characters("abcba" * k)) for k in range(1, 9)]
     whole = syntactic(pairs)
     assert whole[0] > 0
-    monkeypatch.setattr("whyscore.metrics.mee.syntax._BLOCK", 7)
+    monkeypatch.setattr("whyscore.metrics.mee.parts._BLOCK", 7)
     assert syntactic(pairs).tolist() == whole.tolist()
 
 

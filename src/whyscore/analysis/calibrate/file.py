@@ -16,7 +16,8 @@ from typing import ClassVar, Literal, Self, cast, get_args
 from whyscore.data.codec import Where, convert
 from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, SpecError
-from whyscore.text.strict import finite, whole
+from whyscore.text.files import whole
+from whyscore.text.strict import finite
 from whyscore.types import Segment, Signature
 from whyscore.types.result import Record, Result
 from whyscore.types.table import Cell, Table

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.aggregate.bags import Family
+from whyscore.aggregate import Family
 from whyscore.analysis.calibrate.file import Outcome, Protocol
 from whyscore.analysis.calibrate.material import (
     Columns,

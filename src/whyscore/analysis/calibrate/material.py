@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.aggregate.bags import Bags, Family, FlooredFamily
+from whyscore.aggregate import Bags, Family, FlooredFamily
 from whyscore.errors import DataError, UserError
-from whyscore.explainers.masks.random import Random
+from whyscore.explainers.masks.erasure import Random
 from whyscore.metrics.boosted import Parts, gathered
 from whyscore.protocols import Explainer, HidesWords, Metric
 from whyscore.registry import build, spec_of

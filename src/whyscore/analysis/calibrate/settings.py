@@ -7,8 +7,7 @@ from typing import ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 
-from whyscore.aggregate.bags import Family
-from whyscore.aggregate.power import PowerMean
+from whyscore.aggregate import Family, PowerMean
 from whyscore.analysis.calibrate.rules import EPSILON, FOLDS, WEIGHTS, Rule
 from whyscore.analysis.explain import MaskingSettings
 from whyscore.errors import SpecError, UserError
@@ -217,7 +216,7 @@ class WeightSettings(AgreementSettings, Seeded):
 def parameters_of(grid: str | Sequence[float], family: Family) -> FloatVector:
     """Return the values of an aggregator's parameter that are tried, smallest first.
 
-    >>> from whyscore.aggregate.power import PowerMean
+    >>> from whyscore.aggregate import PowerMean
     >>> [len(parameters_of(name, PowerMean())) for name in ("default", "compat", "coarse")]
     [601, 600, 121]
     """

@@ -31,15 +31,15 @@ from whyscore.errors import DataError, SpecError
 from whyscore.protocols import CorpusMetric
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import takes
-from whyscore.stats.bradley_terry import bradley_terry
 from whyscore.stats.correction import Clusters, clusters, corrected
-from whyscore.stats.power import reach_of
 from whyscore.stats.resampling import content_order
+from whyscore.stats.significance import reach_of
 from whyscore.stats.systems import (
     PValues,
     Totals,
     Units,
     bootstrap_p,
+    bradley_terry,
     classical,
     compare_rows,
     flip_test,

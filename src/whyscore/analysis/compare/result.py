@@ -1,6 +1,6 @@
 """What a comparison of systems says: scores with intervals, tested differences, clusters, and the same in sentences.
 
-How many segments it would take to tell two systems apart is simulated (`stats.power`).
+How many segments it would take to tell two systems apart is simulated (`stats.significance`).
 """
 
 import math
@@ -15,7 +15,7 @@ from whyscore.data.codec import record_of
 from whyscore.data.records import Kind, header_of
 from whyscore.settings import Seeded, option
 from whyscore.stats.correction import ALPHA, Clusters
-from whyscore.stats.power import power_curve
+from whyscore.stats.significance import power_curve
 from whyscore.stats.systems import DRAWS, Test
 from whyscore.types import Dataset, Estimate, FloatMatrix, PairTest, Signature, Total
 from whyscore.types.result import Record, Result

@@ -43,7 +43,6 @@ import numpy as np
 
 from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments, requested_name
 from whyscore.analysis.explain import explain
-from whyscore.analysis.metaeval.controls import CONTROLS, below_control, control_scores
 from whyscore.analysis.metaeval.faithfulness import faithfulness, stability
 from whyscore.analysis.metaeval.result import (
     Decision,
@@ -54,22 +53,22 @@ from whyscore.analysis.metaeval.result import (
     WordsResult,
 )
 from whyscore.analysis.metaeval.settings import MetaevalWordsSettings, Pool
-from whyscore.data.explanations import StoredExplanations
 from whyscore.data.files import read_lines
 from whyscore.data.formats.eval4nlp import EOS, SIDES, SPLITTER, Gold, GoldSide, Judged, Scored, Submission
 from whyscore.data.formats.word_lines import score_lines
 from whyscore.data.naming import few, refuse_twice
+from whyscore.data.records import StoredExplanations
 from whyscore.errors import DataError, MissingInput, SpecError, UserError
 from whyscore.explainers.logprob import LogProb
 from whyscore.metrics.controls import random_score
-from whyscore.models.surprisal import frequency_problem
+from whyscore.models.surprisal import frequency_problem, frequency_surprisal, piece_surprisal
 from whyscore.protocols import Explainer
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import takes
-from whyscore.stats.bradley_terry import bradley_terry
 from whyscore.stats.coefficients import pearson, spearman
 from whyscore.stats.correction import corrected
 from whyscore.stats.resampling import content_order
+from whyscore.stats.systems import bradley_terry
 from whyscore.stats.words import (
     MEASURES,
     Agreement,
@@ -89,6 +88,29 @@ from whyscore.stats.words import (
 )
 from whyscore.text.randomness import generator
 from whyscore.types import HYPOTHESIS, Estimate, Finding, FloatMatrix, FloatVector, Inputs, Segment, Side, Words
+
+CONTROLS = ("length", "surprisal", "frequency")
+BELOW = "below-control"
+
+
+def control_scores(name: str, words: Words, language: str | None = None) -> FloatVector | None:
+    """Return the error score of each word; None where the control needs word frequencies that are not there."""
+    if name == "length":
+        return np.array([float(len(word)) for word in words])
+    if name == "surprisal":
+        return piece_surprisal(words)
+    return None if frequency_problem(language) is not None else frequency_surprisal(words, str(language))
+
+
+def below_control(who: str, auc: float, controls: Mapping[str, float]) -> Finding | None:
+    """Return the finding about word scores whose AUC is below that of the best control; None where it is not."""
+    name = max(controls, key=controls.__getitem__, default=None)
+    if name is None or not auc < controls[name]:
+        return None
+    what = {"length": "the length", "surprisal": "the surprisal", "frequency": "the frequency"}[name]
+    message = f"AUC {auc:.3f} is below that of {what} of the word alone ({controls[name]:.3f}): do not rely on it"
+    return Finding(BELOW, f"{who}: {message}")
+
 
 BASELINES = ("random", *CONTROLS, "position", "constant", "copy")
 _SHOWN_LINES = 20

@@ -29,6 +29,7 @@ from whyscore.cli.setup import (
     working,
 )
 from whyscore.data.checks import findings
+from whyscore.marking import visible
 from whyscore.report import build_report
 from whyscore.report.model import Report, ReportSettings
 from whyscore.runs.evaluate import evaluate
@@ -38,7 +39,6 @@ from whyscore.runs.settings import EvaluateSettings, RequestedMetric, request_me
 from whyscore.runs.shards import STORE, describe, read_shard, settings_of_shard, shard_of
 from whyscore.scoring.stack import cost
 from whyscore.settings import again, option
-from whyscore.text.visible import visible
 from whyscore.types import Dataset
 
 EXAMPLES = """\

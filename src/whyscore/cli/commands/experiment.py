@@ -18,4 +18,4 @@ examples:
 
 def commands() -> dict[str, SubCommand]:
     """Return every experiment by its name."""
-    return cast("dict[str, SubCommand]", importlib.import_module("whyscore.experiments.catalogue").experiments())
+    return cast("dict[str, SubCommand]", importlib.import_module("whyscore.experiments").experiments())

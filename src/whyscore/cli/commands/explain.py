@@ -40,10 +40,10 @@ from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatu
 from whyscore.cli.setup import load_dataset, make_resources, requested_metrics, take_first, tell_time, working
 from whyscore.errors import UserError
 from whyscore.explainers.engine import failure_message
+from whyscore.marking import visible
 from whyscore.registry import spec_of
 from whyscore.scoring.stack import Resources
 from whyscore.settings import again, option
-from whyscore.text.visible import visible
 from whyscore.types import Dataset, Explanation, Inputs
 from whyscore.types.result import Joined
 

@@ -10,8 +10,8 @@ from whyscore.data.checks import Findings
 from whyscore.data.formats.eval4nlp import look_at_gold, look_at_submission, metadata_faults, misfits
 from whyscore.data.located import describe_columns
 from whyscore.errors import DataError, UserError
+from whyscore.marking import visible
 from whyscore.settings import option
-from whyscore.text.visible import visible
 
 EXAMPLES = """\
 examples:

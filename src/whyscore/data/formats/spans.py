@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import get_args
 
 from whyscore.errors import DataError
-from whyscore.text.strict import whole
+from whyscore.text.files import whole
 from whyscore.types import ErrorSpan, Place, Segment, Severity, Side
 
 _SEVERITIES = get_args(Severity)

@@ -14,12 +14,10 @@ from whyscore.cli.output import emit_result, tell
 from whyscore.cli.setup import check_names, load_dataset, only_metric, requested_metrics, working
 from whyscore.data.reading import read
 from whyscore.errors import MissingExtra, UserError
-from whyscore.experiments.bmx.grid import bmx_grid
-from whyscore.experiments.bmx.stability import StabilitySettings, bmx_stability, thin
-from whyscore.experiments.bmx.study import Run
+from whyscore.experiments import Experiment
+from whyscore.experiments.bmx.study import Run, StabilitySettings, bmx_grid, bmx_stability, thin
 from whyscore.experiments.bmx.summeval import SPLIT, SummevalSettings, bmx_summeval, read_summeval, with_splits
 from whyscore.experiments.bmx.transfer import MEASURES, TransferSettings, bmx, kind_of, spread
-from whyscore.experiments.catalogue import Experiment
 from whyscore.scoring.stack import Resources
 from whyscore.settings import option
 from whyscore.types import Dataset
@@ -206,7 +204,7 @@ def _finish(found: Run, settings: BmxCommand) -> int:
 
 def _draw(found: Run, settings: BmxCommand) -> None:
     """Draw the figures of a run from its tables; without the packages for that, say which are missing."""
-    from whyscore.report.figures.charts import save_chart  # noqa: PLC0415 - an extra
+    from whyscore.report.figures import save_chart  # noqa: PLC0415 - an extra
 
     try:
         for name, chart, caption in found.figures():

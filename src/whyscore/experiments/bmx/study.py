@@ -3,6 +3,16 @@
 1. Entries are explained in pieces. Each piece is appended to a file of JSON lines when it is done, so that a run that
    was stopped goes on where it was; the last line, if torn, is cut off.
 2. Tables are written before figures: figures can be drawn again from the tables alone.
+
+What every p and w gains, with a calibration and controls for every explainer (BMX, section 4).
+
+How much of a boosted score is chance: the same explanations with other random numbers (BMX, section 5.3).
+
+1. Explain every segment `runs` times, with seeds seed, seed + 1 ...
+2. For every p and every w below 1, correlate over segments the boosted scores of two runs; average over pairs of runs,
+   over p and over groups.
+3. Beside it the mean correlation of the raw importances within a segment, which the boosted scores hide: for w above 0
+   both runs share the original score.
 """
 
 import json
@@ -10,33 +20,51 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from whyscore.aggregate.bags import Bags
-from whyscore.analysis.calibrate.material import Explained, material_from
+from whyscore.aggregate import Bags, Family
+from whyscore.analysis.calibrate.calibrate import calibrate_explained
+from whyscore.analysis.calibrate.file import Calibration
+from whyscore.analysis.calibrate.material import (
+    Explained,
+    Material,
+    Numbers,
+    Setting,
+    columns_of,
+    groups_of,
+    human_of,
+    material_from,
+    settings_of,
+)
+from whyscore.analysis.calibrate.settings import AgreementSettings, ChoosingSettings, JudgingSettings, Search
 from whyscore.analysis.common import MetricLike, as_metric
 from whyscore.analysis.explain import cost, explain
 from whyscore.data.codec import Where, decode
 from whyscore.data.writing import cut_torn_line, write_lines
 from whyscore.errors import DataError, UserError
-from whyscore.explainers.masks.random import Random
+from whyscore.explainers.masks.erasure import Random
 from whyscore.metrics.boosted import Parts, gathered
 from whyscore.protocols import Explainer, Metric
 from whyscore.registry import build, spec_of
 from whyscore.scoring.rows import oriented
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.scoring.store import digest
+from whyscore.settings import Seeded, again, option, takes
+from whyscore.stats.coefficients import pearson
 from whyscore.text.files import json_of, text_of
 from whyscore.text.splitters import WhiteSpace
 from whyscore.text.strict import finite, line
-from whyscore.types import Dataset, Evidence
+from whyscore.types import Dataset, Evidence, FloatMatrix, FloatVector
 from whyscore.types.result import Result
+from whyscore.types.table import Cell, Table
 
 if TYPE_CHECKING:
-    from whyscore.report.figures.charts import Chart
+    from whyscore.report.figures import Chart
+
 
 SCHEMA = "whyscore/1"
 PIECE = 64
@@ -225,3 +253,242 @@ def lines_of(path: str | Path) -> list[str]:
     """Return the lines of a file; only a newline ends one, as texts may hold other separators."""
     lines = text_of(path).split("\n")
     return lines[:-1] if lines[-1] == "" else lines
+
+
+@dataclass(frozen=True, repr=False)
+class GridRun(Run):
+    """The tables of a run folder, and a calibration for each explainer."""
+
+    folder: RunFolder
+    calibrations: list[Calibration]
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        tables = [one.outcome_table() for one in self.calibrations]
+        rows = tuple(row for table in tables for row in table.rows)
+        return [Table(tables[0].columns, rows)] if long else tables
+
+    def summary(self) -> Iterator[str]:
+        """Yield what each calibration came to."""
+        for one in self.calibrations:
+            yield from (*one.notes, f"{one.explainer}: {one.verdict}")
+
+    def figures(self) -> Iterator[Figure]:
+        """Yield curves, heat maps, settings, counts, ordered scores and costs."""
+        from whyscore.report.figures import boost as figure  # noqa: PLC0415 - an extra
+
+        grid, outcomes, scores = (self.folder.read(name) for name in ("grid", "outcomes", "scores"))
+        epsilon = float(cast("float", self.folder.head("grid").get("epsilon", 0.0)))
+        curves = "Correlation over p for each w; black: the original; shaded: degenerate"
+        yield "grid_curves", figure.curves(grid), curves
+        yield "grid_heat", figure.heat(grid), "Gain of every p and w; / marks degenerate cells"
+        yield "improving", figure.improving(grid, epsilon), "The p and w that gain, with their medians"
+        yield "settings", figure.settings(outcomes), "Original (black) and boosted correlation in every setting"
+        yield "counts", figure.counts(outcomes), "Settings that got better or worse, by source"
+        yield "sorted_scores", figure.sorted_scores(scores), "Standardised scores ordered by the human score"
+        yield "costs", figure.costs(self.folder.read("costs")), "Texts scored and seconds by explainer"
+
+
+@takes(JudgingSettings)
+def bmx_grid(
+    data: Dataset,
+    metric: MetricLike,
+    explainers: Sequence[str] = ("erasure",),
+    *,
+    output: str | Path,
+    settings: JudgingSettings,
+    resources: Resources = LOCAL,
+) -> GridRun:
+    """Return what every p and w gains: the whole grid, outcomes, scores and costs, written to a folder."""
+    folder = RunFolder.make(output, "bmx-grid")
+    calibrations: list[Calibration] = []
+    grids: list[Row] = []
+    ordered: list[Row] = []
+    costs: list[Row] = []
+    for found, cost_row in explain_by_each(folder, data, metric, explainers, seed=settings.seed, resources=resources):
+        judged = calibrate_explained(found, settings)
+        judged.save(folder.path / f"calibration_{len(calibrations)}.json")
+        calibrations.append(judged)
+        human, groups = human_of(found.data, settings.human), groups_of(found.data, settings.group)
+        asked, _ = settings_of(found.material, human, groups, settings.level, settings.coefficient)
+        grids += grid_rows(found, asked, settings.search)
+        ordered += score_rows(found, judged, settings)
+        costs.append(cost_row)
+    folder.write("grid", grids, epsilon=settings.search.epsilon)
+    folder.write("outcomes", [asdict(one) for judged in calibrations for one in judged.outcomes])
+    folder.write("scores", ordered)
+    folder.write("costs", costs)
+    return GridRun(folder, calibrations)
+
+
+def grid_rows(found: Explained, settings: Sequence[Setting], search: Search) -> Iterator[Row]:
+    """Yield the whole grid: what every p and w gains in every setting, and where the aggregate is degenerate."""
+    columns = columns_of(found.material, search.family, search.parameters)
+    for setting in settings:
+        judged = setting.at(found.material)
+        gains = judged.gains(columns, search.weights)
+        shares = columns.degenerate_share(setting.rows)
+        for i, p in enumerate(columns.parameters.tolist()):
+            for j, w in enumerate(search.weights.tolist()):
+                yield {
+                    "explainer": found.explainer,
+                    "setting": setting.name,
+                    "group": setting.group,
+                    "p": p,
+                    "w": w,
+                    "original": judged.before,
+                    "correlation": judged.before + float(gains[i, j]),
+                    "gain": float(gains[i, j]),
+                    "degenerate": float(shares[i]),
+                }
+
+
+def score_rows(found: Explained, calibration: Calibration, how: JudgingSettings) -> Iterator[Row]:
+    """Yield human, original and aggregated score of every judged entry, each with mean 0 and deviation 1 in its group.
+
+    Ordered by the human score, they show what the aggregate adds.
+    """
+    parameter = calibration.p if calibration.boosted else 1.0
+    family = build(calibration.aggregator, "aggregator")
+    values = columns_of(found.material, family, np.array([parameter])).values[0]
+    groups = np.array(groups_of(found.data, how.group))
+    judged = next(iter(human_of(found.data, how.human).values()))
+    for name in dict.fromkeys(groups.tolist()):
+        rows = np.flatnonzero((groups == name) & ~np.isnan(judged) & ~np.isnan(values))
+        order = rows[np.argsort(judged[rows], kind="stable")]
+        parts = {"human": judged, "original": found.material.scores, "aggregate": values}
+        for score, numbers in parts.items():
+            for place, number in enumerate(_standard(numbers[order]).tolist()):
+                yield {"explainer": found.explainer, "group": name, "place": place, "score": score, "z": number}
+
+
+def _standard(values: FloatVector) -> FloatVector:
+    spread = float(values.std()) if len(values) else 0.0
+    centred: FloatVector = values - values.mean()
+    return centred / spread if spread > 0 else centred
+
+
+@dataclass(frozen=True, kw_only=True)
+class StabilitySettings(ChoosingSettings, Seeded):
+    """What `bmx_stability` takes."""
+
+    TITLE: ClassVar[str] = "repeated runs"
+
+    group: str | None = again(AgreementSettings, "group")
+    samples: tuple[int, ...] = option((100, 1000), "samples of LIME, as in the paper", metavar="N", least=1, basic=True)
+    runs: int = option(3, "runs with different seeds", metavar="N", least=2, basic=True)
+    every: int = option(1, "use only every N-th segment of a group", metavar="N", least=1, basic=True)
+
+
+@dataclass(frozen=True, repr=False)
+class StabilityRun(Run):
+    """The tables of a run folder, and the agreement of runs by samples, group and weight."""
+
+    folder: RunFolder
+    rows: list[Row]
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        del long
+        rows = [
+            (row["samples"], "overall" if row["w"] is None else f"{row['w']:g}", row["correlation"], row["importances"])
+            for row in self.rows
+            if row["group"] == "all"
+        ]
+        head = ("samples", "w", "correlation of runs", "importances")
+        return [Table(head, cast("tuple[tuple[Cell, ...], ...]", tuple(rows)), decimals=4)]
+
+    def figures(self) -> Iterator[Figure]:
+        """Yield the agreement by weight."""
+        from whyscore.report.figures import boost as figure  # noqa: PLC0415 - an extra
+
+        rows = self.folder.read("stability")
+        yield "stability", figure.stability(rows), "Agreement of boosted scores between repeated runs"
+
+
+@takes(StabilitySettings)
+def bmx_stability(
+    data: Dataset,
+    metric: MetricLike,
+    *,
+    output: str | Path,
+    settings: StabilitySettings,
+    resources: Resources = LOCAL,
+) -> StabilityRun:
+    """Return how well repeated runs of LIME agree, by the weight of the original score, written to a folder."""
+    part, search = thin(data, settings.group, settings.every), settings.search
+    folder, groups = RunFolder.make(output, "bmx-stability"), groups_of(part, settings.group)
+    rows: list[Row] = []
+    for count in settings.samples:
+        found = [
+            explain_in(
+                folder, part, metric, f"lime(samples={count})", seed=settings.seed + run, resources=resources
+            ).material
+            for run in range(settings.runs)
+        ]
+        raw = importance_stability([one.bags for one in found])
+        agreed = stability(found, groups, search.family, search.parameters, search.weights)
+        rows += [{"samples": count, **row._asdict(), "importances": raw} for row in agreed]
+    folder.write("stability", rows, runs=settings.runs, every=settings.every)
+    return StabilityRun(folder, rows)
+
+
+def thin(data: Dataset, group: str | None, every: int) -> Dataset:
+    """Return every N-th entry of each group."""
+    seen: dict[str, int] = {}
+    kept = []
+    for entry, name in zip(data.entries, groups_of(data, group), strict=True):
+        number = seen[name] = seen.get(name, -1) + 1
+        if number % every == 0:
+            kept.append(entry)
+    return Dataset(data.name, tuple(kept), data.languages)
+
+
+class Stability(NamedTuple):
+    """The agreement of runs at one weight; `w` is None for the mean over all weights."""
+
+    group: str
+    w: float | None
+    correlation: float
+
+
+def stability(
+    runs: Sequence[Material], groups: Sequence[str], family: Family, parameters: FloatVector, weights: FloatVector
+) -> list[Stability]:
+    """Return the agreement of repeated runs by weight, for each group and for all of them together."""
+    tables = [columns_of(run, family, parameters).values for run in runs]
+    names = list(dict.fromkeys(groups))
+    held = np.array(groups)
+    rows: list[Stability] = []
+    for name in names:
+        members = np.flatnonzero(held == name)
+        by_weight = _by_weight(tables, runs[0].scores, members, weights)
+        rows += [Stability(name, w, value) for w, value in zip(weights.tolist(), by_weight.tolist(), strict=True)]
+    everything = [
+        Stability("all", w, float(np.mean([row.correlation for row in rows if row.w == w]))) for w in weights.tolist()
+    ]
+    overall = Stability("all", None, float(np.mean([row.correlation for row in everything])))
+    return [*rows, *everything, overall]
+
+
+def _by_weight(
+    tables: Sequence[FloatMatrix], scores: FloatVector, members: Numbers, weights: FloatVector
+) -> FloatVector:
+    """Return the mean correlation between runs for each weight, over all parameters."""
+    found = []
+    for weight in weights.tolist():
+        mixed = [weight * scores[members] + (1 - weight) * table[:, members] for table in tables]
+        pairs = [float(np.nanmean(pearson(one, other))) for one, other in combinations(mixed, 2)]
+        found.append(float(np.mean(pairs)))
+    return np.array(found)
+
+
+def importance_stability(runs: Sequence[Bags]) -> float:
+    """Return the mean correlation of the raw importances of a segment between runs; constant ones are left out."""
+    found = [value for one, other in combinations(runs, 2) for value in _within(one, other)]
+    return float(np.mean(found)) if found else float("nan")
+
+
+def _within(one: Bags, other: Bags) -> Iterator[float]:
+    for k in range(len(one)):
+        value = float(pearson(one.of_segment(k), other.of_segment(k))) if one.lengths[k] > 1 else float("nan")
+        if not np.isnan(value):
+            yield value

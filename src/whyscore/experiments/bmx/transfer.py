@@ -19,7 +19,7 @@ from typing import ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 
-from whyscore.aggregate.bags import Bags
+from whyscore.aggregate import Bags
 from whyscore.analysis.boost import boosted
 from whyscore.analysis.calibrate.calibrate import calibration_of
 from whyscore.analysis.calibrate.file import Calibration, input_digest
@@ -37,8 +37,7 @@ from whyscore.analysis.calibrate.settings import AgreementSettings, JudgingSetti
 from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
 from whyscore.data.formats.summaries import ASPECTS
 from whyscore.errors import DataError, SpecError, UserError
-from whyscore.experiments.bmx.grid import grid_rows
-from whyscore.experiments.bmx.study import Figure, Run, RunFolder, explain_in, plain_name
+from whyscore.experiments.bmx.study import Figure, Run, RunFolder, explain_in, grid_rows, plain_name
 from whyscore.protocols import Metric
 from whyscore.scoring.rows import needed, needs
 from whyscore.scoring.stack import LOCAL, Resources

@@ -10,7 +10,7 @@ from whyscore.cli.options import FolderSettings, InputSettings, MetricSettings, 
 from whyscore.cli.output import emit_result, tell
 from whyscore.cli.setup import load_dataset, only_metric, requested_metrics, working
 from whyscore.errors import UserError
-from whyscore.experiments.catalogue import Experiment
+from whyscore.experiments import Experiment
 from whyscore.experiments.muler.random import SpecificitySettings, TagnoiseSettings, specificity, tagnoise
 from whyscore.experiments.muler.shares import FrequencySettings, HybridSettings, Rows, frequency, hybrid
 from whyscore.experiments.muler.submissions import PairsSettings, figures, pairs, tally

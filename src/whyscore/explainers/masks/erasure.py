@@ -6,19 +6,40 @@
 
 Deviation: the paper divides by the score of the whole text; we do not, as scores may be zero or negative.
 `mode="compat"` leaves the blanks on both sides of a hidden word, as the public implementation of BMX does.
+
+Random importance: the control that every other explainer has to beat.
+
+1. Draw one number in [0, 1) per word, from the seed and the text alone.
+2. Nothing is asked of the metric.
+
+Equal texts get equal numbers, whatever stands around them.
+
+Input marginalisation, after Kim, Yi, Kim and Yoon (2020), arXiv 2010.13984: erasure that stays on plausible texts.
+
+1. Plan one probe per word, hiding that word alone.
+2. The masker, an infill one, stands several texts in for each probe: the word is replaced by candidates v with
+   probability p_v above a threshold, weighted w_v = p_v / sum p.
+3. Fit: importance = score of the whole text - sum of w_v score(text with v for the word).
+
+`mode="compat"` follows the public implementation of BMX: weights are a softmax of the probabilities, a second one, so
+that they are almost uniform, and only the first 80 words are explained; the others get NaN and the result says so.
+Deviation in `compat`: words are those of the explained text, not re-built from the language model's pieces.
 """
 
+import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
 
-from whyscore.explainers.checks import check_masker
+from whyscore.errors import SpecError
+from whyscore.explainers.engine import check_masker
 from whyscore.protocols import Masker
 from whyscore.registry import component
 from whyscore.settings import check_fields
 from whyscore.text.maskers import Delete
+from whyscore.text.randomness import generator
 from whyscore.types import Evidence, Fit, KeepMasks
 
 
@@ -57,3 +78,75 @@ def each_hidden(words: int) -> KeepMasks:
     [[False, True], [True, False]]
     """
     return ~np.eye(words, dtype=np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class Random:
+    """Explains nothing: uniform numbers, as a control."""
+
+    rounds: ClassVar[int] = 0
+
+    def cost(self, words: int) -> int:  # noqa: ARG002 - the same for every length
+        return 0
+
+    def plan(self, evidence: Evidence, rng: Generator) -> KeepMasks:  # noqa: ARG002 - nothing is drawn here
+        return np.zeros((0, len(evidence.words)), dtype=np.bool_)
+
+    def fit(self, evidence: Evidence) -> Fit:
+        words = evidence.words
+        return Fit(generator(evidence.seed, "random", words.text).random(len(words)))
+
+
+_COMPAT_WORDS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class InputMarginalization:
+    """Explains a text by what each word adds over the words that could stand in its place.
+
+    `threshold` and `top` are short for the masker's options of that name; None leaves the masker as it is.
+    """
+
+    masker: Masker = component("masker")
+    threshold: float | None = None
+    top: int | None = None
+    mode: Literal["default", "compat"] = "default"
+
+    rounds: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_masker("input_marginalization", self.masker)
+        given: dict[str, object] = {"threshold": self.threshold, "top": self.top}
+        given["mode"] = "compat" if self.mode == "compat" else None
+        wanted = {name: value for name, value in given.items() if value is not None}
+        object.__setattr__(self, "masker", _with_options(self.masker, wanted))
+
+    def cost(self, words: int) -> int:
+        return min(words, _COMPAT_WORDS) if self.mode == "compat" else words
+
+    def plan(self, evidence: Evidence, rng: Generator) -> KeepMasks:  # noqa: ARG002 - nothing is drawn
+        words = len(evidence.words)
+        return each_hidden(words)[: self.cost(words)]
+
+    def fit(self, evidence: Evidence) -> Fit:
+        words = len(evidence.words)
+        lost = evidence.scores[0] - evidence.scores[1:]
+        if len(lost) == words:
+            return Fit(lost)
+        rest = np.full(words - len(lost), np.nan)
+        return Fit(np.concatenate([lost, rest]), flags=(f"cut at {_COMPAT_WORDS} words",))
+
+
+def _with_options(masker: Masker, wanted: dict[str, object]) -> Masker:
+    """Return the masker with options replaced; one that lacks them is refused."""
+    if not wanted:
+        return masker
+    lacking = [name for name in wanted if not hasattr(masker, name)]
+    if lacking:
+        raise SpecError(
+            f"input_marginalization: {type(masker).__name__} has no option {', '.join(lacking)}; take an infill "
+            "masker, for instance masker=infill(corpus='ref.txt')"
+        )
+    changed: Masker = dataclasses.replace(masker, **wanted)  # type: ignore[type-var]
+    return changed

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from whyscore.explainers.checks import check_least, check_masker
+from whyscore.explainers.engine import check_least, check_masker
 from whyscore.explainers.masks.erasure import each_hidden
 from whyscore.protocols import Masker
 from whyscore.registry import component

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from whyscore.explainers.checks import check_least, check_masker
+from whyscore.explainers.engine import check_least, check_masker
 from whyscore.protocols import Masker
 from whyscore.registry import component
 from whyscore.settings import check_fields

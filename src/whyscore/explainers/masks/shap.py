@@ -43,7 +43,7 @@ from numpy.random import Generator, RandomState
 from numpy.typing import NDArray
 
 from whyscore.errors import SpecError
-from whyscore.explainers.checks import check_least, check_masker, check_seed
+from whyscore.explainers.engine import check_least, check_masker, check_seed
 from whyscore.protocols import Masker
 from whyscore.registry import component
 from whyscore.settings import check_fields

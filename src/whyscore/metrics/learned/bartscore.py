@@ -36,7 +36,7 @@ import numpy as np
 from whyscore.errors import SpecError
 from whyscore.metrics.needs import compared_texts, need_references, need_source
 from whyscore.metrics.pieces import Fill, PieceScores, word_scores
-from whyscore.models.attribution.interface import Inside, Line, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
+from whyscore.models.attribution import Inside, Line, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
 from whyscore.models.checkpoints import (
     NETWORKS,
     ModelLocation,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from whyscore.errors import DataError, MissingInput, SpecError
 from whyscore.metrics.needs import need_references, need_source, present
 from whyscore.metrics.pieces import Fill, carried
-from whyscore.models.attribution.interface import Inside
+from whyscore.models.attribution import Inside
 from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.loading import encoder as load_encoder
 from whyscore.models.encoders.loading import pinned

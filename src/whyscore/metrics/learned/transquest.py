@@ -31,7 +31,7 @@ import numpy as np
 from whyscore.errors import DataError, SpecError
 from whyscore.metrics.needs import need_source
 from whyscore.metrics.pieces import Fill, PieceScores, word_scores
-from whyscore.models.attribution.interface import Inside, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
+from whyscore.models.attribution import Inside, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
 from whyscore.models.checkpoints import (
     NETWORKS,
     ModelLocation,

@@ -32,12 +32,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 
 from whyscore.errors import MissingExtra, SpecError
-from whyscore.metrics.matching.baseline import Baseline, layer_of, read_baseline
-from whyscore.metrics.matching.weights import read_idf
+from whyscore.metrics.matching.weights import Baseline, layer_of, read_baseline, read_idf
 from whyscore.metrics.matching.words import Scale, TextPair, Wanted, text_pair, word_scores
 from whyscore.metrics.needs import compared_texts, need_references, need_source
 from whyscore.metrics.pieces import Fill
-from whyscore.models.attribution.interface import Inside, Line, Reading
+from whyscore.models.attribution import Inside, Line, Reading
 from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.embedded import pools_itself
 from whyscore.models.encoders.loading import encoder, warn_uncovered

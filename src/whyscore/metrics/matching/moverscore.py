@@ -88,7 +88,7 @@ from whyscore.metrics.needs import compared_texts, need_references, need_source
 from whyscore.metrics.pieces import Fill, PieceScores, carried
 from whyscore.metrics.pieces import word_scores as pool_pieces
 from whyscore.models import language_models as text_probability
-from whyscore.models.attribution.interface import Inside, Reading
+from whyscore.models.attribution import Inside, Reading
 from whyscore.models.checkpoints import Precision, device_of
 from whyscore.models.encoders.loading import encoder as load_encoder
 from whyscore.models.encoders.loading import pinned

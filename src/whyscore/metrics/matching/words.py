@@ -22,7 +22,7 @@ import numpy as np
 
 from whyscore.errors import DataError
 from whyscore.marking import Span
-from whyscore.metrics.matching.baseline import rescaled
+from whyscore.metrics.matching.weights import rescaled
 from whyscore.metrics.pieces import Fill
 from whyscore.models.matching import Pair, Sided
 from whyscore.text.alignment import Indices, Pieces, Pool, Pooled, align, pool_words

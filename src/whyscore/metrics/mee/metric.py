@@ -34,14 +34,23 @@ import numpy as np
 from whyscore.errors import MissingInput, SpecError
 from whyscore.metrics.mee import parts
 from whyscore.metrics.mee.parts import encoder_signature, sentence_encoder
-from whyscore.metrics.mee.words import Alignment, Form, Matcher, Mode, Pair, aligned, explained
+from whyscore.metrics.mee.words import (
+    Alignment,
+    Form,
+    Matcher,
+    Mode,
+    Pair,
+    SegmenterName,
+    aligned,
+    explained,
+    segmenter,
+)
 from whyscore.metrics.needs import need_place, need_references, present, shown
 from whyscore.models.encoders.loading import encoder, warn_uncovered
 from whyscore.models.word_vectors import BinaryVectors, EncoderVectors, word_vectors
 from whyscore.protocols import Encoder, Token
 from whyscore.registry import Spec, build, name_of, spec_of
 from whyscore.settings import check_fields
-from whyscore.text.segmentation import SegmenterName, segmenter
 from whyscore.text.stemming import Stemmer, StemmerName, stemmer
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 from whyscore.version import __version__

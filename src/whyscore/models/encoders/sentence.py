@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.errors import DataError, MissingExtra, SpecError
-from whyscore.models.attribution.interface import Inside, Line, Reading, Shown, line, rows_of, warn_of_cuts
+from whyscore.models.attribution import Inside, Line, Reading, Shown, line, rows_of, warn_of_cuts
 from whyscore.models.checkpoints import SMALL, ModelLocation, Precision, device_of, find, need, package, read, read_json
 from whyscore.models.encoders.power_means import PowerMeans
 from whyscore.models.encoders.stacks import (

@@ -16,12 +16,12 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from whyscore.report.figures.charts import load_package
+from whyscore.report.figures import load_package
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from whyscore.report.figures.charts import Chart
+    from whyscore.report.figures import Chart
 
 Rows = Sequence[Mapping[str, object]]
 

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Protocol, cast
 
 from whyscore.errors import MissingExtra
-from whyscore.report.figures.charts import FORMATS, drawn, save_chart
+from whyscore.report.figures import FORMATS, drawn, save_chart
 from whyscore.report.model import Report, feature_name
 
 if TYPE_CHECKING:

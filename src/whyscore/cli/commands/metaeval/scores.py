@@ -23,7 +23,7 @@ from whyscore.analysis.metaeval.tables import (
 from whyscore.cli.options import InputSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result, format_of, tell
 from whyscore.cli.setup import column_names, working
-from whyscore.data.sample import sample
+from whyscore.data.dataset import sample
 from whyscore.errors import SpecError, UnknownName, UserError
 from whyscore.registry import known, load, parse
 from whyscore.settings import again, option

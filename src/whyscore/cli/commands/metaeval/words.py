@@ -17,10 +17,10 @@ from whyscore.analysis.metaeval.words import metaevaluate_words, segments_of, st
 from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result, format_of, tell, tell_signatures
 from whyscore.cli.setup import check_names, explaining_costs, language_pair, load_dataset, requested_metrics, working
-from whyscore.data.explanations import read_explanations
 from whyscore.data.files import read_lines
 from whyscore.data.formats.eval4nlp import Gold, Submission, read_gold, read_submission
 from whyscore.data.naming import system_names
+from whyscore.data.records import read_explanations
 from whyscore.errors import DataError, UserError
 from whyscore.settings import option
 from whyscore.types import Dataset, Segment

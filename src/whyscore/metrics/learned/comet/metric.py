@@ -43,7 +43,7 @@ from whyscore.metrics.learned.comet.checkpoint import HPARAMS, Settings, checkpo
 from whyscore.metrics.learned.comet.network import Asked, CometModel, Judged, Texts, limit_of, load, opened
 from whyscore.metrics.needs import need_references, need_source, present
 from whyscore.metrics.pieces import Fill, PieceScores, word_scores
-from whyscore.models.attribution.interface import Inside
+from whyscore.models.attribution import Inside
 from whyscore.models.checkpoints import Precision, device_of, model_signature
 from whyscore.models.heads import LayerMix
 from whyscore.models.pairs import Frame

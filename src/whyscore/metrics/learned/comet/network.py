@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 from whyscore.errors import DataError, MissingExtra
 from whyscore.metrics.learned.comet.checkpoint import HPARAMS, Settings, checkpoint_of, settings_of
 from whyscore.metrics.needs import present
-from whyscore.models.attribution.interface import Inside, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
+from whyscore.models.attribution import Inside, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
 from whyscore.models.checkpoints import (
     SMALL,
     ModelLocation,

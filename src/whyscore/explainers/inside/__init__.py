@@ -1,1 +1,0 @@
-"""Explainers that look inside the network of a metric: attention and gradients."""
