@@ -1,7 +1,9 @@
 """What BLEU and chrF say of single words."""
 
 import re
+from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,9 @@ from hypothesis import strategies as st
 from whyscore.errors import DataError, SpecError
 from whyscore.metrics.lexical.bleu import Bleu
 from whyscore.metrics.lexical.chrf import Chrf
-from whyscore.metrics.lexical.ngrams import Chain, Order, balances
+from whyscore.metrics.lexical.ngrams import NOT_READ, Chain, Order, balances, credit, table, token_grams
+from whyscore.metrics.lexical.rows import run_credits
+from whyscore.metrics.spans import touching
 from whyscore.registry import build
 from whyscore.text.splitters import Characters, WhiteSpace, white_space
 from whyscore.types import HYPOTHESIS, SOURCE, FloatVector, Place, Segment, Side, Words
@@ -89,9 +93,74 @@ def test_entities_and_quotation_marks_are_found_in_the_text_as_given() -> None:
 def test_a_failed_ngram_is_blamed_on_the_shortest_failed_part() -> None:
     orders = [Order(1, np.array([1.0, 1, 1])), Order(2, np.array([1.0, 0])), Order(3, np.array([0.0]))]
     words = Words("a b c", ((0, 1), (2, 3), (4, 5)))
-    scores = balances(words, [Chain(list(words.spans), orders)])
+    [scores] = balances([words], [[Chain(list(words.spans), orders)]])
     # "b c" is the shortest failed part of "a b c": nothing speaks against "a".
     assert scores.importance.tolist() == pytest.approx([(1 + 1 + 0) / 3, (1 + 0 - 1) / 3, (1 - 1 - 1) / 3])
+
+
+def balance_by_definition(words: Words, chain: Chain) -> tuple[list[float], list[str]]:
+    """Return importances and notes of one text, n-gram by n-gram and word by word."""
+    found: list[list[float]] = [[] for _ in words.spans]
+    notes: list[list[str]] = [[] for _ in words.spans]
+    inner: list[set[int]] = []
+    for order in chain.orders:
+        faults = []
+        for start, share in enumerate(order.credit.tolist()):
+            inside = inner[start] | inner[start + 1] if inner else set()
+            faults.append(set() if share == 1 else inside or set(range(start, start + order.n)))
+        inner = faults
+        for number, units in enumerate(touching(chain.units, words)):
+            grams = range(max(0, units.start - order.n + 1), min(len(order.credit), units.stop)) if units else ()
+            if len(grams):
+                matched = sum(float(order.credit[k]) for k in grams)
+                against = sum(1 - float(order.credit[k]) for k in grams if faults[k] & set(units))
+                found[number].append((matched - against) / len(grams))
+                notes[number].append(f"{order.n}-grams {matched:.3g}/{len(grams)}")
+    return [sum(own) / len(own) if own else 0.0 for own in found], [", ".join(own) or NOT_READ for own in notes]
+
+
+CREDITS = st.sampled_from([0.0, 1.0, 1.0, 1 / 3, 0.7])
+
+
+@st.composite
+def texts_with_chains(draw: st.DrawFn, longest: int) -> tuple[Words, Chain]:
+    units = draw(st.lists(st.integers(0, 3), max_size=9))  # of which those of length 0 stand nowhere
+    ends = np.cumsum(units).tolist()
+    spans = list(zip([0, *ends], ends, strict=False))
+    orders = []
+    for n in [*range(1, 4), longest]:
+        size = max(0, len(spans) - n + 1) if n <= 4 else 0
+        orders.append(Order(n, np.array(draw(st.lists(CREDITS, min_size=size, max_size=size)), dtype=np.float64)))
+    text = "x" * sum(units)
+    borders = sorted(draw(st.sets(st.integers(0, len(text)), max_size=6)))
+    return Words(text, tuple(pairwise(borders))), Chain(spans, orders)
+
+
+@pytest.mark.parametrize("longest", [4, 70])
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_balances_of_many_texts_are_those_of_the_definition_to_the_last_digit(
+    longest: int, data: st.DataObject
+) -> None:
+    texts = data.draw(st.lists(texts_with_chains(longest), max_size=4))
+    scores = balances([words for words, _ in texts], [[chain] for _, chain in texts])
+    found = [(one.importance.tolist(), list(one.notes or ())) for one in scores]
+    assert found == [balance_by_definition(words, chain) for words, chain in texts]
+
+
+UNITS = st.text("abc", max_size=9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(UNITS, st.lists(UNITS, min_size=1, max_size=3)), max_size=4))
+def test_credits_of_many_texts_are_those_of_counted_ngrams(texts: list[tuple[str, list[str]]]) -> None:
+    own, others = [one for one, _ in texts], [rest for _, rest in texts]
+    for text, rest, rows in zip(own, others, run_credits(own, others, 4), strict=True):
+        for grams, *there, row in zip(token_grams(text, 4), *[token_grams(one, 4) for one in rest], rows, strict=True):
+            most = Counter[tuple[str, ...]]()
+            for one in there:
+                most |= Counter(one)
+            assert row.tolist() == credit(grams, table(list(most.elements()))).tolist()
 
 
 WORDS = st.lists(st.sampled_from(["a", "cat", "Cat", "sat.", "on", "the", "mat", "-", "狗"]), max_size=8)

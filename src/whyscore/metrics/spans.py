@@ -39,7 +39,24 @@ def located(tokens: Sequence[str], text: str) -> tuple[Token, ...]:
     >>> located(["say", '"', "hi", '"'], "Say &quot;hi&quot;")[1]
     Token(text='"', start=4, end=10)
     """
-    spans = _spans(_folded("".join(tokens)), text)
+    row = _folded("".join(tokens))
+    stretches = [one.span() for one in _STRETCHES.finditer(text)]
+    if _folded("".join([text[start:end] for start, end in stretches])) != row:
+        return _located(tokens, _spans(row, text))
+    places = [place for start, end in stretches for place in range(start, end)]
+    placed = []
+    position = at = 0
+    for token in tokens:
+        start = position
+        if token:
+            start, at = places[at], at + len(token)
+            position = places[at - 1] + 1
+        placed.append(Token(token, start, position))
+    return tuple(placed)
+
+
+def _located(tokens: Sequence[str], spans: Sequence[Span | None]) -> tuple[Token, ...]:
+    """Return the tokens by the spans of their characters."""
     placed = []
     position = at = 0
     for token in tokens:
@@ -74,21 +91,13 @@ def _folded(text: str) -> str:
     return "".join([one if len(one := character.lower()) == 1 else character for character in text])
 
 
-def _letters(text: str) -> _Letters:
-    found = list(_STRETCHES.finditer(text))
-    spans = [(k, k + 1) for one in found for k in range(one.start(), one.end())]
-    return _Letters(_folded("".join([one.group() for one in found])), spans)
-
-
 def _letters_and_entities(text: str) -> _Letters:
     found = list(_WITH_ENTITIES.finditer(text))
     return _Letters([_folded(unescape(one.group())) for one in found], [one.span() for one in found])
 
 
 def _spans(row: str, text: str) -> Sequence[Span | None]:
-    letters = _letters(text)
-    if letters.characters == row:
-        return letters.spans
+    """Return the span of each character of a row that is not that of the text without blanks."""
     letters = _letters_and_entities(text)
     characters = list(row)
     return letters.spans if letters.characters == characters else _aligned(characters, letters)

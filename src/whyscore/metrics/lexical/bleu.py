@@ -19,23 +19,14 @@ word and is left out.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import starmap
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from whyscore.errors import MissingExtra, SpecError
-from whyscore.metrics.lexical.ngrams import (
-    Chain,
-    Order,
-    Table,
-    balances,
-    credit,
-    hidden_matches,
-    table,
-    token_grams,
-    widest,
-)
-from whyscore.metrics.lexical.rows import TOKENIZERS, BleuRows
+from whyscore.metrics.lexical.ngrams import Chain, Order, balances, hidden_matches, portions
+from whyscore.metrics.lexical.rows import TOKENIZERS, BleuRows, run_credits
 from whyscore.metrics.needs import need_place, need_references, present
 from whyscore.metrics.spans import located
 from whyscore.protocols import Token
@@ -174,7 +165,8 @@ class Bleu:
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         need_place("bleu", place)
         need_references("bleu", segments)
-        return [self._word_scores(segment, place, text) for segment, text in zip(segments, words, strict=True)]
+        parts = portions(len(segments))
+        return [score for part in parts for score in balances(words[part], self._chains(segments[part], place))]
 
     @property
     def _smoothing(self) -> str:
@@ -184,22 +176,17 @@ class Bleu:
     def _by_segment(self) -> bool:
         return True if self.effective_order is None else self.effective_order
 
-    def _word_scores(self, segment: Segment, place: Place, words: Words) -> WordScores:
-        tokens = self.tokens(segment.text(place))
-        on_hypothesis = place.side is Side.HYPOTHESIS
-        others = [
-            self._tables(text) for text in (present(segment.references) if on_hypothesis else [segment.hypothesis])
+    def _chains(self, segments: Sequence[Segment], place: Place) -> list[list[Chain]]:
+        """Return the n-grams of each text that match its references, or a reference's that match the hypothesis."""
+        cut, on_hypothesis = _rows(self).tokens, place.side is Side.HYPOTHESIS
+        texts = [segment.text(place) for segment in segments]
+        others = [present(one.references) if on_hypothesis else [one.hypothesis] for one in segments]
+        tokens = [cut(text) for text in texts]
+        shares = run_credits(tokens, [[cut(text) for text in own] for own in others], self.max_order)
+        spans = [[(token.start, token.end) for token in located(*pair)] for pair in zip(tokens, texts, strict=True)]
+        return [
+            [Chain(own, list(starmap(Order, enumerate(orders, 1))))] for own, orders in zip(spans, shares, strict=True)
         ]
-        spans = [(token.start, token.end) for token in tokens]
-        grams = token_grams([token.text for token in tokens], self.max_order)
-        orders = [
-            Order(n, credit(own, widest(tables)))
-            for n, (own, *tables) in enumerate(zip(grams, *others, strict=True), start=1)
-        ]
-        return balances(words, [Chain(spans, orders)])
-
-    def _tables(self, text: str) -> list[Table]:
-        return [table(grams) for grams in token_grams(_rows(self).tokens(text), self.max_order)]
 
 
 def _unsmoothed(rows: FloatMatrix, order: int, zero: float) -> FloatVector:

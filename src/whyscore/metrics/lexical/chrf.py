@@ -13,14 +13,15 @@ the reference that has the best score, the words of any reference with the hypot
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import starmap
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from whyscore.errors import SpecError
 from whyscore.marking import Span
-from whyscore.metrics.lexical.ngrams import Chain, Gram, Order, balances, character_grams, credit, table, token_grams
-from whyscore.metrics.lexical.rows import ChrfRows
+from whyscore.metrics.lexical.ngrams import Chain, Order, balances, portions
+from whyscore.metrics.lexical.rows import ChrfRows, run_credits
 from whyscore.metrics.needs import need_place, need_references
 from whyscore.metrics.spans import located
 from whyscore.registry import spec_of
@@ -93,34 +94,34 @@ class Chrf:
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         need_place("chrf", place)
         need_references("chrf", segments)
-        return [self._word_scores(segment, place, text) for segment, text in zip(segments, words, strict=True)]
+        parts = portions(len(segments))
+        return [score for part in parts for score in balances(words[part], self._chains(segments[part], place))]
 
-    def _word_scores(self, segment: Segment, place: Place, words: Words) -> WordScores:
-        rows = _rows(self)
-        text = segment.text(place)
-        other = rows.best(segment) if place.side is Side.HYPOTHESIS else segment.hypothesis
-        own, there = rows.characters(text), rows.characters(other)
-        orders = _orders(character_grams(own, self.char_order), character_grams(there, self.char_order))
-        chains = [Chain(_character_spans(rows, text), orders)]
+    def _chains(self, segments: Sequence[Segment], place: Place) -> list[list[Chain]]:
+        """Return the n-grams of each text that match its best reference, or a reference's that match the hypothesis."""
+        rows, on_hypothesis = _rows(self), place.side is Side.HYPOTHESIS
+        texts = [segment.text(place) for segment in segments]
+        others = [rows.best(segment) if on_hypothesis else segment.hypothesis for segment in segments]
+        chains: list[list[Chain]] = [[] for _ in segments]
+        if self.char_order:
+            characters = [rows.characters(text) for text in texts]
+            shares = run_credits(characters, [[rows.characters(text)] for text in others], self.char_order)
+            for own, text, units, orders in zip(chains, texts, characters, shares, strict=True):
+                own.append(Chain(_character_spans(rows, units, text), list(starmap(Order, enumerate(orders, 1)))))
         if self.word_order:
-            tokens = located(rows.tokens(text), text)
-            grams = token_grams([token.text for token in tokens], self.word_order)
-            orders = _orders(grams, token_grams(rows.tokens(other), self.word_order))
-            chains.append(Chain([(token.start, token.end) for token in tokens], orders, "word {n}-grams"))
-        return balances(words, chains)
+            tokens = [rows.tokens(text) for text in texts]
+            shares = run_credits(tokens, [[rows.tokens(text)] for text in others], self.word_order)
+            for own, text, units, orders in zip(chains, texts, tokens, shares, strict=True):
+                spans = [(token.start, token.end) for token in located(units, text)]
+                own.append(Chain(spans, list(starmap(Order, enumerate(orders, 1))), "word {n}-grams"))
+        return chains
 
 
-def _orders(grams: Sequence[Sequence[Gram]], others: Sequence[Sequence[Gram]]) -> list[Order]:
-    """Return how far the n-grams of each order stand in the other text too."""
-    return [Order(n, credit(own, table(there))) for n, (own, there) in enumerate(zip(grams, others, strict=True), 1)]
-
-
-def _character_spans(rows: ChrfRows, text: str) -> list[Span]:
+def _character_spans(rows: ChrfRows, counted: str, text: str) -> Sequence[Span]:
     """Return where the characters chrF counts stand in the text."""
-    counted = rows.characters(text)
     if rows.whitespace and len(counted) == len(text):
         return [(start, start + 1) for start in range(len(text))]
-    return [(token.start, token.end) for token in located(list(counted), text)]
+    return [(token.start, token.end) for token in located(counted, text)]
 
 
 @lru_cache(maxsize=32)

@@ -33,7 +33,7 @@ statement holds, the beam is filled cell by cell.
 import math
 from collections import Counter
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
 from rapidfuzz.distance.Levenshtein import distance as levenshtein
@@ -238,9 +238,9 @@ def trace(hypothesis: Sequence[str], reference: Sequence[str]) -> Trace:
     """
     if not reference:
         return Trace([Edit("inserted") for _ in hypothesis], [], len(hypothesis))
-    spelled, ruler = _spelled(hypothesis, reference)
-    path, shifts = _shifted(spelled, ruler)
-    order, shares = _told(shifts, spelled, ruler.reference)
+    words, others = _spelled(hypothesis, reference)
+    path, shifts = _shifted(words, others)
+    order, shares = _told(shifts, words, others)
     on_hypothesis = [Edit()] * len(hypothesis)
     on_reference: list[Edit] = []
     moved = iter(order)
@@ -264,8 +264,8 @@ def alignment(hypothesis: list[str], reference: list[str]) -> str:
     >>> alignment(["a", "big", "cat"], ["a", "dog"])
     ' ds'
     """
-    spelled, ruler = _spelled(hypothesis, reference)
-    return ruler.path(spelled)
+    words, others = _spelled(hypothesis, reference)
+    return _Ruler(others).path(words)
 
 
 def edits(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
@@ -276,19 +276,26 @@ def edits(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
     return len(shifts) + _cost(path)
 
 
-def _spelled(hypothesis: Sequence[str], reference: Sequence[str]) -> tuple[str, _Ruler]:
-    """Return the hypothesis with each word as one letter, and the ruler of the reference."""
+def _spelled(hypothesis: Sequence[str], reference: Sequence[str]) -> tuple[str, str]:
+    """Return both texts with each word as one letter: two pairs that differ in their words alone are spelled alike."""
     letters: dict[str, str] = {}
-    texts = ["".join([letters.setdefault(w, chr(len(letters))) for w in words]) for words in (hypothesis, reference)]
-    return texts[0], _Ruler(texts[1])
+    words, others = (
+        "".join([letters.setdefault(w, chr(len(letters))) for w in words]) for words in (hypothesis, reference)
+    )
+    return words, others
 
 
 def _cost(path: str) -> int:
     return len(path) - path.count(" ")
 
 
-def _shifted(words: str, ruler: _Ruler) -> tuple[str, list[_Shift]]:
-    """Return the path from the words to the reference after all shifts, and the shifts."""
+@lru_cache(maxsize=1 << 14)
+def _shifted(words: str, reference: str) -> tuple[str, tuple[_Shift, ...]]:
+    """Return the path from the words to the reference after all shifts, and the shifts.
+
+    Scores, word scores and texts with a feature masked ask for the same pairs: they are searched once.
+    """
+    ruler = _Ruler(reference)
     apart = len(words) - (Counter(words) & Counter(ruler.reference)).total()
     bags = max(apart, apart + len(ruler.reference) - len(words))
     shifts: list[_Shift] = []
@@ -296,10 +303,10 @@ def _shifted(words: str, ruler: _Ruler) -> tuple[str, list[_Shift]]:
     while True:
         path = ruler.path(words)
         if _cost(path) == bags:
-            return path, shifts
+            return path, tuple(shifts)
         shift, checked = _best_shift(words, ruler, path, checked)
         if checked >= _MAX_SHIFT_CANDIDATES or shift is None:
-            return path, shifts
+            return path, tuple(shifts)
         shifts.append(shift)
         words = "".join([words[part] for part in shift.order])
 

@@ -26,14 +26,15 @@ scores finds the edited words with F1 .88 and .92; where failed n-grams speak ag
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain as chain_lists
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.marking import Span
-from whyscore.metrics.spans import touching
 from whyscore.types import FloatMatrix, FloatVector, HiddenWords, IntVector, Words, WordScores
 
 Gram = str | tuple[str, ...]
@@ -47,15 +48,6 @@ class Table(NamedTuple):
     repeated: Mapping[Gram, int]
     """Those that occur more than once: only they can need clipping."""
     total: int
-
-
-def character_grams(text: str, order: int) -> list[Sequence[Gram]]:
-    """Return the runs of 1, 2, ... `order` characters.
-
-    >>> character_grams("abc", 2)
-    [['a', 'b', 'c'], ['ab', 'bc']]
-    """
-    return [[text[start : start + n] for start in range(len(text) - n + 1)] for n in range(1, order + 1)]
 
 
 def token_grams(tokens: Sequence[str], order: int) -> list[Sequence[Gram]]:
@@ -132,16 +124,6 @@ def _matched(grams: Sequence[NDArray[np.unsignedinteger]]) -> NDArray[np.bool_]:
     return found
 
 
-def widest(tables: Sequence[Table]) -> Table:
-    """Return for each n-gram the largest count any table has, BLEU's rule for several references."""
-    if len(tables) == 1:
-        return tables[0]
-    counts: Counter[Gram] = Counter()
-    for one in tables:
-        counts |= Counter(one.counts)
-    return Table(counts, {gram: count for gram, count in counts.items() if count > 1}, counts.total())
-
-
 def matched(grams: Sequence[Gram], other: Table) -> int:
     """Return how many n-grams also stand in the table, each at most as often as there.
 
@@ -168,6 +150,8 @@ def credit(grams: Sequence[Gram], other: Table) -> FloatVector:
 
 
 NOT_READ = "not read by the metric"
+_PORTION = 64
+_BITS = 62  # units of an n-gram that a whole number of the processor has bits for
 
 
 class Order(NamedTuple):
@@ -185,49 +169,125 @@ class Chain(NamedTuple):
     name: str = "{n}-grams"
 
 
-def balances(words: Words, chains: Sequence[Chain]) -> WordScores:
-    """Return the importance of each word, with the matched n-grams of each order as a note.
+def portions(texts: int) -> Iterator[slice]:
+    """Yield which texts to take together: enough that numpy's calls cost little, few enough for any memory."""
+    return (slice(start, start + _PORTION) for start in range(0, texts, _PORTION))
+
+
+def balances(texts: Sequence[Words], chains: Sequence[Sequence[Chain]]) -> list[WordScores]:
+    """Return the importance of each word of each text, with the matched n-grams of each order as a note.
+
+    All texts are worked out together. They have chains of the same kinds, with the same orders.
 
     >>> chain = Chain([(0, 1), (2, 5)], [Order(1, np.array([1.0, 0.0])), Order(2, np.array([0.0]))])
-    >>> scores = balances(Words("a cat", ((0, 1), (2, 5))), [chain])
+    >>> [scores] = balances([Words("a cat", ((0, 1), (2, 5)))], [[chain]])
     >>> scores.importance.tolist(), scores.notes
     ([0.5, -1.0], ('1-grams 1/1, 2-grams 0/1', '1-grams 0/1, 2-grams 0/1'))
     """
-    found: list[list[float]] = [[] for _ in words.spans]
-    notes: list[list[str]] = [[] for _ in words.spans]
-    for chain in chains:
-        touched = [
-            (number, units.start, units.stop, (1 << len(units)) - 1 << units.start)
-            for number, units in enumerate(touching(chain.units, words))
-            if units
-        ]
-        for order, faults in zip(chain.orders, _faults(chain.orders), strict=True):
-            credit, name = order.credit.tolist(), chain.name.format(n=order.n)
-            lost = [1 - share for share in credit]
-            for number, begin, stop, own in touched:
-                grams = slice(max(0, begin - order.n + 1), min(len(credit), stop))
-                size = grams.stop - grams.start
-                if size > 0:
-                    matched = sum(credit[grams])
-                    # The n-grams that failed through one of the word's units.
-                    against = sum([loss for loss, fault in zip(lost[grams], faults[grams], strict=True) if fault & own])
-                    found[number].append((matched - against) / size)
-                    notes[number].append(f"{name} {matched:.3g}/{size}")
-    importance = [sum(values) / len(values) if values else 0.0 for values in found]
-    return WordScores(np.array(importance, dtype=np.float64), tuple(", ".join(note) or NOT_READ for note in notes))
+    if not texts:
+        return []
+    counts = np.array([len(words) for words in texts], dtype=np.int64)
+    sums, found = np.zeros(counts.sum()), np.zeros(counts.sum(), dtype=np.int64)
+    notes: list[list[str]] = []
+    for kind in zip(*chains, strict=True):
+        units = _units_of_words(texts, kind, counts)
+        faults: _Faults | None = None
+        for orders in zip(*(chain.orders for chain in kind), strict=True):
+            flat = _Flat.of([order.credit for order in orders])
+            faults = _faults(flat, orders[0].n, faults)
+            matched, against, sizes = _speaking(units, flat, faults, orders[0].n)
+            there = sizes > 0
+            sums[there] += (matched[there] - against[there]) / sizes[there]
+            found += there
+            name = kind[0].name.format(n=orders[0].n)
+            notes.append([_note(name, *pair) for pair in zip(matched.tolist(), sizes.tolist(), strict=True)])
+    importance = sums / np.maximum(found, 1)
+    told = [", ".join(filter(None, note)) or NOT_READ for note in zip(*notes, strict=True)] or [NOT_READ] * len(sums)
+    ends = np.cumsum(counts).tolist()
+    return [
+        WordScores(importance[end - count : end], tuple(told[end - count : end]))
+        for end, count in zip(ends, counts.tolist(), strict=True)
+    ]
 
 
-def _faults(orders: Sequence[Order]) -> list[list[int]]:
-    """Return for each n-gram of each order the units at fault, as bits; none where it matched."""
-    result: list[list[int]] = []
-    for order in orders:
-        # The first order has nothing inside that could have failed.
-        inner = result[-1] if result else [0] * (len(order.credit) + 1)
-        whole = (1 << order.n) - 1
-        result.append(
-            [
-                0 if share == 1 else (inner[start] | inner[start + 1]) or whole << start
-                for start, share in enumerate(order.credit.tolist())
-            ]
-        )
-    return result
+@lru_cache(maxsize=1 << 14)
+def _note(name: str, matched: float, size: int) -> str:
+    return f"{name} {matched:.3g}/{size}" if size > 0 else ""
+
+
+class _Flat(NamedTuple):
+    """How far the n-grams of one order matched, of all texts in one row: text t begins at `starts[t]`."""
+
+    credit: FloatVector
+    starts: IntVector
+    lengths: IntVector
+
+    @classmethod
+    def of(cls, rows: Sequence[FloatVector]) -> "_Flat":
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        return cls(np.concatenate(rows), np.cumsum(lengths) - lengths, lengths)
+
+
+class _WordUnits(NamedTuple):
+    """For each word its text, and the first unit that touches it and the one after the last."""
+
+    text: IntVector
+    first: IntVector
+    stop: IntVector
+
+
+class _Faults(NamedTuple):
+    """For each n-gram the units at fault, as bits counted from its first unit; none where it matched."""
+
+    bits: NDArray[np.generic]
+    starts: IntVector
+
+
+def _units_of_words(texts: Sequence[Words], chains: Sequence[Chain], counts: IntVector) -> _WordUnits:
+    """Return which units touch each word, as `touching` does for one text."""
+    units = [chain.units for chain in chains]
+    number = np.array([len(own) for own in units], dtype=np.int64)
+    # Texts follow each other on one line, each beginning where none before it can end.
+    longest = max((len(words.text) for words in texts), default=0) + 1
+    lines = np.arange(len(texts), dtype=np.int64) * longest
+    text = np.repeat(np.arange(len(texts)), counts)
+    spans, places = (
+        np.array(list(chain_lists.from_iterable(several)), dtype=np.int64).reshape(-1, 2)
+        + np.repeat(lines, size)[:, None]
+        for several, size in (([words.spans for words in texts], counts), (units, number))
+    )
+    before = (np.cumsum(number) - number)[text]
+    first = np.searchsorted(places[:, 1], spans[:, 0], side="right") - before
+    stop = np.searchsorted(places[:, 0], spans[:, 1], side="left") - before
+    return _WordUnits(text, first, stop)
+
+
+def _faults(flat: _Flat, n: int, inner: _Faults | None) -> _Faults:
+    """Return the units at fault: those of the failed n-grams inside, or else all units of the n-gram."""
+    kind = np.int64 if n < _BITS else object
+    whole = np.full(len(flat.credit), (1 << n) - 1, dtype=kind)
+    if inner is None:  # the first order has nothing inside that could have failed
+        bits = whole
+    else:
+        places = np.arange(len(flat.credit)) + np.repeat(inner.starts - flat.starts, flat.lengths)
+        shorter = inner.bits.astype(kind)
+        inside = shorter[places] | (shorter[places + 1] << 1)
+        bits = np.where(inside == 0, whole, inside)
+    return _Faults(np.where(flat.credit == 1, 0, bits), flat.starts)
+
+
+def _speaking(units: _WordUnits, flat: _Flat, faults: _Faults, n: int) -> tuple[FloatVector, FloatVector, IntVector]:
+    """Return for each word the n-grams that speak for it, those that speak against it, and how many touch it."""
+    begin = np.maximum(0, units.first - n + 1)
+    sizes = np.minimum(flat.lengths[units.text], units.stop) - begin
+    sizes = np.where(units.first < units.stop, np.maximum(sizes, 0), 0)
+    word = np.repeat(np.arange(len(sizes)), sizes)
+    local = np.arange(len(word)) - np.repeat(np.cumsum(sizes) - sizes - begin, sizes)
+    grams = local + flat.starts[units.text][word]
+    credit = flat.credit[grams]
+    # The n-grams that failed through one of the word's units.
+    low, high = np.maximum(units.first[word] - local, 0), np.minimum(units.stop[word] - local, n)
+    one = np.ones(1, dtype=faults.bits.dtype)
+    failed = (faults.bits[grams] & ((one << high) - (one << low))) != 0
+    matched = np.bincount(word, credit, minlength=len(sizes))
+    return matched, np.bincount(word, np.where(failed, 1 - credit, 0.0), minlength=len(sizes)), sizes

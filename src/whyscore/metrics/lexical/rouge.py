@@ -54,7 +54,18 @@ import numpy as np
 import regex
 
 from whyscore.errors import MissingExtra, SpecError
-from whyscore.metrics.lexical.ngrams import Chain, Gram, Order, Table, balances, credit, matched, table, token_grams
+from whyscore.metrics.lexical.ngrams import (
+    Chain,
+    Gram,
+    Order,
+    Table,
+    balances,
+    credit,
+    matched,
+    portions,
+    table,
+    token_grams,
+)
 from whyscore.metrics.needs import need_place, need_references
 from whyscore.metrics.spans import located
 from whyscore.protocols import Token
@@ -295,7 +306,12 @@ class Rouge:
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         need_place("rouge", place)
         need_references("rouge", segments)
-        return [self._word_scores(segment, place, text) for segment, text in zip(segments, words, strict=True)]
+        parts = portions(len(segments))
+        return [
+            score
+            for part in parts
+            for score in balances(words[part], [[self._chain(segment, place)] for segment in segments[part]])
+        ]
 
     def _best(self, segment: Segment) -> tuple[str, tuple[float, float, float]]:
         """Return the reference with the best F and the three numbers."""
@@ -304,7 +320,8 @@ class Rouge:
         number = max(range(len(rows)), key=lambda k: rows[k][2])
         return segment.references[number], rows[number]
 
-    def _word_scores(self, segment: Segment, place: Place, words: Words) -> WordScores:
+    def _chain(self, segment: Segment, place: Place) -> Chain:
+        """Return the n-grams of a text, or its tokens, and how far each is shared."""
         on_hypothesis = place.side is Side.HYPOTHESIS
         text = segment.text(place)
         other = self._best(segment)[0] if on_hypothesis else segment.hypothesis
@@ -312,10 +329,10 @@ class Rouge:
         spans = [(token.start, token.end) for token in self.tokens(text)]
         if self.kind in ("1", "2"):
             n = int(self.kind)
-            return balances(words, [Chain(spans, [Order(n, credit(own.grams, there.table))])])
+            return Chain(spans, [Order(n, credit(own.grams, there.table))])
         reference, hypothesis = (there, own) if on_hypothesis else (own, there)
         on_sides = union_credit(reference.sentences, hypothesis.sentences)
-        return balances(words, [Chain(spans, [Order(1, on_sides[on_hypothesis])], "common subsequence")])
+        return Chain(spans, [Order(1, on_sides[on_hypothesis])], "common subsequence")
 
 
 class _Prepared(NamedTuple):

@@ -31,7 +31,7 @@ from sacrebleu.metrics.ter import TER
 
 from whyscore.metrics.lexical.edits import edits
 from whyscore.metrics.needs import present
-from whyscore.types import FloatMatrix, Segment
+from whyscore.types import FloatMatrix, FloatVector, Segment
 
 Integers = NDArray[np.int64]
 
@@ -184,6 +184,47 @@ def _smaller(pair: Integers, name: Integers, counts: Integers, owner: Integers, 
     cells = np.repeat(np.arange(len(group)), width)
     allowed = counts[np.arange(len(seen)) - shift[cells]]
     return np.bincount(cells, np.minimum(seen, allowed), minlength=len(group)).astype(np.int64)
+
+
+def run_credits(own: Sequence[Units], others: Sequence[Sequence[Units]], longest: int) -> list[list[FloatVector]]:
+    """Return for each text and each length 1 .. `longest` how far each of its runs matched its other texts.
+
+    That is 1, 0, or between where a run occurs more often here than in the text there that has it most often. Runs are
+    named as in `shared_runs`; what only one side has is dropped.
+
+    >>> [row.tolist() for row in run_credits(["aab"], [["ab"]], 2)[0]]
+    [[0.5, 0.5, 1.0], [0.0, 1.0]]
+    """
+    texts = [*own, *chain.from_iterable(others)]
+    lengths = np.array([len(text) for text in texts], dtype=np.int64)
+    flat = _Flat(_units(texts) if texts else np.zeros(0, dtype=np.int64), lengths)
+    owner = np.repeat(np.arange(len(own)), [len(group) for group in others])
+    names = flat.spread(np.concatenate([np.arange(len(own)), owner]))
+    text, left, places = flat.spread(np.arange(len(texts))), flat.left, np.arange(len(flat.units))
+    radix, border, starts = int(flat.units.max(initial=0)) + 1, int(lengths[: len(own)].sum()), np.cumsum(lengths)
+    starts = (starts - lengths)[: len(own)]
+    result: list[list[FloatVector]] = [[] for _ in own]
+    for n in range(1, longest + 1):
+        fits = left[places] >= n
+        places = places[fits]
+        _, names = np.unique(names[fits] * radix + flat.units[places + n - 1], return_inverse=True)
+        runs = np.maximum(0, lengths[: len(own)] - n + 1)
+        ends = np.cumsum(runs)
+        credit = np.zeros(int(runs.sum()))
+        if len(places):
+            here, there = names[places < border], names[places >= border]
+            count = np.bincount(here, minlength=int(names.max()) + 1)
+            most = np.zeros_like(count)
+            if len(there):
+                most[: int(there.max()) + 1] = _most(there, text[places[places >= border]], len(texts))
+            share = np.where(most >= count, 1.0, most / np.maximum(count, 1))
+            at = places[: len(here)]
+            credit[at - (starts - (ends - runs))[text[at]]] = share[here]
+            shared = ((count > 0) & (most > 0))[names]
+            places, names = places[shared], names[shared]
+        for row, end, size in zip(result, ends.tolist(), runs.tolist(), strict=True):
+            row.append(credit[end - size : end])
+    return result
 
 
 TOKENIZERS = tuple(BLEU.TOKENIZERS)
