@@ -516,9 +516,12 @@ class RunningSettings(QuietSettings):
 
     store: str | None = option(None, "where scores are kept, or none (default: your cache folder)", metavar="PATH")
     executor: str | None = option(
-        None, "where metrics run: serial (default), processes, ray, 'ray(gpus=1, cores=4)'", metavar="SPEC"
+        None,
+        "where metrics run: serial, processes, ray, 'ray(gpus=1, cores=4)' (default: serial; evaluate with 1000 texts "
+        "or more and metrics that only count: processes)",
+        metavar="SPEC",
     )
-    jobs: int = option(0, "processes or workers (default: one per core)", least=0, metavar="N")
+    jobs: int = option(0, "processes or workers, 1: this process alone (default: one per core)", least=0, metavar="N")
     ray_address: str | None = option(
         None, "a running Ray cluster, or auto (default: start one here)", metavar="HOST:PORT"
     )

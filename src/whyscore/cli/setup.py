@@ -338,8 +338,13 @@ def column_names(given: Sequence[str] | None) -> dict[str, list[str]]:
     return found
 
 
-def make_executor(running: RunningSettings) -> Executor:
-    """Return where metrics run: a spec, whose number of workers and address may stand in options of their own."""
+def make_executor(running: RunningSettings) -> Executor | None:
+    """Return where metrics run: a spec, whose number of workers and address may stand in options of their own.
+
+    None where nothing is asked for: the analysis chooses.
+    """
+    if not (running.executor or running.ray_address or running.jobs):
+        return None
     default = "ray" if running.ray_address else "processes" if running.jobs > 1 else "serial"
     found: Executor = build(running.executor or default, "executor")
     fields = found.fields if isinstance(found, ConfigurableExecutor) else {}

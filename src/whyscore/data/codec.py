@@ -22,7 +22,7 @@ import numpy as np
 
 from whyscore.data.formats.jsonl import parsed
 from whyscore.errors import DataError
-from whyscore.text.strict import REASONS, checked_reason, finite, number
+from whyscore.text.strict import REASONS, checked_reason, finite, line, number
 from whyscore.types import ExplanationRecord, Place, Side, SimilarityMatrix, WordMatch
 
 T = TypeVar("T")
@@ -283,6 +283,18 @@ def explanation_record(one: ExplanationRecord) -> dict[str, object]:
     if not (math.isfinite(one.score) and np.isfinite(one.importance).all()):
         record["reason"] = next((flag for flag in one.flags if flag in REASONS), "undefined")
     return record
+
+
+def encode_explanation(one: ExplanationRecord) -> str:
+    """Return an explanation as one line of JSON with its newline."""
+    record = explanation_record(one)
+    try:
+        return f"{_ENCODER.encode(record).decode()}\n"
+    except (UnicodeError, TypeError):  # half a surrogate pair, or a type that `line` knows or explains
+        return line(record)
+
+
+_ENCODER = msgspec.json.Encoder()
 
 
 def _words(one: ExplanationRecord) -> list[dict[str, object]]:

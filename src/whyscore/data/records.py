@@ -33,7 +33,7 @@ from typing import Literal, TypeVar, get_args
 import msgspec
 import numpy as np
 
-from whyscore.data.codec import Where, convert, decode, decode_explanation, explanation_record
+from whyscore.data.codec import Where, convert, decode, decode_explanation, encode_explanation
 from whyscore.data.files import Limits, TextFile
 from whyscore.data.formats.eval4nlp import Judged
 from whyscore.data.formats.jsonl import parsed
@@ -302,7 +302,7 @@ def explanation_lines(
     """Yield explanations as they come; `signatures` names what stands behind them."""
     yield header_of("explanations", dataset, signatures, created).line()
     for item in explained:
-        yield line(explanation_record(item))
+        yield encode_explanation(item)
 
 
 def span_lines(dataset: Dataset, origin: str, *, created: str | None = None) -> Iterator[str]:

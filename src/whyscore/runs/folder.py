@@ -5,7 +5,7 @@
 | `run.json` | what was asked, when, with which versions; counts, times, findings; whether it is finished |
 | `segments.jsonl` | the texts, human scores and error spans |
 | `scores.jsonl`, `totals.jsonl` | every entry under every metric; every system with its interval |
-| `explanations.jsonl` | the importance of words |
+| `explanations.jsonl.gz` | the importance of words, packed; `zcat` shows it line by line |
 | `decomposition.jsonl`, `comparisons.jsonl` | features lost; tests between systems |
 | `triage.json` | which segments need review, where `whyscore triage` decided it |
 | `spans.jsonl`, `models.json` | error spans, and the models behind the metrics, where there are any |
@@ -70,12 +70,17 @@ RUN = "run.json"
 SEGMENTS = "segments.jsonl"
 SCORES = "scores.jsonl"
 TOTALS = "totals.jsonl"
-EXPLANATIONS = "explanations.jsonl"
+EXPLANATIONS = "explanations.jsonl.gz"
+PLAIN_EXPLANATIONS = "explanations.jsonl"
+"""What earlier versions wrote, not packed."""
 DECOMPOSITION = "decomposition.jsonl"
 COMPARISONS = "comparisons.jsonl"
 SPANS = "spans.jsonl"
 MODELS = "models.json"
 TRIAGE = "triage.json"
+_FILES = (
+    RUN, SEGMENTS, SCORES, TOTALS, EXPLANATIONS, PLAIN_EXPLANATIONS, DECOMPOSITION, COMPARISONS, SPANS, MODELS, TRIAGE,
+)  # fmt: skip
 SCHEMA = "whyscore/1"
 SEGMENT, CLUSTER = "segment", "cluster"
 """The `row` of records that are not the main ones of their file."""
@@ -258,7 +263,7 @@ def _finding(item: object) -> object:
 
 def _tidied(folder: Path) -> None:
     """Remove what a process that was killed while it wrote a file left beside it."""
-    for name in (RUN, SEGMENTS, SCORES, TOTALS, EXPLANATIONS, DECOMPOSITION, COMPARISONS, SPANS, MODELS, "report.html"):
+    for name in (*_FILES, "report.html"):
         for file in folder.glob(f".{name}*.????????.tmp"):
             file.unlink(missing_ok=True)
 
@@ -269,7 +274,7 @@ def _cleared(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"{folder}: cannot be made: {error.strerror}. Choose another folder with -o") from error
-    for name in (RUN, SEGMENTS, SCORES, TOTALS, EXPLANATIONS, DECOMPOSITION, COMPARISONS, SPANS, MODELS, TRIAGE):
+    for name in _FILES:
         for suffix in ("", GROWING, BLOCKS):
             (folder / f"{name}{suffix}").unlink(missing_ok=True)
 
@@ -321,8 +326,10 @@ def growing_blocks(folder: Folder, name: str, head: str) -> Iterator[Blocks]:
     done = _kept(part, told)
     if not done:
         told.unlink(missing_ok=True)
-        write_lines(part, [head])
-    with growing(part) as lines, growing(told) as telling:
+        part.unlink(missing_ok=True)
+        with growing(part, packed=True) as lines:
+            lines.writelines([head])
+    with growing(part, packed=True) as lines, growing(told) as telling:
         yield Blocks(done, lines, telling)
     part.replace(whole)
 
@@ -445,8 +452,8 @@ class Run(Result):
 
     def read_explanations(self) -> Iterator[ExplanationRecord]:
         """Yield the explanations one by one."""
-        path = self.folder / EXPLANATIONS
-        if not path.exists():
+        path = explanations_in(self.folder)
+        if path is None:
             return
         entries = {(entry.system, entry.id): k for k, entry in enumerate(self.dataset.entries)}
         for one in read_records(path, kind="explanations").explanations(entries, _AGAIN):
@@ -455,6 +462,11 @@ class Run(Result):
                 where = Where(str(path), one.line, _AGAIN)
                 raise where.error(f"a word ends at {one.spans[-1, 1]}, expected 0 to {size}")
             yield one
+
+
+def explanations_in(folder: Path) -> Path | None:
+    """Return the file with the explanations of a run, if there are any."""
+    return next((path for name in (EXPLANATIONS, PLAIN_EXPLANATIONS) if (path := folder / name).exists()), None)
 
 
 def read_run(path: str | Path) -> Run:

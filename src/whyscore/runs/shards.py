@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -26,6 +26,7 @@ import msgspec
 from whyscore.data.checks import findings
 from whyscore.data.codec import Where, convert
 from whyscore.data.dataset import read_dataset
+from whyscore.data.files import TextFile
 from whyscore.data.located import first_line_of
 from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, StoreError, UserError
@@ -325,35 +326,36 @@ def _positions(dataset: Dataset, shard: Shard) -> list[int]:
 
 
 class ShardExplanations(Mapping[Key, Sequence[str]]):
-    """The lines of all explanations in some runs, by what they explain; they stay in their files until asked for."""
+    """The lines of all explanations in some runs, by what they explain; unpacked, they wait in one temporary file."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        self._places: dict[Key, list[tuple[Path, int, int]]] = {}
+        self._places: dict[Key, list[tuple[int, int]]] = {}
+        self._lines = TemporaryFile()  # noqa: SIM115 - lives as long as this object
         for folder in folders:
-            if (folder / runs.EXPLANATIONS).exists():
-                self._look(folder / runs.EXPLANATIONS)
+            path = runs.explanations_in(folder)
+            if path is not None:
+                self._look(path)
 
     def _look(self, path: Path) -> None:
-        with path.open("rb") as file:
-            start = len(next(file, b""))
-            for line in file:
-                self._places.setdefault(_known_key(line, path), []).append((path, start, len(line)))
-                start += len(line)
+        lines = TextFile(path).lines()
+        next(lines, None)
+        for text in lines:
+            line = f"{text}\n".encode()
+            self._places.setdefault(_known_key(line, path), []).append((self._lines.tell(), len(line)))
+            self._lines.write(line)
 
     def __getitem__(self, key: Key) -> list[str]:
-        return [_read(*place) for place in self._places[key]]
+        return [self._read(*place) for place in self._places[key]]
+
+    def _read(self, start: int, length: int) -> str:
+        self._lines.seek(start)
+        return self._lines.read(length).decode("utf-8")
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._places)
 
     def __len__(self) -> int:
         return len(self._places)
-
-
-def _read(path: Path, start: int, length: int) -> str:
-    with path.open("rb") as file:
-        file.seek(start)
-        return file.read(length).decode("utf-8")
 
 
 def _known_key(line: bytes, path: Path) -> Key:

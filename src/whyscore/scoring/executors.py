@@ -11,7 +11,7 @@ import atexit
 import multiprocessing
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from types import MappingProxyType
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 from whyscore.errors import ExecutionError, SpecError, UnknownName
 from whyscore.protocols import Metric, Part
@@ -59,6 +59,8 @@ def starting(cores: int) -> Iterator[None]:
                 os.environ[name] = value
 
 
+Key = TypeVar("Key")
+Result = TypeVar("Result")
 Texts = tuple[str, str | None, tuple[str, ...]]
 
 # Batches handed out per worker: one to work on, one waiting, so that no worker idles and memory stays bounded.
@@ -91,29 +93,48 @@ class Processes:
             raise SpecError(f"processes: jobs is {self.jobs}, expected 0 (one per core) or more")
 
     def run(self, metric: Metric, segments: Sequence[Segment], batches: Iterable[Sequence[int]]) -> Iterator[Part]:
+        spec = spec_of(metric)
+        work = ((batch, (spec, texts_of(segments, batch))) for batch in batches)
+        for batch, answer in self._unordered(_work, work, spec):
+            yield Part(batch, answer.rows, answer.failures)
+
+    def map(self, function: Callable[..., Result], calls: Iterable[tuple[object, ...]], who: str) -> Iterator[Result]:
+        """Yield what a function of a module returns for the arguments of each call, in their order."""
+        numbered = enumerate(calls)
+        early: dict[int, Result] = {}
+        following = 0
+        for number, result in self._unordered(function, numbered, who):
+            early[number] = result
+            while following in early:
+                yield early.pop(following)
+                following += 1
+
+    def _unordered(
+        self, function: Callable[..., Result], work: Iterable[tuple[Key, tuple[object, ...]]], who: str
+    ) -> Iterator[tuple[Key, Result]]:
+        """Yield the results as they are ready; a worker that dies while it runs `who` is told."""
         workers = self.jobs or os.cpu_count() or 1
         pool = _pool(workers)
-        spec = spec_of(metric)
-        waiting = iter(batches)
-        running: dict[Future[Answer], Sequence[int]] = {}
+        waiting = iter(work)
+        running: dict[Future[Result], Key] = {}
         try:
-            for batch in islice(waiting, workers * _AHEAD):
-                running[_submitted(pool, workers, spec, texts_of(segments, batch))] = batch
+            for key, arguments in islice(waiting, workers * _AHEAD):
+                running[_submitted(pool, workers, function, arguments)] = key
             while running:
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
-                    batch = running.pop(future)
-                    answer = future.result()
-                    for following in islice(waiting, 1):
-                        running[_submitted(pool, workers, spec, texts_of(segments, following))] = following
-                    yield Part(batch, answer.rows, answer.failures)
+                    key = running.pop(future)
+                    result = future.result()
+                    for after, arguments in islice(waiting, 1):
+                        running[_submitted(pool, workers, function, arguments)] = after
+                    yield key, result
         except UnknownName as error:
             hint = "workers know installed plugins and file.py:function, not names registered in one process"
             raise ExecutionError(f"{error}. The name is unknown to the worker processes: {hint}") from error
         except BrokenProcessPool as error:
             _pool.cache_clear()
             raise ExecutionError(
-                f"a worker that ran {spec} died (killed, or out of memory); what was scored is kept. "
+                f"a worker that ran {who} died (killed, or out of memory); what was scored is kept. "
                 "Run the same command again to go on, perhaps with fewer --jobs"
             ) from error
         finally:
@@ -129,10 +150,12 @@ def _pool(workers: int) -> ProcessPoolExecutor:
     return pool
 
 
-def _submitted(pool: ProcessPoolExecutor, workers: int, spec: str, texts: Sequence[Texts]) -> "Future[Answer]":
+def _submitted(
+    pool: ProcessPoolExecutor, workers: int, function: Callable[..., Result], arguments: tuple[object, ...]
+) -> "Future[Result]":
     # Handing out work may start a worker, which shares the cores with the others.
     with _hidden_main(), starting((os.cpu_count() or 1) // workers):
-        return pool.submit(_work, spec, texts)
+        return pool.submit(function, *arguments)
 
 
 @contextmanager

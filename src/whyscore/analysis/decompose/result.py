@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import ClassVar, NamedTuple, Self
 
 from whyscore.analysis.decompose.settings import DecomposeSettings
+from whyscore.analysis.decompose.tagging import Marking
 from whyscore.data.records import Kind, header_of
 from whyscore.marking import Span
 from whyscore.types import Dataset, FeatureShare, FloatVector, ShareTest, Signature, read_only
@@ -138,6 +139,7 @@ class Decompositions(Result, list[Decomposition]):
         signatures: Mapping[str, Signature] | None = None,
         cost: Cost | None = None,
         notes: Sequence[str] = (),
+        marking: Marking | None = None,
     ) -> None:
         super().__init__(rows)
         self.dataset = Dataset("segments", ()) if dataset is None else dataset
@@ -149,6 +151,8 @@ class Decompositions(Result, list[Decomposition]):
         self.signatures = dict(signatures or {})
         self.cost = cost
         self.notes = list(notes)
+        self.marking = marking
+        """The texts with the spans of each feature, where they were tagged for this result."""
         self.decimals, self.signed = DECIMALS, True
 
     def of(self, system: str, feature: str, metric: str | None = None) -> Decomposition:

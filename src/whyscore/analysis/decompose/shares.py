@@ -588,6 +588,7 @@ def fit_rows(
         signatures=signatures,
         cost=Cost(marking.asked, marking.distinct, marking.tagged, asked, distinct, 0),
         notes=[*notes, *_alone(study), *(note for one in measured for note in _notes(study, one))],
+        marking=marking,
     )
 
 
