@@ -90,7 +90,10 @@ def folder(path: Path, data: Dataset, metrics: list[str]) -> None:
     ]
     made.finished_file(runs.TOTALS, row_lines("totals", data, totals))
     every = (one for name in metrics for one in explained(data, name, rng))
-    made.finished_file(runs.EXPLANATIONS, explanation_lines(data, every, {}))
+    head, *lines = explanation_lines(data, every, {})
+    with runs.growing_blocks(made, runs.EXPLANATIONS, head) as file:
+        file.add(lines, len(lines), [])
+    runs.forget(made, runs.EXPLANATIONS)
     described = tuple(RunMetric(name, name, explainer="intrinsic") for name in metrics)
     made.describe(RunFacts(status="done", metrics=described, counts={"entries": len(data)}))
 

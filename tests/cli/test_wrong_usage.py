@@ -433,5 +433,5 @@ def test_a_quick_evaluation_scores_tests_and_explains_without_features(run: Run,
     facts = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))
     assert (facts["metrics"][0]["budget"], facts["plan"]["tagger"]) == (200, None)
     made = {file.name for file in (tmp_path / "run").iterdir()}
-    assert {"totals.jsonl", "comparisons.jsonl", "explanations.jsonl", "report.html"} <= made
+    assert {"totals.jsonl", "comparisons.jsonl", "explanations.jsonl.gz", "report.html"} <= made
     assert "decomposition.jsonl" not in made

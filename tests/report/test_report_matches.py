@@ -1,5 +1,6 @@
 """What MEE matched: the parts add up to the score, and the pairs are those of the texts."""
 
+import gzip
 import shutil
 from pathlib import Path
 
@@ -71,8 +72,13 @@ def test_pairs_of_one_root_are_counted(run: Run) -> None:
 
 def test_wrong_matches_in_a_run_are_refused_with_their_line(run: Run, tmp_path: Path) -> None:
     folder = shutil.copytree(run.folder, tmp_path / "run")
-    path = folder / "explanations.jsonl"
-    path.write_text(path.read_text("utf-8").replace('"label"', '"lable"', 1), "utf-8")
+    packed = folder / "explanations.jsonl.gz"
+    text = gzip.decompress(packed.read_bytes()).decode()
+    packed.unlink()
+    path = folder / "explanations.jsonl"  # as earlier versions wrote it
+    path.write_text(text, "utf-8")
+    assert match_summaries(read_run(folder)) == match_summaries(run)
+    path.write_text(text.replace('"label"', '"lable"', 1), "utf-8")
     with pytest.raises(DataError, match=r"explanations.jsonl:2: "):
         match_summaries(read_run(folder))
 

@@ -18,15 +18,18 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from whyscore.cli.main import main
+from whyscore.data.files import TextFile
 from whyscore.data.records import schema
 from whyscore.errors import DataError, GateNotPassed, MissingInput, SpecError, UserError
 from whyscore.report import build_report
 from whyscore.runs import evaluate as runs_evaluate
 from whyscore.runs import folder as runs
-from whyscore.runs.evaluate import evaluate
+from whyscore.runs.evaluate import default_executor, evaluate
 from whyscore.runs.folder import Blocks, Run, read_run
 from whyscore.runs.gates import check_gates, check_names, judge_gates, junit_lines, read_limits
 from whyscore.runs.settings import EvaluateSettings, chosen_segments, default_metrics, request_metrics, with_tagger
+from whyscore.scoring.executors import Processes, Serial
+from whyscore.scoring.stack import Resources
 from whyscore.types import Dataset, Entry, ErrorSpan, Gate, Segment
 
 Files = Callable[[Path], dict[str, str]]
@@ -36,7 +39,7 @@ QUICK = EvaluateSettings(draws=50)
 def test_a_run_folder_holds_everything_a_report_needs(run: Run) -> None:
     found = {path.name for path in run.folder.iterdir()}
     assert found == {
-        "run.json", "segments.jsonl", "scores.jsonl", "totals.jsonl", "explanations.jsonl", "spans.jsonl",
+        "run.json", "segments.jsonl", "scores.jsonl", "totals.jsonl", "explanations.jsonl.gz", "spans.jsonl",
         "decomposition.jsonl", "comparisons.jsonl",
     }  # fmt: skip
     facts = json.loads((run.folder / "run.json").read_text("utf-8"))
@@ -47,8 +50,8 @@ def test_a_run_folder_holds_everything_a_report_needs(run: Run) -> None:
 
 
 def test_every_line_of_a_run_follows_its_schema(run: Run) -> None:
-    for file in sorted(run.folder.glob("*.jsonl")):
-        head, *lines = map(json.loads, file.read_text("utf-8").splitlines())
+    for file in sorted(run.folder.glob("*.jsonl*")):
+        head, *lines = map(json.loads, TextFile(file).lines())
         validator = Draft202012Validator(schema(head["kind"]))
         assert lines
         assert [error.message for line in lines for error in validator.iter_errors(line)] == []
@@ -184,7 +187,7 @@ def test_blocks_that_are_done_are_not_explained_again(
     block, calls = runs_evaluate._explain, []
 
     def counting(*given: object) -> list[str]:
-        calls.append(len(given[2]))
+        calls.append(len(given[1]))
         if len(calls) == 2:
             raise KeyboardInterrupt
         return block(*given)
@@ -202,11 +205,36 @@ def test_a_part_without_word_of_its_blocks_is_begun_again(tmp_path: Path, small:
     evaluate(small, ["token_f1"], output=torn, settings=QUICK)
     facts = json.loads((torn / "run.json").read_text("utf-8"))
     (torn / "run.json").write_text(json.dumps(facts | {"status": "running"}), "utf-8")
-    done = (torn / "explanations.jsonl").read_bytes()
-    (torn / "explanations.jsonl").unlink()
-    (torn / "explanations.jsonl.part").write_bytes(done[: len(done) // 2])
+    done = (torn / "explanations.jsonl.gz").read_bytes()
+    (torn / "explanations.jsonl.gz").unlink()
+    (torn / "explanations.jsonl.gz.part").write_bytes(done[: len(done) // 2])
     evaluate(small, ["token_f1"], output=torn, settings=QUICK)
     assert files(torn) == files(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_several_processes_write_the_same_run_as_one(tmp_path: Path, small: Dataset, files: Files) -> None:
+    metrics = ["chrf", "bleu", "ter"]
+    for name, executor in (("one", Serial()), ("two", Processes(2))):
+        evaluate(small, metrics, output=tmp_path / name, settings=QUICK, resources=Resources(executor=executor))
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+
+
+@pytest.mark.parametrize(
+    ("metrics", "entries", "cores", "expected"),
+    [
+        (["chrf", "ter"], 1000, 2, Processes()),
+        (["chrf", "ter"], 999, 2, Serial()),
+        (["chrf", "ter"], 1000, 1, Serial()),
+        (["chrf", "xbertscore"], 1000, 2, Serial()),  # a model would be loaded in every process
+    ],
+)
+def test_large_runs_of_metrics_that_count_take_all_cores(
+    metrics: list[str], entries: int, cores: int, expected: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = Dataset("many", tuple(Entry(str(k), "a", Segment("x", "z", ("y",))) for k in range(entries)))
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    assert default_executor(data, request_metrics(data, metrics, QUICK)) == expected
 
 
 SLOW = """
@@ -231,7 +259,7 @@ def test_a_killed_process_leaves_a_run_that_goes_on(tmp_path: Path, files: Files
         time.sleep(0.01)
     started.send_signal(signal.SIGKILL)
     started.wait()
-    assert not (tmp_path / "killed" / "explanations.jsonl").exists()
+    assert not (tmp_path / "killed" / "explanations.jsonl.gz").exists()
     for folder in ("killed", "whole"):
         subprocess.run([*command, folder], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
     assert files(tmp_path / "killed") == files(tmp_path / "whole")

@@ -9,6 +9,7 @@ import pytest
 import whyscore as ws
 from whyscore.cli.main import main
 from whyscore.data.dataset import dataset_lines
+from whyscore.data.files import TextFile
 from whyscore.errors import DataError, StoreError, UserError
 from whyscore.runs import shards
 from whyscore.runs.shards import Shard, joinable, merge, read_shard, shard_of
@@ -44,8 +45,8 @@ def evaluated(data: Path, folder: Path, *options: str) -> None:
 def contents(folder: Path) -> dict[str, list[str]]:
     """The files of a run without dates: those of the headers, and run.json and the page, which tell of times."""
     found = {}
-    for file in sorted(folder.glob("*.jsonl")):
-        head, *lines = file.read_text("utf-8").split("\n")
+    for file in sorted(folder.glob("*.jsonl*")):
+        head, *lines = TextFile(file).lines()
         found[file.name] = [json.dumps(json.loads(head) | {"created": None}), *lines]
     return found
 

@@ -15,6 +15,7 @@ import contextlib
 import csv
 import enum
 import functools
+import gzip
 import io
 import json
 import math
@@ -628,6 +629,8 @@ def run(one: Case, folder: Path) -> dict[str, Any]:
             found["value"] = settled(plain(one.call()), folder)
         else:
             found["commands"] = [_told(argv, folder, shape=one.shape) for argv in one.commands]
+        for packed in Path().glob("run/*.jsonl.gz"):
+            packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
         paths = sorted({path for pattern in one.keep for path in Path().glob(pattern) if path.is_file()})
         found["files"] = {path.as_posix(): _file(path, folder) for path in paths}
     return json.loads(json.dumps(found))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from whyscore.data.files import TextFile
 from whyscore.runs.evaluate import evaluate
 from whyscore.runs.folder import Run
 from whyscore.runs.settings import EvaluateSettings
@@ -40,9 +41,9 @@ def files() -> Callable[[Path], dict[str, str]]:
 
     def reading(folder: Path) -> dict[str, str]:
         found = {}
-        for file in sorted(folder.glob("*.jsonl")):
-            head, _, rest = file.read_text("utf-8").partition("\n")
-            found[file.name] = head.split('"created"')[0] + rest
+        for file in sorted(folder.glob("*.jsonl*")):
+            head, *rest = TextFile(file).lines()
+            found[file.name] = "\n".join([head.split('"created"')[0], *rest])
         return found
 
     return reading

@@ -45,7 +45,7 @@ from whyscore.data.located import first_line_of
 from whyscore.data.records import header_of, read_records, row_lines, score_lines, span_lines
 from whyscore.errors import DataError, MissingExtra
 from whyscore.explainers.engine import failure_message, make_plan
-from whyscore.protocols import CorpusMetric, Executor, MatrixMetric, RowMetric
+from whyscore.protocols import CorpusMetric, Executor, MatrixMetric
 from whyscore.runs import folder as runs
 from whyscore.runs.folder import Run, growing_blocks, read_run, read_scores
 from whyscore.runs.settings import (
@@ -172,9 +172,9 @@ def evaluate(
 def default_executor(dataset: Dataset, metrics: Sequence[RequestedMetric]) -> Executor:
     """Return where metrics run if nobody says it: on all cores where that is worth the start of processes.
 
-    A metric that counts needs next to no memory and is rebuilt from its spec; a model would be loaded in each process.
+    A metric with a corpus score counts, and needs next to no memory; a model would be loaded in each process.
     """
-    counts = all(one.spec and isinstance(one.metric, RowMetric) for one in metrics)
+    counts = all(one.spec and isinstance(one.metric, CorpusMetric) for one in metrics)
     return Processes() if counts and len(dataset) >= _POOLED and (os.cpu_count() or 1) > 1 else Serial()
 
 

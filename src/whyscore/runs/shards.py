@@ -14,7 +14,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -171,7 +171,8 @@ def merge(
     if runs.fingerprint(dataset, first.asked.plain()) != first.whole:
         raise DataError(f"{parts[0].folder}: the shards do not add up to the data they were cut from")
     _check_signatures(dataset, parts[0])
-    with _stored(parts, resources.store) as store:
+    lines = ShardExplanations([part.folder for part in parts])
+    with closing(lines), _stored(parts, resources.store) as store:
         return evaluate(
             dataset,
             first.asked.metrics,
@@ -181,7 +182,7 @@ def merge(
             findings=findings(dataset),
             command=command,
             overwrite=overwrite,
-            explained=ShardExplanations([part.folder for part in parts]),
+            explained=lines,
             first_line=first.first_line,
         )
 
@@ -330,7 +331,7 @@ class ShardExplanations(Mapping[Key, Sequence[str]]):
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._places: dict[Key, list[tuple[int, int]]] = {}
-        self._lines = TemporaryFile()  # noqa: SIM115 - lives as long as this object
+        self._lines = TemporaryFile()  # noqa: SIM115 - `close` closes it
         for folder in folders:
             path = runs.explanations_in(folder)
             if path is not None:
@@ -343,6 +344,10 @@ class ShardExplanations(Mapping[Key, Sequence[str]]):
             line = f"{text}\n".encode()
             self._places.setdefault(_known_key(line, path), []).append((self._lines.tell(), len(line)))
             self._lines.write(line)
+
+    def close(self) -> None:
+        """Give the temporary file back."""
+        self._lines.close()
 
     def __getitem__(self, key: Key) -> list[str]:
         return [self._read(*place) for place in self._places[key]]
