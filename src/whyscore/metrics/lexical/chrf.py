@@ -111,8 +111,8 @@ class Chrf:
         if self.word_order:
             tokens = [rows.tokens(text) for text in texts]
             shares = run_credits(tokens, [[rows.tokens(text)] for text in others], self.word_order)
-            for own, text, units, orders in zip(chains, texts, tokens, shares, strict=True):
-                spans = [(token.start, token.end) for token in located(units, text)]
+            for own, text, words, orders in zip(chains, texts, tokens, shares, strict=True):
+                spans = [(token.start, token.end) for token in located(words, text)]
                 own.append(Chain(spans, list(starmap(Order, enumerate(orders, 1))), "word {n}-grams"))
         return chains
 

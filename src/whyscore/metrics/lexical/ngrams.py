@@ -289,5 +289,8 @@ def _speaking(units: _WordUnits, flat: _Flat, faults: _Faults, n: int) -> tuple[
     low, high = np.maximum(units.first[word] - local, 0), np.minimum(units.stop[word] - local, n)
     one = np.ones(1, dtype=faults.bits.dtype)
     failed = (faults.bits[grams] & ((one << high) - (one << low))) != 0
-    matched = np.bincount(word, credit, minlength=len(sizes))
-    return matched, np.bincount(word, np.where(failed, 1 - credit, 0.0), minlength=len(sizes)), sizes
+    matched, against = (
+        np.asarray(np.bincount(word, weights, minlength=len(sizes)), dtype=np.float64)
+        for weights in (credit, np.where(failed, 1 - credit, 0.0))
+    )
+    return matched, against, sizes
