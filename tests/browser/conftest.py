@@ -42,8 +42,8 @@ class Watched:
     requests: list[str] = field(default_factory=list)
 
     def settle(self) -> None:
-        """Wait until a changed control has had its effect."""
-        self.page.wait_for_timeout(200)
+        """Wait until a changed control has had its effect: timers of a page end in the order of their times."""
+        self.page.evaluate("() => new Promise(done => setTimeout(() => requestAnimationFrame(() => done()), 200))")
 
     @property
     def rows(self) -> list[str]:
