@@ -31,19 +31,10 @@ discussed below.
 NOTES = """
 ## Differences that remain, and why
 
-- **XMoverScore v2 with dropped flows** (`0.3` at the end of the setting): not explained. The distance before dropping
-  agrees to 1e-6 (rows with `1e-09`). On the 172 pairs of texts behind these rows, pyemd 1.0.0 and POT, which whyscore
-  uses, find the same flows up to 1e-4 in all but one pair, at a cost that differs by 2e-5 at most: pyemd rounds masses.
-  With 1e-9 added to every mass, as in the published code, POT's cost changes by less than 1e-9. So another optimum is
-  not the reason. With equal masses most flows have the same size, and rounding decides which of them fall below the
-  threshold; yet the published rule applied to the flows of pyemd 1.0.0 does not give the stored numbers either (up to
-  0.17 away). The version of pyemd behind them is not known.
-- **BERTScore with BART** has no row: with transformers 4.57.6, bert-score 0.3.13 puts a blank before the first word
-  of a text for RoBERTa and GPT-2 and not for BART; whyscore does so for all three. On a tiny BART, scores without
-  rescaling were up to 0.2 apart.
 - **MoverScore v2, equal texts**: the published code takes the square root of squared distances in float32, so that
   equal texts are up to 3e-4 apart, depending on the batch; whyscore computes in float64 and gives 0.
 - **BARTScore with several references**: an empty reference beside others does not count in whyscore.
+- **SPA** is what mt-metrics-eval computes under the name pairwise confidence error (PCE).
 - **acc_eq**: of several thresholds with the same accuracy, mt-metrics-eval may report another one; the accuracy is
   the same.
 - **xCOMET**: the rows use `mode="compat"`. The default differs on purpose: special pieces open no error span, and a
@@ -67,7 +58,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         workshop = parity.Workshop(Path(folder))
         rows = [(case, case.difference(workshop)) for case in parity.cases()]
-    explained = (parity.DROPPED, parity.EQUAL)
+    explained = (parity.EQUAL,)
     head = HEAD.format(
         count=len(rows),
         metrics=len({case.metric for case, _ in rows}),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import whyscore as ws
+from support import tiny_models
 from support.cli import run_command
 from whyscore.analysis.calibrate.file import Calibration
 from whyscore.errors import DataError, UserError
@@ -264,3 +265,48 @@ def test_the_command_reads_several_files_with_their_own_columns(tmp_path: Path) 
         ("other", "de-en", "da"),
         ("other", "cs-en", "da"),
     ]
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    tiny_models.save(folder, "bert", "BertModel", texts=[" ".join([*WORDS, "x"])])
+    return folder
+
+
+def fine_tuned(network: Path, folder: Path, **options: object) -> TransferRun:
+    options = {
+        "fine_tune_rate": 0.01,
+        "fine_tune_epochs": 12,
+        "resamples": 9,
+        "grid": [1.0],
+        "controls": False,
+        **options,
+    }
+    return bmx(
+        [judged("first", size=40)], [judged("third", seed=1)], [f"bertscore(model='{network}', layer=2)"],
+        output=folder, fine_tune=True, **options,
+    )  # fmt: skip
+
+
+def test_fine_tuning_is_judged_beside_boosting(network: Path, tmp_path: Path) -> None:
+    found = fine_tuned(network, tmp_path / "a")
+    rows = {(one.pair, one.source): one for one in found.judgements}
+    assert {source for _, source in rows} == {"erasure", "fine-tuned"}
+    for pair in ("de-en", "cs-en"):
+        original, tuned = rows[pair, "erasure"].before, rows[pair, "fine-tuned"]
+        assert tuned.before == original
+        assert tuned.after > original, "the network learns to count right words"
+    again = fine_tuned(network, tmp_path / "b")
+    assert [one.after for one in again.judgements] == [one.after for one in found.judgements]
+    assert "fine_tuning" in [name for name, _, _ in found.figures()]
+
+
+def test_metrics_without_a_network_are_not_fine_tuned(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="chrf has no network to fine-tune"):
+        bmx([judged("first")], [judged("third", seed=1)], ["chrf"], output=tmp_path, fine_tune=True)
+
+
+def test_a_diverging_loss_is_told(network: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="smaller --fine-tune-rate"):
+        fine_tuned(network, tmp_path, fine_tune_rate=1e30)

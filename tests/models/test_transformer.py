@@ -127,7 +127,7 @@ def test_special_pieces_are_those_the_tokenizer_adds(tiny: Tiny) -> None:
     assert encoded.spans[[0, -1]].tolist() == [[0, 0], [12, 12]]
 
 
-@pytest.mark.parametrize(("kind", "first"), [("roberta", "Ġcat"), ("bart", "Ġcat"), ("gpt2", "Ġcat")])
+@pytest.mark.parametrize(("kind", "first"), [("roberta", "Ġcat"), ("gpt2", "Ġcat")])
 def test_a_blank_before_the_first_word_makes_it_the_same_piece_as_elsewhere(kind: str, first: str, tiny: Tiny) -> None:
     with_blank = Transformer(str(tiny(kind)), 1).encode(["cat"])[0]
     without = Transformer(str(tiny(kind)), 1, first_blank=False).encode(["cat"])[0]

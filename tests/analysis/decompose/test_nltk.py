@@ -67,7 +67,7 @@ def test_two_systems_over_ten_parts_of_speech(shared: Path) -> None:
     tests = {test.feature: test for test in found.tests}
     assert tests["NOUN"].difference == pytest.approx(-0.026, abs=0.01)
     assert tests["PROPN"].difference == pytest.approx(-0.046, abs=0.01)
-    # published with NLTK's own weights: q .01 (nouns), .001 (names), p .5 (determiners); other weights move q more than that
+    # published with NLTK's own weights: q .01 (nouns), .001 (names), p .5 (determiners); other weights move q
     assert max(tests["NOUN"].q, tests["PROPN"].q) < 0.05
     assert tests["DET"].p == pytest.approx(0.5, abs=0.2)
 

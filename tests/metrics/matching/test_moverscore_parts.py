@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from whyscore.errors import DataError, MissingExtra
 from whyscore.metrics.matching import moverscore as moverscore_transport
-from whyscore.metrics.matching.moverscore import NOTHING, Cost, costs, solver, transport
+from whyscore.metrics.matching.moverscore import NOTHING, Cost, costs, drop_flows, solver, transport, transport_whole
 from whyscore.metrics.matching.units import Cut, moving, over_windows, stop_words, unit_rows
 from whyscore.metrics.matching.weights import table_of
 from whyscore.models.encoders.embedded import Embedded
@@ -91,13 +91,25 @@ def test_distances_are_those_of_vectors_of_unit_length() -> None:
 
 
 def test_small_flows_are_left_out_on_request() -> None:
-    cost = np.array([[0.0, 1.0], [1.0, 0.0]])
-    a, b = np.array([0.9, 0.1]), np.array([0.9, 0.1])
-    assert transport(cost, a, b).flow == pytest.approx(np.diag([0.9, 0.1]))
-    assert transport(cost, a, b, drop=0.5).flow == pytest.approx(np.diag([0.9, 0.1]))
+    assert drop_flows(np.diag([0.9, 0.1]), 0.5) == pytest.approx(np.diag([0.9, 0.1]))
     many = np.array([0.4, 0.3, 0.2, 0.1])
-    found = transport(1 - np.eye(4), many, many, drop=0.5).flow  # k = 2: what is below the second smallest
-    assert found == pytest.approx(np.diag([0.4, 0.3, 0.2, 0.0]))
+    # k = 2: what is below the second smallest
+    assert drop_flows(np.diag(many), 0.5) == pytest.approx(np.diag([0.4, 0.3, 0.2, 0.0]))
+    rows = points(3, 4)
+    units = np.concatenate([rows, rows])
+    found = transport_whole(costs(units, units, "euclid"), many, many, 0.5)
+    assert found.flow == pytest.approx(np.diag([0.4, 0.3, 0.2, 0.0]))
+    assert found.distance == 0
+
+
+@given(st.integers(0, 99), st.integers(1, 6), st.integers(1, 6))
+def test_units_of_both_texts_together_are_moved_at_the_same_cost(seed: int, rows: int, columns: int) -> None:
+    left, right = points(seed, rows), points(seed + 1, columns)
+    a, b = masses(seed, rows), masses(seed + 1, columns)
+    units = np.concatenate([left, right])
+    whole = transport_whole(costs(units, units, "euclid"), a, b, 1e-9)
+    plain = transport(costs(left, right, "euclid"), a, b)
+    assert whole.distance == pytest.approx(plain.distance, abs=1e-9)
 
 
 def test_a_missing_solver_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

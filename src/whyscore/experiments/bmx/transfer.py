@@ -7,6 +7,7 @@
 3. The choice is judged in every setting of the other data sets, original beside boosted, and tested by permute-both.
 4. p-values are corrected over all tests of a base metric; translation and summarisation are families of their own.
 5. `iterations`: the boosted metric takes the place of the original, is explained, calibrated and judged again.
+6. `fine_tune`: the metric's network is fine-tuned on the same calibration data and judged the same way (`finetune`).
 
 The controls `length` and `random` go the same way as an explainer. Where the paper names the measures of a data set
 (`MEASURES`), these are taken; the name of the data set tells.
@@ -37,6 +38,7 @@ from whyscore.analysis.calibrate.settings import AgreementSettings, JudgingSetti
 from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
 from whyscore.data.formats.summaries import ASPECTS
 from whyscore.errors import DataError, SpecError, UserError
+from whyscore.experiments.bmx.finetune import FINE_TUNED, Training, check_network, fine_tune
 from whyscore.experiments.bmx.study import Figure, Run, RunFolder, explain_in, grid_rows, plain_name
 from whyscore.protocols import Metric
 from whyscore.scoring.rows import needed, needs
@@ -45,7 +47,7 @@ from whyscore.settings import again, option, takes
 from whyscore.stats.coefficients import coefficient_of
 from whyscore.stats.correction import corrected
 from whyscore.stats.matrices import is_human, level_of
-from whyscore.types import Dataset, Inputs
+from whyscore.types import Dataset, FloatVector, Inputs
 from whyscore.types.result import Record
 from whyscore.types.table import Cell, Mark, Table
 
@@ -68,6 +70,7 @@ _SUMMARIES = ("summeval", "realsumm")
 _PAIRS = ("lp", "lang_pair")
 _BLOCKS = 8
 _ALPHA = 0.05
+_BATCH = 16
 _HEAD = ("data", "pair", "human", "measure", "metric")
 
 
@@ -104,6 +107,9 @@ class TransferSettings(JudgingSettings):
     )
     iterations: int = option(1, "how often the boosted metric takes the place of the original", metavar="N", least=1)
     controls: bool = option(True, "no length and random controls", flags=("--no-controls",))
+    fine_tune: bool = option(False, "also fine-tune the metric's network with a regression head (Figure 3)", basic=True)
+    fine_tune_epochs: int = option(3, "passes over the calibration data", metavar="N", least=1)
+    fine_tune_rate: float = option(2e-5, "learning rate of fine-tuning", metavar="RATE", least=1e-9)
     allow_overlap: bool = option(False, "evaluate also on inputs that were calibrated on; the gains are too optimistic")
     level: str = again(AgreementSettings, "level", line=False)
     coefficient: tuple[str, ...] = again(AgreementSettings, "coefficient", line=False)
@@ -311,6 +317,9 @@ class TransferRun(Run):
         ]
         yield "settings", figure.settings(rows), "Original (black) and boosted correlation in every setting"
         yield "counts", figure.counts(rows), "Settings that got better or worse"
+        if any(one.source == FINE_TUNED for one in self.judgements):
+            chosen = [row for row in rows if row["source"] not in (LENGTH, RANDOM)]
+            yield "fine_tuning", figure.bars(chosen), "Original, boosted and fine-tuned: mean correlation by data set"
 
 
 def _columns(judgements: Sequence[Judgement]) -> tuple[str, ...]:
@@ -347,8 +356,11 @@ def bmx(
     _refuse_overlap(kept, evaluate, settings)
     for metric in metrics:
         _refuse_unusable(as_metric(metric), {"calibrate": fitted, "evaluate": judged})
+        if settings.fine_tune:
+            check_network(as_metric(metric))
     study = _Study(fitted, judged, RunFolder.make(output, "bmx"), settings, resources)
     controls = [name for name in (LENGTH, RANDOM) if settings.controls and name not in explainers]
+    controls += [FINE_TUNED] * settings.fine_tune
     for metric in metrics:
         for number, explainer in enumerate(explainers):
             study.run(metric, explainer, () if number else controls)
@@ -505,7 +517,23 @@ class _Study:
         for control in (replace(main, name=LENGTH, scale="raw"), replace(main, name=RANDOM, material=every.noise)):
             if control.name in controls:
                 self._judge(control, self._choose(control, question), question, held, (name, iteration))
+        if FINE_TUNED in controls:
+            self._fine_tune(replace(main, name=FINE_TUNED), metric, every.data, question, held)
         return self._calibrate(fitted._replace(metric=metric), question, choice, (name, iteration))
+
+    def _fine_tune(
+        self, source: Source, metric: Metric, data: Dataset, question: Question, held: Sequence[Placed]
+    ) -> None:
+        """Add what the fine-tuned network does; human scores are standardised in each setting."""
+        segments, examples = data.segments, []
+        for setting in {(one.rows.tobytes(), one.human_name): one for one in question.settings}.values():
+            human = setting.human[setting.rows]
+            values = (human - human.mean()) / (human.std() or 1.0)
+            examples += [(segments[k], float(value)) for k, value in zip(setting.rows, values, strict=True)]
+        how = self.settings
+        training = Training(how.fine_tune_epochs, how.fine_tune_rate, _BATCH, how.seed)
+        values = fine_tune(metric, examples, segments, training)
+        self._judge_values(source, Choice(float("nan"), float("nan")), values, held, (requested_name(metric), 1))
 
     def _calibrate(self, fitted: Explained, question: Question, choice: Choice, work: tuple[str, int]) -> Calibration:
         """Return the calibration that a choice makes; it and its grid are written to the folder."""
@@ -580,6 +608,12 @@ class _Study:
     ) -> None:
         """Add what a choice does in every setting of the other data sets."""
         values = source.mixed(choice, np.unique(np.concatenate([one.rows for one in question.settings])))
+        self._judge_values(source, choice, values, held, work)
+
+    def _judge_values(
+        self, source: Source, choice: Choice, values: FloatVector, held: Sequence[Placed], work: tuple[str, int]
+    ) -> None:
+        """Add what scores in place of the original ones do in every setting of the other data sets."""
         how = self.settings
         for setting, subject, pair in held:
             plain = outcome(source, setting, "cross-domain", values, choice)
@@ -610,6 +644,12 @@ class _Study:
             )
         told = [f"{one.data.name} ({', '.join(map(str, one.measures))})" for one in self.fitted]
         yield f"calibrated on {'; '.join(told)}"
+        if self.settings.fine_tune:
+            yield (
+                "fine-tuned: linear head on the means of the encoder's vectors, "
+                f"{self.settings.fine_tune_epochs} epochs, learning rate {self.settings.fine_tune_rate:g}, "
+                f"batches of {_BATCH}; the paper does not give its own"
+            )
         if self.splits > 1:
             yield f"p and w: means of the choices on {self.splits} blocks of documents"
         if self.settings.drop:

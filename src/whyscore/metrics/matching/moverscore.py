@@ -33,8 +33,9 @@ Optimal transport, the least work that turns one text into the other:
 2. d = min over T of sum T[i,j] C[i,j], where the rows of T add up to the masses of one text and its columns to those of
    the other, each set of masses scaled to add up to one (`ot.emd`, exact, float64).
 3. `drop` takes out the flows below the k-th smallest of the n flows there are, k = max(int(drop * n), 1), as in the
-   baseline of Eval4NLP 2021. Many flows have the same size, and rounding decides which of them are dropped: the
-   published code (pyemd, with 1e-9 added to every mass) differed by .007 to .2 in the cases compared.
+   baseline of Eval4NLP 2021. Many flows have the same size, and which of them are dropped depends on the solver. The
+   published code calls pyemd, which since version 1.1 solves a partial transport between the units of both texts
+   together (`ot.partial`); so does `drop` here, with the same numbers.
 4. Where one text has no mass, all cosines count as 0: d is 2, or its root.
 
 Each distinct text is encoded once, each distinct pair is solved once:
@@ -140,8 +141,17 @@ class Moved(NamedTuple):
 class _Solver(Protocol):
     """What is used of POT."""
 
+    partial: "_PartialSolver"
+
     def emd(self, a: FloatVector, b: FloatVector, M: FloatMatrix, numItermax: int) -> FloatMatrix:  # noqa: N803 - its names
         """Return the flow."""
+
+
+class _PartialSolver(Protocol):
+    """What is used of POT's module for partial transport."""
+
+    def partial_wasserstein(self, a: FloatVector, b: FloatVector, M: FloatMatrix, m: float) -> FloatMatrix:  # noqa: N803
+        """Return the flow that moves a mass of m."""
 
 
 def costs(other: FloatMatrix, hypothesis: FloatMatrix, cost: Cost) -> FloatMatrix:
@@ -155,13 +165,26 @@ def costs(other: FloatMatrix, hypothesis: FloatMatrix, cost: Cost) -> FloatMatri
     return squared if cost == "squared" else np.sqrt(squared)
 
 
-def transport(cost: FloatMatrix, rows: FloatVector, columns: FloatVector, drop: float = 0.0) -> Moved:
+def transport(cost: FloatMatrix, rows: FloatVector, columns: FloatVector) -> Moved:
     """Return the cheapest way to move the masses of the rows to those of the columns; both must have some mass."""
     flow = solver().emd(rows / rows.sum(), columns / columns.sum(), np.ascontiguousarray(cost), numItermax=_STEPS)
-    if drop > 0:
-        present = np.sort(flow[flow > 0])
-        flow = np.where(flow < present[max(int(drop * len(present)), 1) - 1], 0.0, flow)
     return Moved(flow, float(np.sum(flow * cost)))
+
+
+def transport_whole(whole: FloatMatrix, rows: FloatVector, columns: FloatVector, drop: float) -> Moved:
+    """Return the same from the distances between the units of both texts together, without the smallest flows."""
+    here, count = len(rows), len(rows) + len(columns)
+    masses = np.zeros((2, count))
+    masses[0, :here], masses[1, here:] = rows / rows.sum(), columns / columns.sum()
+    flow = solver().partial.partial_wasserstein(masses[0], masses[1], whole, m=float(masses.sum(axis=1).min()))
+    kept = drop_flows(flow[:here, here:], drop)
+    return Moved(kept, float(np.sum(kept * whole[:here, here:])))
+
+
+def drop_flows(flow: FloatMatrix, share: float) -> FloatMatrix:
+    """Return flows without those below the k-th smallest of the n there are, k = max(int(share * n), 1)."""
+    present = np.sort(flow[flow > 0])
+    return np.where(flow < present[max(int(share * len(present)), 1) - 1], 0.0, flow)
 
 
 @lru_cache(maxsize=1)
@@ -238,7 +261,12 @@ def _solved(other: Moving, hypothesis: Moving, recipe: Recipe) -> Solved:
     cost = costs(other.vectors, hypothesis.vectors, recipe.cost)
     if other.empty or hypothesis.empty:
         return Solved(other, hypothesis, cost, None, NOTHING[recipe.cost])
-    moved = transport(cost, other.masses, hypothesis.masses, recipe.drop)
+    masses = (other.masses, hypothesis.masses)
+    if recipe.drop > 0:
+        units = np.concatenate([other.vectors, hypothesis.vectors])
+        moved = transport_whole(costs(units, units, recipe.cost), *masses, recipe.drop)
+    else:
+        moved = transport(cost, *masses)
     return Solved(other, hypothesis, cost, moved, moved.distance)
 
 
@@ -712,13 +740,17 @@ def _differentiable(other: "Tensor", hypothesis: "Tensor", shapes: Sequence[Wind
         _units(states, shape, cut.mapped)
         for states, shape, cut in ((other, there, recipe.other), (hypothesis, here, recipe.hypothesis))
     ]
+    if recipe.drop > 0:
+        together = torch.cat(units).detach().cpu().numpy()
+        moved = transport_whole(costs(together, together, recipe.cost), there.masses, here.masses, recipe.drop)
     squared = 2.0 - 2.0 * (units[0] @ units[1].T)
     apart = squared >= _ROUNDING
     # Roots have no slope at 0: equal units stay as they are.
     far = torch.where(apart, squared, torch.ones_like(squared))
     cost = torch.where(apart, far if recipe.cost == "squared" else far.sqrt(), torch.zeros_like(far))
-    flow = transport(cost.detach().cpu().numpy(), there.masses, here.masses, recipe.drop).flow
-    work: Tensor = (torch.as_tensor(flow, device=cost.device) * cost).sum()
+    if not recipe.drop:
+        moved = transport(cost.detach().cpu().numpy(), there.masses, here.masses)
+    work: Tensor = (torch.as_tensor(moved.flow, device=cost.device) * cost).sum()
     return work
 
 
@@ -827,7 +859,7 @@ class XMoverScore(Mover):
         word: what a word is given: distance to the nearest (min), or transported cost (flow).
         pool: how pieces make a word, for word='min'.
         fill: what a word without a piece gets; None for previous where pieces are dropped, else error.
-        mode: `compat` gives the numbers of the published code, up to the choice of dropped flows (flow_drop); `paper`
+        mode: `compat` gives the numbers of the published code; `paper`
             is as printed: no special pieces, Euclid's distance, umd for both texts, a language model that also counts
             the first piece.
         device: auto, cpu, cuda, cuda:1, mps.

@@ -101,7 +101,7 @@ class PowerMeans:
         lower = stack(model, model.shape.blocks, device, self.precision, WHO)
         return Encoding(
             coder=coder,
-            stack=_Joined(lower._network, device, coder.padding, self.layers),  # noqa: SLF001 - read at more places
+            stack=_Joined(lower.network, device, coder.padding, self.layers),
             width=_PARTS * model.shape.width,
             limit=model.limit,
             long=self.long,
@@ -127,7 +127,7 @@ class _Joined(Stack):
     def table(self, inputs: Inputs) -> "Tensor":
         """Return the joined vectors of the pieces, rows x pieces x three times the width."""
         torch = importlib.import_module("torch")
-        answer = self._network(input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True)
+        answer = self.network(input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True)
         chosen = answer.hidden_states[-self._layers :]
         states = torch.nn.functional.normalize(torch.stack(chosen).float(), dim=-1)
         joined: Tensor = torch.cat([states.amin(0), states.mean(0), states.amax(0)], dim=-1)

@@ -316,7 +316,7 @@ def opened_states(
     The first row of a reading is the hypothesis. An encoder without a network is refused.
     """
     encoding = _parts(encoder, who).encoding
-    coder, network = encoding.coder, encoding.stack._network  # noqa: SLF001 - what is opened here
+    coder, network = encoding.coder, encoding.stack.network
     readings = tuple(_reading(encoding, segment, compared(segment)) for segment in segments)
 
     def score(asked: Sequence[Reading]) -> "Tensor":

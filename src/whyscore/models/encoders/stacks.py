@@ -187,7 +187,7 @@ class Stack:
     """An encoder up to one layer, ready to compute."""
 
     def __init__(self, network: "Module", device: str, padding: int, hidden: int | None) -> None:
-        self._network, self._device, self._padding, self._hidden = network, device, padding, hidden
+        self.network, self._device, self._padding, self._hidden = network, device, padding, hidden
 
     def states(self, rows: Sequence[Row]) -> list[Vectors]:
         """Return the vectors of the pieces of each row."""
@@ -200,7 +200,7 @@ class Stack:
     def table(self, inputs: Inputs) -> "Tensor":
         """Return the vectors of the pieces, rows x pieces x width, with gradients where they are wanted."""
         told = {} if self._hidden is None else {"output_hidden_states": True}
-        answer = self._network(input_ids=inputs.ids, attention_mask=inputs.mask, **told)
+        answer = self.network(input_ids=inputs.ids, attention_mask=inputs.mask, **told)
         states: Tensor = answer.last_hidden_state if self._hidden is None else answer.hidden_states[self._hidden]
         return states.float()
 

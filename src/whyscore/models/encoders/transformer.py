@@ -71,9 +71,9 @@ class EveryLayer(Stack):
     """An encoder whose vectors are those of all its layers, one after the other."""
 
     def __init__(self, full: Stack, blocks: int) -> None:
-        super().__init__(full._network, full._device, full._padding, None)  # noqa: SLF001 - of its own kind
+        super().__init__(full.network, full._device, full._padding, None)  # noqa: SLF001 - of its own kind
         self._blocks = blocks
-        self._list = block_list(self._network, blocks)
+        self._list = block_list(self.network, blocks)
 
     def states(self, rows: Sequence[Row]) -> list[Vectors]:
         """Return for each row pieces x (layers x width)."""
@@ -87,13 +87,13 @@ class EveryLayer(Stack):
         return [table[number, : len(row.ids)].copy() for number, row in enumerate(rows)]
 
     def _told(self, inputs: Inputs) -> "list[Tensor]":
-        answer = self._network(input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True)
+        answer = self.network(input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True)
         return list(answer.hidden_states)
 
     def _watched(self, inputs: Inputs, blocks: "ModuleList") -> "list[Tensor]":
         watcher = _Watcher()
-        with watcher.watching(self._network, blocks):
-            last: Tensor = self._network(input_ids=inputs.ids, attention_mask=inputs.mask).last_hidden_state
+        with watcher.watching(self.network, blocks):
+            last: Tensor = self.network(input_ids=inputs.ids, attention_mask=inputs.mask).last_hidden_state
         tail = watcher.tail(last)
         return [*(_through(tail, state) for state in watcher.given), last]
 
@@ -163,7 +163,7 @@ def _same(one: "Tensor", other: "Tensor") -> bool:
 WHO = "transformer"
 
 # bert_score puts a blank before the first word for these, so that it is the same piece as elsewhere.
-_BLANK_BEFORE = ("roberta", "bart", "gpt2", "longformer")
+_BLANK_BEFORE = ("roberta", "gpt2", "longformer")
 
 
 @dataclass(frozen=True, slots=True)

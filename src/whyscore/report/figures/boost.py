@@ -141,6 +141,24 @@ def counts(rows: Rows) -> "Chart":
     return chart
 
 
+def bars(rows: Rows) -> "Chart":
+    """Return the mean correlation of the original and of each source, by data set and metric."""
+    alt = load_package("altair")
+    original = [{**row, "source": "original", "after": row["before"]} for row in rows]
+    chart: Chart = (
+        alt.Chart({"values": [*original, *rows]})
+        .mark_bar()
+        .encode(
+            x=alt.X("source:N", title=None, sort=None),
+            y=alt.Y("mean(after):Q", title="correlation with human scores"),
+            color=alt.Color("source:N", legend=None, sort=None),
+        )
+        .properties(width=_WIDTH // 3)
+        .facet(column=alt.Column("data:N", title=None), row=alt.Row("protocol:N", title=None))
+    )
+    return chart
+
+
 def sorted_scores(rows: Rows) -> "Chart":
     """Return human, original and aggregated scores, standardised, in the order of the human scores."""
     alt = load_package("altair")
