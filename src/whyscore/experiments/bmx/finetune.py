@@ -70,7 +70,7 @@ def fine_tune(
                 predicted = work.predict([segment for segment, _ in batch])
                 loss = (predicted - torch.tensor([value for _, value in batch])).square().mean()
                 if not torch.isfinite(loss):
-                    raise DataError(f"{_WHO}: the loss is {float(loss)}; train with a smaller --fine-tune-rate")
+                    raise DataError(f"{_WHO}: the loss is {loss.item()}; train with a smaller --fine-tune-rate")
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
