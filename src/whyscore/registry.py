@@ -15,7 +15,7 @@
 3. Components are dataclasses, so their fields are their options: names, order, defaults and types are read from them,
    and every wrong option is answered with the ones there are.
 4. Specs that stand in data files (shards, calibrations) come from others. `build_from_file` refuses those that would
-   run code: fields made by `runs_code`, anywhere inside, unless the user has named the code.
+   run code or ask a service: fields made by `runs_code`, anywhere inside, unless the user has named that.
 """
 
 import ast
@@ -158,6 +158,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "ensemble": "whyscore.metrics.ensemble:Ensemble",
         "length": "whyscore.metrics.controls:Length",
         "length_ratio": "whyscore.metrics.controls:LengthRatio",
+        "judge": "whyscore.metrics.judge.metric:Judge",
         "lmscore": "whyscore.metrics.learned.lmscore:LmScore",
         "lookup": "whyscore.metrics.lookup:Lookup",
         "mee": "whyscore.metrics.mee.metric:Mee",
@@ -375,7 +376,8 @@ def build_from_file(
     for code in code_of(found):
         if not allowed & {code, str(Path(code).resolve())}:
             raise DataError(
-                f"{file}: {spec} would run code from {code}; what a data file names is not run. "
+                f"{file}: {spec} would {'ask' if '://' in code else 'run code from'} {code}; what a data file names "
+                "is not run. "
                 f"If you trust {code}, add: --allow-code {code}"
             )
     return found
@@ -390,8 +392,13 @@ def code_of(thing: object) -> Iterator[str]:
         for field in dataclasses.fields(thing):
             value = getattr(thing, field.name)
             if field.metadata.get(CODE) and value:
-                # A function by its name, or a flag beside the model whose file may hold code.
-                yield value.rpartition(":")[0] if isinstance(value, str) else str(getattr(thing, "model", value))
+                # A function by its name, an address, or a flag beside the model whose file may hold code.
+                named = isinstance(value, str) and "://" not in value
+                yield (
+                    value.rpartition(":")[0]
+                    if named
+                    else str(getattr(thing, "model", value) if value is True else value)
+                )
             yield from code_of(value)
 
 

@@ -43,6 +43,7 @@ NETWORKS = {
     "bertscore",
     "comet",
     "ensemble",
+    "judge",
     "lmscore",
     "metricx",
     "moverscore",

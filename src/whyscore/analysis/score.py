@@ -7,7 +7,7 @@ Truncated texts are named beside every score that depends on them, and `--fail-i
    more while truncation is watched: scores that come from a store do not say it.
 """
 
-import dataclasses
+import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +30,8 @@ from whyscore.errors import GateNotPassed
 from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.models.pairs import watched_cuts
 from whyscore.protocols import CorpusMetric, Metric, RowMetric
+from whyscore.scoring.answers import AsksModel
+from whyscore.scoring.rows import parts_of
 from whyscore.scoring.stack import LOCAL, Prepared, Resources, require
 from whyscore.settings import Bootstrapped, Seeded, takes
 from whyscore.stats.resampling import bootstrap_mean, bootstrap_total
@@ -54,6 +56,13 @@ class MetricResult:
     entries: Scores
     signature: Signature
     higher_is_better: bool
+    notes: tuple[str, ...] = ()
+    """What is to be known beside the scores: repeats and failures of a judge."""
+
+    @property
+    def missing(self) -> float:
+        """The share of entries without a score."""
+        return float(np.mean(~np.isfinite(self.entries.values))) if len(self.entries) else 0.0
 
     def best(self, systems: Sequence[str]) -> list[int]:
         """Return the rows of the best system, or systems; where there is one system, none is best."""
@@ -151,7 +160,7 @@ def score(segments: Segments, metric: MetricLike, *, resources: Resources = LOCA
     """
     asked = as_segments(segments)
     prepared = resources.prepare(with_languages(as_metric(metric), languages_of(segments)))
-    return _scores(prepared, _rows(prepared, asked), nrefs(asked))
+    return _scores(prepared, _rows(prepared, asked), asked)
 
 
 @takes(ScoreSettings)
@@ -165,18 +174,35 @@ def score_systems(
     known = [with_languages(as_metric(metric), dataset.languages) for metric in metrics]
     for name, prepared in zip(map(requested_name, metrics), map(resources.prepare, known), strict=True):
         rows = _rows(prepared, dataset.segments)
-        scores = _scores(prepared, rows, count)
+        scores = _scores(prepared, rows, dataset.segments)
         totals = {
             system: estimate(prepared, rows[indices], scores.values[indices], seed=settings.seed, draws=settings.draws)
             for system, indices in parts.items()
         }
         signature = prepared.signature().with_facts(**_data_facts(prepared, count))
-        results.append(MetricResult(name, totals, scores, signature, prepared.higher_is_better))
+        notes = tuple(judge_remarks(prepared, dataset))
+        results.append(MetricResult(name, totals, scores, signature, prepared.higher_is_better, notes))
     return SystemScores(dataset, results)
 
 
+def judge_remarks(prepared: Prepared, dataset: Dataset) -> Iterator[str]:
+    """Yield what the language models behind a metric have to say beside its scores."""
+    systems = [entry.system for entry in dataset.entries]
+    for part in parts_of(prepared.metric):
+        if isinstance(part, AsksModel):
+            yield from part.remarks(dataset.segments, systems)
+
+
 def estimate(metric: Metric, rows: FloatMatrix, values: FloatVector, *, seed: int, draws: int) -> Estimate:
-    """Return the corpus score: the metric's own formula over summed rows, or else the mean of the segments."""
+    """Return the corpus score: the metric's own formula over summed rows, or else the mean of the segments.
+
+    Segments without a score are left out; `n` counts the others.
+    """
+    there = np.isfinite(values)
+    if not there.all():
+        rows, values = rows[there], values[there]
+    if not len(values):
+        return Estimate(math.nan, reason="empty")
     if draws == 0:
         total = metric.total(rows.sum(axis=0)) if isinstance(metric, CorpusMetric) else float(values.mean())
         return Estimate(float(total), n=len(values))
@@ -196,7 +222,9 @@ def _rows(prepared: Prepared, segments: Sequence[Segment]) -> FloatMatrix:
     return prepared.statistics(segments) if isinstance(prepared, RowMetric) else prepared.score(segments)[:, None]
 
 
-def _scores(prepared: Prepared, rows: FloatMatrix, count: str) -> Scores:
+def _scores(prepared: Prepared, rows: FloatMatrix, segments: Sequence[Segment]) -> Scores:
+    complete, count = bool(np.isfinite(rows).all()), nrefs(segments)
+    reasons = {} if complete else {k: why.reason for k, why in prepared.missing(segments).items()}
     signature = prepared.segment_signature() if isinstance(prepared, CorpusMetric) else prepared.signature()
     has_rows = isinstance(prepared, RowMetric)
     return Scores(
@@ -205,6 +233,7 @@ def _scores(prepared: Prepared, rows: FloatMatrix, count: str) -> Scores:
         higher_is_better=prepared.higher_is_better,
         rows=rows if has_rows else None,
         columns=prepared.columns if isinstance(prepared, RowMetric) else (),
+        reasons=reasons,
     )
 
 
@@ -274,7 +303,7 @@ def _cuts(name: str, metric: MetricLike, data: Dataset) -> Iterator[str]:
         own = with_languages(as_metric(metric), data.languages)
     if isinstance(own, Encoding) and isinstance(own.encoder(), Measured):
         yield from _measured(name, own, data)
-    elif any("trunc" in dict(part.signature().facts) for part in _parts(own)):
+    elif any("trunc" in dict(part.signature().facts) for part in parts_of(own)):
         yield from (f"{name}: {told}" for told in _watched(own, data))
 
 
@@ -293,15 +322,3 @@ def _watched(metric: Metric, data: Dataset) -> list[str]:
     with watched_cuts() as seen:
         metric.score(distinct)
     return list(dict.fromkeys(seen))
-
-
-def _parts(thing: object) -> Iterator[Metric]:
-    """Yield a metric and all that it is made of."""
-    if isinstance(thing, Metric):
-        yield thing
-    if isinstance(thing, tuple):
-        for item in thing:
-            yield from _parts(item)
-    elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        for field in dataclasses.fields(thing):
-            yield from _parts(getattr(thing, field.name))

@@ -525,7 +525,14 @@ class RunningSettings(QuietSettings):
     ray_address: str | None = option(
         None, "a running Ray cluster, or auto (default: start one here)", metavar="HOST:PORT"
     )
-    dry_run: bool = option(False, "say how many texts would be scored, and stop", basic=True)
+    record: str | None = option(
+        None, "also write every request and answer of judge to this file; judge(recorded=FILE) reads it", metavar="FILE"
+    )
+    budget_calls: int | None = option(None, "calls that judge may make", least=1, metavar="N")
+    budget_tokens: int | None = option(None, "tokens that judge may send and get", least=1, metavar="N")
+    dry_run: bool = option(
+        False, "say how many texts would be scored, and for judge how many calls and tokens, and stop", basic=True
+    )
 
 
 GATES = "quality gates (exit code 5 on failure)"
@@ -533,7 +540,18 @@ _ORDER = ("positional arguments", "options", "metrics", "input", GATES, "output"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TruncationSettings:
+class UnparsedSettings:
+    """A gate on answers of language models."""
+
+    TITLE: ClassVar[str] = GATES
+
+    fail_if_unparsed: float | None = option(
+        None, "share of answers of judge that may be unusable, e.g. 0.05", least=0, most=1, metavar="SHARE"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TruncationSettings(UnparsedSettings):
     """A gate on texts that a model cuts."""
 
     TITLE: ClassVar[str] = GATES
@@ -542,7 +560,7 @@ class TruncationSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GateSettings:
+class GateSettings(UnparsedSettings):
     """What a pipeline refuses to ship."""
 
     TITLE: ClassVar[str] = GATES

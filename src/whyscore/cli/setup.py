@@ -16,7 +16,14 @@ from rich.text import Text
 from whyscore.analysis import common as stores
 from whyscore.analysis.common import as_metric, language_support, of_systems
 from whyscore.analysis.explain import cost
-from whyscore.cli.options import GateSettings, InputSettings, MetricSettings, QuietSettings, RunningSettings
+from whyscore.cli.options import (
+    GateSettings,
+    InputSettings,
+    MetricSettings,
+    QuietSettings,
+    RunningSettings,
+    UnparsedSettings,
+)
 from whyscore.cli.output import tell
 from whyscore.data.checks import FEW, Findings, findings, refuse_findings
 from whyscore.data.dataset import sample
@@ -28,11 +35,12 @@ from whyscore.data.naming import plain_name, system_names
 from whyscore.data.reading import add_references, join_systems, read
 from whyscore.data.style import normalize
 from whyscore.data.writing import write_lines
-from whyscore.errors import DataError, UserError
+from whyscore.errors import DataError, GateNotPassed, UserError
 from whyscore.present import render
 from whyscore.protocols import ConfigurableExecutor, Executor, Metric, SupportsRates
 from whyscore.registry import build, parse, spec_of
 from whyscore.runs.gates import gate_table, junit_lines
+from whyscore.scoring.answers import Answers, AsksModel
 from whyscore.scoring.stack import Progress, Resources, rate
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Finding, Gate, Segment
@@ -78,6 +86,7 @@ def progress_bar(output: QuietSettings) -> Iterator[Bar | None]:
 
 
 _SHOWN = 20
+_MANY_UNUSABLE = 0.05
 
 
 def requested_metrics(metrics: MetricSettings) -> list[str]:
@@ -200,12 +209,29 @@ def make_resources(running: RunningSettings, progress: Progress | None = None) -
 @contextmanager
 def working(settings: RunningSettings) -> Iterator[Resources]:
     """Give the resources, with a progress bar while the work lasts; afterwards say what each worker did."""
-    executor = make_executor(settings)
+    executor, store = make_executor(settings), open_store(settings.store)
     with progress_bar(settings) as bar:
-        yield Resources(open_store(settings.store), executor, bar)
+        record = None if settings.record is None else Path(settings.record)
+        answers = Answers(store, record, settings.budget_calls, settings.budget_tokens, bar)
+        yield Resources(store, executor, bar, answers=answers)
+    for judge, (bad, count) in answers.unusable().items():
+        if bad > _MANY_UNUSABLE * count:
+            tell(settings, f"warning: {bad:,} of {count:,} answers cannot be used ({bad / count:.1%}): {judge}")
+    if answers.spent_calls:
+        spent = f"{answers.spent_calls:,} calls, {answers.spent_tokens:,} tokens"
+        tell(settings, f"judge: {spent}{f'; recorded in {record}' if record else ''}")
     for name, used in executor.rates.items() if isinstance(executor, SupportsRates) else ():
         speed = f", {used.texts / used.seconds:,.0f}/s" if used.seconds else ""
         tell(settings, f"{name}: {used.texts:,} texts{speed}")
+
+
+def fail_if_unparsed(settings: UnparsedSettings, resources: Resources) -> None:
+    """Raise where more answers of a judge cannot be used than the gate allows."""
+    most = settings.fail_if_unparsed
+    for judge, (bad, count) in resources.answers.unusable().items() if resources.answers else ():
+        if most is not None and bad > most * count:
+            share = f"{bad:,} of {count:,} answers cannot be used ({bad / count:.1%}, at most {most:.1%} may)"
+            raise GateNotPassed(f"the quality gate is not passed: {share}: {judge}")
 
 
 def open_store(path: str | None) -> Store | None:
@@ -383,11 +409,19 @@ def explaining_costs(
             yield f"{metric} {explainer}: {asked} texts, {distinct} distinct, {stored} already stored"
 
 
+_TRIED = 2_000  # segments whose calls are counted
 _UNITS = ((86_400, "days", 1), (3_600, "hours", 1), (60, "minutes", 0), (1, "seconds", 0))
 
 
 def tell_time(output: QuietSettings, name: str, metric: Metric, segments: Sequence[Segment], left: int) -> None:
-    """Say how long `left` texts would take one worker, if they are like these segments."""
+    """Say how long `left` texts like these segments would take one worker; of a judge, how many calls and tokens."""
+    if isinstance(metric, AsksModel):
+        each = metric.with_answers(Answers()).calls(segments[:_TRIED])
+        texts = len({segment.only(metric.inputs) for segment in segments[:_TRIED]})
+        share = left / texts if texts else 0.0
+        counts = [round(share * one) for one in (each.calls, each.prompt_tokens, each.answer_tokens)]
+        print(f"{name}: {counts[0]:,} calls, about {counts[1]:,} tokens sent, at most {counts[2]:,} tokens back")
+        return
     if not segments or not left or output.quiet:
         return
     speed = rate(metric, segments)

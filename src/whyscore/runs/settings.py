@@ -16,6 +16,7 @@ from whyscore.analysis.common import MetricLike, as_metric, requested_name, with
 from whyscore.errors import MissingInput, SpecError
 from whyscore.protocols import Metric, WordScorer
 from whyscore.registry import build
+from whyscore.scoring.answers import AsksModel
 from whyscore.settings import Bootstrapped, Seeded, check, option
 from whyscore.taggers.spacy import installed_pipeline
 from whyscore.text.randomness import generator
@@ -145,12 +146,18 @@ def default_metrics(dataset: Dataset) -> list[str]:
     return [*counting, *(["qe"] if source else ["ter"])]
 
 
-def default_explainer(metric: MetricLike) -> str:
-    """Return the explainer for a metric: its own word scores where it has them, else erasure."""
-    return "intrinsic" if isinstance(as_metric(metric), WordScorer) else "erasure"
+def default_explainer(metric: MetricLike) -> str | None:
+    """Return the explainer for a metric: its own word scores where it has them, else erasure.
+
+    A language model that marks no words is not explained unless that is asked for: each probe would be a call.
+    """
+    made = as_metric(metric)
+    if isinstance(made, AsksModel):
+        return "intrinsic" if made.marks_words else None
+    return "intrinsic" if isinstance(made, WordScorer) else "erasure"
 
 
-def explainers_for(metrics: Sequence[MetricLike], given: Sequence[str] | None) -> list[str]:
+def explainers_for(metrics: Sequence[MetricLike], given: Sequence[str] | None) -> list[str | None]:
     """Return one explainer per metric: as given (one for all, or one each), or else the default of each."""
     if not given:
         return [default_explainer(metric) for metric in metrics]
@@ -158,10 +165,10 @@ def explainers_for(metrics: Sequence[MetricLike], given: Sequence[str] | None) -
         raise SpecError(f"{len(given)} explainers for {len(metrics)} metrics: give one for all, or one for each")
     for explainer in given:
         build(explainer, "explainer")
-    return list(given) if len(given) == len(metrics) else list(given) * len(metrics)
+    return [*given] if len(given) == len(metrics) else [*given] * len(metrics)
 
 
-def default_budget(explainer: str, budget: int | None) -> int | None:
+def default_budget(explainer: str | None, budget: int | None) -> int | None:
     """Return how many segments are explained; None is all of them."""
     if budget is not None:
         return budget

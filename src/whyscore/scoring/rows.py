@@ -5,10 +5,12 @@ resampling from the same stored numbers. The direction of a metric matters here 
 larger is better.
 
 A metric that fails on some texts does not take the others with it: a failing batch is halved until the texts that
-cause it stand alone, and the rest is kept: an `Answer` holds the rows and the reasons of the missing ones.
+cause it stand alone, and the rest is kept: an `Answer` holds the rows and the reasons of the missing ones. A metric
+that asks a language model, or is made of one that does, may have no score for some segments: it says why itself.
 """
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -16,6 +18,7 @@ import numpy as np
 
 from whyscore.errors import ContractError, TextFailure, WhyscoreError
 from whyscore.protocols import Metric, RowMetric, SupportsNeeds
+from whyscore.scoring.answers import Answers, AsksModel, Missing
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Segment, Signature
 
 _SHOWN = 80
@@ -66,7 +69,51 @@ def ask(metric: Metric, segments: Sequence[Segment]) -> Answer:
         raise
     except Exception as error:  # noqa: BLE001 - any error of a user's metric is reported with the text it failed on
         return _halved(metric, segments, f"failed on {_quoted(segments[0])}: {type(error).__name__}: {error}")
-    return Answer(rows, _undefined(rows, segments))
+    why = missing(metric, segments) if not np.isfinite(rows).all() else {}
+    return Answer(rows, _undefined(rows, segments) | {i: str(reason) for i, reason in why.items()})
+
+
+def parts_of(thing: object) -> Iterator[Metric]:
+    """Yield a metric and all that it is made of."""
+    if isinstance(thing, Metric):
+        yield thing
+    if isinstance(thing, tuple):
+        for item in thing:
+            yield from parts_of(item)
+    elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        for field in dataclasses.fields(thing):
+            yield from parts_of(getattr(thing, field.name))
+
+
+def asks_model(metric: Metric) -> bool:
+    """Return whether a metric, or one that it is made of, asks a language model."""
+    return any(isinstance(part, AsksModel) for part in parts_of(metric))
+
+
+def missing(metric: Metric, segments: Sequence[Segment]) -> dict[int, Missing]:
+    """Return why segments have no score, by their numbers, where a language model is behind it."""
+    found: dict[int, Missing] = {}
+    for part in parts_of(metric):
+        if isinstance(part, AsksModel):
+            found |= {i: why for i, why in enumerate(part.missing(segments)) if why is not None}
+    return found
+
+
+def with_answers(thing: object, answers: Answers) -> object:
+    """Return a metric, or what it is made of, with a place to keep the answers of language models."""
+    if isinstance(thing, AsksModel):
+        return thing.with_answers(answers)
+    if isinstance(thing, tuple):
+        return tuple(with_answers(item, answers) for item in thing)
+    if not isinstance(thing, Metric) or not dataclasses.is_dataclass(thing):
+        return thing
+    own = {field.name: getattr(thing, field.name) for field in dataclasses.fields(thing) if field.init}
+    changed = {name: made for name, value in own.items() if (made := with_answers(value, answers)) is not value}
+    return dataclasses.replace(thing, **changed) if any(map(_asking, changed.values())) else thing
+
+
+def _asking(thing: object) -> bool:
+    return any(isinstance(part, AsksModel) for part in parts_of(thing))
 
 
 def read_scores(metric: Metric, rows: FloatMatrix) -> FloatVector:

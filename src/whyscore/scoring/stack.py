@@ -16,24 +16,28 @@ How fast a metric is, for an estimate before the work:
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
 from whyscore.errors import MissingInput
 from whyscore.protocols import CorpusMetric, Executor, Metric, Part, RowMetric
+from whyscore.scoring.answers import Answers, AsksModel, Missing
 from whyscore.scoring.executors import Serial
 from whyscore.scoring.rows import (
     Answer,
     Incomplete,
     RowSource,
     ask,
+    asks_model,
+    missing,
     name,
     needed,
     needs,
     read_scores,
     stored_name,
     width,
+    with_answers,
 )
 from whyscore.scoring.store import Store, digest
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Segment, Signature
@@ -202,11 +206,15 @@ class Prepared:
         scores[list(failures)] = np.nan
         return Attempt(scores, {i: f"{name(self.metric)} {reason}" for i, reason in failures.items()})
 
+    def missing(self, segments: Sequence[Segment]) -> dict[int, Missing]:
+        """Return why segments have no score, by their numbers; only metrics that ask language models have such."""
+        return missing(self.metric, segments)
+
     def _rows(self, segments: Sequence[Segment]) -> FloatMatrix:
-        """Return one row per segment; a segment that cannot be scored is an error."""
+        """Return one row per segment; a segment that cannot be scored is an error, unless a language model failed."""
         require(self.metric, segments, blank=True)
         rows, failures = self.source.rows(segments)
-        if failures:
+        if failures and (len(failures) == len(rows) or not asks_model(self.metric)):
             raise Incomplete(name(self.metric), failures)
         return rows
 
@@ -248,14 +256,21 @@ def prepare(
     executor: Executor | None = None,
     progress: Progress | None = None,
     size: int | None = None,
+    answers: Answers | None = None,
 ) -> Prepared:
     """Return the metric behind deduplication, store and batches.
 
     Without a store, other processes or someone to show progress to there is nothing to gain from batches: the metric
-    gets everything in one call and packs it as its model likes it.
+    gets everything in one call and packs it as its model likes it. So does a metric that asks a language model: it
+    makes many calls at a time, and keeps the answers in the store instead of rows.
     """
     if isinstance(metric, Prepared):
         return metric
+    if asks_model(metric):
+        if answers is not None or store is not None or progress is not None:
+            kept = answers or Answers(store, progress=progress)
+            metric = cast("Metric", with_answers(metric, kept))
+        store = executor = progress = size = None
     alone = store is None and executor in (None, Serial()) and progress is None
     batch = size if size is not None or alone else getattr(executor, "batch", SIZE)
     cached = Cached(Batched(metric, executor or Serial(), batch), store, progress or Silent())
@@ -299,6 +314,8 @@ class Cost(NamedTuple):
 def cost(metric: Metric, segments: Sequence[Segment], store: Store | None = None) -> Cost:
     """Return how many segments would be asked for, how many are distinct, and how many the store holds."""
     distinct = list(dict.fromkeys(segment.only(metric.inputs) for segment in segments))
+    if isinstance(metric, AsksModel):
+        return Cost(len(segments), len(distinct), metric.with_answers(Answers(store)).calls(distinct).whole)
     table = stored_name(metric.signature())
     if store is None or table is None or not store.path.exists():
         return Cost(len(segments), len(distinct), 0)
@@ -333,10 +350,19 @@ class Resources:
     executor: Executor | None = None
     progress: Progress | None = None
     size: int | None = None
+    answers: Answers | None = None
+    """Where the answers of language models are kept, and what they may cost; in the store where it is None."""
 
     def prepare(self, metric: Metric) -> Prepared:
         """Return the metric behind deduplication, this store and this executor."""
-        return prepare(metric, store=self.store, executor=self.executor, progress=self.progress, size=self.size)
+        return prepare(
+            metric,
+            store=self.store,
+            executor=self.executor,
+            progress=self.progress,
+            size=self.size,
+            answers=self.answers,
+        )
 
 
 LOCAL = Resources()

@@ -13,8 +13,11 @@ from whyscore.text.files import whole
 
 __all__ = ["REASONS", "Reason", "checked_reason", "finite", "line", "number", "whole"]
 
-Reason = Literal["constant", "empty", "truncated", "flat", "not submitted", "no_error", "all_error", "undefined"]
-"""Why a number is null."""
+Reason = Literal[
+    "constant", "empty", "truncated", "flat", "not submitted", "no_error", "all_error", "undefined",
+    "unparsed", "refused", "wrong language", "failed",
+]  # fmt: skip
+"""Why a number is null; the last four are those of answers that a judge gave."""
 
 REASONS: tuple[Reason, ...] = get_args(Reason)
 

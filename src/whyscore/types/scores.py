@@ -1,8 +1,9 @@
 """What comes back: signatures, scores, estimates and explanations."""
 
+import math
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from markupsafe import Markup
@@ -127,6 +128,8 @@ class Scores(Result):
     higher_is_better: bool = True
     rows: FloatMatrix | None = None
     columns: tuple[str, ...] = ()
+    reasons: Mapping[int, str] = field(default_factory=dict)
+    """Why segments have no score, by their numbers."""
     kind: ClassVar[str] = "scores"
 
     def __post_init__(self) -> None:
@@ -139,7 +142,9 @@ class Scores(Result):
         return {"signature": str(self.signature), "higher_is_better": self.higher_is_better}
 
     def records(self) -> Iterator[Record]:
-        return ({"id": str(number), "score": value} for number, value in enumerate(self.values.tolist()))
+        for number, value in enumerate(self.values.tolist()):
+            why = {} if math.isfinite(value) else {"reason": self.reasons.get(number, "undefined")}
+            yield {"id": str(number), "score": value if math.isfinite(value) else None, **why}
 
     def __repr__(self) -> str:
         first = ", ".join(f"{value:.4g}" for value in self.values[:_FIRST].tolist())

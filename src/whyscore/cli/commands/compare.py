@@ -8,10 +8,20 @@ from whyscore.analysis.compare.compare import compare
 from whyscore.analysis.compare.result import CompareSettings, Comparison
 from whyscore.cli.options import GateSettings, InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures, terminal_width
-from whyscore.cli.setup import baseline_of, load_dataset, make_resources, report_gates, requested_metrics, working
+from whyscore.cli.setup import (
+    baseline_of,
+    fail_if_unparsed,
+    load_dataset,
+    make_resources,
+    report_gates,
+    requested_metrics,
+    tell_time,
+    working,
+)
 from whyscore.errors import UserError
 from whyscore.present import Look, Tables, present
 from whyscore.runs.gates import check_gates, check_names, judge_gates, read_limits
+from whyscore.scoring.answers import AsksModel
 from whyscore.scoring.stack import cost
 from whyscore.settings import option
 from whyscore.types import Dataset
@@ -58,6 +68,7 @@ def run(settings: CompareCommand) -> int:
     gates = judge_gates(found, under, worse)
     report_gates(gates, settings, data.name)
     check_gates(gates, worse)
+    fail_if_unparsed(settings, resources)
     return 0
 
 
@@ -87,5 +98,8 @@ def _text(found: Comparison, settings: CompareCommand) -> Iterator[str]:
 def _planned(settings: CompareCommand, data: Dataset, metrics: Sequence[str]) -> Iterator[str]:
     store = make_resources(settings).store
     for metric in metrics:
-        asked = cost(as_metric(metric), data.segments, store)
+        used = as_metric(metric)
+        asked = cost(used, data.segments, store)
         yield f"{metric}: {asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored\n"
+        if isinstance(used, AsksModel):
+            tell_time(settings, metric, used, data.segments, asked.distinct - asked.stored)

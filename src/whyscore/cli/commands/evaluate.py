@@ -20,6 +20,7 @@ from whyscore.cli.options import (
 from whyscore.cli.output import tell, terminal_width
 from whyscore.cli.setup import (
     baseline_of,
+    fail_if_unparsed,
     load_dataset,
     make_resources,
     report_gates,
@@ -123,6 +124,7 @@ def run(settings: EvaluateCommand) -> int:
     report_gates(gates, settings, data.name)
     check_gates(gates, worse)
     fail_if_truncated(cut)
+    fail_if_unparsed(settings, resources)
     return 0
 
 

@@ -37,11 +37,20 @@ from whyscore.cli.options import (
     TruncationSettings,
 )
 from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures
-from whyscore.cli.setup import load_dataset, make_resources, requested_metrics, take_first, tell_time, working
+from whyscore.cli.setup import (
+    fail_if_unparsed,
+    load_dataset,
+    make_resources,
+    requested_metrics,
+    take_first,
+    tell_time,
+    working,
+)
 from whyscore.errors import UserError
 from whyscore.explainers.engine import failure_message
 from whyscore.marking import visible
 from whyscore.registry import spec_of
+from whyscore.scoring.rows import asks_model
 from whyscore.scoring.stack import Resources
 from whyscore.settings import again, option
 from whyscore.types import Dataset, Explanation, Inputs
@@ -98,10 +107,13 @@ def run(settings: ExplainCommand) -> int:
             _explain(data, metric, explainer, settings, resources) for metric in metrics for explainer in explainers
         ]
     _write(found, settings)
-    failed = next((one.failures for one in found if one.failures), None)
-    if failed:
-        raise Unexplained(failure_message(failed, len(data)))
+    for one in found:
+        if one.failures and not asks_model(as_metric(one.metric)):
+            raise Unexplained(failure_message(one.failures, len(data)))
+        if one.failures:
+            tell(settings, f"warning: {failure_message(one.failures, len(data))}")
     fail_if_truncated(cut)
+    fail_if_unparsed(settings, resources)
     return 0
 
 

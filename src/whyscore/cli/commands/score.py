@@ -7,8 +7,15 @@ from whyscore.analysis.common import as_metric, with_languages
 from whyscore.analysis.mee import has_parts, mee_view
 from whyscore.analysis.score import ScoreSettings, SystemScores, fail_if_truncated, score_systems, truncation_messages
 from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings, TruncationSettings
-from whyscore.cli.output import emit, emit_result, format_of, tell_signatures
-from whyscore.cli.setup import load_dataset, make_resources, requested_metrics, tell_time, working
+from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures
+from whyscore.cli.setup import (
+    fail_if_unparsed,
+    load_dataset,
+    make_resources,
+    requested_metrics,
+    tell_time,
+    working,
+)
 from whyscore.errors import UserError
 from whyscore.scoring.stack import Resources, cost
 from whyscore.settings import option
@@ -53,8 +60,13 @@ def run(settings: ScoreCommand) -> int:
         if settings.parts:
             emit_result(_parts(data, metrics, resources), settings)
         else:
-            _emit_scores(score_systems(data, metrics, settings=settings, resources=resources), settings)
+            scores = score_systems(data, metrics, settings=settings, resources=resources)
+            _emit_scores(scores, settings)
+            for one in scores:
+                for note in one.notes:
+                    tell(settings, f"note: {one.metric}: {note}")
     fail_if_truncated(cut)
+    fail_if_unparsed(settings, resources)
     return 0
 
 

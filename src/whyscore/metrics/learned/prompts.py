@@ -204,10 +204,19 @@ def _translation(languages: str | None, shots: int) -> tuple[tuple[str, str], li
         examples = []
     else:
         examples = list(zip(_SENTENCES[source], _SENTENCES[target], strict=True))[:shots]
-    return (_NAMES.get(source, source), _NAMES.get(target, target)), examples
+    return (language_name(source), language_name(target)), examples
 
 
-def language_pair(languages: str) -> tuple[str, str]:
+def language_name(code: str) -> str:
+    """Return the English name of a language, or the code where it is not known.
+
+    >>> language_name("de"), language_name("tlh")
+    ('German', 'tlh')
+    """
+    return _NAMES.get(code, code)
+
+
+def language_pair(languages: str, who: str = "lmscore") -> tuple[str, str]:
     """Return the codes of source and target, regions and scripts left out.
 
     >>> language_pair("pt-BR-en")
@@ -215,5 +224,5 @@ def language_pair(languages: str) -> tuple[str, str]:
     """
     codes = [part for part in languages.replace("_", "-").split("-") if _CODE.fullmatch(part)]
     if len(codes) != len(("source", "target")):
-        raise SpecError(f"lmscore: languages is {languages!r}, expected two codes such as 'de-en'")
+        raise SpecError(f"{who}: languages is {languages!r}, expected two codes such as 'de-en'")
     return codes[0], codes[1]

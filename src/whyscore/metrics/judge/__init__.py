@@ -1,0 +1,1 @@
+"""Large language models as judges."""

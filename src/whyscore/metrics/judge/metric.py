@@ -1,0 +1,569 @@
+"""A large language model as a metric: it marks errors and scores, by a protocol, at an endpoint that the user names.
+
+1. Each segment becomes one or more calls (`protocols`): `repeats` times, for `pairwise` in both orders.
+2. Answers come from a record, from the score store, or from the endpoint (`client`), and are kept.
+3. Each answer becomes a judgement (`parsing`). `verify="mask"` keeps an error only where masking it raises another
+   metric: the idea of MQM-APE (Lu et al. 2024, arXiv 2409.14335) with a mask in place of a post-edit.
+4. The scores of all answers about a segment are combined: their mean, their median, or the mean of those within two
+   standard deviations (which at least six answers can leave). A segment none of whose answers can be used has no score.
+
+Word scores: minus the MQM weight of the worst error that touches a word, mean over the answers; notes say category,
+severity and reason. They exist for hypothesis and source.
+
+The signature names model, prompt (by its digest), temperature and seed. It does not name what changes no answer:
+connections, rate, time-outs and retries.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple, Self, cast
+
+import numpy as np
+
+from whyscore.errors import DataError, SpecError
+from whyscore.metrics.judge.client import Endpoint, ask, check_url
+from whyscore.metrics.judge.parsing import Judgement, MarkedError, judgement_of
+from whyscore.metrics.judge.protocols import Against, Name, Prompt, Protocol, make_prompt
+from whyscore.metrics.needs import need_references, need_source
+from whyscore.protocols import Metric
+from whyscore.registry import build, build_from_file, component, parse, runs_code, spec_of
+from whyscore.scoring.answers import Answers, Calls, Missing, Question, Reply, read_lines, reply_of
+from whyscore.settings import check_fields, check_seed
+from whyscore.text.maskers import Delete
+from whyscore.types import (
+    ErrorSpan,
+    FloatMatrix,
+    FloatVector,
+    Inputs,
+    Place,
+    Segment,
+    Side,
+    Signature,
+    Words,
+    WordScores,
+)
+from whyscore.version import __version__
+
+Combine = Literal["mean", "median", "trimmed"]
+_BYTES = 4  # of UTF-8 that a token stands for, about
+_OUTLIER = 2.0  # standard deviations
+_PLACE = ("url", "key", "recorded", "connections", "rate", "timeout", "retries")
+"""What says where answers come from, not what is asked."""
+_RUNNING = ("connections", "rate", "timeout", "retries")
+
+
+class Verdict(NamedTuple):
+    """The judgements of one segment, as many as there are answers, and their combined numbers."""
+
+    judgements: tuple[Judgement, ...]
+    row: FloatVector
+    missing: Missing | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A large language model that marks errors and scores, asked over an OpenAI-compatible endpoint.
+
+    Args:
+        model: its name at the endpoint.
+        url: the endpoint, like `http://localhost:11434/v1`; nothing is contacted without it.
+        protocol: score, esa (error spans, then a score), mqm (error spans), pairwise (against the reference), summary.
+        recorded: answers in a file instead of an endpoint (`--record` writes one); no network at all.
+        key: the name of the environment variable that holds the key.
+        against: what the hypothesis is judged by.
+        languages: of source and hypothesis, like `de-en`; those of the data by default.
+        prompt: a file with a prompt of your own, for the answers of the protocol.
+        examples: a file of JSON lines with texts and expected answers, shown before the question.
+        repeats: how many answers are drawn.
+        combine: what their scores become; trimmed drops those beyond two standard deviations.
+        temperature: of the model; 0 draws the most probable answer.
+        seed: sent with each call; a repeat adds its number.
+        max_tokens: of an answer.
+        structured: whether a JSON schema is sent, which endpoints that know none may refuse.
+        verify: "mask" keeps an error only where masking it raises `verifier`.
+        verifier: a metric; qe by default, chrf where only the reference is read.
+        connections: calls at a time.
+        rate: calls a minute.
+        timeout: seconds that a call may take.
+        retries: further attempts at a call that failed.
+    """
+
+    model: str | None = None
+    url: str | None = runs_code(default=None)
+    protocol: Name = "esa"
+    recorded: str | None = None
+    key: str | None = None
+    against: Against = "source"
+    languages: str | None = None
+    prompt: str | None = None
+    examples: str | None = None
+    repeats: int = 1
+    combine: Combine = "mean"
+    temperature: float = 0.0
+    seed: int = 0
+    max_tokens: int = 1024
+    structured: bool = True
+    verify: Literal["mask"] | None = None
+    verifier: Metric | None = component("metric", default=None)
+    connections: int = 8
+    rate: float | None = None
+    timeout: float = 120.0
+    retries: int = 5
+    answers: Answers = field(default_factory=Answers, init=False, repr=False, compare=False)
+
+    higher_is_better: ClassVar[bool] = True
+    masking: ClassVar[Literal["opaque"]] = "opaque"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_seed(self.seed)
+        if self.url is not None:
+            check_url(self.url)
+        for name, least in (("repeats", 1), ("connections", 1), ("max_tokens", 1), ("retries", 0), ("temperature", 0)):
+            if not getattr(self, name) >= least:
+                raise SpecError(f"judge: {name} is {getattr(self, name)}, expected {least} or more")
+        if not self.timeout > 0 or (self.rate is not None and not self.rate > 0):
+            raise SpecError("judge: timeout and rate must be above 0")
+        if self.verify is not None and not self.build_prompt().protocol.spans:
+            raise SpecError(f"judge: verify filters error spans, which the protocol {self.protocol!r} does not ask for")
+        if self.verifier is not None and self.verify is None:
+            raise SpecError("judge: verifier is for verify='mask'")
+
+    def for_languages(self, source: str, target: str) -> Self:
+        if self.languages is not None or self.protocol == "summary" or self.recorded is not None:
+            return self
+        return self._with(languages=f"{source}-{target}")
+
+    def with_answers(self, answers: Answers) -> Self:
+        made = replace(self)
+        object.__setattr__(made, "answers", answers)
+        return made
+
+    def _with(self, **changes: object) -> Self:
+        return replace(self, **changes).with_answers(self.answers)  # type: ignore[arg-type]
+
+    @property
+    def inputs(self) -> Inputs:
+        return self.build_prompt().inputs
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return _columns(self.build_prompt().protocol)
+
+    @property
+    def marks_words(self) -> bool:
+        return self.build_prompt().protocol.spans
+
+    @property
+    def score_scale(self) -> float:
+        return self.build_prompt().protocol.scale
+
+    def signature(self) -> Signature:
+        used = self._recorded_settings()
+        facts = {
+            "model": used.model or "unknown",
+            "protocol": used.protocol,
+            "prompt": used.build_prompt().digest,
+            "temperature": f"{used.temperature:g}",
+            "seed": str(used.seed),
+            "repeats": str(used.repeats),
+        }
+        if self.recorded is not None:
+            facts["record"] = _read_record(self.recorded).digest
+        if used.verify:
+            facts["verifier"] = used.build_verifier().signature().spec
+        plain = {one.name: one.default for one in fields(self) if one.name in _RUNNING}
+        return Signature(spec_of(replace(self, **plain)), (*facts.items(), ("version", __version__)))  # type: ignore[arg-type]
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        return self.scores(self.statistics(segments))
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
+        rows = [verdict.row for verdict in self.verdicts(segments)]
+        return np.array(rows, dtype=np.float64).reshape(len(segments), len(self.columns))
+
+    def scores(self, rows: FloatMatrix) -> FloatVector:
+        return rows[:, 0].copy()
+
+    def missing(self, segments: Sequence[Segment]) -> list[Missing | None]:
+        return [verdict.missing for verdict in self.verdicts(segments)]
+
+    def error_spans(self, segments: Sequence[Segment]) -> list[tuple[ErrorSpan, ...]]:
+        """Return the errors of each segment that could be located, of all answers together."""
+        self._need_spans("error spans")
+        return [
+            tuple(dict.fromkeys(one.span for own in verdict.judgements for one in own.errors if one.span is not None))
+            for verdict in self.verdicts(segments)
+        ]
+
+    def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
+        self._need_spans("word scores")
+        if place.side is Side.REFERENCE:
+            raise SpecError("judge marks errors in the hypothesis and in the source, not in references")
+        verdicts = self.verdicts(segments)
+        return [_word_scores(own, place.side, verdict) for own, verdict in zip(words, verdicts, strict=True)]
+
+    def verdicts(self, segments: Sequence[Segment]) -> list[Verdict]:
+        """Return all that the answers say of each segment."""
+        used = self._recorded_settings()
+        prompt = used.build_prompt()
+        read = [segment.only(prompt.inputs) for segment in segments]
+        if Inputs.SOURCE in prompt.inputs:
+            need_source("judge", read)
+        if Inputs.REFERENCES in prompt.inputs:
+            need_references("judge", read)
+        distinct = list(dict.fromkeys(read))
+        questions = used.plan_calls(distinct, prompt)
+        replies = self._replies(questions)
+        found: dict[Segment, list[Judgement]] = {segment: [] for segment in distinct}
+        for one in questions:
+            judgement = judgement_of(replies[one], prompt.protocol, one.segment, one.order)
+            found[one.segment].append(judgement)
+            why = None if judgement.missing is None else judgement.missing.reason
+            self.answers.judged.setdefault(one.judge, {})[one.key] = why
+        if used.verify:
+            found = used.verify_errors(found, prompt)
+        verdicts = {segment: used.combine_answers(tuple(own), prompt.protocol) for segment, own in found.items()}
+        return [verdicts[segment] for segment in read]
+
+    def calls(self, segments: Sequence[Segment]) -> Calls:
+        used = self._recorded_settings()
+        prompt = used.build_prompt()
+        distinct = list(dict.fromkeys(segment.only(prompt.inputs) for segment in segments))
+        questions = used.plan_calls(distinct, prompt)
+        known: Mapping[Question, object] = dict.fromkeys(questions)
+        if self.recorded is None:
+            known = replace(self.answers, record=None).known(questions)
+        left = [one for one in questions if one not in known]
+        tokens = sum(_tokens(one) for one in left)
+        whole = len(distinct) - len({one.segment for one in left})
+        return Calls(len(questions), len(questions) - len(left), tokens, len(left) * used.max_tokens, whole)
+
+    def remarks(self, segments: Sequence[Segment], systems: Sequence[str] = ()) -> list[str]:
+        verdicts = self.verdicts(segments)
+        judgements = [one for verdict in verdicts for one in verdict.judgements]
+        reasons = Counter(one.missing.reason for one in judgements if one.missing is not None)
+        told = []
+        if reasons:
+            each = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
+            share = sum(reasons.values()) / len(judgements)
+            told.append(
+                f"{sum(reasons.values()):,} of {len(judgements):,} answers cannot be used ({share:.1%}): {each}"
+            )
+        errors = [error for one in judgements for error in one.errors]
+        lost = sum(error.span is None for error in errors)
+        if lost:
+            told.append(
+                f"{lost:,} of {len(errors):,} error spans are not in the text ({lost / len(errors):.1%}): "
+                "they count in scores, not in word scores"
+            )
+        told += _bias(verdicts) if self.build_prompt().protocol.orders > 1 else []
+        return told + (_repeats(verdicts, systems) if self._recorded_settings().repeats > 1 else [])
+
+    def plan_calls(self, segments: Sequence[Segment], prompt: Prompt) -> list[Question]:
+        """Return the calls about each segment: all repeats of the first order, then those of the second."""
+        judge = spec_of(replace(self, **_NOWHERE))  # type: ignore[arg-type]
+        fixed: dict[str, object] = {"model": self.model, "temperature": self.temperature, "max_tokens": self.max_tokens}
+        if self.structured:
+            schema = {"name": prompt.protocol.name, "strict": True, "schema": prompt.protocol.schema}
+            fixed["response_format"] = {"type": "json_schema", "json_schema": schema}
+        found = []
+        for segment in segments:
+            for order in range(prompt.protocol.orders):
+                messages = prompt.messages(segment, order)
+                for repeat in range(self.repeats):
+                    request = {**fixed, "messages": messages, "seed": self.seed + repeat}
+                    found.append(Question(judge, self.url or "", segment, request, repeat, order))
+        return found
+
+    def _replies(self, questions: Sequence[Question]) -> dict[Question, Reply]:
+        if self.recorded is not None:
+            return _read_record(self.recorded).replies(questions, self.model)
+        found = self.answers.known(questions)
+        left = [one for one in questions if one not in found]
+        progress = self.answers.progress
+        if progress is not None:
+            progress.asked(len(questions))
+            progress.answered(len(found), stored=True)
+        if left:
+            endpoint = self._endpoint()
+            self.answers.check_budget(len(left))
+
+            def keep(question: Question, reply: Reply) -> None:
+                self.answers.keep(question, reply)
+                found[question] = reply
+                if progress is not None:
+                    progress.answered(1, stored=False)
+
+            ask(endpoint, left, keep, self.answers.spend)
+        return found
+
+    def _endpoint(self) -> Endpoint:
+        if self.url is None or self.model is None:
+            raise SpecError(
+                "judge needs a model and where to ask it: judge(model='qwen3:8b', url='http://localhost:11434/v1'), "
+                "or answers in a file: judge(recorded='answers.jsonl')"
+            )
+        return Endpoint(
+            self.url, self.key, self.connections, self.rate, self.timeout, self.retries, structured=self.structured
+        )
+
+    def _recorded_settings(self) -> Self:
+        """Return the judge whose answers are recorded: what the file says, with what was given beside it."""
+        if self.recorded is None:
+            return self
+        judge = _read_record(self.recorded).judge(self.model)
+        if judge is None:
+            return self
+        other = build_from_file(judge, "metric", self.recorded)
+        if not isinstance(other, Judge):
+            raise DataError(f"answers of {judge}, which is no judge", file=self.recorded)
+        changed = {one.name: getattr(self, one.name) for one in fields(self) if one.init and self._differs(one.name)}
+        return cast("Self", replace(other, **{**changed, "recorded": self.recorded}))
+
+    def _differs(self, name: str) -> bool:
+        default = next(one.default for one in fields(self) if one.name == name)
+        return bool(getattr(self, name) != default)
+
+    def build_prompt(self) -> Prompt:
+        """Return the prompt that answers were asked for with."""
+        used = self._recorded_settings() if self.recorded is not None else self
+        return make_prompt(used.protocol, used.prompt, used.against, used.languages, used.examples)
+
+    def _need_spans(self, what: str) -> None:
+        protocol = self.build_prompt().protocol
+        if not protocol.spans:
+            raise SpecError(
+                f"judge: the protocol {protocol.name!r} marks no errors, so it has no {what}: use protocol='esa' or "
+                "protocol='mqm', or explain it with erasure"
+            )
+
+    def build_verifier(self) -> Metric:
+        """Return the metric that errors are verified by."""
+        if self.verifier is not None:
+            return self.verifier
+        name = "qe" if Inputs.SOURCE in self.inputs else "chrf"
+        return cast("Metric", build(name))
+
+    def verify_errors(self, found: Mapping[Segment, list[Judgement]], prompt: Prompt) -> dict[Segment, list[Judgement]]:
+        """Return the judgements with those errors whose mask raises the verifier; one score call for all of them."""
+        verifier = self.build_verifier()
+        asked: dict[Segment, None] = {}
+        masked: dict[tuple[Segment, tuple[int, int]], Segment] = {}
+        for segment, own in found.items():
+            for span in _located(own):
+                words = Words(segment.hypothesis, _around(segment.hypothesis, span))
+                keep = np.array([[place != span for place in words.spans]])
+                text = Delete().render([(words, keep)])[0].texts[0]
+                masked[segment, span] = replace(segment, hypothesis=text)
+                asked |= {segment: None, masked[segment, span]: None}
+        if not asked:
+            return dict(found)
+        sign = 1.0 if verifier.higher_is_better else -1.0
+        scores = dict(zip(asked, (sign * verifier.score(list(asked))).tolist(), strict=True))
+
+        def holds(segment: Segment, error: MarkedError) -> bool:
+            if error.span is None or error.span.side is not Side.HYPOTHESIS:
+                return True  # what is not in the hypothesis cannot be masked there
+            return bool(scores[masked[segment, (error.span.start, error.span.end)]] > scores[segment])
+
+        return {
+            segment: [one.keeping([holds(segment, error) for error in one.errors], prompt.protocol) for one in own]
+            for segment, own in found.items()
+        }
+
+    def combine_answers(self, judgements: tuple[Judgement, ...], protocol: Protocol) -> Verdict:
+        """Return the combined numbers of a segment; orders count as answers."""
+        good = [one for one in judgements if one.score is not None]
+        if not good:
+            return Verdict(judgements, np.full(len(_columns(protocol)), np.nan), judgements[0].missing)
+        values = np.array([one.score for one in good], dtype=np.float64)
+        kept = _within(values) if self.combine == "trimmed" else np.ones(len(values), dtype=np.bool_)
+        middle = float(np.median(values)) if self.combine == "median" else math.fsum(values[kept]) / int(kept.sum())
+        parts = np.array([one.parts for one, keep in zip(good, kept, strict=True) if keep], dtype=np.float64)
+        row = [middle, *parts.reshape(int(kept.sum()), -1).mean(axis=0).tolist()]
+        if protocol.spans:
+            row += [math.fsum(len(one.errors) for one in good) / len(good), float(sum(one.lost for one in good))]
+        row += [float(values.std(ddof=1)) if len(values) > 1 else 0.0, float(len(values))]
+        return Verdict(judgements, np.array(row, dtype=np.float64), None)
+
+
+_NOWHERE = {one.name: one.default for one in fields(Judge) if one.name in _PLACE}
+
+
+def _columns(protocol: Protocol) -> tuple[str, ...]:
+    counts = ("errors", "lost") if protocol.spans else ()
+    return ("score", *protocol.columns, *counts, "spread", "answers")
+
+
+def _within(values: FloatVector) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """Return which values lie within two standard deviations of their mean; all where that leaves none."""
+    spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    kept = np.abs(values - values.mean()) <= _OUTLIER * spread
+    return kept if kept.any() else np.ones(len(values), dtype=np.bool_)
+
+
+def _located(judgements: Sequence[Judgement]) -> list[tuple[int, int]]:
+    """Return the spans of errors in the hypothesis, each once."""
+    spans = [error.span for one in judgements for error in one.errors]
+    places = [(one.start, one.end) for one in spans if one is not None and one.side is Side.HYPOTHESIS]
+    return list(dict.fromkeys(places))
+
+
+def _around(text: str, span: tuple[int, int]) -> tuple[tuple[int, int], ...]:
+    """Return a text as a span and what stands before and after it, blanks between them left out."""
+    before, after = text[: span[0]].rstrip(), text[span[1] :]
+    start = len(text) - len(after.lstrip())
+    return tuple(one for one in ((0, len(before)), span, (start, len(text))) if one[0] < one[1])
+
+
+def _word_scores(words: Words, side: Side, verdict: Verdict) -> WordScores:
+    importance = np.zeros(len(words))
+    notes: list[dict[str, None]] = [{} for _ in words.spans]
+    good = [one for one in verdict.judgements if one.score is not None]
+    for judgement in good:
+        worst = np.zeros(len(words))
+        for error in judgement.errors:
+            if error.span is None or error.span.side is not side:
+                continue
+            for k, (start, end) in enumerate(words.spans):
+                if start < error.span.end and error.span.start < end:
+                    worst[k] = max(worst[k], error.weight)
+                    kind = f"{error.severity} {error.category}".strip()
+                    notes[k][f"{kind}: {error.reason}" if error.reason else kind] = None
+        importance -= worst / len(good)
+    return WordScores(importance + 0.0, tuple("; ".join(own) for own in notes))
+
+
+def _tokens(question: Question) -> int:
+    """Return about how many tokens a call sends."""
+    messages = cast("Sequence[Mapping[str, str]]", question.request["messages"])
+    return sum(-(-len(one["content"].encode("utf-8", "surrogatepass")) // _BYTES) for one in messages)
+
+
+def _bias(verdicts: Sequence[Verdict]) -> list[str]:
+    """Return how often the order of two texts decided, and how often the first won."""
+    both = [own for own in (_by_order(verdict) for verdict in verdicts) if own is not None]
+    first = [one.parts[0] for verdict in verdicts for one in verdict.judgements if one.score is not None]
+    if not both:
+        return []
+    same = sum(before == after for before, after in both) / len(both)
+    moved = f"position bias: {1 - same:.1%} of {len(both):,} preferences change with the order"
+    return [f"{moved}; the first text wins {sum(first) / len(first):.1f} % (50 %: no bias)"]
+
+
+def _by_order(verdict: Verdict) -> tuple[float, float] | None:
+    half = len(verdict.judgements) // 2
+    halves = verdict.judgements[:half], verdict.judgements[half:]
+    means = [[one.score for one in own if one.score is not None] for own in halves]
+    return None if not all(means) else (float(np.mean(means[0])), float(np.mean(means[1])))
+
+
+def _repeats(verdicts: Sequence[Verdict], systems: Sequence[str]) -> list[str]:
+    """Return how far repeats agree, and the mean rank of each system over them."""
+    table = np.array(
+        [[math.nan if one.score is None else one.score for one in verdict.judgements] for verdict in verdicts],
+        dtype=np.float64,
+    )
+    whole = table[np.isfinite(table).all(axis=1)]
+    told = []
+    if len(whole) > 1:
+        spread = float(np.mean(whole.std(axis=1, ddof=1)))
+        pairs = (
+            np.asarray(np.corrcoef(whole.T))[np.triu_indices(whole.shape[1], 1)]
+            if (whole.std(axis=0) > 0).all()
+            else None
+        )
+        agreed = "" if pairs is None else f", mean correlation between repeats {float(pairs.mean()):.3f}"
+        told.append(f"repeats of {len(whole):,} segments: standard deviation {spread:.2f}{agreed}")
+    names = list(dict.fromkeys(systems))
+    if len(names) > 1 and len(systems) == len(table):
+        labels = np.array(systems)
+        means = np.array([np.nanmean(table[labels == name], axis=0) for name in names])
+        ranks = 1 + (means[None] > means[:, None]).sum(axis=1) + 0.5 * ((means[None] == means[:, None]).sum(axis=1) - 1)
+        shown = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(names, ranks.mean(axis=1).tolist(), strict=True))
+        told.append(f"mean rank over repeats: {shown}")
+    return told
+
+
+class _Line(NamedTuple):
+    """A recorded reply, and whose it is."""
+
+    judge: str | None
+    reply: Reply
+
+
+@dataclass(frozen=True, eq=False)
+class _Record:
+    """The answers in a file, by the texts they are about, order and repeat."""
+
+    file: str
+    lines: Mapping[tuple[object, ...], list[_Line]]
+    judges: tuple[str, ...]
+    digest: str
+
+    def judge(self, model: str | None) -> str | None:
+        """Return the spec of whoever answered; None where the file does not say it."""
+        fitting = [one for one in self.judges if model is None or dict(parse(one).named).get("model") == model]
+        if len(fitting) > 1:
+            raise DataError(
+                f"holds answers of {len(fitting)} judges: {', '.join(fitting)}. Name the model", file=self.file
+            )
+        if self.judges and not fitting:
+            raise DataError(f"holds no answers of {model!r}, but of {', '.join(self.judges)}", file=self.file)
+        return fitting[0] if fitting else None
+
+    def replies(self, questions: Sequence[Question], model: str | None) -> dict[Question, Reply]:
+        """Return the reply to each question, found by its texts; of several, the last."""
+        judge = self.judge(model)
+        lost = Reply(None, failure=f"not in {self.file}")
+        found = {}
+        for one in questions:
+            own = self.lines.get(_key(one.segment, one.order, one.repeat), [])
+            found[one] = next((line.reply for line in reversed(own) if line.judge in (None, judge)), lost)
+        return found
+
+
+def _key(segment: Segment, order: object, repeat: object) -> tuple[object, ...]:
+    return segment.hypothesis, segment.source, segment.references, order, repeat
+
+
+def _read_record(path: str) -> _Record:
+    """Return the answers in a file; it is read again when it has changed."""
+    place = Path(path).expanduser()
+    try:
+        state = place.stat()
+    except (OSError, ValueError):
+        raise DataError("no such file: judge(recorded=...) needs a file of answers", file=path) from None
+    return _load_record(str(place), state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=8)
+def _load_record(path: str, _modified: int, _size: int) -> _Record:
+    lines: dict[tuple[object, ...], list[_Line]] = {}
+    judges: dict[str, None] = {}
+    for number, value in read_lines(Path(path)):
+        segment, judge = _segment_of(value, path, number), value.get("judge")
+        if judge is not None:
+            judges[str(judge)] = None
+        key = _key(segment, value.get("order", 0), value.get("repeat", 0))
+        own = _Line(None if judge is None else str(judge), reply_of(value, path, number))
+        lines.setdefault(key, []).append(own)
+    if not lines:
+        raise DataError("holds no answers: expected one object a line with the texts and 'answer'", file=path)
+    digest = blake2b(Path(path).read_bytes(), digest_size=6).hexdigest()
+    return _Record(path, lines, tuple(judges), digest)
+
+
+def _segment_of(value: Mapping[str, object], path: str, number: int) -> Segment:
+    hypothesis, source = value.get("hypothesis"), value.get("source")
+    references = value.get("references", value.get("reference")) or ()
+    listed = (references,) if isinstance(references, str) else references
+    if not isinstance(hypothesis, str) or not isinstance(source, str | None) or not isinstance(listed, Sequence):
+        raise DataError("expected the texts 'hypothesis', 'source' and 'references'", file=path, line=number)
+    return Segment(hypothesis, source, tuple(listed))

@@ -1,0 +1,271 @@
+"""What a judge is asked: protocols, their prompts, and the form of their answers.
+
+| protocol | asks for | score of an answer |
+|---|---|---|
+| `score` | a number | direct assessment, 0 to 100 |
+| `esa` | error spans, then a number | error span annotation (Kocmi et al. 2024, arXiv 2406.11580), 0 to 100 |
+| `mqm` | error spans with category and severity | minus their MQM weights as WMT has them, -25 at the least |
+| `pairwise` | A, B or tie; hypothesis and reference in both orders | 100 if the hypothesis is better, 50 for a tie, 0 |
+| `summary` | the four aspects of SummEval, 1 to 5 | their mean |
+
+A prompt is a text file with the lines `=== system` and `=== user` before the two messages (a file without them is the
+user's message), and with fields in braces; other braces are left alone:
+
+| field | becomes |
+|---|---|
+| `{texts}` | the texts that the judge reads, each between its tags |
+| `{source}` `{hypothesis}` `{reference}` | one of them (all references together) |
+| `{languages}` | ` from English into German`, or nothing where the languages are not known |
+| `{source_language}` `{target_language}` | the names of the languages |
+| `{code}` | what the tags carry |
+
+Texts are untrusted. Each stands between tags that carry a code, which is a digest of all texts of the question and
+occurs in none of them: no text can close its own tag.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib import resources
+from pathlib import Path
+from typing import Literal, NamedTuple, cast
+
+from whyscore.errors import DataError, SpecError
+from whyscore.metrics.learned.prompts import language_name, language_pair
+from whyscore.metrics.needs import present
+from whyscore.scoring.answers import read_lines
+from whyscore.text.files import text_of
+from whyscore.types import Inputs, Segment
+
+Name = Literal["score", "esa", "mqm", "pairwise", "summary"]
+Against = Literal["source", "reference", "both"]
+Message = dict[str, str]
+ASPECTS = ("coherence", "consistency", "fluency", "relevance")
+SEVERITIES = ("neutral", "minor", "major", "critical")
+_FIELD = re.compile(r"\{([a-z_]+)\}")
+_FIELDS = ("texts", "source", "hypothesis", "reference", "languages", "source_language", "target_language", "code")
+_ROLE = re.compile(r"^=== (system|user)\s*$", re.MULTILINE)
+_TEXTS: Mapping[str, Inputs] = {
+    "source": Inputs.SOURCE,
+    "hypothesis": Inputs.HYPOTHESIS,
+    "reference": Inputs.REFERENCES,
+}
+_AGAINST: Mapping[str, Inputs] = {
+    "source": Inputs.HYPOTHESIS | Inputs.SOURCE,
+    "reference": Inputs.HYPOTHESIS | Inputs.REFERENCES,
+    "both": Inputs.HYPOTHESIS | Inputs.SOURCE | Inputs.REFERENCES,
+}
+
+
+def _strict(properties: Mapping[str, object]) -> dict[str, object]:
+    """Return the schema of an object with these properties and no others."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+_ERRORS: dict[str, object] = {
+    "type": "array",
+    "items": _strict(
+        {
+            "quote": {"type": "string"},
+            "in": {"enum": ["translation", "source"]},
+            "category": {"type": "string"},
+            "severity": {"enum": list(SEVERITIES)},
+            "reason": {"type": "string"},
+        }
+    ),
+}
+_SCORE = {"type": "number", "minimum": 0, "maximum": 100}
+_ASPECT = {"type": "number", "minimum": 1, "maximum": 5}
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """What is asked for, and how large the scores are."""
+
+    name: Name
+    schema: Mapping[str, object]
+    scale: float
+    """The range of the scores."""
+    spans: bool = False
+    orders: int = 1
+    columns: tuple[str, ...] = ()
+    """Numbers beside the score."""
+    source: str = "source"
+    hypothesis: str = "translation"
+    """What the tags around the two are called."""
+
+    def label(self, text: str) -> str:
+        """Return what the tags around a text are called."""
+        return {"source": self.source, "hypothesis": self.hypothesis}.get(text, text)
+
+
+_PROTOCOLS = (
+    Protocol("score", _strict({"score": _SCORE}), 100.0),
+    Protocol("esa", _strict({"errors": _ERRORS, "score": _SCORE}), 100.0, spans=True),
+    Protocol("mqm", _strict({"errors": _ERRORS}), 25.0, spans=True),
+    Protocol(
+        "pairwise",
+        _strict({"better": {"enum": ["A", "B", "tie"]}, "reason": {"type": "string"}}),
+        100.0,
+        orders=2,
+        columns=("first",),
+    ),
+    Protocol(
+        "summary",
+        _strict(dict.fromkeys(ASPECTS, _ASPECT)),
+        5.0,
+        columns=ASPECTS,
+        source="document",
+        hypothesis="summary",
+    ),
+)
+PROTOCOLS: Mapping[str, Protocol] = {one.name: one for one in _PROTOCOLS}
+
+
+class Example(NamedTuple):
+    """A segment with the answer that is expected."""
+
+    segment: Segment
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A protocol with its prompt, ready to be filled with segments."""
+
+    protocol: Protocol
+    template: str
+    inputs: Inputs
+    languages: str | None = None
+    examples: tuple[Example, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Names the prompt, the form of the answer and the examples."""
+        shown = [[list(_texts(one.segment, self.inputs).items()), one.answer] for one in self.examples]
+        parts = json.dumps([self.template, self.protocol.schema, shown], sort_keys=True)
+        return blake2b(parts.encode(), digest_size=6).hexdigest()
+
+    def messages(self, segment: Segment, order: int = 0) -> list[Message]:
+        """Return the conversation about a segment: instructions, examples, question."""
+        system, user = _messages(self.template)
+        code = _code([segment, *(one.segment for one in self.examples)])
+        found = [{"role": "system", "content": self._fill(system, segment, order, code)}] if system else []
+        for one in self.examples:
+            found.append({"role": "user", "content": self._fill(user, one.segment, 0, code)})
+            found.append({"role": "assistant", "content": one.answer})
+        return [*found, {"role": "user", "content": self._fill(user, segment, order, code)}]
+
+    def _fill(self, template: str, segment: Segment, order: int, code: str) -> str:
+        texts = self._tagged(segment, order, code)
+        source, target = language_pair(self.languages, "judge") if self.languages else ("", "")
+        names = [language_name(language) for language in (source, target)]
+        values = {
+            **{name: "\n".join(own for label, own in texts if label == name) for name in _TEXTS},
+            "texts": "\n".join(own for _, own in texts),
+            "languages": f" from {names[0]} into {names[1]}" if self.languages else "",
+            "source_language": names[0],
+            "target_language": names[1],
+            "code": code,
+        }
+        return _FIELD.sub(lambda match: values.get(match[1], match[0]), template)
+
+    def _tagged(self, segment: Segment, order: int, code: str) -> list[tuple[str, str]]:
+        """Return each text between its tags, after what it is; of two translations, in the order that is asked for."""
+        label = self.protocol.label
+        found = [(name, label(name), text) for name, texts in _texts(segment, self.inputs).items() for text in texts]
+        if self.protocol.orders > 1:
+            reference = next(one for one in found if one[0] == "reference")
+            rivals = (reference, found[-1]) if order == 0 else (found[-1], reference)
+            named = zip(("A", "B"), rivals, strict=True)
+            found = [one for one in found if one[0] == "source"]
+            found += [(name, f"{label('hypothesis')} {letter}", text) for letter, (name, _, text) in named]
+        return [(name, f"<{tag} {code}>\n{text}\n</{tag} {code}>") for name, tag, text in found]
+
+
+def _texts(segment: Segment, inputs: Inputs) -> dict[str, tuple[str, ...]]:
+    found = {"source": (segment.source or "",)} if Inputs.SOURCE in inputs else {}
+    hypothesis = {"hypothesis": (segment.hypothesis,)}
+    references = {"reference": present(segment.references)} if Inputs.REFERENCES in inputs else {}
+    return found | references | hypothesis
+
+
+def _code(segments: Sequence[Segment]) -> str:
+    """Return a code that depends on all texts and occurs in none of them."""
+    texts = "\0".join("\0".join((one.hypothesis, one.source or "", *one.references)) for one in segments)
+    number = 0
+    while True:
+        code = blake2b(f"{number}:{texts}".encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+        if code not in texts:
+            return code
+        number += 1
+
+
+def make_prompt(name: str, file: str | None, against: Against, languages: str | None, examples: str | None) -> Prompt:
+    """Return the prompt of a protocol, or a user's own for its answers."""
+    protocol = PROTOCOLS[name]
+    template = _built_in(name) if file is None else _read(file)
+    fields = set(_FIELD.findall(template))
+    inputs = _AGAINST[against]
+    if protocol.orders > 1:
+        inputs |= Inputs.REFERENCES
+    if "texts" not in fields:
+        inputs = Inputs(0)
+        for field in fields & _TEXTS.keys():
+            inputs |= _TEXTS[field]
+    return Prompt(protocol, template, inputs, languages, _examples(examples) if examples else ())
+
+
+@cache
+def _built_in(name: str) -> str:
+    return (resources.files("whyscore.metrics.judge") / "prompts" / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def _read(file: str) -> str:
+    """Return a user's prompt, or say which field it lacks or does not know."""
+    text = text_of(str(Path(file).expanduser()))
+    fields = _FIELD.findall(text)
+    unknown = [field for field in fields if field not in _FIELDS]
+    if unknown:
+        known = ", ".join(f"{{{field}}}" for field in _FIELDS)
+        raise DataError(f"no field {{{unknown[0]}}} in a prompt; there are: {known}", file=file)
+    if not {"texts", "hypothesis"} & set(fields):
+        raise DataError("a prompt needs {texts} or {hypothesis}: the judge would not see what it judges", file=file)
+    return text
+
+
+def _messages(template: str) -> tuple[str, str]:
+    """Return what the system says (nothing, perhaps) and what the user says."""
+    _, *parts = _ROLE.split(template)
+    if not parts:
+        return "", template.strip()
+    found = {role: text.strip() for role, text in zip(parts[::2], parts[1::2], strict=True)}
+    return found.get("system", ""), found.get("user", "")
+
+
+def _examples(file: str) -> tuple[Example, ...]:
+    """Return the examples in a file of JSON lines: texts, and the answer as an object or a text."""
+    found = []
+    for number, value in read_lines(Path(file).expanduser()):
+        answer = value.get("answer")
+        texts = [value.get(name) for name in ("hypothesis", "source")]
+        references = value.get("references", value.get("reference")) or ()
+        listed = list(references) if isinstance(references, list | tuple) else [references]
+        sound = isinstance(texts[0], str) and isinstance(texts[1], str | None)
+        if not sound or not isinstance(answer, str | dict) or not all(isinstance(one, str) for one in listed):
+            raise DataError(
+                "an example has 'hypothesis', 'source' and 'references' as texts, and 'answer'", file=file, line=number
+            )
+        segment = Segment(cast("str", texts[0]), cast("str | None", texts[1]), tuple(cast("list[str]", listed)))
+        found.append(Example(segment, answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)))
+    if not found:
+        raise SpecError(f"judge: {file} holds no example: one object a line with the texts and 'answer'")
+    return tuple(found)
