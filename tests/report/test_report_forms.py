@@ -253,8 +253,11 @@ def test_wrong_use_is_one_line(
 def test_a_dry_run_says_what_it_would_take(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*EVALUATE, "--dry-run"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "token_f1: 4 texts, 3 distinct, 0 already stored",
-        "token_f1 by erasure: about 2 segments, 17 more texts",
+        "read: 4 texts, 2 systems, 2 segments",
+        "score token_f1: 4 texts, 3 distinct, 0 already stored",
+        "explain token_f1 by erasure: about 2 segments, 17 more texts",
+        "test: 1 differences (1 pairs of systems, 1 scores)",
+        "report: run/report.html",
     ]
     assert not Path("run").exists()
     assert main([*EVALUATE, "-o", "run", "--store", "scores.sqlite"]) == 0

@@ -531,7 +531,7 @@ class RunningSettings(QuietSettings):
     budget_calls: int | None = option(None, "calls that judge may make", least=1, metavar="N")
     budget_tokens: int | None = option(None, "tokens that judge may send and get", least=1, metavar="N")
     dry_run: bool = option(
-        False, "say how many texts would be scored, and for judge how many calls and tokens, and stop", basic=True
+        False, "count the work of every stage, for judge also calls and tokens, and stop", basic=True
     )
 
 

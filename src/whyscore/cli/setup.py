@@ -2,16 +2,10 @@
 
 import dataclasses
 import shlex
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Display
-from rich.text import Text
 
 from whyscore.analysis import common as stores
 from whyscore.analysis.common import as_metric, language_support, of_systems
@@ -25,6 +19,7 @@ from whyscore.cli.options import (
     UnparsedSettings,
 )
 from whyscore.cli.output import tell
+from whyscore.cli.progress import duration, show_progress
 from whyscore.data.checks import FEW, Findings, findings, refuse_findings
 from whyscore.data.dataset import sample
 from whyscore.data.files import Limits, read_lines
@@ -44,46 +39,6 @@ from whyscore.scoring.answers import Answers, AsksModel
 from whyscore.scoring.stack import Progress, Resources, rate
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Finding, Gate, Segment
-
-
-class Rate(ProgressColumn):
-    """Segments per second."""
-
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:,.0f}/s" if task.speed else "")
-
-
-class Bar:
-    """Shows how many segments are scored, and how many of them were known before."""
-
-    def __init__(self, display: Display) -> None:
-        self._display = display
-        self._task = display.add_task("scoring", total=0)
-        self._total = 0
-        self._stored = 0
-
-    def asked(self, count: int) -> None:
-        """Hear that so many more segments will be scored."""
-        self._total += count
-        self._display.update(self._task, total=self._total)
-
-    def answered(self, count: int, *, stored: bool) -> None:
-        """Hear that so many are done."""
-        self._stored += count if stored else 0
-        about = f"scoring ({self._stored} from the store)" if self._stored else "scoring"
-        self._display.update(self._task, advance=count, description=about)
-
-
-@contextmanager
-def progress_bar(output: QuietSettings) -> Iterator[Bar | None]:
-    """Give a bar while the work lasts; None where stderr is no terminal or nothing may be said."""
-    if output.quiet or not sys.stderr.isatty():
-        yield None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
-    with Display(*columns, console=Console(stderr=True), transient=True) as display:
-        yield Bar(display)
-
 
 _SHOWN = 20
 _MANY_UNUSABLE = 0.05
@@ -208,12 +163,12 @@ def make_resources(running: RunningSettings, progress: Progress | None = None) -
 
 @contextmanager
 def working(settings: RunningSettings) -> Iterator[Resources]:
-    """Give the resources, with a progress bar while the work lasts; afterwards say what each worker did."""
+    """Give the resources and show progress while the work lasts; afterwards say what each worker did."""
     executor, store = make_executor(settings), open_store(settings.store)
-    with progress_bar(settings) as bar:
+    with show_progress(settings) as progress:
         record = None if settings.record is None else Path(settings.record)
-        answers = Answers(store, record, settings.budget_calls, settings.budget_tokens, bar)
-        yield Resources(store, executor, bar, answers=answers)
+        answers = Answers(store, record, settings.budget_calls, settings.budget_tokens, progress)
+        yield Resources(store, executor, progress, answers=answers)
     for judge, (bad, count) in answers.unusable().items():
         if bad > _MANY_UNUSABLE * count:
             tell(settings, f"warning: {bad:,} of {count:,} answers cannot be used ({bad / count:.1%}): {judge}")
@@ -410,7 +365,6 @@ def explaining_costs(
 
 
 _TRIED = 2_000  # segments whose calls are counted
-_UNITS = ((86_400, "days", 1), (3_600, "hours", 1), (60, "minutes", 0), (1, "seconds", 0))
 
 
 def tell_time(output: QuietSettings, name: str, metric: Metric, segments: Sequence[Segment], left: int) -> None:
@@ -426,13 +380,3 @@ def tell_time(output: QuietSettings, name: str, metric: Metric, segments: Sequen
         return
     speed = rate(metric, segments)
     tell(output, f"{name}: about {duration(left / speed)} for one worker, by a trial here ({speed:,.0f} texts/s)")
-
-
-def duration(seconds: float) -> str:
-    """Return a length of time as people say it.
-
-    >>> duration(0.2), duration(95), duration(7300), duration(260_000)
-    ('a second', '95 seconds', '2.0 hours', '3.0 days')
-    """
-    size, unit, digits = next(one for one in _UNITS if seconds >= 2 * one[0] or one[0] == 1)
-    return f"{seconds / size:.{digits}f} {unit}" if round(seconds) > 1 else "a second"

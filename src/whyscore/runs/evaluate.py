@@ -58,7 +58,7 @@ from whyscore.runs.settings import (
 )
 from whyscore.scoring.answers import Answers
 from whyscore.scoring.executors import Processes, Serial
-from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.scoring.stack import LOCAL, Progress, Resources, Stages
 from whyscore.scoring.store import Store
 from whyscore.settings import takes
 from whyscore.text.strict import REASONS
@@ -103,6 +103,11 @@ class _Work:
     """By metric, the languages of the data that it does not support."""
     seconds: dict[str, float] = field(default_factory=dict)
     facts: RunFacts = field(default_factory=RunFacts)
+
+    @property
+    def progress(self) -> Progress:
+        """Who hears of the stages."""
+        return self.resources.progress or Stages()
 
     @property
     def problems(self) -> tuple[Finding, ...]:
@@ -183,8 +188,9 @@ def _fill(work: _Work) -> None:
     """Do all steps whose files are not there yet."""
     work.folder.describe(work.facts)
     with _with_store(work.resources) as work.resources:
-        for step in (_texts, _scores, _explanations, _decomposition, _comparisons):
+        for stage, step in _STEPS.items():
             start = time.perf_counter()
+            work.progress.begin(stage)
             step(work)
             work.seconds[step.__name__.strip("_")] = round(time.perf_counter() - start, 3)
     runs.forget(work.folder, runs.EXPLANATIONS)
@@ -295,12 +301,15 @@ def _explanations(work: _Work) -> None:
     pieces = [piece for one in chosen for piece in _pieces(work, one, scores[one.name])]
     signatures = {one.name: explained_signature(one, work.settings, work.dataset.languages) for one in chosen}
     head = header_of("explanations", work.dataset, signatures, work.folder.created).line()
+    work.progress.begin("explain", len(pieces))
     with growing_blocks(work.folder, runs.EXPLANATIONS, head) as file:
+        work.progress.advance(file.work)
         groups = [list(same) for _, same in groupby(pieces[file.work :], key=lambda piece: piece.metric)]
         parts = [group[start : start + BLOCK] for group in groups for start in range(0, len(group), BLOCK)]
         blocks = [(part[0].metric, [piece.entry for piece in part]) for part in parts]
         for (_, block), (lines, problems) in zip(blocks, _blocks(work, blocks), strict=True):
             file.add(lines, len(block), problems)
+            work.progress.advance(len(block))
     work.note(runs.EXPLANATIONS, file.problems)
 
 
@@ -403,8 +412,8 @@ def _decomposition(work: _Work) -> None:
 
 def _write_decomposition(work: _Work, tagger: str) -> list[str]:
     folder, dataset = work.folder, work.dataset
-    chosen = [one.name if one.spec else one.metric for one in work.metrics if _can_decompose(one)]
-    if not chosen or not all(segment.references for segment in dataset.segments):
+    chosen = [one.name if one.spec else one.metric for one in work.metrics if can_decompose(one, dataset)]
+    if not chosen:
         return []
     features = DecomposeSettings(tagger=tagger, seed=work.settings.seed)
     try:
@@ -428,8 +437,11 @@ def _with_reason(row: Record) -> Record:
     return {**row, "reason": "undefined" if row.get("n") else "empty", "because": reason}
 
 
-def _can_decompose(one: RequestedMetric) -> bool:
-    return Inputs.REFERENCES in one.metric.inputs and isinstance(one.metric, CorpusMetric | MatrixMetric)
+def can_decompose(one: RequestedMetric, dataset: Dataset) -> bool:
+    """Return whether a metric is decomposed by feature: it counts or matches, and every segment has a reference."""
+    if not (Inputs.REFERENCES in one.metric.inputs and isinstance(one.metric, CorpusMetric | MatrixMetric)):
+        return False
+    return all(segment.references for segment in dataset.segments)
 
 
 def _segment_features(dataset: Dataset, marking: Marking) -> Iterator[Record]:
@@ -469,3 +481,13 @@ def _write_comparisons(work: _Work) -> list[str]:
     lines = row_lines("comparisons", dataset, rows, {"tests": found.how}, created=folder.created)
     folder.finished_file(runs.COMPARISONS, lines)
     return list(found.notes)
+
+
+_STEPS = {
+    "read": _texts,
+    "score": _scores,
+    "explain": _explanations,
+    "features": _decomposition,
+    "test": _comparisons,
+}
+"""The stages of an evaluation by the names that progress and dry runs give them."""

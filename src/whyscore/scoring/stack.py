@@ -71,7 +71,13 @@ def batches(segments: Sequence[Segment], size: int = SIZE, characters: int = CHA
 
 
 class Progress(Protocol):
-    """Hears of segments that are asked and answered."""
+    """Hears of the stages of the work, and of segments that are asked and answered."""
+
+    def begin(self, stage: str, total: int | None = None) -> None:
+        """Hear that a stage begins; with a total it counts by `advance`, otherwise by segments that are scored."""
+
+    def advance(self, count: int) -> None:
+        """Hear that so much of the stage's total is done."""
 
     def asked(self, count: int) -> None:
         """Hear that so many more segments will be scored."""
@@ -80,14 +86,43 @@ class Progress(Protocol):
         """Hear that so many are done; `stored` ones were not scored now but known before."""
 
 
-class Silent:
-    """Shows nothing."""
+@dataclass
+class Stages:
+    """Keeps how far the current stage has come; a subclass shows it, or stops the work, when `changed` is called."""
+
+    stage: str = "score"
+    total: int = 0
+    done: int = 0
+    stored: int = 0
+    counts_segments: bool = True
+    """Whether the stage counts segments that are scored."""
+
+    def begin(self, stage: str, total: int | None = None) -> None:
+        """Start counting anew."""
+        self.stage, self.total, self.done, self.stored = stage, total or 0, 0, 0
+        self.counts_segments = total is None
+        self.changed()
+
+    def advance(self, count: int) -> None:
+        """Count work that is not scoring."""
+        self.done += count
+        self.changed()
 
     def asked(self, count: int) -> None:
-        """Do nothing."""
+        """Count segments to be scored."""
+        if self.counts_segments:
+            self.total += count
+        self.changed()
 
     def answered(self, count: int, *, stored: bool) -> None:
-        """Do nothing."""
+        """Count segments that are scored."""
+        if self.counts_segments:
+            self.done += count
+            self.stored += count if stored else 0
+        self.changed()
+
+    def changed(self) -> None:
+        """Do nothing: nobody looks."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +146,7 @@ class Cached:
 
     inner: Batched
     store: Store | None = None
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress = field(default_factory=Stages)
 
     def rows(self, segments: Sequence[Segment]) -> Answer:
         metric = self.inner.metric
@@ -273,7 +308,7 @@ def prepare(
         store = executor = progress = size = None
     alone = store is None and executor in (None, Serial()) and progress is None
     batch = size if size is not None or alone else getattr(executor, "batch", SIZE)
-    cached = Cached(Batched(metric, executor or Serial(), batch), store, progress or Silent())
+    cached = Cached(Batched(metric, executor or Serial(), batch), store, progress or Stages())
     source = Deduplicated(cached, metric.inputs)
     if isinstance(metric, CorpusMetric):
         return PreparedCorpus(metric, source)

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple, TypeVar, Union, get_args, get_origin, ge
 
 from whyscore.errors import MissingExtra, SpecError, UnknownName
 from whyscore.registry import Spec, build, load
-from whyscore.scoring.stack import Progress
+from whyscore.scoring.stack import Progress, Stages
 from whyscore.settings import Setting, make, settings_of
 
 METRICS = ("bleu", "chrf", "ter", "rouge", "token_f1", "qe", "xbertscore", "mee", "sbert", "length_ratio")
@@ -141,27 +141,19 @@ class Gone(Exception):
     """The asker has left."""
 
 
-class Stoppable:
+class Stoppable(Stages):
     """A progress that ends the work it hears of once it is stopped."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._stopped = threading.Event()
 
     def stop(self) -> None:
         """End the work at its next batch."""
         self._stopped.set()
 
-    def asked(self, count: int) -> None:
-        """Hear of new segments."""
-        del count
-        self._look()
-
-    def answered(self, count: int, *, stored: bool) -> None:
-        """Hear of finished segments."""
-        del count, stored
-        self._look()
-
-    def _look(self) -> None:
+    def changed(self) -> None:
+        """End the work where it was stopped."""
         if self._stopped.is_set():
             raise Gone
 

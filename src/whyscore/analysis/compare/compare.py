@@ -29,7 +29,7 @@ from whyscore.analysis.score import nrefs
 from whyscore.data.naming import few
 from whyscore.errors import DataError, SpecError
 from whyscore.protocols import CorpusMetric
-from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.scoring.stack import LOCAL, Progress, Resources, Stages
 from whyscore.settings import takes
 from whyscore.stats.correction import Clusters, clusters, corrected
 from whyscore.stats.resampling import content_order
@@ -121,7 +121,9 @@ def compare(
     common, notes = _common(dataset, documents=settings.documents)
     measures = [_measured(dataset, metric, resources) for metric in requested]
     measures += [_judged(dataset, name) for name in settings.human or ()]
-    found = tuple(_compared(one, common, settings) for one in measures)
+    progress = resources.progress or Stages()
+    progress.begin("test", len(measures) * math.comb(len(common.places), 2))
+    found = tuple(_compared(one, common, settings, progress) for one in measures)
     blocks = len(set(common.documents)) if common.documents else None
     small = smallness(common.n, blocks, settings.test, settings.alpha)
     told = dict.fromkeys((*notes, *small, *(note for one in found for note in remarks(one))))
@@ -177,7 +179,7 @@ def _judged(dataset: Dataset, name: str) -> _Measure:
     return _Measure(name, mean_rows(values), values, mean_totals, higher_is_better=True, corpus=False, signature=None)
 
 
-def _compared(measure: _Measure, common: _Common, settings: CompareSettings) -> MetricComparison:
+def _compared(measure: _Measure, common: _Common, settings: CompareSettings, progress: Progress) -> MetricComparison:
     """Return all systems under one metric."""
     kept = _in_content_order(_scored(measure, common), measure, common)
     documents = None if common.documents is None else [common.documents[k] for k in kept]
@@ -193,6 +195,7 @@ def _compared(measure: _Measure, common: _Common, settings: CompareSettings) -> 
         size = totals[first].value - totals[second].value
         extent = (len(kept), len(set(documents)) if documents else None)
         tested.append(_difference((measure.name, first, second), size, deltas, found, extent))
+        progress.advance(1)
     adjusted = corrected(
         settings.correction, [math.nan if one.p is None else one.p for one in tested], settings.alpha
     ).adjusted

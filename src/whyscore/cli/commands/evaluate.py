@@ -1,11 +1,13 @@
 """`whyscore evaluate`: texts in; one run folder, one report and a summary out."""
 
+import math
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from whyscore.analysis.common import with_languages
+from whyscore.analysis.decompose.decompose import plan as decompose_plan
 from whyscore.analysis.explain import cost as explain_cost
 from whyscore.analysis.score import fail_if_truncated, truncation_messages
 from whyscore.cli.commands.report import FigureSettings, report_lines, write_figures, write_page
@@ -33,12 +35,12 @@ from whyscore.data.checks import findings
 from whyscore.marking import visible
 from whyscore.report import build_report
 from whyscore.report.model import Report, ReportSettings
-from whyscore.runs.evaluate import evaluate
+from whyscore.runs.evaluate import can_decompose, evaluate
 from whyscore.runs.folder import Run, record_gates
 from whyscore.runs.gates import check_gates, check_names, judge_gates, read_limits
 from whyscore.runs.settings import EvaluateSettings, RequestedMetric, request_metrics, with_tagger
 from whyscore.runs.shards import STORE, describe, read_shard, settings_of_shard, shard_of
-from whyscore.scoring.stack import cost
+from whyscore.scoring.stack import Resources, Stages, cost
 from whyscore.settings import again, option
 from whyscore.types import Dataset
 
@@ -113,14 +115,18 @@ def run(settings: EvaluateCommand) -> int:
             command=command_line("evaluate"),
             overwrite=settings.overwrite,
         )
+        doubts = {
+            one.name: f"does not support {', '.join(one.unsupported)}" for one in found.metrics if one.unsupported
+        }
+        gates = judge_gates(found, under, worse, doubts)
+        (resources.progress or Stages()).begin("report")
+        report = make_report(settings, record_gates(found, gates))
     if shard is not None:
         describe(settings.output, data, shard, [one.name for one in requested], settings)
     if metrics is None:
         warn_unsupported(settings, part, {one.name: one.metric for one in requested})
-    doubts = {one.name: f"does not support {', '.join(one.unsupported)}" for one in found.metrics if one.unsupported}
-    gates = judge_gates(found, under, worse, doubts)
-    found = record_gates(found, gates)
-    write_figures(settings, write_report(settings, found))
+    show_report(settings, report, found)
+    write_figures(settings, report)
     report_gates(gates, settings, data.name)
     check_gates(gates, worse)
     fail_if_truncated(cut)
@@ -128,16 +134,19 @@ def run(settings: EvaluateCommand) -> int:
     return 0
 
 
-def write_report(settings: RunFolderSettings, found: Run) -> Report:
-    """Write the page of a run into its folder, print the summary, and return the report."""
+def make_report(settings: RunFolderSettings, found: Run) -> Report:
+    """Write the page of a run into its folder and return the report."""
     report = build_report(found, title=settings.title, baseline=settings.baseline)
-    page = Path(settings.output) / PAGE
-    write_page(report, page)
+    write_page(report, Path(settings.output) / PAGE)
+    return report
+
+
+def show_report(settings: RunFolderSettings, report: Report, found: Run) -> None:
+    """Print the summary of a report."""
     sys.stdout.writelines(map(visible, report_lines(report, settings.format, terminal_width())))
     for one in found.metrics:
         tell(settings, f"signature: {one.signature}")
-    tell(settings, f"report: {page}")
-    return report
+    tell(settings, f"report: {Path(settings.output) / PAGE}")
 
 
 def command_line(name: str) -> list[str] | None:
@@ -146,24 +155,44 @@ def command_line(name: str) -> list[str] | None:
 
 
 def _say_costs(settings: EvaluateCommand, data: Dataset, requested: list[RequestedMetric]) -> int:
-    """Say what scoring and explaining would take; which segments are explained depends on scores not known yet."""
-    store = make_resources(settings).store
+    """Say what each stage would take; which segments are explained depends on scores not known yet."""
+    resources = make_resources(settings)
+    print(f"read: {len(data)} texts, {len(data.systems)} systems, {len(data.ids)} segments")
     for one in requested:
         metric = with_languages(one.metric, data.languages)
-        texts = cost(metric, data.segments, store)
-        print(f"{one.name}: {texts.asked} texts, {texts.distinct} distinct, {texts.stored} already stored")
-        left = texts.distinct - texts.stored + (_say_probes(settings, data, one) if one.explainer else 0)
+        texts = cost(metric, data.segments, resources.store)
+        print(f"score {one.name}: {texts.asked} texts, {texts.distinct} distinct, {texts.stored} already stored")
+        left = texts.distinct - texts.stored
+        left += _say_probes(settings, data, one, resources) if one.explainer else 0
+        left += _say_masked(settings, data, one, resources) if can_decompose(one, data) else 0
         tell_time(settings, one.name, metric, data.segments, left)
+    scores = len(requested) + len({name for entry in data.entries for name in entry.human})
+    pairs = math.comb(len(data.systems), 2)
+    print(f"test: {scores * pairs} differences ({pairs} pairs of systems, {scores} scores)" if pairs else "test: none")
+    print(f"report: {Path(settings.output) / PAGE}")
     return 0
 
 
-def _say_probes(settings: EvaluateCommand, data: Dataset, one: RequestedMetric) -> int:
+def _say_probes(settings: EvaluateCommand, data: Dataset, one: RequestedMetric, resources: Resources) -> int:
     """Say how many segments would be explained and return how many texts that are not those of the data it takes."""
     wanted = set(data.ids[: one.budget]) if one.budget is not None else set(data.ids)
     part = [entry.segment for entry in data.entries if entry.id in wanted]
     used = {"unit": settings.unit, "seed": settings.seed}
-    texts = explain_cost(part, one.metric, one.explainer or "", resources=make_resources(settings), **used)
+    texts = explain_cost(part, one.metric, one.explainer or "", resources=resources, **used)
     distinct = len({segment.only(one.metric.inputs) for segment in part})
     probes = max(0, texts.distinct - max(distinct, texts.stored))
-    print(f"{one.name} by {one.explainer}: about {len(wanted)} segments, {probes or 'no'} more texts")
+    print(f"explain {one.name} by {one.explainer}: about {len(wanted)} segments, {probes or 'no'} more texts")
     return probes
+
+
+def _say_masked(settings: EvaluateCommand, data: Dataset, one: RequestedMetric, resources: Resources) -> int:
+    """Say how many texts a decomposition would tag and score, and return how many are not stored."""
+    if settings.tagger is None:
+        return 0
+    used = {"tagger": settings.tagger, "seed": settings.seed}
+    texts = decompose_plan(data, one.name if one.spec else one.metric, resources=resources, **used)
+    tagged = f"{texts.distinct_texts} distinct texts to tag"
+    print(
+        f"features {one.name} by {settings.tagger}: {tagged}, {texts.distinct} to score, {texts.stored} already stored"
+    )
+    return texts.distinct - texts.stored

@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass, replace
 
-from whyscore.cli.commands.evaluate import RunFolderSettings, command_line, write_report
+from whyscore.cli.commands.evaluate import RunFolderSettings, command_line, make_report, show_report
 from whyscore.cli.options import RunningSettings
 from whyscore.cli.setup import working
 from whyscore.errors import UserError
@@ -50,5 +50,5 @@ def run(settings: MergeCommand) -> int:
             command=command_line("merge"),
             allow_code=settings.allow_code,
         )
-    write_report(settings, found)
+    show_report(settings, make_report(settings, found), found)
     return 0
