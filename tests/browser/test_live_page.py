@@ -1,13 +1,17 @@
-"""The live page in a real browser: words are coloured, errors are told, nothing is fetched from elsewhere."""
+"""The pages of the server in a real browser: words are coloured, files uploaded, nothing is fetched from elsewhere."""
 
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 import uvicorn
+from fastapi import FastAPI
 
+from whyscore.runs.evaluate import evaluate
+from whyscore.types import Dataset, Entry, Segment
 from whyscore.web.app import create
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -15,12 +19,12 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 pytestmark = pytest.mark.xdist_group("browser")
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+@contextmanager
+def serving(app: FastAPI) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(create(), host="127.0.0.1", port=port, log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
@@ -28,6 +32,12 @@ def address() -> Iterator[str]:
     yield f"http://127.0.0.1:{port}"
     server.should_exit = True
     thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with serving(create()) as found:
+        yield found
 
 
 @pytest.fixture
@@ -39,7 +49,7 @@ def page(browser: "playwright.Browser", address: str) -> Iterator["playwright.Pa
     found.on("console", lambda message: said.append(message.text))
     found.on("pageerror", lambda error: said.append(str(error)))
     found.on("request", lambda request: asked.append(request.url))
-    found.goto(address)
+    found.goto(f"{address}/try")
     found.wait_for_selector("#metric option", state="attached")
     yield found
     assert [url for url in asked if not url.startswith(address)] == []
@@ -86,7 +96,7 @@ def test_nothing_can_be_asked_before_the_metrics_are_known(browser: "playwright.
     page = browser.new_page()
     waiting = []
     page.route("**/api/components", lambda route: waiting.append(route))  # noqa: PLW0108 - playwright marks functions
-    page.goto(address)
+    page.goto(f"{address}/try")
     page.wait_for_timeout(100)
     assert page.is_disabled("#go")
     assert page.inner_text("#status") == "Loading metrics …"
@@ -99,7 +109,7 @@ def test_nothing_can_be_asked_before_the_metrics_are_known(browser: "playwright.
 def test_a_server_that_is_gone_is_told(browser: "playwright.Browser", address: str) -> None:
     page = browser.new_page()
     page.route("**/api/components", lambda route: route.abort())
-    page.goto(address)
+    page.goto(f"{address}/try")
     page.wait_for_selector("#status:has-text('cannot be reached')")
     assert page.is_disabled("#go")
     page.close()
@@ -129,3 +139,58 @@ def test_another_metric_and_explainer_can_be_chosen(page: "playwright.Page") -> 
     page.wait_for_selector("#status:has-text('token_f1 0.75')")
     page.set_viewport_size({"width": 360, "height": 700})
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("home")
+    for name in ("old", "new"):
+        entries = [
+            Entry(str(k), system, Segment(f"the cat {k} {system}", None, (f"the cat {k} sat",)))
+            for k in range(4)
+            for system in ("base", "mine")
+        ]
+        evaluate(Dataset(name, tuple(entries)), ["chrf"], output=folder / name, draws=20)
+    with serving(create(None, {name: folder / name for name in ("old", "new")})) as found:
+        yield found
+
+
+@pytest.mark.parametrize("width", [390, 800, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_home_page_fits_and_leads_to_comparisons_and_back(
+    browser: "playwright.Browser", home: str, width: int, scheme: str
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page.goto(home)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    ink, paper = page.evaluate(
+        "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
+    )
+    assert (ink > paper) == (scheme == "dark")
+    assert page.is_disabled("#compare button")
+    for name in ("old", "new"):
+        page.check(f"[value={name}]")
+    page.click("#compare button")
+    page.wait_for_selector("#verdict")
+    assert "run=" in page.url
+    page.click("a.brand")
+    page.wait_for_selector("#runs-title")
+    page.close()
+
+
+def test_a_file_is_uploaded_and_its_report_opens(browser: "playwright.Browser", home: str) -> None:
+    page = browser.new_page()
+    page.goto(home)
+    rows = "".join(f"the cat {k} sat\tthe bat {k} sat\n" for k in range(5))
+    file = {"name": "cats.tsv", "mimeType": "text/plain"}
+    page.set_input_files("#file", file | {"buffer": f"reference\tmt\n{rows}".encode()})
+    page.check("[name=metric][value=chrf]")
+    page.click("#go")
+    page.wait_for_selector("#verdict", timeout=60_000)
+    assert page.url.endswith("/runs/cats")
+    page.goto(home)
+    page.set_input_files("#file", file | {"buffer": b"nothing\n"})
+    page.click("#go")
+    page.wait_for_selector("#status:has-text('cats.tsv')")
+    page.wait_for_selector("#progress", state="hidden", timeout=60_000)
+    page.close()

@@ -130,14 +130,16 @@ def test_large_questions_and_strange_hosts_are_turned_away(client: TestClient) -
 
 
 def test_pages_carry_a_policy_and_no_script_of_their_own(client: TestClient) -> None:
-    page = client.get("/")
-    assert "default-src 'self'" in page.headers["content-security-policy"]
-    assert not re.search(r"<script>|\son\w+=|style=", page.text)
-    for name in ("page.css", "live.css", "live.js"):
+    for path in ("/", "/try", "/runs/nothing"):
+        page = client.get(path)
+        assert "default-src 'self'" in page.headers["content-security-policy"]
+        assert not re.search(r"<script>|\son\w+=|style=", page.text)
+    for name in ("page.css", "live.css", "live.js", "home.js"):
         assert client.get(f"/static/{name}").status_code == 200
     assert client.get("/static/..%2fapp.py").status_code == 404
     assert client.get("/runs/nothing").status_code == 404
-    assert "innerHTML" not in client.get("/static/live.js").text
+    for name in ("live.js", "home.js"):
+        assert "innerHTML" not in client.get(f"/static/{name}").text
 
 
 def test_nasty_texts_are_scored_and_explained(client: TestClient) -> None:

@@ -338,8 +338,8 @@ def _title(run: Run) -> str:
     return f"{' vs '.join(systems)} on {name}" if len(systems) <= _NAMED and list(systems) != [name] else name
 
 
-def report_of(run: Run, *, title: str | None = None, baseline: str | None = None) -> Report:
-    """Return the report of a run."""
+def report_of(run: Run, *, title: str | None = None, baseline: str | None = None, words: bool = True) -> Report:
+    """Return the report of a run; without `words` it has no segments and no explanations, and is ready at once."""
     if baseline is not None and baseline not in run.dataset.systems:
         raise SpecError(f"--baseline: no system {baseline!r}. Systems: {', '.join(run.dataset.systems)}")
     judged = (gate.baseline for gate in run.facts.gates if gate.baseline in run.dataset.systems)
@@ -355,12 +355,12 @@ def report_of(run: Run, *, title: str | None = None, baseline: str | None = None
         human=human,
         comparisons=run.pairs,
         features=feature_shares(run),
-        costly=costly_words(run),
-        agreement=agreement(run),
-        figures=figures_in(run.folder),
-        explorer=explorer(run, features_by_segment(run)),
-        words=word_counts(run),
-        matches=match_summaries(run),
+        costly=costly_words(run) if words else (),
+        agreement=agreement(run) if words else (),
+        figures=figures_in(run.folder) if words else (),
+        explorer=explorer(run, features_by_segment(run)) if words else {},
+        words=word_counts(run) if words else (),
+        matches=match_summaries(run) if words else (),
         digits=tuple(digits_of(run.totals[one.name]) for one in run.metrics),
         segments=Counter(entry.system for entry in run.dataset.entries),
         gates=run.facts.gates,

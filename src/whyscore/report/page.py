@@ -138,12 +138,13 @@ _MINUS = re.compile(r"(?<=[ (\[])-(?=\d)")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
-def html(report: Report) -> str:
-    """Return the whole page."""
+def html(report: Report, home: str | None = None) -> str:
+    """Return the whole page; where a server shows it, `home` is the address of the list of runs."""
     style, script = read_static(STYLES), read_static(SCRIPTS)
     page = environment().get_template("report.html")
     return page.render(
         report=report,
+        home=home,
         style=Markup(style),  # noqa: S704 - our own file
         script=Markup(script),  # noqa: S704 - our own file
         policy=policy(style, script),

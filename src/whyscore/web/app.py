@@ -1,6 +1,7 @@
 """The server's pages and its JSON interface.
 
-1. It reads run folders and answers requests; nothing can be written through it.
+1. It reads run folders and answers requests. Uploaded files are evaluated in a temporary folder
+   (`whyscore.web.uploads`).
 2. What may be requested is in `whyscore.web.limits`, with the queue in front of the workers; how requests and answers
    look is in `whyscore.web.live`.
 3. Only requests to an expected host are answered, so that a page elsewhere cannot reach a loopback server under another
@@ -12,20 +13,21 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from whyscore.errors import MissingExtra, UserError, WhyscoreError
 from whyscore.report import build_report
+from whyscore.report.build import report_of
 from whyscore.report.page import html, read_static
-from whyscore.runs.folder import RUN
+from whyscore.runs.folder import RUN, read_run
 from whyscore.scoring.stack import Progress
 from whyscore.scoring.store import Store
 from whyscore.settings import takes
 from whyscore.version import __version__
 from whyscore.web import LOOPBACK, ServeSettings, live
-from whyscore.web.limits import Busy, Gone, Queue
+from whyscore.web.limits import METRICS, Busy, Gone, Queue
 from whyscore.web.live import (
     BODY,
     ComponentsAnswer,
@@ -35,13 +37,14 @@ from whyscore.web.live import (
     ScoreAnswer,
     ScoreQuestion,
 )
+from whyscore.web.uploads import ENTRIES, SUFFIXES, UploadAnswer, Uploads
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 try:
-    from fastapi import FastAPI, Request
+    from fastapi import Depends, FastAPI, Header, Query, Request
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
     from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -51,7 +54,7 @@ except ImportError as error:
 
 Answer = TypeVar("Answer")
 
-POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'"
+POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 _AGAIN = "1"
 _PROBLEMS: dict[int | str, dict[str, object]] = {
     code: {"model": Problem, "description": told}
@@ -69,29 +72,110 @@ def create(
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, settings.host, *settings.allow_hosts])
     app.exception_handler(RequestValidationError)(_misunderstood)
     app.exception_handler(WhyscoreError)(_refused)
-    _pages(app, runs or {})
+    shown = dict(runs or {})
+    _pages(app, shown)
+    _uploads(app, Uploads(shown))
     _interface(app, store, Queue(settings.workers, settings.queue))
     return app
 
 
 def _pages(app: FastAPI, runs: Mapping[str, Path]) -> None:
     @app.get("/", include_in_schema=False)
+    def home() -> Response:
+        rows = sorted((_row(name, folder) for name, folder in runs.items()), key=lambda row: row.created, reverse=True)
+        limits = {"metrics": METRICS, "suffixes": SUFFIXES, "megabytes": BODY // 1_000_000, "entries": ENTRIES}
+        return _page("home.html", {"runs": rows} | limits)
+
+    @app.get("/try", include_in_schema=False)
     def live_page() -> Response:
-        page = _templates().get_template("live.html")
-        return _page(page.render(runs=sorted(runs), version=__version__))
+        return _page("live.html")
 
     @app.get("/runs/{name}", include_in_schema=False)
     def run(name: str) -> Response:
-        folder = runs.get(name)
-        if folder is None:
-            return PlainTextResponse(f"no run named {name!r}", status_code=404)
-        return HTMLResponse(_report(folder, _changed(folder)), headers=_HEADERS)
+        return _report_page(runs, [name])
+
+    @app.get("/compare", include_in_schema=False)
+    def compare(run: Annotated[list[str], Query(max_length=50)]) -> Response:
+        return _report_page(runs, list(dict.fromkeys(run)))
 
     @app.get("/static/{name}", include_in_schema=False)
     def static(name: str) -> Response:
         if name not in _STATIC:
             return PlainTextResponse(f"no file named {name!r}", status_code=404)
         return Response(_file(name), media_type=_STATIC[name], headers=_HEADERS)
+
+
+def _report_page(runs: Mapping[str, Path], names: Sequence[str]) -> Response:
+    for name in names:
+        if name not in runs:
+            return _problem(404, "No such run", f"no run named {name!r}")
+    folders = tuple(runs[name] for name in names)
+    try:
+        return HTMLResponse(_report(folders, tuple(map(_changed, folders))), headers=_HEADERS)
+    except UserError as error:
+        return _problem(422, "This report cannot be shown", _without_folder(str(error), folders))
+
+
+class _Row(NamedTuple):
+    """A run as the home page lists it."""
+
+    name: str
+    created: str = ""
+    systems: tuple[str, ...] = ()
+    headline: str = ""
+    passed: bool | None = None
+    """Whether its quality gates were passed; None where it has none."""
+    problem: str = ""
+
+
+def _row(name: str, folder: Path) -> _Row:
+    try:
+        return _read_row(name, folder, _changed(folder))
+    except (WhyscoreError, OSError) as error:
+        return _Row(name, problem=_without_folder(str(error), (folder,)))
+
+
+@lru_cache(maxsize=256)
+def _read_row(name: str, folder: Path, _: tuple[int, ...]) -> _Row:
+    found = read_run(folder)
+    report = report_of(found, words=False)
+    headline = report.headline or next(iter(report.verdict), "")
+    passed = all(gate.passed for gate in report.gates) if report.gates else None
+    return _Row(name, found.facts.created, found.dataset.systems, headline, passed)
+
+
+def _without_folder(message: str, folders: Sequence[Path]) -> str:
+    """Return a message without the paths of this machine."""
+    for folder in folders:
+        message = message.replace(str(folder), folder.name)
+    return message
+
+
+def _uploads(app: FastAPI, uploads: Uploads) -> None:
+    def check_header(x_whyscore: Annotated[str, Header()] = "") -> None:
+        # A page elsewhere cannot send a header of this name, nor make the browser send it.
+        if x_whyscore != "upload":
+            raise UserError("uploads carry the header X-Whyscore: upload")
+
+    @app.post("/api/uploads", dependencies=[Depends(check_header)])
+    async def upload(
+        request: Request,
+        name: Annotated[str, Query(max_length=200)],
+        metric: Annotated[list[str], Query(max_length=10)] = [],  # noqa: B006 - FastAPI copies it
+        pair: Annotated[str, Query(max_length=25)] = "",
+    ) -> UploadAnswer:
+        """Evaluate the file in the body."""
+        return uploads.start(name, await request.body(), metric, pair).answer()
+
+    @app.get("/api/uploads/{upload}")
+    async def progress(upload: str) -> UploadAnswer:
+        """How far the evaluation is."""
+        return uploads.find(upload).answer()
+
+    @app.delete("/api/uploads/{upload}", dependencies=[Depends(check_header)])
+    async def cancel(upload: str) -> UploadAnswer:
+        """Cancel an evaluation."""
+        return uploads.cancel(upload).answer()
 
 
 def _interface(app: FastAPI, store: Store | None, queue: Queue) -> None:
@@ -175,12 +259,18 @@ _STATIC = {
     "page.css": "text/css",
     "live.css": "text/css",
     "live.js": "text/javascript",
+    "home.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
 
 
-def _page(text: str) -> Response:
-    return HTMLResponse(text, headers=_HEADERS | {"Content-Security-Policy": POLICY})
+def _page(template: str, facts: Mapping[str, object] | None = None, status: int = 200) -> Response:
+    text = _templates().get_template(template).render({"version": __version__} | dict(facts or {}))
+    return HTMLResponse(text, status, headers=_HEADERS | {"Content-Security-Policy": POLICY})
+
+
+def _problem(status: int, title: str, message: str) -> Response:
+    return _page("problem.html", {"title": title, "message": message}, status)
 
 
 @cache
@@ -203,8 +293,8 @@ def _components() -> ComponentsAnswer:
 
 
 @lru_cache(maxsize=8)
-def _report(folder: Path, _: tuple[int, ...]) -> str:
-    return html(build_report(folder))
+def _report(folders: tuple[Path, ...], _: tuple[tuple[int, ...], ...]) -> str:
+    return html(build_report(folders), home="/")
 
 
 def _changed(folder: Path) -> tuple[int, ...]:
