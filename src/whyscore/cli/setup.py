@@ -229,9 +229,11 @@ def _load(inputs: InputSettings, metrics: Sequence[str]) -> Dataset:
 
 
 def _read_files(inputs: InputSettings, languages: tuple[str, str] | None) -> Dataset:
-    """Return what the data file holds; several XLIFF files are several systems, and may have references beside them."""
+    """Return what the data file holds; several XLIFF files or logs are several systems."""
     parts = [_read(inputs, path, languages) for path in inputs.data]
-    whole = parts[0] if len(parts) == 1 else join_systems(parts, system_names(inputs.data))
+    own = [part.systems[0] for part in parts if len(part.systems) == 1]
+    models = not _is_xliff(inputs.data[0]) and len(set(own)) == len(parts)
+    whole = parts[0] if len(parts) == 1 else join_systems(parts, own if models else system_names(inputs.data))
     if not inputs.references:
         return whole
     sets = [read_lines(path, encoding=inputs.encoding, limits=_limits(inputs)).texts for path in inputs.references]
@@ -264,18 +266,26 @@ def _taken(inputs: InputSettings, metrics: Sequence[str]) -> str:
     return ""
 
 
-_XLIFF = (".xlf", ".xliff")
+def _is_xliff(path: str) -> bool:
+    return plain_name(path).suffix.lower() in (".xlf", ".xliff")
+
+
+def _is_one_system(path: str) -> bool:
+    """Return whether a file holds one system by its nature: XLIFF, or the log of a model."""
+    name = plain_name(path)
+    return _is_xliff(path) or name.suffix.lower() in (".eval", ".json") or name.name.startswith("samples_")
 
 
 def _check_single(inputs: InputSettings) -> None:
     """Refuse several kinds of input at once: all but one would be left out, and nobody would see it."""
     for path in inputs.hypotheses or ():
-        if not inputs.text and plain_name(path).suffix.lower() in _XLIFF:
+        if not inputs.text and _is_xliff(path):
             command = shlex.join([path, *(("-r", *inputs.references) if inputs.references else ())])
             raise UserError(f"{path} is an XLIFF file: give it without -t, first: {command}")
-    units = bool(inputs.data) and all(plain_name(path).suffix.lower() in _XLIFF for path in inputs.data)
+    units = bool(inputs.data) and all(map(_is_one_system, inputs.data))
     if (len(inputs.data) > 1 and not units) or (inputs.data and inputs.hypotheses):
-        raise UserError(f"one data file or -t, not both: got {' '.join(inputs.data)}. Systems are given with -t")
+        got = " ".join((*inputs.data, *(("-t", *inputs.hypotheses) if inputs.hypotheses else ())))
+        raise UserError(f"one data file or -t, not both: got {got}. For plain text use -r REFERENCE -t SYSTEM ...")
     texts = {"-t": inputs.hypotheses, "-r": inputs.references, "-s": inputs.source, "--text": inputs.text}
     beside = [option for option, given in texts.items() if given and not (units and option == "-r")]
     if inputs.sample:

@@ -8,12 +8,13 @@
 | `.txt` | one hypothesis a line |
 | `.xlf`, `.xliff` | XLIFF 1.2 or 2.x: source and target of every unit |
 | `.tmx` | TMX 1.4: the variants of a language pair |
+| `.eval`, `.json` | a log of inspect_ai (`logs`) |
 | `.pkl` | summaries of REALSumm (`summaries`), without running any code in them |
 | a folder | a WMT folder or submissions to WMT (`wmt`), gold of a word-level task (`eval4nlp`), REALSumm's files |
 
 By content: a line that starts with `{` is JSON lines, one with a tab is TSV, anything else is text. Tables and JSON
 lines with the columns of MQM ratings, whose texts hold `<v>` marks, are read as such (`mqm`), and so are JSON lines
-with the fields of SummEval's annotations (`summaries`).
+with the fields of SummEval's annotations (`summaries`) or of samples of lm-evaluation-harness (`logs`).
 
 Data frames of any library that narwhals knows (pandas, polars, pyarrow ...) have the column names of tables. A null is
 a missing value; rows count from one in messages.
@@ -34,6 +35,7 @@ from whyscore.data.files import STDIN, Limits, TextFile
 from whyscore.data.formats.dialects import Offsets, read_json_spans, read_marot, read_mtme, read_tags, read_wmtqe
 from whyscore.data.formats.eval4nlp import gold_dataset, is_gold
 from whyscore.data.formats.jsonl import jsonl_of, parsed
+from whyscore.data.formats.logs import inspect_of, is_lm_eval, lm_eval_of
 from whyscore.data.formats.mqm import GOOGLE, Weights, is_mqm, read_mqm
 from whyscore.data.formats.spans import BadSpan, spans_of
 from whyscore.data.formats.summaries import REALSUMM, is_summeval, realsumm_of, summeval_of
@@ -49,7 +51,7 @@ from whyscore.data.records import is_header, read_records
 from whyscore.errors import DataError, MissingExtra, SpecError, UserError
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment
 
-Format = Literal["tsv", "csv", "xlsx", "jsonl", "txt", "xliff", "tmx", "pkl"]
+Format = Literal["tsv", "csv", "xlsx", "jsonl", "txt", "xliff", "tmx", "eval", "pkl"]
 _FORMATS: dict[str, Format] = {
     ".tsv": "tsv",
     ".csv": "csv",
@@ -60,6 +62,8 @@ _FORMATS: dict[str, Format] = {
     ".xlf": "xliff",
     ".xliff": "xliff",
     ".tmx": "tmx",
+    ".eval": "eval",
+    ".json": "eval",
     ".pkl": "pkl",
 }
 _DELIMITERS = {"tsv": "\t", "csv": ","}
@@ -107,6 +111,8 @@ def read(
         return _marked_up(path, options, known, inline, alt_trans=alt_trans)
     if known == "pkl":
         return replace(realsumm_of(path, options.limits), languages=languages)
+    if known == "eval":
+        return replace(inspect_of(path, options.limits), languages=languages)
     if known == "xlsx":
         return xlsx_of(path, options)
     return _lined(path, known, options)
@@ -128,16 +134,19 @@ def _lined(path: str | Path, known: Format | None, options: Options) -> Dataset:
     if chosen in _DELIMITERS:
         return table_of(file, path, options, _DELIMITERS[chosen])
     if chosen == "jsonl":
-        if not options.columns and _is_summeval(file):
-            return replace(summeval_of(file), languages=options.languages)
+        if not options.columns and (reader := _published(file)):
+            return replace(reader(file), languages=options.languages)
         return dataset_of(file) if is_header(file.first()) else jsonl_of(file, path, options)
     return _plain(file, path, options.languages)
 
 
-def _is_summeval(file: TextFile) -> bool:
-    """Return whether the first line is that of SummEval's annotations."""
+def _published(file: TextFile) -> Callable[[TextFile], Dataset] | None:
+    """Return what reads JSON lines whose first line has the fields of a known layout."""
     line = file.first()
-    return "expert_annotations" in line and not is_header(line) and is_summeval(parsed(line, file.name, 1))
+    if is_header(line) or not ("expert_annotations" in line or "resps" in line):
+        return None
+    keys = parsed(line, file.name, 1)
+    return summeval_of if is_summeval(keys) else lm_eval_of if is_lm_eval(keys) else None
 
 
 def _folder(path: str | Path, options: Options) -> Dataset:

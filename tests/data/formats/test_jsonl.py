@@ -159,7 +159,7 @@ def test_the_format_can_be_said(tmp_path: Path) -> None:
 def test_an_unknown_suffix_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     expected = (
         f"{tmp_path / 'x.odt'}: cannot tell the format from '.odt': expected .tsv, .csv, .xlsx, .jsonl, .ndjson, .txt, "
-        ".xlf, .xliff, .tmx, .pkl (also with .gz or .zst); rename the file, or say --input-format tsv"
+        ".xlf, .xliff, .tmx, .eval, .json, .pkl (also with .gz or .zst); rename the file, or say --input-format tsv"
     )
     with pytest.raises(DataError, match=re.escape(expected)):
         lines(tmp_path, "a", name="x.odt")
