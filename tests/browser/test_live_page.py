@@ -163,9 +163,8 @@ def test_the_home_page_fits_and_leads_to_comparisons_and_back(
     page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
     page.goto(home)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    ink, paper = page.evaluate(
-        "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
-    )
+    colours = (page.evaluate(f"getComputedStyle(document.body).{one}") for one in ("color", "backgroundColor"))
+    ink, paper = (int(colour.removeprefix("rgb(").split(",")[0]) for colour in colours)
     assert (ink > paper) == (scheme == "dark")
     assert page.is_disabled("#compare button")
     for name in ("old", "new"):

@@ -19,9 +19,10 @@ from whyscore.report import build_report
 from whyscore.report.build import agreement, costly_words, figures_in, safe_svg
 from whyscore.report.explorer import ALPHABET, STEPS, centres, explorer, pack_borders, pack_values, units
 from whyscore.report.page import Scale, axis, bars, dots, escape_json, html, interval, policy, scale
+from whyscore.runs.evaluate import evaluate
 from whyscore.runs.folder import Run
 from whyscore.text.splitters import white_space
-from whyscore.types import HYPOTHESIS, Estimate, ExplanationRecord
+from whyscore.types import HYPOTHESIS, Dataset, Entry, Estimate, ExplanationRecord, Segment
 
 CODE = {character: number for number, character in enumerate(ALPHABET)}
 SPACE = 'xmlns="http://www.w3.org/2000/svg"'
@@ -259,3 +260,20 @@ def test_the_features_say_which_tagger_found_them(run: Run) -> None:
     assert "Features were found by <code>rules</code>" in html(report)
     tagged = replace(report, features=tuple(replace(row, feature="upos:NOUN") for row in report.features[:1]))
     assert "<bdi>nouns</bdi>" in html(tagged)
+
+
+def test_three_runs_are_a_trend_and_two_are_a_change(tmp_path: Path) -> None:
+    runs = []
+    for number in range(3):
+        texts = [(f"the cat {k} sat", "the cat" if k < 3 - number else f"the cat {k} sat") for k in range(4)]
+        entries = [Entry(str(k), "<b>mt", Segment(text, None, (whole,))) for k, (whole, text) in enumerate(texts)]
+        run = evaluate(Dataset("x", tuple(entries)), ["chrf"], output=tmp_path / f"week{number}", draws=20, tagger=None)
+        runs.append(run)
+    trend = build_report(runs).trend
+    assert [(one.run, one.system, one.metric) for one in trend] == [(f"week{k}", "<b>mt", "chrf") for k in range(3)]
+    assert [one.score for one in trend] == [run.totals["chrf"]["<b>mt"] for run in runs]
+    page = html(build_report(runs))
+    assert page.count("<polyline") == 1
+    assert "&lt;b&gt;mt</text>" in page
+    assert build_report(runs[:2]).trend == ()
+    assert "<polyline" not in html(build_report(runs[:2]))

@@ -5,15 +5,19 @@ The package can be called like the command of its name: `whyscore.report("run/")
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 from whyscore.report.build import report_of, without_texts
-from whyscore.report.model import Report, ReportSettings
+from whyscore.report.model import Report, ReportSettings, TrendPoint
 from whyscore.report.verdict import with_advice, with_changes
 from whyscore.runs.diff import merge_runs
 from whyscore.runs.folder import Run, read_run
 from whyscore.settings import takes
+
+_TWO = 2
+"""Runs that are a change; more are a trend."""
 
 
 @takes(ReportSettings)
@@ -28,9 +32,14 @@ def build_report(runs: str | Path | Run | Sequence[str | Path | Run], *, setting
     opened = [one if isinstance(one, Run) else read_run(one) for one in given]
     if len(opened) > 1:
         merged = merge_runs(opened)
-        report = with_advice(
-            with_changes(report_of(merged, title=settings.title, baseline=settings.baseline), merged.changes)
+        report = report_of(merged, title=settings.title, baseline=settings.baseline)
+        trend = tuple(
+            TrendPoint(known.run, known.system, metric, totals[name])
+            for metric, totals in merged.totals.items()
+            for name, known in merged.identities.items()
         )
+        report = replace(report, trend=trend if len(opened) > _TWO else ())
+        report = with_advice(with_changes(report, merged.changes))
     else:
         report = report_of(opened[0], title=settings.title, baseline=settings.baseline)
     return report if settings.texts else without_texts(report)

@@ -23,7 +23,7 @@ _FEATURES = {
     "ent:DATE": "dates", "ent:TIME": "times", "ent:MONEY": "amounts of money", "ent:PERCENT": "percentages",
     "ent:CARDINAL": "numbers", "ent:ORDINAL": "ordinal numbers", "ent:QUANTITY": "quantities",
 }  # fmt: skip
-_PACKED = ("explorer", "figures", "changes", "segments", "digits")
+_PACKED = ("explorer", "figures", "changes", "segments", "digits", "trend")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +163,16 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True)
+class TrendPoint:
+    """The corpus score of a system in one of several runs."""
+
+    run: str
+    system: str
+    metric: str
+    score: Estimate
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A picture made elsewhere: SVG that was checked."""
 
@@ -212,6 +222,8 @@ class Report(Result):
     """The two systems to compare first."""
     changes: tuple[tuple[str, str], ...] = ()
     """In a report of several runs: the names of each system before and after."""
+    trend: tuple[TrendPoint, ...] = ()
+    """In a report of three or more runs: the scores of each run, in the order of the runs."""
     headline: str = ""
     """The verdict in one sentence; empty where nothing was tested."""
     steps: tuple[Step, ...] = ()
@@ -301,6 +313,7 @@ class Report(Result):
             "features": [self._feature(one) for one in self.features],
             "changed": self.changed,
         }
+        own |= {"trend": _plain(self.trend)} if self.trend else {}
         return {name: own[name] if name in own else _plain(value) for name, value in whole.items()} | own
 
     def _feature(self, one: FeatureShare) -> dict[str, object]:

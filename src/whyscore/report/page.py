@@ -19,15 +19,17 @@ from importlib import resources
 from typing import NamedTuple
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from whyscore.report.model import Report, feature_name, p_value
+from whyscore.report.model import Report, TrendPoint, feature_name, p_value
 from whyscore.report.verdict import pair_tested
 from whyscore.text.strict import finite
 from whyscore.types import Estimate
 from whyscore.version import __version__
 
 WIDTH = 100
+_NAME = 16
+"""Characters of a name in a chart."""
 
 
 class Scale(NamedTuple):
@@ -126,6 +128,44 @@ def stacked(parts: Sequence[float], on: Scale) -> Markup:
     return _svg("".join(found))
 
 
+def trend_chart(points: Sequence[TrendPoint]) -> Markup:
+    """Return the scores of systems over runs as lines with confidence intervals; names are escaped."""
+    runs = list(dict.fromkeys(one.run for one in points))
+    systems = list(dict.fromkeys(one.system for one in points))
+    on = scale([one.score for one in points])
+    across = {run: 60 + 440 * k / max(1, len(runs) - 1) for k, run in enumerate(runs)}
+    step = -(-len(runs) // 8)
+    parts = [_trend_label(text, 52, 190 - 1.7 * on.place(value), "end") for text, value in _ends(on)]
+    parts += [_trend_label(_short(run), across[run], 215, "middle") for run in runs[::step]]
+    for number, system in enumerate(systems):
+        own = [one for one in points if one.system == system and math.isfinite(one.score.value)]
+        places = [(across[one.run], 190 - 1.7 * on.place(one.score.value)) for one in own]
+        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        parts.append(f'<g class="trend-{number % 4}"><polyline points="{line}"/>')
+        for (x, y), one in zip(places, own, strict=True):
+            if one.score.low is not None and one.score.high is not None:
+                low, high = (190 - 1.7 * on.place(end) for end in (one.score.low, one.score.high))
+                parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{low:.1f}" y2="{high:.1f}"/>')
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>')
+        parts.append("</g>")
+        if places:
+            parts.append(_trend_label(_short(system), places[-1][0] + 10, places[-1][1] + 4, "start"))
+    # Numbers of our own making and escaped names.
+    return Markup(f'<svg class="trend" viewBox="0 0 640 225" aria-hidden="true">{"".join(parts)}</svg>')  # noqa: S704
+
+
+def _ends(on: Scale) -> list[tuple[str, float]]:
+    return [(f"{end:.4g}", end) for end in (on.low, on.high)]
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
+
+
+def _trend_label(text: str, x: float, y: float, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
 def _svg(inner: str) -> Markup:
     # Numbers of our own making: there is nothing in it to escape.
     return Markup(f'<svg class="mini" viewBox="0 0 {WIDTH} 12" aria-hidden="true" focusable="false">{inner}</svg>')  # noqa: S704
@@ -203,6 +243,7 @@ def environment() -> Environment:
         bars=bars,
         dots=dots,
         stacked=stacked,
+        trend_chart=trend_chart,
         scale=scale,
         pair_tested=pair_tested,
         unit_scale=Scale(0.0, 1.0),
