@@ -22,9 +22,12 @@ from whyscore.protocols import Aggregator, Explainer
 from whyscore.registry import build, build_from_file, spec_of
 from whyscore.scoring.stack import LOCAL, Cost, Resources
 from whyscore.settings import again, option, takes
-from whyscore.types import SHOWN, Dataset, Explanation, FloatVector, Scores, Segment
+from whyscore.types import Dataset, Explanation, FloatVector, Scores, Segment
 from whyscore.types.result import Record, Result
 from whyscore.types.table import Cell, Table
+
+_SEGMENTS = 10
+"""Segments that a notebook shows, each with the words of up to four texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +113,7 @@ class BoostResult(Result):
         )
         pages, w = [], self.metric.w
         for k, (original, aggregate, value) in enumerate(zip(*self._columns(), strict=True)):
-            if k == SHOWN:
+            if k == _SEGMENTS:
                 break
             words = Markup("").join(Markup(one._repr_html_()) for one in self.explanations if one.index == k)  # noqa: S704
             pages.append(

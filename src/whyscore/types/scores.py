@@ -14,7 +14,7 @@ from whyscore.types.result import Record, Result
 from whyscore.types.segments import Place, Segment
 from whyscore.types.words import WordMatch, Words
 
-SHOWN = 50
+SHOWN = 40
 """Explanations that a notebook shows at a time."""
 _FIRST = 5
 

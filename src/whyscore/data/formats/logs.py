@@ -155,7 +155,7 @@ def _texts(target: object, where: str) -> tuple[str, ...]:
     texts = target if isinstance(target, list) else [target]
     if not all(isinstance(text, str) for text in texts):
         raise DataError(f"{where}: the target is {target!r}, expected a text or a list of texts")
-    return tuple(text for text in texts if text)
+    return tuple(text for text in texts if isinstance(text, str) and text)
 
 
 def _numbers(values: Mapping[str, object]) -> dict[str, float]:
