@@ -18,6 +18,7 @@ class Lines(HTMLParser):
     count = 0
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
+        del attrs
         self.count += tag in BLOCKS
 
 
