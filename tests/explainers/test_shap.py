@@ -18,7 +18,7 @@ from whyscore.errors import SpecError
 from whyscore.explainers.masks import shap as kernel
 from whyscore.explainers.masks import shap as shapley
 from whyscore.explainers.masks.shap import Shap
-from whyscore.testing.checks import explain_masks, explain_text, gather, numbered_words, wavy
+from whyscore.testing.checks import check_explainer, explain_masks, explain_text, gather, numbered_words, wavy
 from whyscore.text.maskers import Replace
 from whyscore.text.splitters import white_space
 from whyscore.types import Evidence, FloatVector, KeepMasks
@@ -110,6 +110,33 @@ def test_drawn_kernel_masks_come_in_proportion_to_their_weight() -> None:
     sizes = np.bincount(drawn.sum(axis=1), minlength=7)[2:7]
     mass = np.array([1 / (k * (8 - k)) for k in range(2, 7)])
     assert sizes / 30_000 == pytest.approx(mass / mass.sum(), abs=0.01)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 7), st.integers(0, 5), st.integers(0, 9))
+def test_leverage_is_exact_once_its_budget_covers_all_masks(words: int, seed: int, more: int) -> None:
+    game = _any_game(seed, words)
+    fit = explain_masks(Shap(method="leverage", budget=max(2, 2**words - 2 + more)), numbered_words(words), game)
+    exact = explain_masks(Shap(method="exact"), numbered_words(words), game)
+    assert fit.importance == pytest.approx(exact.importance, abs=1e-9)
+
+
+def test_leverage_spreads_its_masks_evenly_over_the_sizes_and_asks_none_twice() -> None:
+    masks = kernel.leverage_masks(9, 64, np.random.default_rng(0))
+    assert len(np.unique(masks, axis=0)) == len(masks) == 64
+    assert (masks[::2] == ~masks[1::2]).all()
+    assert np.bincount(masks.sum(axis=1), minlength=10).tolist() == [0, 8, 8, 8, 8, 8, 8, 8, 8, 0]
+
+
+def test_leverage_is_right_on_average_and_checked_like_every_explainer() -> None:
+    game = _any_game(3, 8)
+    exact = explain_masks(Shap(method="exact"), numbered_words(8), game).importance
+    fits = [
+        explain_masks(Shap(method="leverage", budget=60), numbered_words(8), game, seed).importance
+        for seed in range(200)
+    ]
+    assert np.mean(fits, axis=0) == pytest.approx(exact, abs=4 * np.std(fits, axis=0).max() / np.sqrt(200))
+    check_explainer(Shap(method="leverage", budget=600))
 
 
 def test_a_kernel_budget_far_from_full_comes_near_the_exact_values() -> None:
@@ -262,7 +289,7 @@ def test_values_that_do_not_add_up_are_flagged() -> None:
     ({"passes": 0}, "shap: passes is 0, expected 1 or more"),
     ({"exact_up_to": 21}, "shap: exact_up_to is 21, expected 0 to 20"),
     ({"budget": 1, "method": "kernel"}, "shap: budget is 1, expected 2 or more"),
-    ({"budget": 99}, "shap: budget is 99, but only method='kernel' and mode='compat' read it; set passes instead"),
+    ({"budget": 99}, "shap: budget is 99, but only method='kernel', method='leverage' and mode='compat' read it"),
     ({"seed": 0}, "shap: seed is 0, but only mode='compat' reads it"),
     ({"mode": "compat", "method": "kernel"}, "shap: mode='compat' follows shap's PermutationExplainer"),
 ])  # fmt: skip

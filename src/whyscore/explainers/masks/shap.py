@@ -4,7 +4,8 @@
 2. Plan the empty text and, by method,
    - `exact`: all other masks, 2^n - 1 in all;
    - `permutation`: the masks along `passes` random orders, up and down, 1 + 2 passes (n - 1) in all;
-   - `kernel`: `budget` masks for a weighted regression, 1 + budget at the most.
+   - `kernel`: `budget` masks for a weighted regression, 1 + budget at the most;
+   - `leverage`: as many masks for the same regression, spread evenly over the sizes.
    `auto` is exact up to `exact_up_to` words and permutation above; the result names the method that ran.
 3. Fit: importances add up to score(whole) - score(empty).
 
@@ -30,6 +31,13 @@ value is the mean of its 2 x passes contributions. One pass is exact where words
 4. Fit the values by weighted least squares such that they add up to score(whole) - score(empty).
 
 With a budget of 2^n - 2 no set is left out and the result is the exact Shapley value.
+
+**Leverage** (Musco and Witter 2025, arXiv 2410.01917): the same regression with other masks.
+
+1. The leverage of a set of k words, how much the fit can depend on it, is 1 / C(n, k): every size is worth as much as
+   any other. So the pairs of a set and its complement are spread evenly over the sizes, outer sizes first where they
+   do not go in evenly; a size that has fewer gives its rest to the others.
+2. Of each size, pairs are drawn without replacement. They share the weight of their size equally.
 """
 
 import math
@@ -171,12 +179,19 @@ def subset_values(masks: KeepMasks, scores: FloatVector, budget: int) -> FloatVe
     mean = (whole - empty) / words
     if len(masks) == 2:  # noqa: PLR2004 - nothing between empty and whole was asked
         return np.full(words, mean)
+    return fit_subsets(masks, scores, _weights(words, budget), determined=layout(words, budget).whole_sizes > 0)
+
+
+def fit_subsets(masks: KeepMasks, scores: FloatVector, weights: FloatVector, *, determined: bool) -> FloatVector:
+    """Return the values of a weighted regression, given the whole text, the empty text and then weighted masks."""
+    whole, empty = scores[0], scores[1]
+    mean = (whole - empty) / masks.shape[1]
     subsets = masks[2:].astype(np.float64)
-    root = np.sqrt(_weights(words, budget))
+    root = np.sqrt(weights)
     # Rows centred by their mean see only what sums to zero: the constraint holds whatever the solver returns.
     left = (subsets - subsets.mean(axis=1, keepdims=True)) * root[:, np.newaxis]
     right = (scores[2:] - empty - mean * subsets.sum(axis=1)) * root
-    apart = _zero_sum_solution(left.T @ left, left.T @ right, determined=layout(words, budget).whole_sizes > 0)
+    apart = _zero_sum_solution(left.T @ left, left.T @ right, determined=determined)
     return np.asarray(mean + apart, dtype=np.float64)
 
 
@@ -223,8 +238,71 @@ def _weights(words: int, budget: int) -> FloatVector:
     return np.concatenate(parts)
 
 
-Method = Literal["exact", "permutation", "kernel"]
+def spread_pairs(words: int, budget: int) -> list[int]:
+    """Return how many pairs of each size 1, 2 ... n // 2 a budget of masks comes to.
 
+    >>> spread_pairs(words=6, budget=20), spread_pairs(words=6, budget=32)
+    ([4, 3, 3], [6, 5, 5])
+    """
+    there = [_pairs(words, size) for size in range(1, words // 2 + 1)]
+    found = [0] * len(there)
+    left = min(budget // 2, sum(there))
+    while left:
+        open_sizes = [k for k, number in enumerate(there) if found[k] < number]
+        share = max(1, left // len(open_sizes))
+        for k in open_sizes[:left]:
+            more = min(share, there[k] - found[k])
+            found[k] += more
+            left -= more
+    return found
+
+
+def _pairs(words: int, size: int) -> int:
+    """Return how many pairs of a set of a size and its complement there are."""
+    return math.comb(words, size) // (2 if 2 * size == words else 1)
+
+
+def leverage_masks(words: int, budget: int, rng: Generator) -> KeepMasks:
+    """Return masks of all sizes but none and all, evenly many of each, every one followed by its complement."""
+    masks: dict[bytes, KeepMasks] = {}
+    for size, wanted in enumerate(spread_pairs(words, budget), start=1):
+        masks |= _distinct_sets(words, size, wanted, rng)
+    rows = np.array(list(masks.values()), dtype=np.bool_).reshape(-1, words)
+    return np.stack([rows, ~rows], axis=1).reshape(-1, words)
+
+
+def _distinct_sets(words: int, size: int, wanted: int, rng: Generator) -> dict[bytes, KeepMasks]:
+    """Return random sets of a size, none twice and of the middle size none with its complement."""
+    if 2 * wanted > _pairs(words, size):
+        (every,) = (masks for k, masks in enumerate(_whole(words, size), start=1) if k == size)
+        chosen = every[rng.permutation(len(every))[:wanted]]
+        return {mask.tobytes(): mask for mask in chosen}
+    found: dict[bytes, KeepMasks] = {}
+    while len(found) < wanted:
+        mask = np.zeros(words, dtype=np.bool_)
+        mask[rng.permutation(words)[:size]] = True
+        mask = ~mask if 2 * size == words and not mask[0] else mask
+        found[mask.tobytes()] = mask
+    return found
+
+
+def leverage_values(masks: KeepMasks, scores: FloatVector, budget: int) -> FloatVector:
+    """Return the values, given the whole text, the empty text and then the masks of `leverage_masks`."""
+    words = masks.shape[1]
+    if len(masks) == 2:  # noqa: PLR2004 - nothing between empty and whole was asked
+        return np.full(words, (scores[0] - scores[1]) / words)
+    pairs = spread_pairs(words, budget)
+    weights = [
+        np.full(2 * drawn, (words - 1) / (math.comb(words, size) * size * (words - size)) * _pairs(words, size) / drawn)
+        for size, drawn in enumerate(pairs, start=1)
+        if drawn
+    ]
+    return fit_subsets(masks, scores, np.concatenate(weights), determined=pairs[0] == words > 2)  # noqa: PLR2004
+
+
+Method = Literal["exact", "permutation", "kernel", "leverage"]
+
+_REGRESSIONS = ("kernel", "leverage")
 # 2^20 is a million probes for one text.
 _EXACT_AT_MOST = 20
 _COMPAT_BUDGET = 500
@@ -238,11 +316,11 @@ _ROUNDING = 1e-9
 class Shap:
     """Explains a text by what each word adds, on average, to any set of the other words.
 
-    `passes` is read by the permutation method, `budget` by the kernel method (None: 2n + 2048) and by `compat`
-    (None: 500), `seed` by `compat` alone (None: the seed of the run).
+    `passes` is read by the permutation method, `budget` by the kernel and leverage methods (None: 2n + 2048) and by
+    `compat` (None: 500), `seed` by `compat` alone (None: the seed of the run).
     """
 
-    method: Literal["auto", "exact", "permutation", "kernel"] = "auto"
+    method: Literal["auto", "exact", "permutation", "kernel", "leverage"] = "auto"
     exact_up_to: int = 7
     passes: int = 10
     budget: int | None = None
@@ -259,16 +337,16 @@ class Shap:
         check_least("shap", "passes", self.passes, 1)
         if not 0 <= self.exact_up_to <= _EXACT_AT_MOST:
             raise SpecError(f"shap: exact_up_to is {self.exact_up_to!r}, expected 0 to {_EXACT_AT_MOST}")
-        if self.mode == "compat" and self.method == "kernel":
+        if self.mode == "compat" and self.method in _REGRESSIONS:
             raise SpecError(
-                "shap: mode='compat' follows shap's PermutationExplainer; with method='kernel' leave it out"
+                f"shap: mode='compat' follows shap's PermutationExplainer; with method={self.method!r} leave it out"
             )
         if self.budget is not None:
             check_least("shap", "budget", self.budget, 2)
-            if self.mode != "compat" and self.method != "kernel":
+            if self.mode != "compat" and self.method not in _REGRESSIONS:
                 raise SpecError(
-                    f"shap: budget is {self.budget!r}, but only method='kernel' and mode='compat' read it; "
-                    "set passes instead"
+                    f"shap: budget is {self.budget!r}, but only method='kernel', method='leverage' and mode='compat' "
+                    "read it; set passes instead"
                 )
 
     def cost(self, words: int) -> int:
@@ -279,7 +357,7 @@ class Shap:
                 return (1 << _countable(words)) - 1
             case "permutation":
                 return 1 + 2 * self._passes(words) * (words - 1)
-            case "kernel":
+            case "kernel" | "leverage":
                 return 1 + subset_count(words, self._budget(words))
 
     def plan(self, evidence: Evidence, rng: Generator) -> KeepMasks:
@@ -291,8 +369,9 @@ class Shap:
                 return exact_masks(_countable(words))
             case "permutation":
                 return order_masks(self._orders(evidence, rng))
-            case "kernel":
-                between = subset_masks(words, self._budget(words), rng)
+            case "kernel" | "leverage" as method:
+                draw = subset_masks if method == "kernel" else leverage_masks
+                between = draw(words, self._budget(words), rng)
                 return np.concatenate([np.zeros((1, words), dtype=np.bool_), between])
 
     def fit(self, evidence: Evidence) -> Fit:
@@ -302,7 +381,7 @@ class Shap:
             return Fit(np.zeros(0), method=method)
         importance = self._values(evidence, method)
         flags = []
-        if method == "kernel" and self._budget(words) < min(2 * words, 2**words - 2):
+        if method in _REGRESSIONS and self._budget(words) < min(2 * words, 2**words - 2):
             flags.append("few samples")
         if not _adds_up(importance, evidence.scores):
             flags.append("does not add up")
@@ -335,9 +414,9 @@ class Shap:
                 return exact_values(evidence.scores, len(evidence.words))
             case "permutation":
                 return order_values(evidence.masks, evidence.scores)
-            case "kernel":
-                budget = self._budget(len(evidence.words))
-                return subset_values(evidence.masks, evidence.scores, budget)
+            case "kernel" | "leverage":
+                fit = subset_values if method == "kernel" else leverage_values
+                return fit(evidence.masks, evidence.scores, self._budget(len(evidence.words)))
 
 
 def _countable(words: int) -> int:
