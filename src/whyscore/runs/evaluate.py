@@ -157,7 +157,8 @@ def evaluate(
     requested = request_metrics(dataset, metrics, settings)
     unsupported, told = language_support(dataset, {one.name: one.metric for one in requested})
     plan = plan_of(requested, settings)
-    resources = replace(resources, executor=resources.executor or default_executor(dataset, requested))
+    executor = resources.executor or (Serial() if settings.quick else default_executor(dataset, requested))
+    resources = replace(resources, executor=executor)
     with runs.locked(output):
         folder = runs.open_or_create(output, dataset, plan, overwrite=overwrite)
         known = runs.facts_of(output) if folder.has(runs.RUN) else RunFacts()
