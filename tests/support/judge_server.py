@@ -95,7 +95,7 @@ def completion(turn: Turn, request: Mapping[str, Any]) -> bytes:
 def hypothesis_of(request: Mapping[str, Any]) -> str:
     """Return the hypothesis that a request is about."""
     text = request["messages"][-1]["content"]
-    return re.search(r"<(?:translation|summary) (\w+)>\n(.*?)\n</", text, re.DOTALL)[2]
+    return re.search(r"<(?:translation|summary) (\w+)>\n(.*?)\n</\w+ \1>", text, re.DOTALL)[2]
 
 
 def by_length(request: Mapping[str, Any], _times: int) -> Turn:

@@ -1,6 +1,7 @@
 """Tables of metric and human scores, long form: one row per system and segment.
 
-1. Columns come from a CSV, TSV or JSONL file, a data frame, a mapping of columns, or the human scores of a data set.
+1. Columns come from a CSV, TSV or JSONL file, a data frame, a mapping of columns, or the human scores of a data set. A
+   file `*.scores`, as Eval4NLP 2023 has gold and submissions, is one column `score`: a number a line.
 2. Numbers may be missing (blank, `NaN`, `None`, null). Where a column has its raw ratings beside it (`relevance` and
    `relevance_raw` with `3|4|4`), those are taken: rounded means break ties.
 3. Rows of several raters (a rater column) are averaged by exact summation.
@@ -35,6 +36,7 @@ from whyscore.types import Dataset, Finding, FloatMatrix, FloatVector
 
 _MISSING = ("", "nan", "none", "null", "na", "n/a", "-")
 _RAW, _BETWEEN = "_raw", "|"
+SCORE, LISTED_SCORES = "score", ".scores"
 _DELIMITERS = {".tsv": "\t", ".csv": ","}
 
 
@@ -139,13 +141,17 @@ class Columns:
 
 
 def read_columns(path: str | Path, *, encoding: str = "utf-8") -> Columns:
-    """Return the columns of a `.csv`, `.tsv` or `.jsonl` file."""
+    """Return the columns of a `.csv`, `.tsv`, `.jsonl` or `.scores` file."""
     suffix = plain_name(path).suffix.lower()
     file = TextFile(path, encoding=encoding)
+    if suffix == LISTED_SCORES:
+        values = [line.strip() for line in file.lines()]
+        file.refuse_empty("one number a line")
+        return Columns(file.name, {SCORE: values}, list(range(1, len(values) + 1)))
     if suffix in (".jsonl", ".ndjson"):
         return _from_objects(file)
     if suffix not in _DELIMITERS:
-        raise DataError(f"a table of scores ends in .csv, .tsv or .jsonl, not {suffix!r}", file=str(path))
+        raise DataError(f"a table of scores ends in .csv, .tsv, .jsonl or .scores, not {suffix!r}", file=str(path))
     notes: list[Finding] = []
     blocks = list(read_blocks(file, _DELIMITERS[suffix], Options(encoding=encoding), notes))
     names = blocks[0].names
@@ -287,7 +293,16 @@ MQM = "mqm"
 
 
 def with_records(table: ScoreTable, path: str | Path) -> tuple[ScoreTable, list[str]]:
-    """Return a table with the scores in a file of records (`whyscore score --segments -f jsonl`), and their names."""
+    """Return a table with the scores in a file of records (`whyscore score --segments -f jsonl`), and their names.
+
+    A file `*.scores` has a number for each row of the table, and is named as the file.
+    """
+    if plain_name(path).suffix.lower() == LISTED_SCORES:
+        columns = read_columns(path)
+        if len(columns.lines) != len(table):
+            raise DataError(f"has {len(columns.lines)} lines for {len(table)} rows of {table.name}", file=str(path))
+        name = Path(path).name.removesuffix(LISTED_SCORES).removesuffix(".seg")
+        return table.with_scores(**{name: columns.numbers(SCORE)}), [name]
     records = Records(TextFile(path), drop_torn=False)
     if records.header.kind != "scores":
         raise DataError(f"holds records of the kind {records.header.kind!r}, expected 'scores'", file=str(path))

@@ -9,7 +9,9 @@ from whyscore.analysis.common import requested_name
 from whyscore.analysis.metaeval.scores import metaevaluate_table, with_metrics
 from whyscore.analysis.metaeval.settings import MetaevalScoresSettings
 from whyscore.analysis.metaeval.tables import (
+    LISTED_SCORES,
     MQM,
+    SCORE,
     Roles,
     ScoreTable,
     dataset_table,
@@ -36,6 +38,7 @@ examples:
   whyscore metaeval scores data.csv --human da --metric teamA teamB --group lp --level global --coefficient spearman
   whyscore metaeval scores data.tsv --human mqm -m chrf bleu          # the table has texts: metrics are scored
   whyscore metaeval scores metrics.csv --ratings mqm.tsv --metric comet --coefficient acc_eq
+  whyscore metaeval scores dev_gold.seg.scores --scores submission.seg.scores      # Eval4NLP 2023
   whyscore metaeval scores --sample --human mqm -m chrf token_f1 --level segment
 """
 
@@ -47,7 +50,7 @@ class ScoresCommand(RunningSettings, OutputSettings, MetaevalScoresSettings):
     TITLE: ClassVar[str] = "input"
 
     data: str | None = option(
-        None, "a .csv, .tsv or .jsonl file, or a WMT folder", positional=True, metavar="TABLE", basic=True
+        None, "a .csv, .tsv, .jsonl or .scores file, or a WMT folder", positional=True, metavar="TABLE", basic=True
     )
     sample: bool = again(InputSettings, "sample")
     system: str | None = option(
@@ -65,7 +68,11 @@ class ScoresCommand(RunningSettings, OutputSettings, MetaevalScoresSettings):
     lower: tuple[str, ...] = option((), "columns where lower is better", metavar="COLUMN", basic=True)
     group: str | None = option(None, "judge each value of this column apart, e.g. language pairs", metavar="COLUMN")
     rater: str | None = option(None, "several rows per segment are raters, to be averaged", metavar="COLUMN")
-    scores: str | None = option(None, "further metrics: whyscore score --segments -f jsonl", metavar="FILE")
+    scores: str | None = option(
+        None,
+        "further metrics: whyscore score --segments -f jsonl, or X.scores",
+        metavar="FILE",
+    )
     ratings: str | None = option(None, "raw MQM ratings; the human score is then mqm", metavar="FILE")
     lang_pair: str | None = option(None, "language pair of a WMT folder", flags=("-l", "--lang-pair"), metavar="EN-DE")
     columns: tuple[str, ...] | None = again(
@@ -101,7 +108,8 @@ def run(settings: ScoresCommand) -> int:
 
 def _input(settings: ScoresCommand) -> tuple[ScoreTable, str, list[str], list[str]]:
     """Return the table, its human column, the columns that are metrics, and metrics still to be scored."""
-    human = settings.human or (MQM if settings.ratings else None)
+    listed = (settings.data or "").lower().endswith(LISTED_SCORES)
+    human = settings.human or (MQM if settings.ratings else SCORE if listed else None)
     if human is None:
         raise UserError("no human score: name its column with --human")
     there: list[str] = []
