@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from whyscore.analysis.score import score as score
     from whyscore.analysis.score import score_systems as score_systems
     from whyscore.analysis.submit import submit as submit
+    from whyscore.analysis.train.train import train as train
     from whyscore.analysis.triage import triage as triage
     from whyscore.data.checks import validate as validate
     from whyscore.data.dataset import sample as sample
@@ -99,6 +100,7 @@ _HOMES = {
     ),
     "whyscore.analysis.submit": ("submit",),
     "whyscore.analysis.triage": ("triage",),
+    "whyscore.analysis.train.train": ("train",),
     "whyscore.data.checks": ("validate",),
     "whyscore.data.formats.text": ("from_texts",),
     "whyscore.data.reading": ("read",),

@@ -67,6 +67,7 @@ VERBS = {
     "metaeval": "how good is a metric or an explainer? agreement with human judgements",
     "decompose": "take the score apart by linguistic feature",
     "learn-lexicon": "learn translation probabilities of words from parallel text, for evidence",
+    "train": "train a quality estimator with word-level explanations, from labels or parallel text",
     "learn-map": "learn a map between the vectors of two languages, for xmoverscore",
     "merge": "join the shards of a run",
     "report": "a report from run folders, or what changed between two",

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 
 from whyscore.errors import SpecError, UnknownName
 
-PAPERS = ("bmx.command", "muler.command", "matching", "eval4nlp", "injection")
+PAPERS = ("bmx.command", "muler.command", "matching", "eval4nlp", "injection", "participants", "perturbations")
 
 
 class Experiment(NamedTuple):

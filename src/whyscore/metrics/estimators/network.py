@@ -5,9 +5,13 @@
 2. Each layer: attention over the words of the own side, biased by distance; attention over the words of the other
    side, biased by the cosine of the two words; two fully connected layers. All three add to their input and norm first
    (Vaswani et al. 2017, arXiv 1706.03762; norm first: Xiong et al. 2020, arXiv 2002.04745).
-3. Word head: two numbers per word, the logits of being changed in post-editing and of standing in a marked error span.
-4. Sentence head: from means and maxima of the words of both sides and the mean error probabilities, two numbers: direct
-   assessment and MQM score, both standardised.
+3. Word head: one number per word and kind of label; of `qe`, the logits of being changed in post-editing and of
+   standing in a marked error span.
+4. Sentence head: from means and maxima of the words of both sides and the mean error probabilities, one standardised
+   score per kind of label: direct assessment and MQM score.
+5. Networks of `whyscore train` also have a head for gaps, the places before, between and after the words of the
+   hypothesis, which reads the states on both sides of a gap; and, where they learned from metrics, one embedding per
+   metric that attends to the words of both sides.
 
 Texts of similar length are computed together; masked places have no weight, so that no number depends on the batch
 beyond rounding.
@@ -45,9 +49,13 @@ class Outputs(NamedTuple):
     """What the network says."""
 
     words: tuple[Array, Array]
-    """Of each side: segments x words x 2 logits."""
+    """Of each side: segments x words x kinds of labels, logits."""
     sentences: Array
-    """Segments x 2."""
+    """Segments x kinds of labels."""
+    gaps: Array | None = None
+    """Segments x (hypothesis words + 1) x kinds of labels, logits that something is missing there."""
+    attention: tuple[Array, Array] | None = None
+    """Of each side: segments x metrics x words."""
 
 
 def run(numbers: Numbers, batch: Batch) -> Outputs:
@@ -69,7 +77,12 @@ def run(numbers: Numbers, batch: Batch) -> Outputs:
         layer += 1
     sides = [_norm(numbers, "nf", side) for side in sides]
     words = [_linear(numbers, "w2", _gelu(_linear(numbers, "w1", side))) for side in sides]
-    return Outputs((words[0], words[1]), _sentences(numbers, sides, words, batch.present))
+    return Outputs(
+        (words[0], words[1]),
+        _sentences(numbers, sides, words, batch.present),
+        _gaps(numbers, sides[0] * batch.present[0][..., None]) if "p1.weight" in numbers else None,
+        _metric_attention(numbers, sides, masks) if "metric" in numbers else None,
+    )
 
 
 def _enter(numbers: Numbers, features: Array, vectors: Array, side: int) -> Array:
@@ -118,6 +131,22 @@ def _sentences(
     # Rates of both sides for the one kind of error, then for the other.
     table = np.stack(rates, axis=2).reshape(len(rates[0]), -1)
     return _linear(numbers, "s2", _gelu(_linear(numbers, "s1", np.concatenate([*pooled, table], axis=1))))
+
+
+def _gaps(numbers: Numbers, states: Array) -> Array:
+    empty = np.zeros_like(states[:, :1])
+    both = [np.concatenate([empty, states], axis=1), np.concatenate([states, empty], axis=1)]
+    return _linear(numbers, "p2", _gelu(_linear(numbers, "p1", np.concatenate(both, axis=2))))
+
+
+def _metric_attention(numbers: Numbers, sides: Sequence[Array], masks: Sequence[Array]) -> tuple[Array, Array]:
+    states = np.concatenate(sides, axis=1)
+    scores = _linear(numbers, "m1", states) @ numbers["metric"].T / np.float32(np.sqrt(states.shape[-1]))
+    scores += np.concatenate([mask[:, 0, 0] for mask in masks], axis=1)[..., None]
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights = (weights / weights.sum(axis=1, keepdims=True)).transpose(0, 2, 1)
+    border = sides[0].shape[1]
+    return weights[..., :border], weights[..., border:]
 
 
 def _under(numbers: Numbers, prefix: str) -> dict[str, Array]:

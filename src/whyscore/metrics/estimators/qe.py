@@ -13,6 +13,9 @@
    quarter of the words that are not copied from the source, the columns of the tables count as missing, as in a part of
    the training.
 
+A model of your own (`whyscore train`) is a folder: the same parts without the trees, with the kinds of labels it was
+trained on, and a head for gaps; or an encoder of transformers with these heads (`joint`).
+
 How it was trained, on what, and how good it is on which language pairs: `training/README.md`.
 """
 
@@ -23,7 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +51,8 @@ from whyscore.version import __version__
 
 FORMAT = 1
 SHIPPED = Path(__file__).with_name("qe.npz")
+WEIGHTS = "model.safetensors"
+"""The weights in a folder of `whyscore train`."""
 
 _TRANSLATED_SHARE = 0.25
 _WORDS_AT_ONCE = 1500
@@ -60,10 +65,10 @@ _COPIED, _TRANSLATION = NAMES.index("copied"), NAMES.index("translation")
 _LEARNED = [NAMES.index(name) for name in LEARNED]
 
 Array = NDArray[np.float32]
-Kind = Literal["edits", "spans"]
+Kind = str
 KINDS: tuple[Kind, ...] = ("edits", "spans")
-"""How words were labelled: by post-editing, or by marking error spans; the columns of the networks."""
-_USUAL: tuple[Kind, ...] = ("edits",)  # for languages that nobody named, or that were not trained on
+"""How words were labelled: by post-editing, or by marking error spans; the columns of the networks that ship. The first
+is taken for languages that nobody named, or that were not trained on."""
 TREES = {"edits": 0, "spans": 0, "source_edits": 1}
 """The sets of trees, with the side they read."""
 
@@ -77,7 +82,7 @@ class QE:
     """Quality without a reference, 0 to 1; higher is better. Ships with whyscore; numpy only.
 
     Args:
-        model: file of weights; None for the one that ships with whyscore.
+        model: file of weights, or a folder of `whyscore train`; None for the one that ships with whyscore.
         languages: source and target language, as in `et-en`; None takes those of the data.
     """
 
@@ -101,7 +106,7 @@ class QE:
 
     def signature(self) -> Signature:
         estimator = self._estimator()
-        facts = (("weights", estimator.digest), ("encoder", "embedded"), ("version", __version__))
+        facts = (("weights", estimator.digest), ("encoder", estimator.encoder), ("version", __version__))
         return Signature(spec_of(self), facts)
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
@@ -116,8 +121,17 @@ class QE:
             found = error_evidence(segments, place.side, words, Setting(None, (source, target)))
             return [WordScores(-expit(values + _PRIOR)) for values in found]
         side = 0 if place.side is Side.HYPOTHESIS else 1
+        if side and not self._estimator().judges_source:
+            raise SpecError(f"qe: {self.model} was trained without labels of source words: explain the hypothesis")
         estimates = self._estimates(segments)
         return [_pool(own, estimate, side) for own, estimate in zip(words, estimates, strict=True)]
+
+    def gap_errors(self, segments: Sequence[Segment], words: Sequence[Words]) -> list[FloatVector]:
+        """Return the probability that something is missing before each word of a hypothesis, and after the last one."""
+        estimates = self._estimates(segments)
+        if any(estimate.gaps is None for estimate in estimates):
+            raise SpecError("qe: this model was not trained on gaps; train one with whyscore train")
+        return [_pool_gaps(own, estimate) for own, estimate in zip(words, estimates, strict=True)]
 
     def _estimates(self, segments: Sequence[Segment]) -> list["Estimate"]:
         self._check(segments)
@@ -130,17 +144,21 @@ class QE:
             _warn_unseen(str(self.languages), " ".join(self._estimator().pairs))
 
     def _unseen(self) -> bool:
-        return self.languages is not None and self.languages not in self._estimator().pairs
+        # A model that was trained without naming languages has no pairs: nobody can tell what it saw.
+        pairs = self._estimator().pairs
+        return self.languages is not None and bool(pairs) and self.languages not in pairs
 
     def _estimator(self) -> "Estimator":
         path = SHIPPED if self.model is None else Path(self.model).expanduser()
         if path.is_dir():
-            path /= SHIPPED.name
+            path /= WEIGHTS if (path / WEIGHTS).exists() else SHIPPED.name
         try:
             state = path.stat()
         except OSError as error:
             raise DataError(
-                "no such file of weights: leave out model= for the one that ships with whyscore", file=str(path)
+                "no such file of weights: leave out model= for the one that ships with whyscore, or make one with "
+                "whyscore train",
+                file=str(path),
             ) from error
         return load(path, state.st_mtime_ns, state.st_size)
 
@@ -168,6 +186,8 @@ class Estimate(NamedTuple):
     """The probability that each unit of the hypothesis and of the source is wrong."""
     spans: tuple[NDArray[np.int64], NDArray[np.int64]]
     """Where these units stand."""
+    gaps: FloatVector | None = None
+    """The probability that something is missing before each unit of the hypothesis, and after the last one."""
 
 
 class Logits(NamedTuple):
@@ -179,6 +199,10 @@ class Logits(NamedTuple):
     """Of source words: that a post-editor changes their translation."""
     sentence: Mapping[Kind, float]
     """The human judgement, standardised: direct assessment, MQM."""
+    gaps: Array | None = None
+    """That something is missing before each hypothesis word, and after the last one."""
+    attention: tuple[Array, Array] | None = None
+    """Of both sides: metrics x words, for models that learned from metrics."""
 
 
 class Known(NamedTuple):
@@ -198,9 +222,9 @@ class Estimator:
 
     def __init__(self, arrays: Mapping[str, NDArray[np.generic]], digest: str) -> None:
         card = json.loads(arrays["card"].astype(np.uint8).tobytes().decode())
-        self.digest = digest
-        self.pairs: dict[str, tuple[Kind, ...]] = {pair: tuple(kinds) for pair, kinds in card["pairs"].items()}
-        self._calibration: dict[str, list[float]] = card["calibration"]
+        self._read_card(card, digest)
+        if card.get("columns", len(NAMES)) != len(NAMES):
+            raise ValueError(f"was trained on {card['columns']} features per word, this version has {len(NAMES)}")
         self._tables = read_tables(arrays)
         self._components = arrays["components"].astype(np.float32)
         self._norm = {name: arrays[name].astype(np.float32) for name in ("mean", "deviation", "scale")}
@@ -208,13 +232,22 @@ class Estimator:
             {name: values.astype(np.float32) for name, values in _under(arrays, f"network{number}.").items()}
             for number in range(int(card["networks"]))
         ]
-        self._trees = {name: make_trees(_under(arrays, f"trees.{name}.")) for name in TREES}
+        self._trees = {name: make_trees(own) for name in TREES if (own := _under(arrays, f"trees.{name}."))}
         self._texts: Pinned[ReadText] = Pinned(_MEMORY)
+
+    def _read_card(self, card: Mapping[str, Any], digest: str) -> None:
+        self.digest = digest
+        self.encoder: str = card.get("encoder", "embedded")
+        self.kinds: tuple[Kind, ...] = tuple(card.get("kinds", KINDS))
+        self.judges_source: bool = card.get("source", True)
+        self.pairs: dict[str, tuple[Kind, ...]] = {pair: tuple(kinds) for pair, kinds in card["pairs"].items()}
+        self._calibration: dict[str, list[float]] = card["calibration"]
+        self._judges_gaps = "gaps" in self._calibration
         self._known: Pinned[Known] = Pinned(_MEMORY // 4)
 
     def estimates(self, pairs: Sequence[tuple[str, str]], languages: str | None) -> list[Estimate]:
         """Return what is estimated of each hypothesis and source, by the kinds of labels of the language pair."""
-        kinds = self.pairs.get(languages or "", _USUAL)
+        kinds = self.pairs.get(languages or "", self.kinds[:1])
         return [self._estimate(known, kinds) for known in self.compute(pairs)]
 
     def compute(self, pairs: Sequence[tuple[str, str]]) -> list[Known]:
@@ -242,19 +275,27 @@ class Estimator:
         return result
 
     def _run(self, read: Sequence[tuple[ReadText, ReadText]]) -> Iterator[Logits]:
-        """Yield the mean of networks and trees for each segment; sentences are judged by networks alone."""
+        """Yield the mean of networks and trees for each segment; sentences and gaps are judged by networks alone."""
         matched = [self._match(pair) for pair in read]
         batch = self._batch(read, matched)
         networks = [run(network, batch) for network in self._networks]
         here, there = (np.mean([own.words[side] for own in networks], axis=0) for side in (0, 1))
         sentences = np.mean([own.sentences for own in networks], axis=0)
-        trees = {name: self._ask_trees(name, side, matched) for name, side in TREES.items()}
+        trees = {name: self._ask_trees(name, TREES[name], matched) for name in self._trees}
+        gaps, attention = networks[0].gaps, networks[0].attention
         for place, pair in enumerate(read):
             words, others = (len(text.units.words) for text in pair)
+            own = {kind: here[place, :words, k] for k, kind in enumerate(self.kinds)}
+            source = there[place, :others, 0]
+            if trees:
+                own = {kind: (logits + trees[kind][place]) / 2 for kind, logits in own.items()}
+                source = (source + trees["source_edits"][place]) / 2
             yield Logits(
-                {kind: (here[place, :words, k] + trees[kind][place]) / 2 for k, kind in enumerate(KINDS)},
-                (there[place, :others, 0] + trees["source_edits"][place]) / 2,
-                {kind: float(sentences[place, k]) for k, kind in enumerate(KINDS)},
+                own,
+                source,
+                {kind: float(sentences[place, k]) for k, kind in enumerate(self.kinds)},
+                None if gaps is None else gaps[place, : words + 1, 0],
+                None if attention is None else (attention[0][place, :, :words], attention[1][place, :, :others]),
             )
 
     def _ask_trees(self, name: str, side: int, matched: Sequence[Matched]) -> list[Array]:
@@ -298,12 +339,18 @@ class Estimator:
     def _estimate(self, known: Known, kinds: Sequence[Kind]) -> Estimate:
         if known.logits is None:
             # A side without a word: the worst score, and every word of the other side is wrong.
-            return Estimate(0.0, (np.ones(len(known.spans[0])), np.ones(len(known.spans[1]))), known.spans)
+            here, there = (np.ones(len(spans)) for spans in known.spans)
+            return Estimate(0.0, (here, there), known.spans, np.append(here, 1.0) if self._judges_gaps else None)
         words: FloatVector = np.mean([self._probability(kind, known.logits.words[kind]) for kind in kinds], axis=0)
         source = self._probability("source_edits", known.logits.source)
         judgement = float(np.mean([self._judgement(kind, known.logits.sentence[kind]) for kind in kinds]))
         score = (2 * judgement + 1 - float(words.mean())) / 3
-        return Estimate(score, (words, source), known.spans)
+        gaps = (
+            self._probability("gaps", known.logits.gaps)
+            if self._judges_gaps and known.logits.gaps is not None
+            else None
+        )
+        return Estimate(score, (words, source), known.spans, gaps)
 
     def _probability(self, name: str, logits: Array) -> FloatVector:
         slope, offset = self._calibration[name]
@@ -347,9 +394,21 @@ def _pool(words: Words, estimate: Estimate, side: int) -> WordScores:
     return WordScores(pooled.values)
 
 
+def _pool_gaps(words: Words, estimate: Estimate) -> FloatVector:
+    starts = estimate.spans[0][:, 0]
+    places = [int(np.searchsorted(starts, start)) for start, _ in words.spans]
+    gaps: FloatVector = np.asarray(estimate.gaps)[[*places, -1]]
+    return gaps
+
+
 @lru_cache(maxsize=4)
 def load(path: Path, *_: int) -> Estimator:
     """Return the estimator in a file; a damaged or unknown one is refused."""
+    if path.name == WEIGHTS:
+        # Imported here: what it holds may need torch, and it builds on this module.
+        from whyscore.metrics.estimators.joint import load_folder  # noqa: PLC0415
+
+        return load_folder(path.parent)
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}

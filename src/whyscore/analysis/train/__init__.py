@@ -1,0 +1,1 @@
+"""Train an explainable quality estimator: labels, examples, network, card."""

@@ -1,0 +1,398 @@
+"""Labelled segments as numbers: words, labels, features, and padded batches of them.
+
+1. Cut the texts into words: the units of `qe` for the embedded encoder, white-space words for encoders of transformers.
+2. Give each word, each gap and each sentence its label; -1 (words, gaps) and NaN (sentences) where nobody looked.
+   Sentence scores are standardised by language pair and kind of label, metric values by language pair.
+3. Embedded encoder only: learn tables of words (`whyscore.metrics.estimators.tables`) three times, each without a third
+   of the source sentences, and once from all rows. A training row is read with tables that have not seen its source.
+   Then features of all words, and main components of their vectors (`features.npz` in the output folder keeps them).
+4. Batches hold segments of similar length; a text and its perturbed copies stay together.
+"""
+
+import collections
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.analysis.train.labels import METRICS, Rated, Stretches
+from whyscore.metrics.estimators.features import LEARNED, NAMES, ReadText, match, read_texts
+from whyscore.metrics.estimators.joint import join_texts, joint_inputs
+from whyscore.metrics.estimators.tables import Table, Tables, make_table, neighbour_keys, pair_keys, word_keys
+from whyscore.metrics.estimators.units import find_units
+from whyscore.models.encoders.embedded import segmenter
+from whyscore.models.lexicon import cooccurrences, estimate
+from whyscore.models.pairs import Coder
+from whyscore.text.randomness import generator
+from whyscore.text.splitters import white_space
+
+Array = NDArray[np.float32]
+Rows = NDArray[np.intp]
+
+KINDS = ("edits", "spans", "alignment", "perturbation")
+"""How words can be labelled, the most trusted first."""
+LONGEST = 150
+"""Words of a text that is trained on."""
+COMPONENTS = (160, 96)
+"""Main components of the vectors of words, and of their projections."""
+FOLDS = 3
+CLIP = 6.0
+_SAMPLE, _CHUNK = 3000, 256
+_LEAST_TRANSLATION, _SHRINKAGE, _LARGEST_COUNT = 0.1, 8.0, 12.0
+_HIDDEN = [NAMES.index(name) for name in LEARNED]
+_HIDDEN_SHARE = 0.3  # of the rows are read without the columns of the tables, so that the network can do without
+
+
+class Cut(NamedTuple):
+    """A labelled segment as words."""
+
+    row: Rated
+    words: tuple[tuple[str, ...], tuple[str, ...]]
+    """Of the hypothesis and of the source."""
+    labels: tuple[Array, Array]
+    gaps: Array
+
+    @property
+    def fold(self) -> int:
+        """Which third of the data it belongs to, by its source."""
+        return zlib.crc32(self.row.source.encode("utf-8", "surrogatepass")) % FOLDS
+
+
+def cut_rows(rows: Sequence[Rated], *, embedded: bool) -> list[Cut]:
+    """Return the rows whose texts have words and are not too long, in order."""
+    spans_of: Callable[[str], NDArray[np.int64]] = _units if embedded else _white_space
+    cuts = []
+    for row in rows:
+        spans = [spans_of(text) for text in (row.hypothesis, row.source)]
+        if not all(0 < len(own) <= LONGEST for own in spans):
+            continue
+        words = [
+            tuple(text[a:b] for a, b in own.tolist())
+            for text, own in zip((row.hypothesis, row.source), spans, strict=True)
+        ]
+        labels = [label_spans(own, marks) for own, marks in zip(spans, (row.words, row.source_words), strict=True)]
+        cuts.append(Cut(row, (words[0], words[1]), (labels[0], labels[1]), _label_gaps(spans[0], row.gaps)))
+    return cuts
+
+
+def _units(text: str) -> NDArray[np.int64]:
+    return find_units(text, np.array(segmenter().cut(text).spans, dtype=np.int64).reshape(-1, 2)).spans
+
+
+def _white_space(text: str) -> NDArray[np.int64]:
+    return np.array(white_space(text).spans, dtype=np.int64).reshape(-1, 2)
+
+
+def label_spans(spans: NDArray[np.int64], marks: Stretches | None) -> Array:
+    """Return the largest number among the stretches that each span touches; -1 where there are no labels."""
+    result = np.full(len(spans), -1 if marks is None else 0, dtype=np.float32)
+    for start, end, value in marks or ():
+        touched = (spans[:, 0] < end) & (spans[:, 1] > start)
+        result[touched] = np.maximum(result[touched], value)
+    return result
+
+
+def _label_gaps(spans: NDArray[np.int64], places: tuple[tuple[int, float], ...] | None) -> Array:
+    result = np.full(len(spans) + 1, -1 if places is None else 0, dtype=np.float32)
+    for place, value in places or ():
+        gap = int(np.searchsorted(spans[:, 0], place))
+        result[gap] = max(result[gap], value)
+    return result
+
+
+class Targets(NamedTuple):
+    """What the sentences of rows are labelled with."""
+
+    kind: NDArray[np.int64]
+    """The place of the row's kind among those that are trained."""
+    scores: Array
+    metrics: Array
+    """Rows x metrics; NaN where unknown."""
+    contrast: NDArray[np.int64]
+    """Rows that are compared share a number; -1 for others."""
+    perturbed: NDArray[np.bool_]
+
+
+def make_targets(cuts: Sequence[Cut], kinds: Sequence[str]) -> Targets:
+    """Return standardised sentence labels."""
+    values = np.array([row.metrics or (np.nan,) * len(METRICS) for row in (cut.row for cut in cuts)], dtype=np.float64)
+    pairs = np.array([cut.row.pair for cut in cuts])
+    metrics = _standardise(values, pairs)
+    scores = np.array([np.nan if cut.row.score is None else cut.row.score for cut in cuts], dtype=np.float64)
+    groups = np.array([f"{cut.row.pair} {cut.row.kind}" for cut in cuts])
+    scores = _standardise(scores[:, None], groups)[:, 0]
+    known = ~np.isnan(metrics).all(axis=1)
+    scores[known & np.isnan(scores)] = metrics[known & np.isnan(scores)].mean(axis=1)
+    numbers = {
+        key: place for place, key in enumerate(dict.fromkeys(cut.row.contrast for cut in cuts if cut.row.contrast))
+    }
+    return Targets(
+        np.array([kinds.index(cut.row.kind) for cut in cuts], dtype=np.int64),
+        scores.astype(np.float32),
+        metrics.astype(np.float32),
+        np.array([numbers.get(cut.row.contrast or "", -1) for cut in cuts], dtype=np.int64),
+        np.array([bool(cut.row.contrast and (cut.row.words or cut.row.gaps)) for cut in cuts]),
+    )
+
+
+def _standardise(values: NDArray[np.float64], groups: NDArray[np.str_]) -> NDArray[np.float64]:
+    """Return columns standardised within groups, at most three deviations away."""
+    result = np.full(values.shape, np.nan)
+    for group in np.unique(groups).tolist():
+        own = values[groups == group]
+        if not np.isnan(own).all():
+            deviation = np.nanstd(own, axis=0) + 1e-6
+            result[groups == group] = np.clip((own - np.nanmean(own, axis=0)) / deviation, -3, 3)
+    return result
+
+
+class Material(Protocol):
+    """Segments that a network can read."""
+
+    lengths: NDArray[np.int64]
+    """Rows x 2: words of hypothesis and source."""
+
+    def inputs(self, rows: Rows, device: str, draw: np.random.Generator | None) -> tuple[Any, ...]:
+        """Return padded tensors; with random numbers, some of what is read is hidden."""
+
+
+def batches(
+    material: Material, rows: Rows, targets: Targets, words: int, draw: np.random.Generator | None
+) -> Iterator[Rows]:
+    """Yield rows of similar length with about so many words, shuffled where there are random numbers."""
+    groups: dict[object, list[int]] = {}
+    for row in rows.tolist():
+        groups.setdefault(int(targets.contrast[row]) if targets.contrast[row] >= 0 else ("", row), []).append(row)
+    members = list(groups.values())
+    sizes = np.array([max(int(material.lengths[row].sum()) for row in own) for own in members], dtype=np.float64)
+    noise = draw.normal(0, 4, len(sizes)) if draw is not None else 0
+    made: list[list[int]] = []
+    for k in np.argsort(sizes + noise, kind="stable").tolist():
+        if not made or (len(made[-1]) + len(members[k])) * sizes[k] > words:
+            made.append([])
+        made[-1] += members[k]
+    order = draw.permutation(len(made)) if draw is not None else np.arange(len(made))
+    for k in order.tolist():
+        yield np.array(made[k], dtype=np.intp)
+
+
+def pad(rows: Sequence[Array], fill: float) -> Array:
+    """Return vectors as one matrix."""
+    result = np.full((len(rows), max(map(len, rows))), fill, dtype=np.float32)
+    for place, own in enumerate(rows):
+        result[place, : len(own)] = own
+    return result
+
+
+class Embedded:
+    """Features and vectors of words of the embedded encoder, row by row."""
+
+    def __init__(self, cuts: Sequence[Cut], arrays: dict[str, NDArray[Any]]) -> None:
+        self.lengths = np.array([[len(side) for side in cut.words] for cut in cuts], dtype=np.int64)
+        self._features, self._vectors, self._cosines = (arrays[name] for name in ("features", "vectors", "cosines"))
+        self._starts = np.concatenate([[0], np.cumsum(self.lengths.sum(axis=1))])
+        self._cells = np.concatenate([[0], np.cumsum(self.lengths.prod(axis=1))])
+
+    def inputs(self, rows: Rows, device: str, draw: np.random.Generator | None) -> tuple[Any, ...]:
+        import torch  # noqa: PLC0415 - an extra
+
+        longest = self.lengths[rows].max(axis=0)
+        features, vectors, present = (
+            [np.zeros((len(rows), count, *more), dtype=kind) for count in longest.tolist()]
+            for kind, more in (
+                (np.float32, self._features.shape[1:]), (np.float32, self._vectors.shape[1:]), (np.bool_, ())
+            )
+        )  # fmt: skip
+        cosines = np.zeros((len(rows), *longest.tolist()), dtype=np.float32)
+        for place, row in enumerate(rows.tolist()):
+            here, there = self.lengths[row].tolist()
+            start = int(self._starts[row])
+            for side, (begin, count) in enumerate(((start, here), (start + here, there))):
+                features[side][place, :count] = self._features[begin : begin + count]
+                vectors[side][place, :count] = self._vectors[begin : begin + count]
+                present[side][place, :count] = True
+            cosines[place, :here, :there] = self._cosines[self._cells[row] : self._cells[row + 1]].reshape(here, there)
+        if draw is not None:
+            hidden = np.flatnonzero(draw.random(len(rows)) < _HIDDEN_SHARE)
+            for own in features:
+                own[hidden[:, None, None], np.arange(own.shape[1])[:, None], _HIDDEN] = 0.0
+        tensors = [tuple(torch.from_numpy(own).to(device) for own in pair) for pair in (features, vectors, present)]
+        return tensors[0], tensors[1], torch.from_numpy(cosines).to(device), tensors[2]
+
+
+class Joined:
+    """Pairs of texts for an encoder of transformers."""
+
+    def __init__(self, cuts: Sequence[Cut], coder: Coder, limit: int) -> None:
+        self.lengths = np.array([[len(side) for side in cut.words] for cut in cuts], dtype=np.int64)
+        self._padding = coder.padding
+        self._rows = join_texts(coder, [(cut.row.hypothesis, cut.row.source) for cut in cuts], limit)
+
+    def inputs(self, rows: Rows, device: str, draw: np.random.Generator | None) -> tuple[Any, ...]:
+        del draw
+        return joint_inputs([self._rows[row] for row in rows.tolist()], self._padding, device)
+
+
+class Prepared(NamedTuple):
+    """What the embedded encoder gives: arrays of all rows, and what a trained model needs beside its network."""
+
+    arrays: dict[str, NDArray[Any]]
+    fixed: dict[str, NDArray[np.generic]]
+
+
+def prepare(
+    cuts: Sequence[Cut], trained: NDArray[np.bool_], seed: int, store: Path, advance: Callable[[int], None]
+) -> Prepared:
+    """Return features of all rows, with tables learned from those that are trained on; as stored where they are.
+
+    Args:
+        cuts: All rows, held-out ones too.
+        trained: Which of them are trained on.
+        seed: Fixes the sample for main components.
+        store: A file that keeps the result while the training lasts.
+        advance: Hears of every segment that is read.
+    """
+    if store.exists():
+        with np.load(store, allow_pickle=False) as stored:
+            found = {name: stored[name] for name in stored.files}
+        fixed = {name.removeprefix("fixed."): found.pop(name) for name in list(found) if name.startswith("fixed.")}
+        return Prepared(found, fixed)
+    own = [cut for cut, kept in zip(cuts, trained.tolist(), strict=True) if kept]
+    tables = [learn_tables([cut for cut in own if cut.fold != fold]) for fold in range(FOLDS)]
+    whole = learn_tables(own)
+    components = main_components(own, seed)
+    parts: dict[str, list[NDArray[Any]]] = {"features": [], "vectors": [], "cosines": []}
+    for start in range(0, len(cuts), _CHUNK):
+        chunk = cuts[start : start + _CHUNK]
+        texts = list(dict.fromkeys(text for cut in chunk for text in (cut.row.source, cut.row.hypothesis)))
+        read = dict(zip(texts, read_texts(texts), strict=True))
+        for number, cut in enumerate(chunk, start=start):
+            sides = read[cut.row.hypothesis], read[cut.row.source]
+            matched = match(*sides, tables[cut.fold] if trained[number] else whole)
+            parts["features"] += matched.features
+            parts["vectors"] += [(_vectors(side) @ components).astype(np.float16) for side in sides]
+            parts["cosines"].append(matched.cosines.ravel().astype(np.float16))
+            advance(1)
+    arrays = {name: np.concatenate(rows) for name, rows in parts.items()}
+    sizes = np.array([sum(map(len, cut.words)) for cut in cuts])
+    sample = np.repeat(trained, sizes)
+    mean = arrays["features"][sample].mean(axis=0)
+    deviation = arrays["features"][sample].std(axis=0) + np.float32(1e-3)
+    scale = arrays["vectors"][sample].astype(np.float32).std(axis=0).mean()
+    arrays["features"] = np.clip((arrays["features"] - mean) / deviation, -CLIP, CLIP).astype(np.float16)
+    arrays["vectors"] = (arrays["vectors"] / scale).astype(np.float16)
+    norms = {"mean": mean.astype(np.float32), "deviation": deviation, "scale": np.float32(scale).reshape(())}
+    fixed = {**whole.arrays(), **norms, "components": components}
+    sibling = store.with_name(f".{store.name}.tmp.npz")
+    np.savez(sibling, allow_pickle=False, **arrays, **{f"fixed.{name}": values for name, values in fixed.items()})
+    sibling.replace(store)
+    return Prepared(arrays, fixed)
+
+
+def _vectors(text: ReadText) -> Array:
+    return np.concatenate([text.words, text.projections], axis=1)
+
+
+def main_components(cuts: Sequence[Cut], seed: int) -> Array:
+    """Return the main components of both halves of the word vectors, on a sample."""
+    chosen = generator(seed, "components").permutation(len(cuts))[:_SAMPLE].tolist()
+    texts = dict.fromkeys(text for k in chosen for text in (cuts[k].row.source, cuts[k].row.hypothesis))
+    vectors = np.concatenate([_vectors(text) for text in read_texts(list(texts))])
+    half = vectors.shape[1] // 2
+    result = np.zeros((vectors.shape[1], sum(COMPONENTS)), dtype=np.float32)
+    for number, count in enumerate(COMPONENTS):
+        part = slice(number * half, (number + 1) * half)
+        centred = vectors[:, part] - vectors[:, part].mean(axis=0)
+        _, directions = np.linalg.eigh(centred.T @ centred)
+        start = sum(COMPONENTS[:number])
+        result[part, start : start + count] = directions[:, ::-1][:, :count]
+    return result.astype(np.float16).astype(np.float32)
+
+
+def learn_tables(cuts: Sequence[Cut]) -> Tables:
+    """Return what labelled segments say about single words and pairs of words."""
+    edited, translated, sources = (collections.Counter[int]() for _ in range(3))
+    seen: set[tuple[str, str]] = set()
+    for cut in cuts:
+        sources.update(word_keys(cut.words[1]).tolist())
+        key = (cut.row.source, cut.row.hypothesis)
+        if cut.row.reference and cut.row.kind != "perturbation" and key not in seen:
+            edited.update(_with_neighbours(_words(cut.row.reference)))
+            translated.update(_with_neighbours(cut.words[0]))
+            seen.add(key)
+    repeated = [key for key in edited | translated if edited[key] + translated[key] > 1]
+    return Tables(
+        translations=_translations(cuts),
+        target_counts=_counts(repeated, edited, translated),
+        target_errors=_errors(cuts, 0),
+        source_errors=_errors(cuts, 1),
+        source_counts=_counts(list(sources), sources),
+    )
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text[start:end] for start, end in _units(text).tolist())
+
+
+def _with_neighbours(words: Sequence[str]) -> list[int]:
+    keys = word_keys(words)
+    return [*keys.tolist(), *neighbour_keys(keys).tolist()]
+
+
+def _counts(keys: Sequence[int], *counters: collections.Counter[int]) -> Table:
+    columns = [np.log1p(np.array([counter[key] for key in keys], dtype=np.float32)) for counter in counters]
+    return make_table(np.array(keys, dtype=np.uint64), columns, 0.0, _LARGEST_COUNT)
+
+
+def _errors(cuts: Sequence[Cut], side: int) -> Table:
+    """Return by how much more often than others of its kind a word is wrong; words seen three times or more.
+
+    Errors that were put in by perturbation say nothing about words, and are left out.
+    """
+    rows = [cut for cut in cuts if cut.row.kind != "perturbation" and (cut.labels[side] >= 0).all()]
+    rates: dict[tuple[str, str], float] = {}
+    for key in {(cut.row.pair, cut.row.kind) for cut in rows}:
+        rates[key] = float(
+            np.concatenate([cut.labels[side] for cut in rows if (cut.row.pair, cut.row.kind) == key]).mean()
+        )
+    surplus, count = collections.defaultdict[int, float](float), collections.Counter[int]()
+    for cut in rows:
+        labels = cut.labels[side] - rates[cut.row.pair, cut.row.kind]
+        numbers = np.concatenate([labels, labels[1:]])
+        for word, number in zip(_with_neighbours(cut.words[side]), numbers.tolist(), strict=True):
+            surplus[word] += number
+            count[word] += 1
+    kept = [key for key, times in count.items() if times > 2]  # noqa: PLR2004
+    values = np.array([surplus[key] / (count[key] + _SHRINKAGE) for key in kept], dtype=np.float32)
+    return make_table(np.array(kept, dtype=np.uint64), [values], -1.0, 1.0)
+
+
+def _translations(cuts: Sequence[Cut]) -> Table:
+    """Return IBM model 1 in both directions, pair by pair: on references, and on hypotheses where there are none."""
+    groups: dict[str, dict[tuple[str, str], None]] = collections.defaultdict(dict)
+    referenced = {cut.row.pair for cut in cuts if cut.row.reference}
+    for cut in cuts:
+        if cut.row.reference or cut.row.pair not in referenced:
+            groups[cut.row.pair][cut.row.source, cut.row.reference or cut.row.hypothesis] = None
+    keys, columns = [np.zeros(0, dtype=np.uint64)], [[np.zeros(0, dtype=np.float32)] for _ in range(2)]
+    for texts in groups.values():
+        sides = [[tuple(map(str.lower, _words(text))) for text in side] for side in zip(*texts, strict=True)]
+        there, back = _directed(*sides), _directed(*sides[::-1])
+        both = {**there, **{(source, target): 0.0 for target, source in back}}
+        kept = [(s, t) for s, t in both if max(there.get((s, t), 0.0), back.get((t, s), 0.0)) >= _LEAST_TRANSLATION]
+        keys.append(pair_keys(word_keys([s for s, _ in kept]), word_keys([t for _, t in kept])))
+        columns[0].append(np.array([there.get(pair, 0.0) for pair in kept], dtype=np.float32))
+        columns[1].append(np.array([back.get((t, s), 0.0) for s, t in kept], dtype=np.float32))
+    return make_table(np.concatenate(keys), [np.concatenate(column) for column in columns], 0.0, 1.0)
+
+
+def _directed(given: Sequence[Sequence[str]], translated: Sequence[Sequence[str]]) -> dict[tuple[str, str], float]:
+    words = ["", *dict.fromkeys(word for side in (given, translated) for text in side for word in text)]
+    together = cooccurrences(given, translated, {word: number for number, word in enumerate(words)})
+    probability = estimate(together, sum(map(len, translated)))
+    kept = (probability >= _LEAST_TRANSLATION / 10) & (together.source > 0)
+    rows = zip(together.source[kept].tolist(), together.target[kept].tolist(), probability[kept].tolist(), strict=True)
+    return {(words[source], words[target]): number for source, target, number in rows}

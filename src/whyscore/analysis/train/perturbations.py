@@ -1,0 +1,326 @@
+"""Errors put into texts on purpose: labels without annotators, and a check-list of what a metric notices.
+
+After the divergences of CLIP-UMD at Eval4NLP 2021 (Briakou and Carpuat 2020, "Detecting Fine-Grained Cross-Lingual
+Semantic Divergences without Supervision by Learning to Rank"), extended by the kinds of errors that users ask about.
+
+| kind | what happens to a text | labels |
+|---|---|---|
+| `deletion` | one to three words are taken out | the gap, and the source words linked to them |
+| `insertion` | a word of other texts is put in | the word |
+| `substitution` | a word becomes another translation of its source word, or any word of like length | the word |
+| `untranslated` | a word becomes the source word it is linked to | the word |
+| `swap` | two neighbouring phrases of one to three words change places | both phrases |
+| `number` | a digit of a number is changed | the number |
+| `name` | a capitalised word inside a sentence becomes another one | the name |
+| `negation` | a negation is taken out, or put in after an English auxiliary | the gap or the word |
+
+1. A text of parallel data has white-space words; source words are linked by IBM model 1.
+2. Each text gets `perturbed` copies, each with one to three perturbations of different words. Kinds are drawn by their
+   rates among those that apply. All random numbers come from the seed and the text.
+3. The text itself is an example without errors; a text and its copies share `contrast`, which the loss ranks.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from whyscore.analysis.train.labels import Rated, Stretches, link_words
+from whyscore.analysis.train.settings import TrainSettings
+from whyscore.errors import DataError, UnknownName
+from whyscore.text.randomness import generator
+from whyscore.text.splitters import UnicodeWords, white_space
+
+_NEGATIONS = frozenset([
+    "not", "no", "never", "n't", "nicht", "kein", "keine", "keinen", "nie", "nu", "niciodată", "ei", "mitte", "pas",
+    "jamais", "ne", "non", "не", "нет", "никогда", "nunca", "não", "不", "没", "没有",
+])  # fmt: skip
+_AUXILIARIES = frozenset([
+    "is", "are", "was", "were", "has", "have", "had", "can", "could", "will", "would", "should", "may", "might", "must",
+    "does", "do", "did", "be",
+])  # fmt: skip
+_LONGEST_PHRASE = 3
+_MOST = 3
+_DIGIT = re.compile(r"\d")
+_LIKE_LENGTH = 3
+
+
+@dataclass
+class Draft:
+    """A text while it is perturbed: words with labels, and which source words lost their counterpart."""
+
+    words: list[str]
+    owners: list[int]
+    """The place of each word in the whole text; -1 for one that was put in."""
+    labels: list[float]
+    gaps: set[int] = field(default_factory=set)
+    """The owners after which something is missing; -1 is the beginning."""
+    lost: set[int] = field(default_factory=set)
+
+    def free(self, length: int = 1) -> list[int]:
+        """Return where that many untouched words begin."""
+        return [k for k in range(len(self.words) - length + 1) if not any(self.labels[k : k + length])]
+
+
+class Resources(NamedTuple):
+    """What perturbations draw from."""
+
+    vocabulary: tuple[str, ...]
+    names: tuple[str, ...]
+    alternatives: Mapping[str, tuple[str, ...]]
+    """Words that translate the same source words, by lower-case word."""
+    links: Mapping[int, tuple[int, ...]]
+    """Source words by the place of a word."""
+    source: tuple[str, ...]
+
+
+Perturbation = Callable[[Draft, Resources, np.random.Generator], bool]
+"""Changes a draft; False where it does not apply."""
+
+
+class Kind(NamedTuple):
+    """A perturbation, and how often it is drawn in training."""
+
+    apply: Perturbation
+    rate: float
+
+
+def _pick(places: Sequence[int], draw: np.random.Generator) -> int:
+    return int(places[int(draw.integers(len(places)))])
+
+
+def _replace(draft: Draft, place: int, word: str, resources: Resources) -> bool:
+    old = draft.words[place]
+    word = word.capitalize() if old[:1].isupper() and place == 0 else word
+    if word.lower() == old.lower():
+        return False
+    draft.words[place], draft.labels[place] = word, 1.0
+    draft.lost |= set(resources.links.get(draft.owners[place], ()))
+    return True
+
+
+def _delete(draft: Draft, resources: Resources, draw: np.random.Generator) -> bool:
+    length = int(draw.integers(1, _LONGEST_PHRASE + 1))
+    places = [k for k in draft.free(length) if any(map(str.isalnum, "".join(draft.words[k : k + length])))]
+    if not places or len(draft.words) <= length:
+        return False
+    _take_out(draft, _pick(places, draw), length, resources)
+    return True
+
+
+def _take_out(draft: Draft, place: int, length: int, resources: Resources) -> None:
+    draft.gaps.add(max((owner for owner in draft.owners[:place]), default=-1))
+    for owner in draft.owners[place : place + length]:
+        draft.lost |= set(resources.links.get(owner, ()))
+    for column in (draft.words, draft.owners, draft.labels):
+        del column[place : place + length]
+
+
+def _put_in(draft: Draft, place: int, word: str) -> None:
+    draft.words.insert(place, word)
+    draft.owners.insert(place, -1)
+    draft.labels.insert(place, 1.0)
+
+
+def _insert(draft: Draft, resources: Resources, draw: np.random.Generator) -> bool:
+    if not resources.vocabulary:
+        return False
+    word = resources.vocabulary[int(draw.integers(len(resources.vocabulary)))]
+    _put_in(draft, int(draw.integers(1, len(draft.words) + 1)), word)
+    return True
+
+
+def _substitute(draft: Draft, resources: Resources, draw: np.random.Generator) -> bool:
+    places = [k for k in draft.free() if draft.words[k].isalpha()]
+    if not places:
+        return False
+    place = _pick(places, draw)
+    own = draft.words[place]
+    known = resources.alternatives.get(own.lower(), ())
+    if not known or draw.random() < 1 / 2:
+        known = tuple(w for w in resources.vocabulary if abs(len(w) - len(own)) <= _LIKE_LENGTH)
+    return bool(known) and _replace(draft, place, known[int(draw.integers(len(known)))], resources)
+
+
+def _leave_untranslated(draft: Draft, resources: Resources, draw: np.random.Generator) -> bool:
+    places = [k for k in draft.free() if resources.links.get(draft.owners[k]) and draft.words[k].isalpha()]
+    if not places:
+        return False
+    place = _pick(places, draw)
+    return _replace(draft, place, resources.source[resources.links[draft.owners[place]][0]], resources)
+
+
+def _swap(draft: Draft, resources: Resources, draw: np.random.Generator) -> bool:
+    del resources
+    first, second = (int(number) for number in draw.integers(1, _LONGEST_PHRASE + 1, 2))
+    places = draft.free(first + second)
+    if not places:
+        return False
+    place = _pick(places, draw)
+    border, end = place + first, place + first + second
+    if draft.words[place:border] == draft.words[border:end]:
+        return False
+    draft.words[place:end] = draft.words[border:end] + draft.words[place:border]
+    draft.owners[place:end] = draft.owners[border:end] + draft.owners[place:border]
+    draft.labels[place:end] = [1.0] * (end - place)
+    return True
+
+
+def _change_number(draft: Draft, resources: Resources, draw: np.random.Generator) -> bool:
+    places = [k for k in draft.free() if _DIGIT.search(draft.words[k])]
+    if not places:
+        return False
+    place = _pick(places, draw)
+    digits = [found.start() for found in _DIGIT.finditer(draft.words[place])]
+    chosen = _pick(digits, draw)
+    old = draft.words[place]
+    digit = str((int(old[chosen]) + int(draw.integers(1, 9))) % 10 or 9)
+    return _replace(draft, place, f"{old[:chosen]}{digit}{old[chosen + 1 :]}", resources)
+
+
+def _change_name(draft: Draft, resources: Resources, draw: np.random.Generator) -> bool:
+    places = [k for k in draft.free() if k and draft.words[k][:1].isupper() and draft.words[k].isalpha()]
+    if not places or not resources.names:
+        return False
+    return _replace(draft, _pick(places, draw), resources.names[int(draw.integers(len(resources.names)))], resources)
+
+
+def _negate(draft: Draft, resources: Resources, draw: np.random.Generator) -> bool:
+    negations = [k for k in draft.free() if draft.words[k].lower() in _NEGATIONS]
+    if negations:
+        _take_out(draft, _pick(negations, draw), 1, resources)
+        return True
+    places = [k for k in draft.free() if draft.words[k].lower() in _AUXILIARIES]
+    if not places:
+        return False
+    _put_in(draft, _pick(places, draw) + 1, "not")
+    return True
+
+
+PERTURBATIONS: Mapping[str, Kind] = {
+    "deletion": Kind(_delete, 0.2),
+    "insertion": Kind(_insert, 0.15),
+    "substitution": Kind(_substitute, 0.35),
+    "untranslated": Kind(_leave_untranslated, 0.05),
+    "swap": Kind(_swap, 0.1),
+    "number": Kind(_change_number, 0.05),
+    "name": Kind(_change_name, 0.05),
+    "negation": Kind(_negate, 0.05),
+}
+
+
+class Perturbed(NamedTuple):
+    """A perturbed text and where it differs."""
+
+    text: str
+    words: Stretches
+    gaps: tuple[tuple[int, float], ...]
+    source_words: Stretches
+    kinds: tuple[str, ...]
+
+
+class Perturber:
+    """Perturbs the texts of parallel data; what it puts in comes from the same data."""
+
+    def __init__(self, sources: Sequence[str], texts: Sequence[str]) -> None:
+        self._texts = {pair: k for k, pair in enumerate(zip(sources, texts, strict=True))}
+        splitter = UnicodeWords()
+        self._links: list[dict[int, tuple[int, ...]]] = []
+        translations: dict[str, Counter[str]] = {}
+        for source, text, links in zip(sources, texts, link_words(sources, texts), strict=True):
+            tokens, own, others = splitter.split(text), white_space(text), white_space(source)
+            source_tokens = splitter.split(source)
+            linked: dict[int, set[int]] = {}
+            for here, there in links:
+                word, other = _owner(own.spans, tokens.spans[there]), _owner(others.spans, source_tokens.spans[here])
+                linked.setdefault(word, set()).add(other)
+                key = source[slice(*source_tokens.spans[here])].lower()
+                translations.setdefault(key, Counter())[text[slice(*tokens.spans[there])].lower()] += 1
+            self._links.append({word: tuple(sorted(found)) for word, found in linked.items()})
+        counts = Counter(word for text in texts for word in text.split() if word.isalpha())
+        self._vocabulary = tuple(
+            sorted(word for word, count in counts.items() if count > 1 and word.islower()) or sorted(counts)
+        )
+        self._names = tuple(
+            sorted({w for text in texts for w in text.split()[1:] if w[:1].isupper() and w[1:].islower()})
+        )
+        self._alternatives: dict[str, tuple[str, ...]] = {}
+        for found in translations.values():
+            known = tuple(word for word, count in found.most_common(6) if word.isalpha())
+            for one in known:
+                self._alternatives.setdefault(one, tuple(other for other in known if other != one))
+
+    def perturb(
+        self, source: str, text: str, kinds: Sequence[str], draw: np.random.Generator, most: int = 1
+    ) -> Perturbed | None:
+        """Return a text with one to `most` perturbations of the given kinds; None where none applies."""
+        words = white_space(text)
+        resources = Resources(
+            self._vocabulary,
+            self._names,
+            self._alternatives,
+            self._links[self._texts[source, text]],
+            tuple(source.split()),
+        )
+        draft = Draft(list(words), list(range(len(words))), [0.0] * len(words))
+        wanted = int(draw.integers(1, most + 1))
+        applied: list[str] = []
+        rates = np.array([PERTURBATIONS[kind].rate for kind in kinds])
+        for k in draw.choice(len(kinds), size=4 * wanted, p=rates / rates.sum()).tolist() if len(words) else ():
+            if len(applied) < wanted and PERTURBATIONS[kinds[k]].apply(draft, resources, draw):
+                applied.append(kinds[k])
+        return _finish(draft, white_space(source).spans, tuple(applied)) if applied and draft.words else None
+
+
+def _owner(spans: Sequence[tuple[int, int]], token: tuple[int, int]) -> int:
+    return next(k for k, (start, end) in enumerate(spans) if start <= token[0] < end)
+
+
+def _finish(draft: Draft, source: Sequence[tuple[int, int]], kinds: tuple[str, ...]) -> Perturbed:
+    text = " ".join(draft.words)
+    spans = white_space(text).spans
+    marks = tuple((*span, 1.0) for span, label in zip(spans, draft.labels, strict=True) if label)
+    gaps = []
+    for owner in draft.gaps:
+        after = [k for k, own in enumerate(draft.owners) if 0 <= own <= owner]
+        place = max(after) + 1 if after else 0
+        gaps.append((spans[place][0] if place < len(spans) else len(text), 1.0))
+    return Perturbed(text, marks, tuple(gaps), tuple((*source[k], 1.0) for k in sorted(draft.lost)), kinds)
+
+
+def check_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
+    """Return kinds of perturbation, all where none is named."""
+    for kind in kinds:
+        if kind not in PERTURBATIONS:
+            raise UnknownName.among("perturbation", kind, PERTURBATIONS)
+    return tuple(kinds) or tuple(PERTURBATIONS)
+
+
+def perturb_rows(rows: Sequence[Rated], settings: TrainSettings) -> list[Rated]:
+    """Return the references of rows and their perturbed copies, labelled."""
+    kinds = check_kinds(settings.perturbations)
+    pairs = dict.fromkeys((row.source, row.reference) for row in rows if row.reference and row.source.split())
+    if not pairs:
+        raise DataError(
+            "labels from perturbation need references: --parallel SOURCES REFERENCES, or data with post-edits"
+        )
+    owners = {(row.source, row.reference): row for row in rows}
+    perturber = Perturber([source for source, _ in pairs], [reference or "" for _, reference in pairs])
+    made: list[Rated] = []
+    for source, reference in pairs:
+        text = reference or ""
+        clean = replace(
+            owners[source, reference], hypothesis=text, kind="perturbation", score=None, metrics=None,
+            words=(), source_words=(), gaps=(), contrast=f"{source}\n{text}",
+        )  # fmt: skip
+        copies = []
+        for number in range(settings.perturbed):
+            found = perturber.perturb(source, text, kinds, generator(settings.seed, str(number), source, text), _MOST)
+            if found is not None:
+                marks = {"words": found.words, "source_words": found.source_words, "gaps": found.gaps}
+                copies.append(replace(clean, hypothesis=found.text, **marks))  # type: ignore[arg-type]
+        made += [clean, *copies] if copies else []
+    return made

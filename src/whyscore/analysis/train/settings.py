@@ -1,0 +1,52 @@
+"""How an estimator is trained: the options of `whyscore train`, declared once."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from whyscore.settings import option
+
+LabelSource = Literal["human", "alignment", "perturbation"]
+LABEL_SOURCES: tuple[LabelSource, ...] = get_args(LabelSource)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings:
+    """Labels, encoder, losses and schedule."""
+
+    TITLE: ClassVar[str] = "options"
+
+    labels: tuple[LabelSource, ...] = option(
+        (),
+        "human: tags, spans and scores in the data; alignment: edits between hypothesis and reference; perturbation: "
+        "errors put into references (default: what the input allows, in this order)",
+        basic=True,
+    )
+    encoder: str = option(
+        "embedded",
+        "embedded (CPU, small), or an encoder of transformers: a folder or a hub name",
+        metavar="NAME",
+        basic=True,
+    )
+    held_out: float = option(
+        0.2, "share of documents kept: half for early stopping and calibration, half for the card",
+        least=0.02, most=0.8, metavar="X", basic=True,
+    )  # fmt: skip
+    epochs: int = option(15, "at most", least=1, metavar="N", basic=True)
+    patience: int = option(4, "epochs without improvement on held-out documents before it stops", least=1, metavar="N")
+    seed: int = option(0, "fixes all random numbers", least=0, metavar="N", basic=True)
+    rate: float | None = option(
+        None, "peak learning rate (default: 2e-3, or 2e-5 for encoders of transformers)", least=0.0, metavar="X"
+    )
+    batch_words: int = option(1500, "words of both sides in a batch", least=10, metavar="N")
+    least_segments: int = option(200, "refuse to train on fewer labelled segments", least=2, metavar="N")
+    perturbed: int = option(1, "perturbed copies of each reference", least=1, metavar="N")
+    perturbations: tuple[str, ...] = option((), "kinds of perturbation (default: all)", metavar="KIND")
+    word_loss: float = option(1.0, "weight of the cross-entropy of words", least=0.0)
+    rank_loss: float = option(0.5, "weight of ranking wrong words above right ones", least=0.0)
+    gap_loss: float = option(0.3, "weight of the cross-entropy of gaps", least=0.0)
+    sentence_loss: float = option(0.5, "weight of the squared error of sentence scores", least=0.0)
+    metric_loss: float = option(0.2, "weight of the squared error of metric values (alignment)", least=0.0)
+    contrast_loss: float = option(0.5, "weight of scoring a text above its perturbed copy", least=0.0)
+    margin: float = option(1.0, "by how much, in standard deviations", least=0.0)
+    device: str = option("auto", "for encoders of transformers: auto, cpu, cuda, cuda:1, mps", metavar="NAME")
+    precision: Literal["fp32", "bf16"] = option("fp32", "of forward passes of encoders of transformers")

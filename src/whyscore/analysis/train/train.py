@@ -1,0 +1,571 @@
+"""`train`: from texts and labels to a folder that `qe(model='folder/')` loads, with a card that says how good it is.
+
+1. Read the input and make labels (`labels`, `perturbations`).
+2. Hold out documents, or all translations of a source where no documents are named: half of them for early stopping and
+   calibration, half for the card.
+3. Train (`examples`, `loop`). Everything needed to go on after a kill is in `work/` inside the folder; the same command
+   again goes on, and any other is refused.
+4. Calibrate the logits of words and gaps on the first half (Platt 1999).
+5. Judge on the second half, or on `test`: AUC of the words of both sides, Pearson's correlation with sentence scores,
+   beside word length, surprisal, `evidence` and the `qe` that ships. Controls not beaten: a warning.
+"""
+
+import json
+import shutil
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.analysis.common import as_metric
+from whyscore.analysis.train.examples import (
+    KINDS,
+    Cut,
+    Embedded,
+    Joined,
+    Material,
+    Targets,
+    cut_rows,
+    label_spans,
+    make_targets,
+    prepare,
+)
+from whyscore.analysis.train.labels import (
+    METRICS,
+    WRONG,
+    Rated,
+    Stretches,
+    align,
+    digest_rows,
+    parallel_rows,
+    read_rated,
+    refuse_unusable,
+)
+from whyscore.analysis.train.perturbations import perturb_rows
+from whyscore.analysis.train.settings import LABEL_SOURCES, LabelSource, TrainSettings
+from whyscore.data.files import read_lines
+from whyscore.data.writing import write_lines
+from whyscore.errors import DataError, SpecError, UserError
+from whyscore.metrics.estimators.features import NAMES
+from whyscore.metrics.estimators.joint import ENCODER, FORMAT, load_encoder, write_tensors
+from whyscore.metrics.estimators.qe import WEIGHTS, UnseenNotice, digest_of
+from whyscore.models.checkpoints import device_of, package
+from whyscore.models.encoders.embedded import LANGUAGES
+from whyscore.models.evidence import Setting, error_evidence
+from whyscore.models.surprisal import piece_surprisal
+from whyscore.present import Look, present
+from whyscore.settings import takes
+from whyscore.stats.words import Ragged, agree, mean_estimates
+from whyscore.text.randomness import generator
+from whyscore.text.splitters import white_space
+from whyscore.types import HYPOTHESIS, SOURCE, FloatVector, Place, Segment, Words
+from whyscore.types.result import Record, Result
+from whyscore.types.table import Cell, Table
+from whyscore.version import __version__
+
+WORK = "work"
+PLAN, SETTINGS, CARD = "plan.json", "settings.json", "card.md"
+CONTROLS = ("length", "surprisal")
+_DRAWS = 1000
+_ENOUGH = 2000
+MEASURED = (
+    "2,000 segments of ro-en reached a word AUC of .805 on Eval4NLP 2021 dev, where surprisal has .733 and the shipped "
+    "qe .857 (docs/how-to/train.md)"
+)
+
+
+class TrainNotice(UserWarning):
+    """Something about the data or the result of a training that its user should know."""
+
+
+class Measured(NamedTuple):
+    """A value with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainResult(Result):
+    """A trained model: where it is, and how good it is on documents that it has not seen."""
+
+    folder: Path
+    digest: str
+    segments: int
+    judged: int
+    labels: str
+    """Of the segments it was judged on."""
+    measures: Mapping[str, Mapping[str, Measured]]
+    """By metric or control: `words`, `source words`, `sentences`."""
+    seconds: float
+    settings: TrainSettings
+    kind: ClassVar[str] = "train"
+
+    def header(self) -> Record:
+        return {
+            "folder": str(self.folder), "digest": self.digest, "segments": self.segments, "judged": self.judged,
+            "labels": self.labels, "seconds": self.seconds, "settings": asdict(self.settings),
+        }  # fmt: skip
+
+    def records(self) -> Iterator[Record]:
+        for name, measures in self.measures.items():
+            for measure, found in measures.items():
+                yield {"name": name, "measure": measure, **found._asdict(), "n": self.judged}
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        if long:
+            return [Table.of(self.records())]
+        shown = list(dict.fromkeys(measure for measures in self.measures.values() for measure in measures))
+        columns = ("", *(column for measure in shown for column in (measure, f"{measure} 95 %")))
+        rows: list[tuple[Cell, ...]] = []
+        for name, measures in self.measures.items():
+            cells: list[Cell] = [name]
+            for measure in shown:
+                found = measures.get(measure)
+                cells += [None, None] if found is None else [found.value, f"[{found.low:.3f}, {found.high:.3f}]"]
+            rows.append(tuple(cells))
+        note = (
+            f"{self.judged} segments that were not trained on, labels: {self.labels}. AUC of words, mean over segments "
+            "with right and wrong words; Pearson's correlation of sentence scores"
+        )
+        return [Table(columns, tuple(rows), dict.fromkeys(shown, True), notes=(note,), title="Held-out results")]
+
+
+@takes(TrainSettings)
+def train(
+    *data: str | Path,
+    output: str | Path,
+    parallel: Sequence[str | Path] = (),
+    hypotheses: str | Path | None = None,
+    lang_pair: str | None = None,
+    test: Sequence[str | Path] = (),
+    report: Callable[[str], None] | None = None,
+    settings: TrainSettings,
+) -> TrainResult:
+    """Return how good a newly trained estimator is; the estimator itself is in the folder `output`.
+
+    Args:
+        data: Files or folders with labels of people.
+        output: The folder of the model.
+        parallel: A file of sources and one of their references, for labels from alignment or perturbation.
+        hypotheses: Translations of the same sources by a system.
+        lang_pair: As in `et-en`; chooses among the language pairs of the data.
+        test: Files or folders with labels to judge on, instead of held-out documents.
+        report: Hears what is being done.
+        settings: Labels, encoder, losses, schedule.
+    """
+    package("torch", "whyscore train")
+    tell = report or (lambda _: None)
+    folder = Path(output)
+    _refuse_used(folder)
+    rows = make_rows(data, parallel, hypotheses, lang_pair, settings)
+    judged = [row for path in test for row in read_rated(path, lang_pair)]
+    kept = without_overlap(rows, judged)
+    if len(kept) < len(rows):
+        tell(f"{len(rows) - len(kept)} segments were left out: their source or hypothesis occurs in the test data")
+    return _Job(folder, settings, kept, judged, tell).run()
+
+
+def without_overlap(rows: Sequence[Rated], judged: Sequence[Rated]) -> list[Rated]:
+    """Return the rows whose source and hypothesis do not occur in others, letters and digits compared."""
+    seen = {_letters(text) for row in judged for text in (row.source, row.hypothesis)}
+    return [row for row in rows if _letters(row.source) not in seen and _letters(row.hypothesis) not in seen]
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))
+
+
+def make_rows(
+    data: Sequence[str | Path],
+    parallel: Sequence[str | Path],
+    hypotheses: str | Path | None,
+    lang_pair: str | None,
+    settings: TrainSettings,
+) -> list[Rated]:
+    """Return labelled segments from all input, by the label sources that are asked for or that the input allows."""
+    rated = [row for path in data for row in read_rated(path, lang_pair)]
+    texts: list[Rated] = []
+    if parallel:
+        if len(parallel) != 2:  # noqa: PLR2004 - sources and references
+            raise UserError(f"--parallel takes a file of sources and one of references, got {len(parallel)} file(s)")
+        lines = [read_lines(path).texts for path in parallel]
+        own = None if hypotheses is None else read_lines(hypotheses).texts
+        texts = parallel_rows(lines[0], lines[1], own, lang_pair or "")
+    if not rated and not texts:
+        raise UserError("nothing to train on: give --data with labels, or --parallel SOURCES REFERENCES")
+    if hypotheses is not None and not texts:
+        raise UserError("--hypotheses needs --parallel SOURCES REFERENCES")
+    usual: tuple[LabelSource, ...] = (*(("human",) if rated else ()), *_usual(texts, hypotheses))
+    made: list[Rated] = []
+    for source in sorted(set(settings.labels or usual), key=LABEL_SOURCES.index):
+        if source == "human":
+            if not rated:
+                raise UserError("--labels human needs --data with tags, spans or scores")
+            made += rated
+        elif source == "alignment":
+            made += align([*rated, *(texts if hypotheses is not None else ())])
+        else:
+            made += perturb_rows([*rated, *texts], settings)
+    return made
+
+
+def _usual(texts: Sequence[Rated], hypotheses: str | Path | None) -> tuple[LabelSource, ...]:
+    if not texts:
+        return ()
+    return ("alignment",) if hypotheses is not None else ("perturbation",)
+
+
+def _refuse_used(folder: Path) -> None:
+    if (folder / WEIGHTS).exists():
+        raise UserError(f"{folder} holds a trained model already: choose another -o, or remove it")
+    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / WORK / PLAN).exists())):
+        raise UserError(f"{folder} is not an empty folder: choose another -o")
+
+
+class Split(NamedTuple):
+    """Rows by what they are for."""
+
+    trained: NDArray[np.intp]
+    tuning: NDArray[np.intp]
+    judged: NDArray[np.intp]
+
+
+def split_rows(cuts: Sequence[Cut], held_out: float, seed: int) -> Split:
+    """Return rows to train on, to stop and calibrate on, and to judge on, by their documents."""
+    places = {
+        name: float(generator(seed, "held out", name).random()) for name in dict.fromkeys(cut.row.group for cut in cuts)
+    }
+    share = np.array([places[cut.row.group] for cut in cuts])
+    parts = Split(
+        *map(np.flatnonzero, (share >= held_out, share < held_out / 2, (share >= held_out / 2) & (share < held_out)))
+    )
+    if not all(len(part) for part in parts):
+        named = sum(bool(cut.row.document) for cut in cuts)
+        unit = "documents" if named else "different sources"
+        raise DataError(
+            f"no held-out documents: {len(cuts)} segments come from {len(places)} {unit}, too few to keep a share of "
+            f"{held_out:g} of them for early stopping and for the card. Give more documents or raise --held-out"
+        )
+    return parts
+
+
+class _Job:
+    """One training."""
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: TrainSettings,
+        rows: Sequence[Rated],
+        test: Sequence[Rated],
+        report: Callable[[str], None],
+    ) -> None:
+        refuse_unusable(rows)
+        self.folder, self.settings, self.test, self.report = folder, settings, test, report
+        self.embedded = settings.encoder == "embedded"
+        self.cuts = cut_rows(rows, embedded=self.embedded)
+        if len(self.cuts) < settings.least_segments:
+            raise DataError(
+                f"{len(self.cuts)} labelled segments are too few to train on (--least-segments "
+                f"{settings.least_segments}). {MEASURED}"
+            )
+        self.split = split_rows(self.cuts, settings.held_out, settings.seed)
+        self.kinds = tuple(kind for kind in KINDS if any(cut.row.kind == kind for cut in self.cuts))
+        self.metrics = METRICS if "alignment" in self.kinds else ()
+        self.data_digest = digest_rows([*rows, *test])
+        self._warn(len(self.cuts) - len(self.split.judged))
+
+    def _warn(self, count: int) -> None:
+        if count < _ENOUGH:
+            warnings.warn(f"{count} segments are few. {MEASURED}", TrainNotice, stacklevel=4)
+        languages = {code for cut in self.cuts for code in cut.row.pair.split("-")} - {""}
+        unknown = sorted(languages - set(LANGUAGES)) if self.embedded else []
+        if unknown:
+            warnings.warn(
+                f"the embedded encoder does not cover {', '.join(unknown)}: the model relies on word tables, "
+                "frequencies and the other side. An encoder of transformers that covers the language may do better",
+                TrainNotice,
+                stacklevel=4,
+            )
+
+    def run(self) -> TrainResult:
+        """Train, calibrate, judge and write."""
+        start = time.monotonic()
+        work = self.folder / WORK
+        self._open(work)
+        targets = make_targets(self.cuts, self.kinds)
+        build = self._build_embedded if self.embedded else self._build_joint
+        network, material, fixed, device = build(work)
+        from whyscore.analysis.train.loop import Trainer, deterministic  # noqa: PLC0415 - needs torch
+
+        rate = self.settings.rate or (2e-3 if self.embedded else 2e-5)
+        trainer = Trainer(network, material, self.cuts, targets, self.settings, device, rate)
+        with deterministic(1 if self.embedded else None):
+            weights = trainer.train(self.split.trained, self.split.tuning, work / "state.safetensors", self.report)
+            predicted = trainer.predict(self.split.tuning)
+        card = self._card(targets, predicted)
+        made = work / "model"
+        digest = self._write_model(made, network, weights, fixed, card)
+        self.report(f"judging {len(self._judged())} segments")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenNotice)  # the card says which languages it is about
+            measures = judge(self._judged(), str(made))
+        kind = self._judged()[0].kind
+        result = TrainResult(
+            self.folder, digest, len(self.split.trained), len(self._judged()), kind, measures,
+            time.monotonic() - start, self.settings,
+        )  # fmt: skip
+        self._finish(made, result)
+        warn_controls(result)
+        return result
+
+    def _open(self, work: Path) -> None:
+        """Begin, or go on with what an earlier process began on the same data with the same settings."""
+        plan = {
+            "format": FORMAT, "whyscore": __version__, "data": self.data_digest,
+            "settings": {name: value for name, value in asdict(self.settings).items() if name != "device"},
+        }  # fmt: skip
+        written = json.loads(json.dumps(plan))
+        if (work / PLAN).exists():
+            before = json.loads((work / PLAN).read_text("utf-8"))
+            different = [name for name in written if before.get(name) != written[name]]
+            if different:
+                raise UserError(
+                    f"{self.folder} holds an unfinished training with other {', '.join(different)}: choose another -o, "
+                    "or give the same input and options to go on"
+                )
+            return
+        work.mkdir(parents=True, exist_ok=True)
+        write_lines(work / PLAN, [json.dumps(plan, indent=2) + "\n"])
+
+    def _build_embedded(self, work: Path) -> tuple[Any, Material, dict[str, NDArray[np.generic]], str]:
+        import torch  # noqa: PLC0415 - an extra
+
+        from whyscore.metrics.estimators.modules import Network  # noqa: PLC0415 - needs torch
+
+        trained = np.zeros(len(self.cuts), dtype=np.bool_)
+        trained[self.split.trained] = True
+        self.report(f"reading {len(self.cuts)} segments")
+        arrays, fixed = prepare(self.cuts, trained, self.settings.seed, work / "features.npz", lambda _: None)
+        torch.manual_seed(self.settings.seed)
+        vectors = arrays["vectors"].shape[1]
+        network = Network(len(NAMES), vectors, kinds=len(self.kinds), metrics=len(self.metrics))
+        return network, Embedded(self.cuts, arrays), fixed, "cpu"
+
+    def _build_joint(self, work: Path) -> tuple[Any, Material, dict[str, NDArray[np.generic]], str]:
+        import torch  # noqa: PLC0415 - an extra
+
+        from whyscore.metrics.estimators.modules import JointNetwork  # noqa: PLC0415 - needs torch
+
+        del work
+        device = device_of(self.settings.device, "whyscore train")
+        encoder, coder, limit, types = load_encoder(self.settings.encoder)
+        self._encoder_home = self.settings.encoder
+        torch.manual_seed(self.settings.seed)
+        width = encoder.config.hidden_size
+        network = JointNetwork(encoder, width, kinds=len(self.kinds), metrics=len(self.metrics), types=types)
+        return network.to(device), Joined(self.cuts, coder, limit), {}, device
+
+    def _card(self, targets: Targets, predicted: Mapping[int, Any]) -> dict[str, Any]:
+        """Return what the model must know of itself: labels, languages, calibration."""
+        calibration: dict[str, list[float]] = {}
+        main = [row for row in predicted if targets.kind[row] == 0]
+        for number, kind in enumerate(self.kinds):
+            rows = [row for row in predicted if targets.kind[row] == number]
+            calibration[kind] = fit_platt([(predicted[row].words[0], self.cuts[row].labels[0]) for row in rows])
+            sentences = np.array([predicted[row].sentence for row in rows] or [0.0])
+            calibration[f"{kind}_scores"] = [float(sentences.mean()), float(sentences.std()) or 1.0]
+        calibration["source_edits"] = fit_platt([(predicted[row].words[1], self.cuts[row].labels[1]) for row in main])
+        first = [cut for cut in self.cuts if cut.row.kind == self.kinds[0]]
+        if any((cut.gaps >= 0).any() for cut in first):
+            calibration["gaps"] = fit_platt([(predicted[row].gaps, self.cuts[row].gaps) for row in main])
+        pairs: dict[str, list[str]] = {}
+        for kind in reversed(self.kinds):
+            pairs |= {cut.row.pair: [kind] for cut in self.cuts if cut.row.kind == kind and cut.row.words is not None}
+        return {
+            "encoder": "embedded" if self.embedded else self.settings.encoder,
+            "kinds": list(self.kinds),
+            "metrics": list(self.metrics),
+            "pairs": {} if "" in pairs else pairs,
+            "source": any((cut.labels[1] >= 0).any() for cut in first),
+            "columns": len(NAMES),
+            "calibration": calibration,
+        }
+
+    def _write_model(
+        self, made: Path, network: Any, weights: Mapping[str, NDArray[Any]], fixed: Mapping[str, NDArray[Any]],  # noqa: ANN401
+        card: Mapping[str, Any],
+    ) -> str:  # fmt: skip
+        made.mkdir(exist_ok=True)
+        arrays: dict[str, NDArray[np.generic]] = {
+            f"network0.{name}": values for name, values in weights.items() if not name.startswith("encoder.")
+        }
+        if self.embedded:
+            arrays |= {**fixed}
+            card = {**card, "networks": 1}
+        else:
+            network.encoder.save_pretrained(made / ENCODER)
+            tokenizer = package("transformers", "whyscore train").AutoTokenizer
+            tokenizer.from_pretrained(_home(self.settings.encoder)).save_pretrained(made / ENCODER)
+            card = {**card, "encoder_digest": digest_of({n: v for n, v in weights.items() if n.startswith("encoder.")})}
+        arrays["card"] = np.frombuffer(json.dumps(card, sort_keys=True).encode(), dtype=np.uint8)
+        digest = digest_of(arrays)
+        write_tensors(made / WEIGHTS, arrays, {"format": str(FORMAT), "digest": digest})
+        return digest
+
+    def _judged(self) -> list[Rated]:
+        """The segments of the card: those named for it, else held-out ones of the most trusted kind."""
+        if self.test:
+            return list(self.test)
+        rows = [self.cuts[k].row for k in self.split.judged.tolist()]
+        return [row for row in rows if row.kind == min((one.kind for one in rows), key=KINDS.index)]
+
+    def _finish(self, made: Path, result: TrainResult) -> None:
+        """Write what people read, then put the model in its place."""
+        facts = {
+            "format": FORMAT, "whyscore": __version__, "digest": result.digest, "data": self.data_digest,
+            "segments": {kind: sum(cut.row.kind == kind for cut in self.cuts) for kind in self.kinds},
+            "languages": sorted({cut.row.pair for cut in self.cuts} - {""}),
+            "settings": asdict(self.settings), "results": list(result.records()),
+        }  # fmt: skip
+        write_lines(self.folder / SETTINGS, [json.dumps(facts, ensure_ascii=False, indent=2) + "\n"])
+        write_lines(self.folder / CARD, card_lines(result, facts))
+        for part in made.iterdir():
+            part.replace(self.folder / part.name)
+        shutil.rmtree(self.folder / WORK)
+
+
+def _home(name: str) -> str:
+    from whyscore.models.checkpoints import find  # noqa: PLC0415
+
+    return str(find(name, ("*.json", "*.txt", "*.model"), "whyscore train").folder)
+
+
+def card_lines(result: TrainResult, facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the card: what the model is, what it was trained on, how good it is."""
+    yield f"# A quality estimator trained with whyscore {facts['whyscore']}\n\n"
+    yield f"Use it as `qe(model='{result.folder}')`. Digest of the weights: `{result.digest}`, "
+    yield f"of the data: `{facts['data']}`.\n\n"
+    counts = ", ".join(f"{count} with labels from {kind}" for kind, count in facts["segments"].items())
+    yield f"Segments: {counts}; {result.segments} of them to train on. "
+    yield f"Languages: {' '.join(facts['languages']) or 'not named'}.\n"
+    yield f"Encoder: {result.settings.encoder}. Seed {result.settings.seed}. Trained in {result.seconds:.0f} s.\n\n"
+    yield from present(result, "markdown", Look())
+    yield "\nThe `qe` that ships may have been trained on the same data: compare with care. Scores are relative to\n"
+    yield "the training data and cannot be compared between language pairs. All settings: `settings.json`.\n"
+
+
+def fit_platt(rows: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]]) -> list[float]:
+    """Return slope and offset that make probabilities of logits (Platt 1999), by Newton's method.
+
+    >>> [round(number, 2) for number in fit_platt([(np.array([-1.0, 1.0, 2.0, -2.0]), np.array([0, 1, 0, 1]))])]
+    [-0.28, 0.0]
+    """
+    logits = np.concatenate([np.zeros(0), *(logits for logits, _ in rows)]).astype(np.float64)
+    labels = np.concatenate([np.zeros(0), *(labels for _, labels in rows)]).astype(np.float64)
+    logits, labels = logits[labels >= 0], labels[labels >= 0]
+    if not len(labels) or labels.min() == labels.max():
+        return [1.0, 0.0]
+    design = np.stack([logits, np.ones(len(logits))], axis=1)
+    found = np.array([1.0, 0.0])
+    for _ in range(20):
+        probability = 1 / (1 + np.exp(-np.clip(design @ found, -30, 30)))
+        slope = design.T @ (probability - labels) + 1e-3 * found
+        curvature = (design * (probability * (1 - probability))[:, None]).T @ design + 1e-3 * np.eye(2)
+        step = np.linalg.solve(curvature, slope)
+        found = found - step
+    return [float(number) for number in found]
+
+
+def judge(rows: Sequence[Rated], model: str) -> dict[str, dict[str, Measured]]:
+    """Return what a model, the controls, `evidence` and the shipped `qe` reach on labelled segments."""
+    segments = [Segment(row.hypothesis, row.source) for row in rows]
+    pairs = {row.pair for row in rows}
+    languages = f"languages={rows[0].pair!r}" if len(pairs) == 1 and rows[0].pair else ""
+    metrics = {"this model": as_metric(f"qe(model={model!r})"), "qe": as_metric(f"qe({languages})")}
+    names = ("this model", *CONTROLS, "evidence", "qe")
+    measures: dict[str, dict[str, Measured]] = {name: {} for name in names}
+    sides: tuple[tuple[str, Place, Callable[[Rated], Stretches | None]], ...] = (
+        ("words", HYPOTHESIS, lambda row: row.words),
+        ("source words", SOURCE, lambda row: row.source_words),
+    )
+    for measure, place, labels_of in sides:
+        chosen = [k for k, row in enumerate(rows) if labels_of(row) is not None]
+        own = [segments[k] for k in chosen]
+        words = [white_space(segment.text(place)) for segment in own]
+        labels = [
+            label_spans(np.array(one.spans).reshape(-1, 2), labels_of(rows[k])) >= WRONG
+            for one, k in zip(words, chosen, strict=True)
+        ]
+        gold = Ragged.of([one.astype(np.float64) for one in labels])
+        for name in names if chosen else ():
+            found = word_errors(name, metrics, own, place, words)
+            if found is not None:
+                values = agree(gold, Ragged.of(found)).auc
+                (estimate,) = mean_estimates(values[~np.isnan(values)][None], draws=_DRAWS)
+                low, high = (np.nan if bound is None else bound for bound in (estimate.low, estimate.high))
+                measures[name][measure] = Measured(estimate.value, low, high)
+    scored = [k for k, row in enumerate(rows) if row.score is not None]
+    if len(scored) > 2:  # noqa: PLR2004 - a correlation needs three
+        human = np.array([rows[k].score for k in scored], dtype=np.float64)
+        own = [segments[k] for k in scored]
+        words = [white_space(segment.hypothesis) for segment in own]
+        for name in names:
+            if name in metrics:
+                scores = np.asarray(metrics[name].score(own), dtype=np.float64)
+            else:
+                scores = np.array([-one.mean() for one in word_errors(name, metrics, own, HYPOTHESIS, words) or ()])
+            measures[name]["sentences"] = correlate(human, scores)
+    return measures
+
+
+def word_errors(
+    name: str, metrics: Mapping[str, Any], segments: Sequence[Segment], place: Place, words: Sequence[Words]
+) -> list[FloatVector] | None:
+    """Return how wrong each word is by a control, `evidence` or a metric; None where it does not judge that side."""
+    if name == "length":
+        return [np.array([len(word) for word in own], dtype=np.float64) for own in words]
+    if name == "surprisal":
+        return [piece_surprisal(own) for own in words]
+    if name == "evidence":
+        return error_evidence(segments, place.side, words, Setting())
+    try:
+        return [-own.importance for own in metrics[name].word_scores(segments, place, words)]
+    except SpecError:
+        return None
+
+
+def correlate(human: FloatVector, scores: FloatVector) -> Measured:
+    """Return Pearson's correlation and its bootstrap interval over segments."""
+    draws = generator(0, "correlate").integers(0, len(human), (_DRAWS, len(human)))
+
+    def pearson(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+        left, right = left - left.mean(-1, keepdims=True), right - right.mean(-1, keepdims=True)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found: NDArray[np.float64] = (left * right).sum(-1) / np.sqrt((left**2).sum(-1) * (right**2).sum(-1))
+        return found
+
+    low, high = np.nanpercentile(pearson(human[draws], scores[draws]), [2.5, 97.5])
+    return Measured(float(pearson(human, scores)), float(low), float(high))
+
+
+def warn_controls(result: TrainResult) -> None:
+    """Say where the model does not beat word length and surprisal."""
+    own = result.measures["this model"]
+    for measure, found in own.items():
+        best = max(CONTROLS, key=lambda name: result.measures[name][measure].value)
+        other = result.measures[best][measure].value
+        if not found.low > other:
+            warnings.warn(
+                f"{measure}: the model reaches {found.value:.3f} [{found.low:.3f}, {found.high:.3f}] on held-out data, "
+                f"not reliably above the control {best} ({other:.3f}). It needs more data before it is of use there",
+                TrainNotice,
+                stacklevel=3,
+            )

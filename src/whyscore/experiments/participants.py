@@ -1,0 +1,304 @@
+"""The participants of Eval4NLP 2021 as recipes (Fomicheva et al. 2021, section 6), run on gold folders.
+
+| system | recipe here |
+|---|---|
+| `gringham` | token matching: XBERTScore and XMoverScore, summed |
+| `heytuda` | a sentence-level estimator explained by occlusion, LIME and SHAP; unsupervised ensemble of all |
+| `ist-unbabel-constrained` | a model trained on sentence scores alone, explained from outside |
+| `ist-unbabel` | unconstrained: the same with the loss of words added, the words' own probabilities |
+| `clip-umd` | mean of LIME on an estimator and of a divergence model trained on perturbed references |
+| `nict` | tags from aligning MT and references, metric embeddings whose attention scores words; mean of both |
+| `cuni` | a word-level model, first subword per word with an encoder of transformers, no sentence loss |
+
+1. Train what the recipe trains, on `data` (`whyscore.analysis.train`), with the encoder that is asked for.
+2. Each part is a metric with an explainer; parts are joined by the mean of the ranks of the words of a sentence, and by
+   the mean of the standardised sentence scores.
+3. Submissions are written in the format of the task and judged by its rule (`ranking`).
+
+The recipes follow what the paper says about the systems. What it leaves open is in `Participant.open`, printed with the
+result. Encoders and training data differ from theirs, so figures are not expected to be those of the paper.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.stats import rankdata
+
+from whyscore.analysis.metaeval.words import explained_submission, segments_of
+from whyscore.analysis.train.settings import LabelSource, TrainSettings
+from whyscore.analysis.train.train import train
+from whyscore.cli.options import FolderSettings
+from whyscore.cli.output import emit_result, tell
+from whyscore.data.formats.eval4nlp import SIDES, Gold, Judged, Scored, Submission, Track, read_gold, write_submission
+from whyscore.errors import DataError, UnknownName, UserError
+from whyscore.experiments import Experiment
+from whyscore.experiments.eval4nlp import RankingResult, ranking
+from whyscore.metrics.estimators.qe import WEIGHTS, load
+from whyscore.settings import REQUIRED, option, settings_of, takes
+from whyscore.stats.words import Ragged
+from whyscore.text.alignment import Pieces, pool_words
+from whyscore.types import Dataset, Entry, FloatVector
+
+TRAINED = "{model}"
+METRIC_ATTENTION = "metric-attention"
+"""Stands for the attention of metric embeddings, which only models trained by alignment have."""
+
+
+class Part(NamedTuple):
+    """A metric and what explains it."""
+
+    metric: str
+    explainer: str
+
+
+class Participant(NamedTuple):
+    """A system as a recipe."""
+
+    team: str
+    track: Track
+    parts: tuple[Part, ...]
+    open: tuple[str, ...]
+    """What the paper does not say."""
+    labels: tuple[LabelSource, ...] = ()
+    """How `{model}` is trained; nothing is trained where empty."""
+    options: Mapping[str, float] = {}
+
+
+_MODEL = f"qe(model='{TRAINED}')"
+_SENTENCES_ONLY = {"word_loss": 0.0, "gap_loss": 0.0}
+
+PARTICIPANTS: Mapping[str, Participant] = {
+    "gringham": Participant(
+        "Gringham", "constrained",
+        (Part("xbertscore(fill='median')", "intrinsic"), Part("xmoverscore", "intrinsic")),
+        ("which encoders and layers the ensemble joins for each language pair", "how scores of members are weighted"),
+    ),
+    "heytuda": Participant(
+        "HeyTUDa", "constrained",
+        (Part("qe", "erasure"), Part("qe", "lime(samples=100)"), Part("qe", "shap(samples=100)")),
+        (
+            "the estimator is TransQuest, whose weights are not at hand: `qe` stands in for it",
+            "gradient methods (DeepLIFT, integrated gradients ...) need a network: explain -m transquest -e gradient",
+            "samples per sentence of LIME and SHAP",
+        ),
+    ),
+    "ist-unbabel-constrained": Participant(
+        "IST-Unbabel", "constrained", (Part(_MODEL, "erasure"),),
+        (
+            "layer and heads of attention x value norm, chosen on development data: explain -m comet -e attention",
+            "the embedded network is explained by occlusion instead",
+        ),
+        ("human",), _SENTENCES_ONLY,
+    ),
+    "ist-unbabel": Participant(
+        "IST-Unbabel", "unconstrained", (Part(_MODEL, "intrinsic"),),
+        ("the weight of the word loss beside that of the sentence loss",), ("human",),
+    ),
+    "clip-umd": Participant(
+        "CLIP-UMD", "unconstrained", (Part("qe", "lime(samples=100)"), Part(_MODEL, "intrinsic")),
+        (
+            "the rates of the perturbations",
+            "substitutions are infilled by a masked language model: here they come from the lexicon",
+            "on which estimator LIME runs",
+        ),
+        ("perturbation",),
+    ),
+    "nict": Participant(
+        "NICT-Kyoto", "unconstrained", (Part(_MODEL, "intrinsic"), Part(_MODEL, METRIC_ATTENTION)),
+        ("how many synthetic translations were made, and by which systems", "how attention and tags are weighted"),
+        ("alignment",),
+    ),
+    "cuni": Participant(
+        "CUNI-Prague", "unconstrained", (Part(_MODEL, "intrinsic"),),
+        ("which additional labelled data were used", "how subword scores were compared before the first was chosen"),
+        ("human",), {"sentence_loss": 0.0, "rank_loss": 0.0},
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParticipantsSettings(TrainSettings):
+    """Which systems are rebuilt, and how their models are trained."""
+
+    systems: tuple[str, ...] = option(
+        (), "participants (default: all): gringham heytuda ist-unbabel clip-umd nict cuni ...",
+        flags=("--system", "--systems"), metavar="NAME", basic=True,
+    )  # fmt: skip
+    limit: int | None = option(None, "judge on the first N segments of each gold set", least=2, metavar="N", basic=True)
+
+
+@takes(ParticipantsSettings)
+def participants(
+    golds: Sequence[Gold],
+    *,
+    data: Sequence[str | Path] = (),
+    output: str | Path,
+    report: Callable[[str], None] | None = None,
+    settings: ParticipantsSettings,
+) -> RankingResult:
+    """Return the ranking of rebuilt participants; their submissions and models are in the folder `output`.
+
+    Args:
+        golds: Gold sets, named after their language pairs.
+        data: Labelled segments with post-edits that recipes train on.
+        output: Where models and submissions go.
+        report: Hears what is being done.
+        settings: Systems, and how models are trained.
+    """
+    names = settings.systems or tuple(PARTICIPANTS)
+    for name in names:
+        if name not in PARTICIPANTS:
+            raise UnknownName.among("participant", name, PARTICIPANTS)
+    if not golds:
+        raise DataError("no gold set: give one or more gold folders, each named after its language pair")
+    needing = [name for name in names if PARTICIPANTS[name].labels]
+    if needing and not data:
+        raise UserError(f"{', '.join(needing)}: these recipes train a model. Give labelled segments with --data")
+    job = _Job(data, Path(output), report or (lambda _: None), settings)
+    pairs = []
+    for gold in golds:
+        own = _first(gold, settings.limit)
+        found = [_submission(name, own, job) for name in names]
+        pairs.append((own, found))
+    return ranking(pairs, baselines=True, draws=0)
+
+
+class _Job(NamedTuple):
+    """What all recipes share."""
+
+    data: Sequence[str | Path]
+    output: Path
+    report: Callable[[str], None]
+    settings: ParticipantsSettings
+
+
+def _first(gold: Gold, limit: int | None) -> Gold:
+    if limit is None:
+        return gold
+    kept = np.arange(len(gold)) < limit
+    sides = {
+        name: replace(side, tags=side.tags.chosen(kept), words=None if side.words is None else side.words[:limit])
+        for name, side in (("target", gold.target), ("source", gold.source))
+        if side is not None
+    }
+    return replace(
+        gold, target=sides["target"], source=sides.get("source"), ids=gold.ids and gold.ids[:limit],
+        sources=gold.sources and gold.sources[:limit],
+        sentence=None if gold.sentence is None else gold.sentence[:limit],
+    )  # fmt: skip
+
+
+def _submission(name: str, gold: Gold, job: _Job) -> Submission:
+    data, output, report, settings = job
+    participant = PARTICIPANTS[name]
+    model = output / "models" / gold.name / name
+    if participant.labels and not (model / WEIGHTS).exists():
+        report(f"{name}: training on {gold.name}")
+        declared = {one.name: getattr(settings, one.name) for one in settings_of(TrainSettings)}
+        options = declared | {"labels": participant.labels} | dict(participant.options)
+        lang_pair = gold.name if "-" in gold.name else None
+        train(*data, output=model, lang_pair=lang_pair, report=report, **options)
+    report(f"{name}: explaining {len(gold)} segments of {gold.name}")
+    segments = segments_of(gold)
+    languages = tuple(gold.name.split("-")) if len(gold.name.split("-")) == 2 else None  # noqa: PLR2004 - et-en
+    entries = tuple(Entry(str(k), name, segment) for k, segment in enumerate(segments))
+    texts = Dataset(gold.name, entries, languages)  # type: ignore[arg-type]
+    parts = [
+        _metric_attention(gold, model)
+        if part.explainer == METRIC_ATTENTION
+        else explained_submission(texts, part.metric.replace(TRAINED, str(model)), part.explainer, seed=settings.seed)
+        for part in participant.parts
+    ]
+    joined = join_submissions(name, parts)
+    write_submission(
+        output / name / gold.name, {side: own.scores.rows() for side, own in joined.sides.items()}, joined.sentence,
+        team=participant.team, track=participant.track, description=f"{name} as a recipe of whyscore",
+    )  # fmt: skip
+    return joined
+
+
+def _metric_attention(gold: Gold, model: Path) -> Submission:
+    """Return how much the embeddings of metrics attend to each word, mean over metrics."""
+    segments = segments_of(gold)
+    known = load(model / WEIGHTS).compute([(one.hypothesis, one.source or "") for one in segments])
+    scored: dict[Judged, Scored] = {}
+    for number, side in enumerate(SIDES):
+        words = gold.words(side)
+        rows: list[FloatVector] = []
+        for own, one in zip(words or (), known, strict=True):
+            if one.logits is None or one.logits.attention is None:
+                rows.append(np.zeros(len(own)))
+                continue
+            spans = [(start, end) for start, end in one.spans[number].tolist()]
+            pieces = Pieces(spans, [own.text[start:end] for start, end in spans])
+            weights = one.logits.attention[number].mean(axis=0).astype(np.float64)
+            rows.append(pool_words(own, pieces, weights, pool="max", fill="value", value=0.0).values)
+        scored[side] = Scored(Ragged.of(rows), METRIC_ATTENTION)
+    return Submission(METRIC_ATTENTION, scored)
+
+
+def join_submissions(name: str, parts: Sequence[Submission]) -> Submission:
+    """Return the mean of word ranks within sentences, and of standardised sentence scores."""
+    sides: dict[Judged, Scored] = {}
+    for side in SIDES:
+        rows = [part.sides[side].scores.rows() for part in parts if side in part.sides]
+        if rows:
+            joined = [np.mean([rankdata(one) for one in own], axis=0) for own in zip(*rows, strict=True)]
+            sides[side] = Scored(Ragged.of(joined), name)
+    scores = [part.sentence for part in parts if part.sentence is not None]
+    standardised = [(one - one.mean()) / (one.std() or 1.0) for one in scores]
+    return Submission(name, sides, np.mean(standardised, axis=0) if standardised else None, name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParticipantsCommand(FolderSettings, ParticipantsSettings):
+    """What `eval4nlp` takes."""
+
+    TITLE: ClassVar[str] = "input"
+
+    gold: tuple[str, ...] = option(
+        REQUIRED, "gold folders, each named after its language pair", metavar="GOLD", basic=True
+    )
+    data: tuple[str, ...] = option((), "labelled segments that recipes train on", metavar="PATH", basic=True)
+    lang_pair: str | None = option(
+        None, "of the gold folders, take the one of this pair", flags=("-l", "--lang-pair"), metavar="RO-EN", basic=True
+    )
+    folder: str = option(
+        REQUIRED, "the folder of models and submissions", flags=("-o", "--output"), metavar="FOLDER", basic=True
+    )
+
+
+def run_participants(settings: ParticipantsCommand) -> int:
+    """Rebuild participants, judge them, and say what the paper leaves open."""
+    golds = [read_gold(path) for path in settings.gold]
+    chosen = [gold for gold in golds if settings.lang_pair in (None, gold.name)]
+    if not chosen:
+        names = ", ".join(gold.name for gold in golds)
+        raise UserError(f"-l {settings.lang_pair}: no gold folder of that name. There is {names}")
+    result = participants(
+        chosen, data=settings.data, output=settings.folder, report=lambda line: tell(settings, line), settings=settings
+    )
+    emit_result(result, settings)
+    for name in settings.systems or tuple(PARTICIPANTS):
+        for line in PARTICIPANTS[name].open:
+            tell(settings, f"{name}, left open by the paper: {line}")
+    return 0
+
+
+_EXAMPLES = """\
+examples:
+  whyscore experiment eval4nlp --system gringham heytuda --gold dev/ro-en -o run/
+  whyscore experiment eval4nlp --system ist-unbabel clip-umd nict cuni --gold dev/ro-en --data train.jsonl.gz -o run/
+"""
+EXPERIMENTS = {
+    "eval4nlp": Experiment(
+        "the participants of Eval4NLP 2021 as recipes, judged on gold data",
+        _EXAMPLES,
+        ParticipantsCommand,
+        run_participants,
+        participants,
+    )
+}

@@ -1,0 +1,233 @@
+"""Folders of `whyscore train`, and estimators that read both texts with an encoder of transformers.
+
+| file | holds |
+|---|---|
+| `model.safetensors` | weights, tables, norms, main components, and a card as JSON bytes |
+| `encoder/` | the trained encoder and its tokenizer, where that is one of transformers |
+| `settings.json`, `card.md` | how it was trained, on what, and how good it is: for people |
+
+The format of the weights is read and written here, so that a model on the embedded encoder needs numpy alone: eight
+bytes with the length of a JSON header, the header (type, shape and place of each array), the arrays.
+"""
+
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.errors import DataError
+from whyscore.metrics.estimators.qe import WEIGHTS, Estimator, Known, Logits, digest_of
+from whyscore.models.checkpoints import coder_of, config_of, device_of, find, package, quiet
+from whyscore.models.pairs import Coder, as_tensors, budget_of, in_batches, positions, shorter
+from whyscore.text.splitters import white_space
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from whyscore.metrics.estimators.modules import JointNetwork
+
+FORMAT = 1
+"""Of the folder: changes when older versions could not read a new one."""
+ENCODER = "encoder"
+WHO = "qe"
+_TYPES = {"F32": "<f4", "F16": "<f2", "F64": "<f8", "U8": "|u1", "U32": "<u4", "I64": "<i8", "BOOL": "|b1"}
+_NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
+_LONGEST = 256  # subwords of a pair of texts
+
+Arrays = Mapping[str, NDArray[np.generic]]
+
+
+def write_tensors(path: Path, arrays: Arrays, facts: Mapping[str, str] | None = None) -> None:
+    """Write arrays as safetensors, whole or not at all."""
+    header: dict[str, object] = {"__metadata__": dict(facts or {})}
+    parts, end = [], 0
+    for name in sorted(arrays):
+        values = arrays[name]
+        data = values.tobytes()
+        header[name] = {"dtype": _NAMES[values.dtype], "shape": values.shape, "data_offsets": [end, end + len(data)]}
+        parts.append(data)
+        end += len(data)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    sibling = path.with_name(f".{path.name}.tmp")
+    sibling.write_bytes(b"".join([struct.pack("<Q", len(text)), text, *parts]))
+    sibling.replace(path)
+
+
+def read_tensors(path: Path) -> tuple[dict[str, NDArray[np.generic]], dict[str, str]]:
+    """Return the arrays of a safetensors file and its facts; a damaged one is refused."""
+    try:
+        data = path.read_bytes()
+        (length,) = struct.unpack_from("<Q", data)
+        header: dict[str, Any] = json.loads(data[8 : 8 + length])
+        facts = header.pop("__metadata__", {})
+        body = memoryview(data)[8 + length :]
+        arrays: dict[str, NDArray[np.generic]] = {
+            name: np.frombuffer(body[slice(*one["data_offsets"])], dtype=_TYPES[one["dtype"]]).reshape(one["shape"])
+            for name, one in header.items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error, MemoryError) as error:
+        told = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(f"cannot be read as safetensors: {told}", file=str(path)) from error
+    return arrays, facts
+
+
+def load_folder(folder: Path) -> Estimator:
+    """Return the estimator that `whyscore train` left in a folder."""
+    path = folder / WEIGHTS
+    arrays, facts = read_tensors(path)
+    if facts.get("format") != str(FORMAT):
+        raise DataError(
+            f"has format {facts.get('format')}, this version of whyscore reads {FORMAT}: train it again", file=str(path)
+        )
+    if digest_of(arrays) != facts.get("digest"):
+        raise DataError(f"its numbers do not match its digest {facts.get('digest')}: it is damaged", file=str(path))
+    try:
+        card = json.loads(arrays["card"].tobytes())
+        if card["encoder"] != "embedded":
+            return Joint(arrays, card, facts["digest"], folder)
+        return Estimator(arrays, facts["digest"])
+    except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
+        told = str(error) if isinstance(error, ValueError) else f"{type(error).__name__} {error}"
+        raise DataError(f"holds no estimator of this version: {told}. Train it again", file=str(path)) from error
+
+
+class JointRow(NamedTuple):
+    """A pair of texts as an encoder reads it: hypothesis, then source."""
+
+    ids: tuple[int, ...]
+    first: int
+    """How many subwords belong to the first text."""
+    firsts: tuple[list[int], list[int]]
+    """The place of the first subword of each word of both sides; 0 for words that were cut off."""
+
+
+def join_texts(coder: Coder, pairs: Sequence[tuple[str, str]], limit: int) -> list[JointRow]:
+    """Return each pair of hypothesis and source as one row of subwords; the longer text loses its end first."""
+    coded = coder.code([text for pair in pairs for text in pair])
+    rows = []
+    for pair in pairs:
+        here, there = (coded[text] for text in pair)
+        kept = shorter(here.ids, there.ids, limit - coder.frame.size(2))
+        row = coder.frame.join(kept)
+        start = len(coder.frame.before)
+        starts = (start, start + len(kept[0]) + len(coder.frame.between))
+        firsts: tuple[list[int], list[int]] = ([], [])
+        for side, text in enumerate(pair):
+            ends = np.array([end for _, end in coded[text].spans[: len(kept[side])]])
+            for begin, _ in white_space(text).spans:
+                place = int(np.searchsorted(ends, begin, side="right"))
+                firsts[side].append(starts[side] + place if place < len(ends) else 0)
+        rows.append(JointRow(row.ids, row.first, firsts))
+    return rows
+
+
+def joint_inputs(rows: Sequence[JointRow], padding: int, device: str) -> tuple[Any, ...]:
+    """Return what a joint network takes for some rows."""
+    torch = package("torch", WHO)
+    ids, mask, types = as_tensors(rows, padding, device)  # type: ignore[arg-type] # rows have ids and first
+    firsts, present = [], []
+    for side in (0, 1):
+        longest = max(len(row.firsts[side]) for row in rows)
+        table = [row.firsts[side] + [0] * (longest - len(row.firsts[side])) for row in rows]
+        firsts.append(torch.tensor(table, device=device))
+        lengths = torch.tensor([len(row.firsts[side]) for row in rows], device=device)
+        present.append(torch.arange(longest, device=device) < lengths[:, None])
+    return ids, mask, types, tuple(firsts), tuple(present)
+
+
+def load_encoder(name: str) -> tuple[Any, Coder, int, bool]:
+    """Return an encoder of transformers, its tokenizer, how many subwords it reads, and if it tells texts apart."""
+    transformers, torch = package("transformers", WHO), package("torch", WHO)
+    home = find(name, ("*.json", "*.txt", "*.model", "*.safetensors"), WHO)
+    config, coder = config_of(home, WHO), coder_of(home, WHO)
+    try:
+        with quiet():
+            network = transformers.AutoModel.from_pretrained(
+                home.folder, config=config, dtype=torch.float32, use_safetensors=True
+            )
+    except (OSError, ValueError) as error:
+        told = str(error).strip().splitlines()[0]
+        raise DataError(f"cannot be loaded as an encoder of transformers: {told}", file=name) from error
+    encoder = network.get_encoder() if config.is_encoder_decoder else network
+    limit = min(positions(config.to_dict()), _LONGEST)
+    return encoder, coder, limit, getattr(config, "type_vocab_size", 0) > 1
+
+
+class Joint(Estimator):
+    """An encoder of transformers with heads; torch runs it."""
+
+    def __init__(self, arrays: Arrays, card: Mapping[str, Any], digest: str, folder: Path) -> None:
+        self._read_card(card, digest)
+        self._network, self._coder, self._limit = load_network(arrays, card, str(folder / ENCODER))
+        self._device = device_of("auto", WHO)
+        self._network.eval().to(self._device)
+
+    def _compute(self, pairs: Sequence[tuple[str, str]]) -> list[Known]:
+        spans = [
+            tuple(np.array(white_space(text).spans, dtype=np.int64).reshape(-1, 2) for text in pair) for pair in pairs
+        ]
+        result = [Known((here, there), None) for here, there in spans]
+        full = [k for k, own in enumerate(result) if all(len(side) for side in own.spans)]
+        rows = join_texts(self._coder, [pairs[k] for k in full], self._limit)
+        logits = in_batches(
+            [len(row.ids) for row in rows],
+            budget_of(self._device),
+            lambda own: self._run_rows([rows[k] for k in own]),
+            WHO,
+        )
+        for k, own in zip(full, logits, strict=True):
+            result[k] = result[k]._replace(logits=own)
+        return result
+
+    def _run_rows(self, rows: Sequence[JointRow]) -> list[Logits]:
+        torch = package("torch", WHO)
+        with torch.inference_mode():
+            said = self._network(*joint_inputs(rows, self._coder.padding, self._device))
+        (here, there), gaps, sentences = (
+            (_array(said.words[0]), _array(said.words[1])),
+            _array(said.gaps),
+            said.sentences,
+        )
+        attention = (_array(said.attention[0]), _array(said.attention[1])) if self._network.metrics else None
+        found = []
+        for place, row in enumerate(rows):
+            words, others = (len(side) for side in row.firsts)
+            found.append(
+                Logits(
+                    {kind: here[place, :words, k] for k, kind in enumerate(self.kinds)},
+                    there[place, :others, 0],
+                    {kind: float(sentences[place, k]) for k, kind in enumerate(self.kinds)},
+                    gaps[place, : words + 1, 0],
+                    attention and (attention[0][place, :, :words], attention[1][place, :, :others]),
+                )
+            )
+        return found
+
+
+def _array(tensor: "Tensor") -> NDArray[np.float32]:
+    found: NDArray[np.float32] = tensor.float().cpu().numpy()
+    return found
+
+
+def load_network(arrays: Arrays, card: Mapping[str, Any], encoder: str) -> "tuple[JointNetwork, Coder, int]":
+    """Return a joint network with the weights of its heads, its tokenizer and its limit."""
+    torch = package("torch", WHO)
+    from whyscore.metrics.estimators.modules import JointNetwork  # noqa: PLC0415 - needs torch
+
+    body, coder, limit, types = load_encoder(encoder)
+    network = JointNetwork(
+        body, body.config.hidden_size, kinds=len(card["kinds"]), metrics=len(card["metrics"]), types=types
+    )
+    prefix = "network0."
+    heads = {
+        name.removeprefix(prefix): torch.from_numpy(values.copy())
+        for name, values in arrays.items()
+        if name.startswith(prefix)
+    }
+    network.load_state_dict(heads, strict=False)
+    return network, coder, limit

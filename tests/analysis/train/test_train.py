@@ -1,0 +1,271 @@
+"""Training from each source of labels, going on after a kill, what is refused, and what a trained folder gives."""
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support import tiny_models
+from support.cli import Run
+from whyscore.analysis.train.labels import Rated, align, read_rated
+from whyscore.analysis.train.train import TrainNotice, TrainResult, train
+from whyscore.errors import DataError, ExecutionError, UserError
+from whyscore.metrics.estimators.joint import read_tensors, write_tensors
+from whyscore.metrics.estimators.network import Batch
+from whyscore.metrics.estimators.network import run as run_numpy
+from whyscore.metrics.estimators.qe import QE, load
+from whyscore.text.splitters import white_space
+from whyscore.types import HYPOTHESIS, SOURCE, Segment
+
+torch = pytest.importorskip("torch")
+
+WORDS = {
+    "Katze": "cat", "Hund": "dog", "Haus": "house", "Tisch": "table", "Baum": "tree", "Stadt": "city", "Fluss": "river",
+    "Berg": "mountain", "Buch": "book", "Brief": "letter", "Wagen": "car", "Garten": "garden",
+}  # fmt: skip
+FAST = {"epochs": 2, "least_segments": 20, "held_out": 0.4, "encoder": "embedded"}
+
+
+def records(count: int = 60) -> list[dict[str, object]]:
+    """Translations of lists of words; in two of three a word is wrong, in every fifth one is missing."""
+    draw = np.random.default_rng(0)
+    names, made = list(WORDS), []
+    for k in range(count):
+        source = [names[i] for i in draw.permutation(len(names))[:6]]
+        right = [WORDS[word] for word in source]
+        wrong = list(right)
+        tags = [0] * 6
+        if k % 3:
+            place = int(draw.integers(6))
+            wrong[place], tags[place] = f"xx{k}", 1
+        gaps = [0] * 7
+        if k % 5 == 0:
+            del wrong[3], tags[3]
+            gaps = [0, 0, 0, 1, 0, 0]
+        made.append(
+            {
+                "lp": "de-en", "src": " ".join(source), "mt": " ".join(wrong), "pe": " ".join(right), "mt_tags": tags,
+                "gap_tags": gaps, "src_tags": [0] * 5 + [k % 2], "da_z": 1.0 - sum(tags) - 0.01 * k,
+            }
+        )  # fmt: skip
+    return made
+
+
+def write(path: Path, rows: list[dict[str, object]]) -> Path:
+    """Return a file of JSON lines."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def run_training(*data: Path, output: Path, **options: object) -> TrainResult:
+    """Train without the notices about small data, which every test here would give."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainNotice)
+        return train(*data, output=output, **{**FAST, **options})  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that learned from people, alignment and perturbation."""
+    folder = tmp_path_factory.mktemp("train")
+    data = write(folder / "data.jsonl", records())
+    run_training(data, output=folder / "model", labels=("human", "alignment", "perturbation"))
+    return folder / "model"
+
+
+def test_a_trained_folder_scores_and_explains_both_sides(trained: Path) -> None:
+    metric = QE(model=str(trained))
+    segments = [Segment("cat dog house", "Katze Hund Haus"), Segment("", "Katze")]
+    scores = metric.score(segments)
+    assert scores[1] == 0
+    assert 0 < scores[0] <= 1
+    for place in (HYPOTHESIS, SOURCE):
+        words = [white_space(segment.text(place)) for segment in segments]
+        found = metric.word_scores(segments, place, words)
+        assert [len(one.importance) for one in found] == [len(own) for own in words]
+        assert all(((one.importance <= 0) & (one.importance >= -1)).all() for one in found)
+    gaps = metric.gap_errors(segments, [white_space(segment.hypothesis) for segment in segments])
+    assert [len(own) for own in gaps] == [4, 1]
+    assert sorted(path.name for path in trained.iterdir()) == ["card.md", "model.safetensors", "settings.json"]
+    about = json.loads((trained / "settings.json").read_text("utf-8"))
+    assert about["segments"].keys() == {"edits", "alignment", "perturbation"}
+    assert f"weights:{about['digest']}" in str(metric.signature())
+    assert {"this model", "length", "surprisal", "evidence", "qe"} == {row["name"] for row in about["results"]}
+
+
+def test_a_killed_training_goes_on_to_the_same_digest(tmp_path: Path) -> None:
+    data = write(tmp_path / "data.jsonl", records())
+    whole = run_training(data, output=tmp_path / "whole")
+
+    def kill(line: str) -> None:
+        if line.startswith("epoch 1/"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_training(data, output=tmp_path / "killed", report=kill)
+    with pytest.raises(UserError, match="unfinished training with other settings"):
+        run_training(data, output=tmp_path / "killed", seed=1)
+    lines: list[str] = []
+    assert run_training(data, output=tmp_path / "killed", report=lines.append).digest == whole.digest
+    assert "going on after epoch 1" in lines
+    assert run_training(data, output=tmp_path / "other", seed=1).digest != whole.digest
+    with pytest.raises(UserError, match="holds a trained model already"):
+        run_training(data, output=tmp_path / "whole")
+
+
+def test_a_transformer_is_trained_end_to_end(tmp_path: Path) -> None:
+    rows = records(24)
+    texts = [str(row[name]) for row in rows for name in ("src", "mt", "pe")]
+    tiny_models.save(tmp_path / "encoder", "xlm-roberta", "XLMRobertaModel", texts=texts)
+    result = run_training(
+        write(tmp_path / "data.jsonl", rows), output=tmp_path / "model", encoder=str(tmp_path / "encoder"), rate=1e-3,
+        precision="bf16", labels=("human", "alignment"),
+    )  # fmt: skip
+    metric = QE(model=str(tmp_path / "model"))
+    segment = Segment("cat dog house", "Katze Hund Haus")
+    before = metric.score([segment])
+    load.cache_clear()
+    assert metric.score([segment]) == before
+    for place in (HYPOTHESIS, SOURCE):
+        (found,) = metric.word_scores([segment], place, [white_space(segment.text(place))])
+        assert len(found.importance) == 3
+    assert result.digest in str(metric.signature())
+
+
+def test_numpy_runs_what_torch_trained(trained: Path) -> None:
+    from whyscore.metrics.estimators.modules import Network
+
+    torch.manual_seed(0)
+    network = Network(5, 4, width=16, heads=2, inner=8, kinds=3, metrics=2).eval()
+    draw = np.random.default_rng(0)
+    sizes = ((3, 2), (2, 4))
+    present = [
+        np.arange(max(own[side] for own in sizes)) < np.array([own[side] for own in sizes])[:, None] for side in (0, 1)
+    ]
+    features, vectors = (
+        [draw.normal(size=(2, one.shape[1], width)).astype(np.float32) for one in present] for width in (5, 4)
+    )
+    cosines = draw.normal(size=(2, 3, 4)).astype(np.float32)
+    tensors = [tuple(map(torch.from_numpy, pair)) for pair in (features, vectors, present)]
+    with torch.no_grad():
+        wanted = network(tensors[0], tensors[1], torch.from_numpy(cosines), tensors[2])
+    numbers = {name: values.numpy() for name, values in network.state_dict().items()}
+    found = run_numpy(numbers, Batch(tuple(features), tuple(vectors), cosines, tuple(present)))  # type: ignore[arg-type]
+    np.testing.assert_allclose(found.words[0][present[0]], wanted.words[0].numpy()[present[0]], atol=1e-5)
+    np.testing.assert_allclose(found.sentences, wanted.sentences.numpy(), atol=1e-5)
+    assert found.gaps is not None
+    assert found.attention is not None
+    np.testing.assert_allclose(found.gaps[0, :4], wanted.gaps.numpy()[0, :4], atol=1e-5)
+    np.testing.assert_allclose(found.attention[1], wanted.attention[1].numpy(), atol=1e-5)
+    assert "network0.metric" in read_tensors(trained / "model.safetensors")[0]
+
+
+def test_alignment_finds_wrong_missing_and_lost_words() -> None:
+    rows = [Rated(str(one["src"]), str(one["mt"]), "de-en", reference=str(one["pe"])) for one in records(40)]
+    one = Rated("Katze Hund Haus", "cat xx house", "de-en", reference="cat dog house")
+    short = Rated("Katze Hund Haus", "cat house", "de-en", reference="cat dog house")
+    *_, found, missing = align([*rows, one, short])
+    assert found.words == ((4, 6, 1.0),)
+    assert found.source_words == ((6, 10, 1.0),)
+    assert found.gaps == ()
+    assert missing.words == ()
+    assert missing.gaps == ((4, 1.0),)
+    assert missing.source_words == ((6, 10, 1.0),)
+    assert found.metrics is not None
+    assert found.metrics[1] == pytest.approx(-100 / 3)
+
+
+def test_raters_of_spans_become_soft_labels(tmp_path: Path) -> None:
+    rows = [
+        {"lp": "de-en", "src": "Katze Hund", "mt": "cat dog", "doc": "d", "spans": spans}
+        for spans in ([[0, 3, "major"]], [[0, 7, "minor"]], [], [])
+    ]
+    (row,) = read_rated(write(tmp_path / "spans.jsonl", rows))
+    assert row.words == ((0, 3, 0.5), (3, 7, 0.25))
+    assert row.score == -1.5
+    assert row.document == "d"
+
+
+def test_gaps_between_the_tags_of_wmt_folders_are_read(tmp_path: Path) -> None:
+    for name, text in {"src": "Katze Hund", "mt": "cat dog", "tags": "OK OK OK BAD BAD", "hter": "0.5"}.items():
+        (tmp_path / f"train.{name}").write_text(f"{text}\n", "utf-8")
+    (row,) = read_rated(tmp_path)
+    assert row.words == ((4, 7, 1.0),)
+    assert row.gaps == ((7, 1.0),)
+    assert row.score == -0.5
+    (tmp_path / "train.tags").write_text("OK OK OK\n", "utf-8")
+    with pytest.raises(DataError, match=r"train\.tags:1: 3 tags for 2 words: expected 2, or 5 with gaps"):
+        read_rated(tmp_path)
+
+
+def broken(rows: list[dict[str, object]], **values: object) -> list[dict[str, object]]:
+    """Return rows with other values in all of them."""
+    return [row | values for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        ([*records(3), records(1)[0] | {"mt_tags": [0]}], {}, "data.jsonl:4: 1 mt_tags for 5 words"),
+        (broken(records(), mt="a b", mt_tags=[0, 0], gap_tags=[0, 0, 0]), {}, "one class only"),
+        (broken(records(), mt="a b", mt_tags=[1, 1], gap_tags=[0, 0, 0]), {}, "one class only"),
+        (broken(records(), doc="one"), {}, "no held-out documents: 60 segments come from 1 documents"),
+        (records(30), {"least_segments": 200}, "30 labelled segments are too few to train on"),
+        (records(), {"lang_pair": "et-en"}, "holds no segments of et-en"),
+    ],
+    ids=["length", "all right", "all wrong", "documents", "few", "languages"],
+)
+def test_bad_data_is_refused(
+    tmp_path: Path, rows: list[dict[str, object]], options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(DataError) as caught:
+        run_training(write(tmp_path / "data.jsonl", rows), output=tmp_path / "model", **options)
+    assert message in str(caught.value)
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_loss_that_is_no_number_stops_with_its_batch(tmp_path: Path) -> None:
+    data = write(tmp_path / "data.jsonl", records())
+    with pytest.raises(ExecutionError, match=r"the loss is nan at epoch \d, batch \d+ of \d+ .*lower --rate"):
+        run_training(data, output=tmp_path / "model", rate=1e30)
+    assert (tmp_path / "model" / "work" / "plan.json").exists()
+
+
+def test_small_data_uncovered_languages_and_unbeaten_controls_are_said(tmp_path: Path) -> None:
+    data = write(tmp_path / "data.jsonl", broken(records(), lp="et-en"))
+    with pytest.warns(TrainNotice) as caught:
+        train(data, output=tmp_path / "model", **(FAST | {"epochs": 1}))  # type: ignore[arg-type]
+    said = " ".join(str(one.message) for one in caught)
+    assert "segments are few" in said
+    assert "does not cover et" in said
+    assert "not reliably above the control" in said
+
+
+def test_a_folder_of_another_version_is_refused(trained: Path, tmp_path: Path) -> None:
+    arrays, facts = read_tensors(trained / "model.safetensors")
+    write_tensors(tmp_path / "model.safetensors", arrays, facts | {"format": "9"})
+    with pytest.raises(DataError, match="has format 9, this version of whyscore reads 1: train it again"):
+        QE(model=str(tmp_path)).score([Segment("a", "b")])
+    write_tensors(tmp_path / "model.safetensors", arrays, facts | {"digest": "0"})
+    load.cache_clear()
+    with pytest.raises(DataError, match="it is damaged"):
+        QE(model=str(tmp_path)).score([Segment("a", "b")])
+
+
+def test_the_command_trains_from_parallel_text(run: Run, tmp_path: Path) -> None:
+    rows = records()
+    for name, key in (("src.txt", "src"), ("ref.txt", "pe"), ("mt.txt", "mt")):
+        (tmp_path / name).write_text("".join(f"{row[key]}\n" for row in rows), "utf-8")
+    texts = [tmp_path / "src.txt", tmp_path / "ref.txt"]
+    few = ["--epochs", 1, "--least-segments", 20, "--held-out", 0.4]
+    done = run("train", "--parallel", *texts, "-t", tmp_path / "mt.txt", *few, "-o", tmp_path / "model")
+    assert done.code == 0, done.err
+    assert "this model" in done.out
+    assert "alignment" in done.out
+    scored = run(
+        "score", "-s", texts[0], "-t", tmp_path / "mt.txt", "-m", f"qe(model='{tmp_path / 'model'}')", "--store", "none"
+    )
+    assert scored.code == 0, scored.err
+    assert run("train", "-o", tmp_path / "new").err.startswith("whyscore: error: nothing to train on")

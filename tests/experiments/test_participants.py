@@ -1,0 +1,127 @@
+"""Participants of Eval4NLP 2021 as recipes, and the check-list of perturbations."""
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support.cli import Run
+from whyscore.analysis.train.perturbations import PERTURBATIONS, Perturber
+from whyscore.data.formats.eval4nlp import Scored, Submission, read_gold
+from whyscore.errors import UnknownName, UserError
+from whyscore.experiments.participants import PARTICIPANTS, join_submissions, participants
+from whyscore.experiments.perturbations import perturbations
+from whyscore.stats.words import Ragged
+from whyscore.text.randomness import generator
+from whyscore.types import Dataset, Entry, Segment
+
+SOURCES = ["Die Katze sah 12 Hunde in Berlin .", "Der Hund war nicht in Paris .", "Die Katze war in Rom ."] * 4
+TEXTS = ["The cat saw 12 dogs in Berlin .", "The dog was not in Paris .", "The cat was in Rome ."] * 4
+
+
+def test_every_perturbation_changes_a_text_and_marks_where() -> None:
+    perturber = Perturber(SOURCES, TEXTS)
+    seen = set()
+    for source, text in zip(SOURCES[:3], TEXTS[:3], strict=True):
+        for kind in PERTURBATIONS:
+            found = perturber.perturb(source, text, [kind], generator(0, kind, text))
+            if found is None:
+                continue
+            seen.add(kind)
+            assert found.text != text
+            assert found.words or found.gaps
+            marked = [found.text[start:end] for start, end, _ in found.words]
+            if kind in ("deletion", "negation"):
+                assert found.gaps or marked == ["not"]
+            if kind == "number":
+                assert marked[0] != "12"
+                assert marked[0].isdigit()
+            again = perturber.perturb(source, text, [kind], generator(0, kind, text))
+            assert again == found
+    assert seen == set(PERTURBATIONS)
+
+
+def test_a_metric_that_counts_words_notices_deletions_and_not_swaps() -> None:
+    entries = tuple(
+        Entry(str(k), "a", Segment(text, source)) for k, (source, text) in enumerate(zip(SOURCES, TEXTS, strict=True))
+    )
+
+    def count(segments: list[Segment]) -> list[float]:
+        return [float(len(one.hypothesis.split())) for one in segments]
+
+    found = perturbations(Dataset("d", entries), [count], kinds=["deletion", "swap"], draws=0)
+    assert {row.kind: row.noticed for row in found.rows} == {"deletion": 1.0, "swap": 0.0}
+    with pytest.raises(UnknownName, match="no perturbation named 'swp'"):
+        perturbations(Dataset("d", entries), [count], kinds=["swp"])
+
+
+def test_the_check_list_is_a_command(run: Run) -> None:
+    done = run(
+        "experiment", "perturbations", "--sample", "--limit", 5, "-m", "chrf", "--kinds", "deletion", "-f", "json"
+    )
+    assert done.code == 0, done.err
+    (row,) = json.loads(done.out)["records"]
+    assert row["metric"] == "chrf"
+    assert 0.5 < row["noticed"] <= 1
+
+
+def test_parts_are_joined_by_ranks() -> None:
+    one, other = (
+        Submission(name, {"target": Scored(Ragged.of(rows), name)}, np.array(scores))
+        for name, rows, scores in (("a", [[1, 9, 5], [0, 0]], [0.0, 2.0]), ("b", [[0.3, 0.2, 0.1], [1, 2]], [5.0, 7.0]))
+    )
+    joined = join_submissions("both", [one, other])
+    assert joined.sides["target"].scores.values.tolist() == [2.0, 2.5, 1.5, 1.25, 1.75]
+    assert joined.sentence is not None
+    assert joined.sentence.tolist() == [-1.0, 1.0]
+
+
+def write_gold(folder: Path) -> Path:
+    """Return a gold folder of twelve segments, some words of which are wrong."""
+    folder.mkdir(parents=True)
+    tags = ["0 1 0 0 0 0 0 0", "1 0 0 1 0 0 0", "0 0 1 0 0 0"] * 4
+    source_tags = ["0 1 0 0 0 0 0 0", "1 0 0 1 0 0 0", "0 0 1 0 0 0"] * 4
+    columns = {
+        "src": SOURCES,
+        "mt": TEXTS,
+        "tgt-tags": tags,
+        "src-tags": source_tags,
+        "da": [str(k) for k in range(12)],
+    }
+    for name, lines in columns.items():
+        (folder / f"dev.{name}").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return folder
+
+
+def test_recipes_train_explain_and_are_ranked(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    gold = read_gold(write_gold(tmp_path / "de-en"))
+    rows = [
+        {"lp": "de-en", "src": f"{source} {k}", "mt": f"{text} {k}", "da_z": float(k),
+         "pe": f"{text.replace('was', 'is')} {k}", "mt_tags": [k % 2] + [0] * len(text.split()),
+         "src_tags": [k % 2] + [0] * len(source.split())}
+        for k, (source, text) in enumerate(zip(SOURCES * 3, TEXTS * 3, strict=True))
+    ]  # fmt: skip
+    data = tmp_path / "train.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        result = participants(
+            [gold], data=[data], output=tmp_path / "run", systems=["nict", "cuni"], epochs=1, held_out=0.4,
+            least_segments=10, limit=6,
+        )  # fmt: skip
+    judged = {one.system: one for one in result.pairs[0].systems}
+    assert {"nict", "cuni"} <= set(judged)
+    assert set(judged["nict"].sides) == {"target", "source"}
+    assert (tmp_path / "run" / "nict" / "de-en" / "target.submission").exists()
+
+
+def test_every_participant_says_what_the_paper_leaves_open(tmp_path: Path) -> None:
+    assert all(one.open for one in PARTICIPANTS.values())
+    gold = read_gold(write_gold(tmp_path / "de-en"))
+    with pytest.raises(UserError, match=r"nict: these recipes train a model\. Give labelled segments with --data"):
+        participants([gold], output=tmp_path / "run", systems=["nict"])
+    with pytest.raises(UnknownName, match="no participant named 'nit'"):
+        participants([gold], output=tmp_path / "run", systems=["nit"])
