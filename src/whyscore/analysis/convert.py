@@ -28,6 +28,7 @@ from whyscore.data.formats.dialects import (
 )
 from whyscore.data.formats.eval4nlp import Gold, Judged, Track, write_submission
 from whyscore.data.formats.mqm import mqm_rows
+from whyscore.data.formats.wmt26 import wmt26_lines
 from whyscore.data.formats.xliff import read_xliff, with_spans
 from whyscore.data.records import StoredExplanations, span_lines
 from whyscore.data.writing import write_lines
@@ -38,10 +39,12 @@ from whyscore.settings import again, option, takes
 from whyscore.stats.spans import Join, Thresholds, learnt, otsu, to_levels, to_spans
 from whyscore.stats.words import best_threshold
 from whyscore.text.splitters import WhiteSpace
-from whyscore.types import Dataset, Entry, ErrorSpan, ExplanationRecord, Segment, Side, Words
+from whyscore.types import Dataset, Entry, ErrorSpan, ExplanationRecord, FloatVector, Segment, Side, Words
 from whyscore.types.result import Record, Result
 
-Target = Literal["whyscore", "spans", "eval4nlp", "mqm", "marot", "mtme", "pearmut", "wmtqe", "xcomet", "xliff", "tags"]
+Target = Literal[
+    "whyscore", "spans", "eval4nlp", "mqm", "marot", "mtme", "pearmut", "wmt26", "wmtqe", "xcomet", "xliff", "tags"
+]
 TARGETS: tuple[Target, ...] = get_args(Target)
 _SIDES: dict[Judged, Side] = {"target": Side.HYPOTHESIS, "source": Side.SOURCE}
 _WORDS = WhiteSpace("space")
@@ -162,12 +165,17 @@ def thresholds_of(stored: StoredExplanations, gold: Gold | None = None, *, setti
 
 def _split(stored: StoredExplanations, pick: str | None) -> tuple[float, float | None]:
     """Return the thresholds for minor and major that split the error scores best."""
-    scores = np.concatenate([-one.importance for own in chosen_group(stored, pick)[1].values() for one in own.values()])
+    scores = [-one.importance for own in chosen_group(stored, pick)[1].values() for one in own.values()]
+    return split_scores(np.concatenate(scores), stored.file)
+
+
+def split_scores(scores: FloatVector, file: str | None = None) -> tuple[float, float | None]:
+    """Return the thresholds for minor and major that split the error scores of words best."""
     minor = otsu(scores)
     if scores.max(initial=0.0) > 0 > scores.min(initial=0.0):
         minor = max(minor, 0.0)
     if np.isnan(minor):
-        raise DataError("all words have the same score: no threshold splits them", file=stored.file)
+        raise DataError("all words have the same score: no threshold splits them", file=file)
     upper = otsu(scores[scores > minor])
     return minor, None if np.isnan(upper) else upper
 
@@ -225,6 +233,7 @@ def convert(dataset: Dataset, to: str, *, settings: ConvertSettings) -> Converte
         "mtme": mtme_lines(dataset, lost),
         "mqm": ("\t".join(row) + "\n" for row in mqm_rows(dataset, lost)),
         "marot": marot_lines(dataset, lost),
+        "wmt26": wmt26_lines(dataset, lost, texts=True),
         "wmtqe": wmtqe_lines(dataset, lost),
         "tags": tags_lines(dataset, lost, names=settings.words),
     }

@@ -17,15 +17,26 @@ The WMT metrics task (`submit_scores`), one pair of tab-separated files per metr
 2. System scores: over all segments (domain `all`), and for each domain where the data name them (column `domain`), by
    the metric's own formula or as the mean of the segments. Segments are numbered from one, in the order of the data.
 3. The reference is `src` for metrics that do not read references.
+
+The WMT26 evaluation task (`submit_wmt26`), one file of JSON lines with the predictions for all three parts:
+
+1. `task2_pred`: the score, turned where lower is better, and times 100 where a perfect one is 1.
+2. `task1_pred`: the error spans that the metric marks itself, or those of an explainer's word scores: the split of all
+   error scores into two groups that differ most, and again, for minor and major.
+3. `task3_pred`: error-free is a score (as written in `task2_pred`) of at least `error_free` without a predicted span.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from whyscore.analysis.common import MetricLike, Segments, as_metric, requested_name, with_languages
-from whyscore.analysis.convert import SubmissionSettings
+from whyscore.analysis.convert import SubmissionSettings, split_scores
+from whyscore.analysis.explain import explain
 from whyscore.analysis.metaeval.words import explained_submission
 from whyscore.analysis.score import MetricResult, estimate, score_systems
 from whyscore.data.formats.eval4nlp import (
@@ -37,14 +48,16 @@ from whyscore.data.formats.eval4nlp import (
     refuse,
     write_submission,
 )
+from whyscore.data.formats.wmt26 import ERROR_FREE, ESA, read_wmt26, wmt26_lines
 from whyscore.data.naming import refuse_twice
 from whyscore.data.writing import write_lines
 from whyscore.errors import DataError
-from whyscore.protocols import Explainer, Metric
+from whyscore.protocols import Explainer, Metric, SupportsErrorSpans, SupportsScale
 from whyscore.registry import parse
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import Seeded, again, option, takes
-from whyscore.types import Dataset, Entry, Inputs
+from whyscore.stats.spans import Thresholds, to_spans
+from whyscore.types import Dataset, Entry, ErrorSpan, Inputs, Side
 from whyscore.types.result import Record, Result
 
 _ALL = "all"
@@ -54,7 +67,7 @@ _ALL = "all"
 class SubmitSettings(Seeded):
     """What a shared task wants to know of a submission."""
 
-    task: Literal["eval4nlp", "eval4nlp2021", "wmt22", "wmt-metrics"] = option(
+    task: Literal["eval4nlp", "eval4nlp2021", "wmt22", "wmt-metrics", "wmt26"] = option(
         "eval4nlp", "whose files to write", positional=True, basic=True
     )
     team: str = again(SubmissionSettings, "team", "", help="the name of the team", basic=True)
@@ -64,6 +77,9 @@ class SubmitSettings(Seeded):
     )
     test_set: str = option("testset", "wmt-metrics: the name of the test set", metavar="NAME")
     reference: str = option("refA", "wmt-metrics: the name of the reference", metavar="NAME")
+    error_free: float | None = option(
+        None, "wmt26: also decide which segments are error-free: those with this score, such as 85", metavar="X"
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -152,6 +168,57 @@ def submit_scores(
             files.append(place / f"{name}.{level}.score")
             write_lines(files[-1], ("\t".join(row) + "\n" for row in rows))
     return Submitted(place, tuple(files))
+
+
+@takes(SubmitSettings)
+def submit_wmt26(
+    dataset: Dataset,
+    metric: MetricLike,
+    explainer: str | Explainer | None,
+    file: str | Path,
+    *,
+    settings: SubmitSettings,
+    resources: Resources = LOCAL,
+) -> Submitted:
+    """Return the file of predictions for the WMT26 evaluation task, written and read back.
+
+    Args:
+        dataset: the items of the task, all systems.
+        metric: gives the scores; a metric that marks error spans gives these too.
+        explainer: word scores that become spans, where the metric marks none.
+        file: where the predictions go.
+        settings: which score is error-free.
+        resources: store, executor and progress.
+    """
+    used = with_languages(as_metric(metric), dataset.languages)
+    result = score_systems(dataset, [metric], draws=0, resources=resources)[0]
+    sign = 1.0 if result.higher_is_better else -1.0
+    times = 1.0 if isinstance(used, SupportsScale) and used.score_scale not in (None, 1) else 100.0
+    spans = _predicted_spans(dataset, used, explainer, settings, resources)
+    entries = []
+    for k, (entry, value) in enumerate(zip(dataset.entries, result.entries.values.tolist(), strict=True)):
+        extra = {**entry.extra, ESA: sign * times * value}
+        if settings.error_free is not None:
+            extra[ERROR_FREE] = sign * times * value >= settings.error_free and not (spans and spans[k])
+        entries.append(replace(entry, spans=None if spans is None else spans[k], extra=extra))
+    written = replace(dataset, entries=tuple(entries))
+    lost: Counter[str] = Counter()
+    write_lines(file, wmt26_lines(written, lost))
+    read_wmt26(file, dataset)
+    return Submitted(Path(file).parent, (Path(file),))
+
+
+def _predicted_spans(
+    dataset: Dataset, metric: Metric, explainer: str | Explainer | None, settings: SubmitSettings, resources: Resources
+) -> list[tuple[ErrorSpan, ...]] | None:
+    if explainer is None:
+        return metric.error_spans(dataset.segments) if isinstance(metric, SupportsErrorSpans) else None
+    found = explain(dataset, metric, explainer, sides=["hypothesis"], seed=settings.seed, resources=resources)
+    thresholds = Thresholds(*split_scores(np.concatenate([-one.importance for one in found])))
+    spans: list[tuple[ErrorSpan, ...]] = [()] * len(dataset)
+    for one in found:
+        spans[one.index] = tuple(to_spans(one.words, -one.importance, thresholds, Side.HYPOTHESIS))
+    return spans
 
 
 def _name(metric: MetricLike) -> str:

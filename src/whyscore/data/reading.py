@@ -14,7 +14,8 @@
 
 By content: a line that starts with `{` is JSON lines, one with a tab is TSV, anything else is text. Tables and JSON
 lines with the columns of MQM ratings, whose texts hold `<v>` marks, are read as such (`mqm`), and so are JSON lines
-with the fields of SummEval's annotations (`summaries`) or of samples of lm-evaluation-harness (`logs`).
+with the fields of SummEval's annotations (`summaries`), of samples of lm-evaluation-harness (`logs`) or of WMT26's
+evaluation task (`wmt26`).
 
 Data frames of any library that narwhals knows (pandas, polars, pyarrow ...) have the column names of tables. A null is
 a missing value; rows count from one in messages.
@@ -42,6 +43,7 @@ from whyscore.data.formats.summaries import REALSUMM, is_summeval, realsumm_of, 
 from whyscore.data.formats.tables import table_of
 from whyscore.data.formats.tmx import tmx_of
 from whyscore.data.formats.wmt import is_submissions, is_wmt, read_submissions, read_wmt
+from whyscore.data.formats.wmt26 import is_wmt26, read_wmt26, with_wmt25_spans, wmt26_of
 from whyscore.data.formats.xliff import INLINES, Inline, read_xliff, xliff_of
 from whyscore.data.formats.xlsx import xlsx_of
 from whyscore.data.gathering import Gathering, Options, Quoting
@@ -132,10 +134,11 @@ def _lined(path: str | Path, known: Format | None, options: Options) -> Dataset:
     if not options.columns and str(path) != STDIN and _is_mqm(file.first(), chosen, file.name):
         return replace(read_mqm(path), languages=options.languages)
     if chosen in _DELIMITERS:
-        return table_of(file, path, options, _DELIMITERS[chosen])
+        return with_wmt25_spans(table_of(file, path, options, _DELIMITERS[chosen]))
     if chosen == "jsonl":
         if not options.columns and (reader := _published(file)):
-            return replace(reader(file), languages=options.languages)
+            found = reader(file)
+            return replace(found, languages=options.languages or found.languages)
         return dataset_of(file) if is_header(file.first()) else jsonl_of(file, path, options)
     return _plain(file, path, options.languages)
 
@@ -143,9 +146,11 @@ def _lined(path: str | Path, known: Format | None, options: Options) -> Dataset:
 def _published(file: TextFile) -> Callable[[TextFile], Dataset] | None:
     """Return what reads JSON lines whose first line has the fields of a known layout."""
     line = file.first()
-    if is_header(line) or not ("expert_annotations" in line or "resps" in line):
+    if is_header(line) or not any(key in line for key in ("expert_annotations", "resps", "item_id")):
         return None
     keys = parsed(line, file.name, 1)
+    if is_wmt26(keys):
+        return wmt26_of
     return summeval_of if is_summeval(keys) else lm_eval_of if is_lm_eval(keys) else None
 
 
@@ -283,7 +288,10 @@ def _values(series: _Series) -> list[object]:
     return [None if null else value for value, null in zip(series.to_list(), nulls, strict=True)]
 
 
-DIALECTS = ("whyscore", "spans", "mqm", "marot", "mtme", "pearmut", "wmtqe", "xcomet", "xliff", "tags", "gold", "table")
+DIALECTS = (
+    *("whyscore", "spans", "mqm", "marot", "mtme", "pearmut", "wmt26", "wmtqe", "xcomet", "xliff", "tags", "gold"),
+    "table",
+)
 _SUFFIXES = {".xlf": "xliff", ".xliff": "xliff", ".rating": "mtme"}
 
 
@@ -346,6 +354,7 @@ def read_foreign(
         "marot": read_marot,
         "xcomet": lambda file: read_json_spans(file, "xcomet"),
         "pearmut": lambda file: read_json_spans(file, "pearmut", offsets),
+        "wmt26": lambda file: read_wmt26(file, texts, offsets),
         "wmtqe": read_wmtqe,
         "xliff": lambda file: read_xliff(file).dataset(Path(file).stem),
         "gold": gold_dataset,
@@ -392,6 +401,8 @@ def _kept(found: dict[tuple[str, str], list[ErrorSpan]], entry: Entry) -> tuple[
 def _by_keys(value: dict[str, object]) -> str:
     if is_mqm(list(value)):
         return "mqm"
+    if is_wmt26(value):
+        return "wmt26"
     spans = value.get("error_spans", value.get("errors", value.get("spans")))
     lists = list(spans.values()) if isinstance(spans, dict) else [spans]
     items = [item for one in lists if isinstance(one, list) for item in one if isinstance(item, dict)]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from whyscore.analysis.submit import SubmitSettings, submit, submit_scores
+from whyscore.analysis.submit import SubmitSettings, submit, submit_scores, submit_wmt26
 from whyscore.cli.options import InputSettings, MetricSettings, RunningSettings
 from whyscore.cli.output import tell
 from whyscore.cli.setup import explaining_costs, load_dataset, requested_metrics, working
@@ -13,6 +13,7 @@ EXAMPLES = """\
 examples:
   whyscore submit eval4nlp -s dev.src -t dev.mt -m transquest -e erasure --team me --track constrained -o submission/
   whyscore submit wmt-metrics -r ref.ru -t A.ru B.ru -l en-ru -m mee mee2 mee4 --test-set generaltest2022 -o scores/
+  whyscore submit wmt26 en-de.jsonl -m qe -e intrinsic --error-free 85 -o predictions.jsonl
   whyscore submit wmt22 -s src_tok -t mt_tok -r ref_tok -m chrf -e lime --team me -o submission/
 """
 
@@ -24,7 +25,9 @@ class SubmitCommand(RunningSettings, InputSettings, SubmitSettings, MetricSettin
     explainer: str | None = option(
         None, "one explainer", flags=("-e", "--explainer", "--explainers"), metavar="SPEC", basic=True
     )
-    output: str | None = option(None, "where the files go", flags=("-o", "--output"), metavar="FOLDER", basic=True)
+    output: str | None = option(
+        None, "where the files go (wmt26: the file)", flags=("-o", "--output"), metavar="PATH", basic=True
+    )
 
 
 SETTINGS = SubmitCommand
@@ -35,6 +38,8 @@ def run(settings: SubmitCommand) -> int:
     metrics = requested_metrics(settings)
     if settings.task == "wmt-metrics":
         return _run_scores(settings, metrics)
+    if settings.task == "wmt26":
+        return _run_wmt26(settings, metrics)
     needs = {"-m METRIC": metrics, "-e EXPLAINER": settings.explainer, "--team": settings.team, "-o": settings.output}
     for name, value in needs.items():
         if not value:
@@ -71,4 +76,21 @@ def _run_scores(settings: SubmitCommand, metrics: list[str]) -> int:
         written = submit_scores(data, metrics, str(settings.output), settings=settings, resources=resources)
     print(*written.files, sep="\n")
     tell(settings, f"{len(data.systems)} system(s), {len(data.ids)} segments")
+    return 0
+
+
+def _run_wmt26(settings: SubmitCommand, metrics: list[str]) -> int:
+    """Predict scores, spans and decisions, and write them as one file."""
+    if len(metrics) != 1 or not settings.output:
+        raise UserError("a WMT26 submission needs one metric and a file: -m qe -o predictions.jsonl")
+    data = load_dataset(settings, metrics, [settings.explainer] if settings.explainer else [])
+    if settings.dry_run:
+        print(f"{len(data)} segments of {len(data.systems)} system(s); metric to score: {metrics[0]}")
+        return 0
+    with working(settings) as resources:
+        written = submit_wmt26(
+            data, metrics[0], settings.explainer, settings.output, settings=settings, resources=resources
+        )
+    print(*written.files, sep="\n")
+    tell(settings, f"{len(data.ids)} items, {len(data.systems)} system(s)")
     return 0
