@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from whyscore.analysis.metaeval.words import metaevaluate_words as metaevaluate_words
     from whyscore.analysis.score import score as score
     from whyscore.analysis.score import score_systems as score_systems
+    from whyscore.analysis.select import select as select
     from whyscore.analysis.submit import submit as submit
     from whyscore.analysis.train.train import train as train
     from whyscore.analysis.triage import triage as triage
@@ -98,6 +99,7 @@ _HOMES = {
         "score",
         "score_systems",
     ),
+    "whyscore.analysis.select": ("select",),
     "whyscore.analysis.submit": ("submit",),
     "whyscore.analysis.triage": ("triage",),
     "whyscore.analysis.train.train": ("train",),

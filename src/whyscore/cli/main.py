@@ -63,6 +63,7 @@ VERBS = {
     "calibrate": "learn from human judgements how to boost a metric, and whether it helps",
     "experiment": "the papers' experiments, one command each",
     "compare": "is A better than B? tests, intervals and clusters",
+    "select": "which segments people should rate, to tell systems apart",
     "triage": "which segments need no review, at a chosen precision",
     "metaeval": "how good is a metric or an explainer? agreement with human judgements",
     "decompose": "take the score apart by linguistic feature",

@@ -71,6 +71,25 @@ def test_frequencies_need_a_language() -> None:
 def test_familiar_words_are_a_sentinel() -> None:
     data = ws.from_texts({"A": ["the dog", ""]}, references=["the dog", "x"])
     table = ScoreTable("t", ("A", "A"), ("0", "1"), {"m": np.array([1.0, 2.0])}, (1, 2), texts=data)
-    column = sentinels(table)["-surprisal"]
+    column = sentinels(table, "m")["-surprisal"]
     assert column[0] == pytest.approx(-piece_surprisal(white_space("the dog")).mean())
     assert column[1] == 0
+
+
+def test_learned_sentinels_see_one_text_alone_and_never_their_own_document() -> None:
+    """What people like here is the letter z of the hypothesis; the source says nothing."""
+    rng = np.random.default_rng(0)
+    good = rng.random(200) < 0.5
+    words = [" ".join(rng.choice(["abba", "cede", "dada"], 4)) for _ in good]
+    texts = [f"{text} zz" if flag else text for text, flag in zip(words, good, strict=True)]
+    data = ws.from_texts({"A": texts}, references=words, sources=[f"s {k % 50}" for k in range(200)])
+    names = tuple(map(str, range(200)))
+    table = ScoreTable("t", ("A",) * 200, names, {"m": good.astype(float)}, tuple(range(200)), texts=data)
+    found = sentinels(table, "m")
+    assert np.corrcoef(found["learned hypothesis"], good)[0, 1] > 0.9
+    assert abs(np.corrcoef(found["learned source"], good)[0, 1]) < 0.3
+    equal = [len(set(found["learned source"][k::50].tolist())) for k in range(50)]
+    assert equal == [1] * 50  # equal texts, equal predictions
+    again = table.select(list(range(199, -1, -1)))
+    assert np.allclose(sentinels(again, "m")["learned hypothesis"][::-1], found["learned hypothesis"], atol=1e-9)
+    assert "learned source" not in sentinels(table.select(list(range(10))), "m")  # too few to learn from

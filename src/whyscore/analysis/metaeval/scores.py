@@ -7,8 +7,6 @@
    Ties are heavy where at least one pair of scores in twenty is equal, as with twenty values that are equally frequent:
    then the agreement depends on how a coefficient treats ties.
 
-Sentinels: columns that any metric must beat, made from the texts of a table and from nothing.
-
 Tests between metrics, and the clusters they support.
 """
 
@@ -23,13 +21,12 @@ import numpy as np
 
 from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
 from whyscore.analysis.metaeval.result import Agreement, GroupAgreement, Metaevaluation, MetricTest
+from whyscore.analysis.metaeval.sentinels import LENGTH, sentinels
 from whyscore.analysis.metaeval.settings import MetaevalScoresSettings
 from whyscore.analysis.metaeval.tables import MatrixSet, ScoreTable, dataset_table, matrix_sets, without_humans
 from whyscore.data.columns import ALIASES
 from whyscore.data.gathering import pair_of
-from whyscore.errors import DataError, MissingInput, SpecError
-from whyscore.metrics.controls import Copy, Length, LengthRatio
-from whyscore.models.surprisal import piece_surprisal
+from whyscore.errors import DataError, SpecError
 from whyscore.protocols import Metric, SupportsLanguages
 from whyscore.scoring.rows import oriented
 from whyscore.scoring.stack import LOCAL, Resources
@@ -41,55 +38,7 @@ from whyscore.stats.intervals import TOO_MANY, bootstrap, bootstrap_difference, 
 from whyscore.stats.matrices import DegenerateStatisticWarning, row_means
 from whyscore.stats.measures import FINE, Fine, Measure, agree, measure_of
 from whyscore.stats.significance import PermutationTest, at_least, outcome_test, permutation_test, williams
-from whyscore.text.randomness import generator
-from whyscore.text.splitters import white_space
-from whyscore.types import Dataset, Estimate, FloatMatrix, FloatVector, Scores, Segment
-
-LENGTH = "length"
-
-
-def sentinels(table: ScoreTable, seed: int = 0) -> dict[str, FloatVector]:
-    """Return the sentinels of a table: higher is better.
-
-    | name | value |
-    |---|---|
-    | random | a random number for each row, fixed by seed, system and segment |
-    | constant | 1: has no correlation, and every pair is a tie |
-    | length, -length | words of the hypothesis |
-    | -surprisal | minus the mean surprisal of the hypothesis words, by subwords |
-    | source length | words of the source |
-    | length ratio | words of the hypothesis for each word of the references |
-    | copy rate | share of the hypothesis words that stand in the source |
-    """
-    systems = table.systems or ("",) * len(table)
-    drawn = [generator(seed, *row).random() for row in zip(systems, table.segments, strict=True)]
-    columns: dict[str, FloatVector] = {"random": np.array(drawn), "constant": np.ones(len(table))}
-    if table.texts is None:
-        return columns
-    segments = table.texts.segments
-    length = Length().score(segments)
-    columns |= {LENGTH: length, f"-{LENGTH}": -length, "-surprisal": _familiarity(segments)}
-    if all(segment.source is not None for segment in segments):
-        columns["source length"] = np.array([float(len((segment.source or "").split())) for segment in segments])
-        columns["copy rate"] = Copy().score(segments)
-    ratio = _ratio(segments)
-    return columns if ratio is None else columns | {"length ratio": ratio}
-
-
-def _familiarity(segments: tuple[Segment, ...]) -> FloatVector:
-    """Return minus the mean surprisal of the words of each hypothesis; 0 for one without words."""
-    surprisal = [piece_surprisal(white_space(segment.hypothesis)) for segment in segments]
-    return np.array([-float(values.mean()) if len(values) else 0.0 for values in surprisal])
-
-
-def _ratio(segments: tuple[Segment, ...]) -> FloatVector | None:
-    if not all(segment.references for segment in segments):
-        return None
-    try:
-        return LengthRatio().score(segments)
-    except MissingInput:  # empty references
-        return None
-
+from whyscore.types import Dataset, Estimate, FloatMatrix, FloatVector, Scores
 
 DRAWN = {"both": "systems and segments", "systems": "systems", "inputs": "segments"}
 METHODS = {
@@ -438,7 +387,7 @@ def metaevaluate_table(
     if np.isnan(table.scores[human]).all():
         raise DataError(f"{table.name}: the human score {human!r} is missing in every row")
     table, notes = without_humans(table, keep=settings.with_humans)
-    extra = sentinels(table, settings.seed) if settings.with_sentinels or settings.given_length else {}
+    extra = sentinels(table, human, settings.seed) if settings.with_sentinels or settings.given_length else {}
     sets = matrix_sets(table, human, metrics, extra)
     families = correct_families([_test_group(one, measure, settings) for one in sets], settings)
     groups = tuple(_judge_group(one, tests, measure, settings) for one, tests in zip(sets, families, strict=True))

@@ -68,7 +68,7 @@ class MetaevalScoresSettings(Bootstrapped, Seeded):
         None, "numbers of mt-metrics-eval (SPA, Williams) or of nlpstats (p = c / n, its random numbers)"
     )
     with_sentinels: bool = option(
-        True, "leave out the sentinels: length, copying and chance", flags=("--no-sentinels",)
+        True, "leave out the sentinels: length, copying, chance, and one text alone", flags=("--no-sentinels",)
     )
     with_humans: bool = option(False, "keep human references (systems named Human-* and ref-*)")
     given_length: bool = option(False, "also the partial correlation given length")

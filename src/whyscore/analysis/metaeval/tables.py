@@ -279,7 +279,7 @@ def texts_of(columns: Columns, roles: Roles | None = None, named: Choice | None 
         return None
     system = columns.find("system", roles.system, *ALIASES["system"])
     # Ids are of no use here, and rows of several raters would clash.
-    chosen = {**given, "id": "", "human": "", "spans": "", "system": system or "", "document": ""}
+    chosen = {**given, "id": "", "human": "", "spans": "", "system": system or ""}
     gathering = Gathering(columns.name, "hypothesis", Options(columns=chosen))
     for block in columns.blocks:
         gathering.add(block)
