@@ -191,3 +191,21 @@ def test_spans_of_several_sides_are_judged_apart() -> None:
 def test_scores_must_fit_the_words() -> None:
     with pytest.raises(DataError, match=re.escape("2 scores for 5 words")):
         to_spans(TEXT, np.array([1.0, 2.0]), Thresholds(minor=1.0))
+
+
+def test_greedy_matching_can_miss_the_best_pairing_and_macro_counts_segments() -> None:
+    # The largest overlap (6-12 with 5-11) leaves 0-6 and 11-13 without the partners that the best pairing finds.
+    gold, found = (span(0, 6), span(6, 12)), (span(5, 11), span(11, 13))
+    text = Marked(13, gold, found)
+    best, greedy = judge_spans([text]).partial, judge_spans([text], matching="greedy").partial
+    assert (best.recall, greedy.recall) == (1.0, 0.5)
+    credit = judge_spans([text], matching="greedy").credit
+    assert (credit.precision, credit.recall) == (pytest.approx(5 / 6 / 2), pytest.approx(5 / 6 / 2))
+    assert credit.f1 <= judge_spans([text]).credit.f1 + 1e-12
+    right, empty = Marked(4, (span(0, 2),), (span(0, 2),)), Marked(4, (), ())
+    macro = judge_spans([text, right, empty], average="macro", matching="greedy").credit
+    assert macro.recall == pytest.approx((5 / 12 + 1 + 1) / 3)
+    assert judge_spans([text, right, empty], matching="greedy").credit.recall == pytest.approx((5 / 6 + 1) / 3)
+    weights = {"minor": 1.0, "major": 5.0}
+    heavy = Marked(9, (span(0, 2, "major"), span(4, 6, "minor")), (span(0, 2, "major"),))
+    assert judge_spans([heavy], weights=weights).credit.recall == pytest.approx(5 / 6)

@@ -152,7 +152,7 @@ def _top() -> argparse.ArgumentParser:
 
 
 def _module(verb: str) -> "Command | CommandGroup":
-    return cast("Command | CommandGroup", importlib.import_module(f"whyscore.cli.commands.{verb.replace('-', '_')}"))
+    return cast("Command | CommandGroup", importlib.import_module(f"whyscore.cli.commands.{verb.replace('-', '.')}"))
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:

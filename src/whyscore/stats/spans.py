@@ -1,4 +1,4 @@
-"""How well predicted error spans fit the marked ones, micro over segments, side by side.
+"""How well predicted error spans fit the marked ones, micro or macro over segments, side by side.
 
 First the overlapping spans of one annotator are united, severity by severity; an omission inside another error stays
 one of its own; neutral spans are no errors and critical counts as major. Then:
@@ -10,6 +10,10 @@ one of its own; neutral spans are no errors and critical counts as major. Then:
 3. `partial` (MP): any overlap counts 1, one to one, with the most pairs.
 4. `credit` (MPP, arXiv 2603.19921): one to one, the pairs that maximise the segment's F. Precision credit = overlap /
    predicted length, recall credit = overlap / marked length, over the number of predicted and marked spans.
+
+`matching="greedy"` pairs spans for 3 and 4 by falling overlap, as a share of both lengths, instead of the best pairing.
+Micro adds up credit and spans of all segments, as the paper recommends; macro is the mean precision and the mean recall
+of the segments, with F of the two.
 
 Nothing predicted: precision 1 where nothing is marked either, else 0; recall likewise.
 
@@ -100,8 +104,17 @@ class SpanResult:
     credit: Fit
 
 
+Matching = Literal["optimal", "greedy"]
+Averaging = Literal["micro", "macro"]
+
+
 def judge_spans(
-    texts: Sequence[Marked], *, severity: bool = False, weights: Mapping[str, float] | None = None
+    texts: Sequence[Marked],
+    *,
+    severity: bool = False,
+    weights: Mapping[str, float] | None = None,
+    matching: Matching = "optimal",
+    average: Averaging = "micro",
 ) -> SpanResult:
     """Return how well spans fit; all spans of a text must be on one side.
 
@@ -109,20 +122,24 @@ def judge_spans(
         texts: what was marked and predicted.
         severity: exact matches must have the severity too.
         weights: of spans by severity (`{"minor": 1, "major": 5}`) in the measures that count spans.
+        matching: how spans are paired where they overlap partly.
+        average: over all spans together, or over segments.
     """
     totals = {"characters": NOTHING, "exact": NOTHING, "partial": NOTHING, "credit": NOTHING}
     predicted = marked = 0
     for text in texts:
         gold, found = united(text.gold), united(text.predicted)
         predicted, marked = predicted + len(found), marked + len(gold)
-        if not gold and not found:
+        if not gold and not found and average == "micro":
             continue
         own = {
             "characters": _characters(text.length, gold, found),
             "exact": _exact(gold, found, weights, severity=severity),
-            "partial": _partial(gold, found, weights),
-            "credit": _credit(gold, found, weights),
+            "partial": _partial(gold, found, weights, greedy=matching == "greedy"),
+            "credit": _credit(gold, found, weights, greedy=matching == "greedy"),
         }
+        if average == "macro":
+            own = {name: Fit(fit.precision, 1.0, fit.recall, 1.0) for name, fit in own.items()}
         totals = {name: total.plus(own[name]) for name, total in totals.items()}
     return SpanResult(len(texts), predicted, marked, **totals)
 
@@ -250,11 +267,14 @@ def _lengths(spans: Sequence[ErrorSpan]) -> FloatVector:
     return np.array([max(1, one.end - one.start) for one in spans], dtype=np.float64)
 
 
-def _partial(gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan], weights: Mapping[str, float] | None) -> Fit:
+def _partial(
+    gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan], weights: Mapping[str, float] | None, *, greedy: bool
+) -> Fit:
     worth_found, worth_gold = _worth(found, weights), _worth(gold, weights)
     if not len(gold) or not len(found):
         return Fit(0.0, float(worth_found.sum()), 0.0, float(worth_gold.sum()))
-    rows, columns = _assigned((_overlaps(gold, found) > 0).astype(np.float64))
+    common = _overlaps(gold, found)
+    rows, columns = _greedy(common, gold, found) if greedy else _assigned((common > 0).astype(np.float64))
     return Fit(
         float(worth_found[columns].sum()),
         float(worth_found.sum()),
@@ -263,7 +283,9 @@ def _partial(gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan], weights: Map
     )
 
 
-def _credit(gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan], weights: Mapping[str, float] | None) -> Fit:
+def _credit(
+    gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan], weights: Mapping[str, float] | None, *, greedy: bool
+) -> Fit:
     worth_found, worth_gold = _worth(found, weights), _worth(gold, weights)
     empty = Fit(0.0, float(worth_found.sum()), 0.0, float(worth_gold.sum()))
     if not len(gold) or not len(found):
@@ -271,12 +293,30 @@ def _credit(gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan], weights: Mapp
     common = _overlaps(gold, found)
     precise = common / _lengths(found)[None, :] * worth_found[None, :]
     complete = common / _lengths(gold)[:, None] * worth_gold[:, None]
+    if greedy:
+        pairs = _greedy(common, gold, found)
+        return empty._replace(precision_credit=float(precise[pairs].sum()), recall_credit=float(complete[pairs].sum()))
     best = empty
     # Where every span overlaps one other at the most there is one pairing, whatever is weighed.
     for mix in _MIXES[:1] if _single(common) else _MIXES:
         own = _climbed(precise, complete, empty, mix)
         best = own if own.f1 > best.f1 else best
     return best
+
+
+def _greedy(common: FloatMatrix, gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan]) -> tuple[list[int], list[int]]:
+    """Return one-to-one pairs by falling overlap over the mean of both lengths; equal ones in the order of the text."""
+    shares = 2 * common / (_lengths(gold)[:, None] + _lengths(found)[None, :])
+    rows: list[int] = []
+    columns: list[int] = []
+    for place in np.argsort(-shares, axis=None, kind="stable").tolist():
+        row, column = divmod(place, shares.shape[1])
+        if shares[row, column] <= 0:
+            break
+        if row not in rows and column not in columns:
+            rows.append(row)
+            columns.append(column)
+    return rows, columns
 
 
 def _climbed(precise: FloatMatrix, complete: FloatMatrix, empty: Fit, mix: float) -> Fit:

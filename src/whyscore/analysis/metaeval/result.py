@@ -10,6 +10,7 @@ import numpy as np
 
 from whyscore.analysis.metaeval.faithfulness import FaithfulnessResult, StabilityResult, gain_table
 from whyscore.analysis.metaeval.settings import MetaevalScoresSettings, MetaevalWordsSettings
+from whyscore.analysis.metaeval.uses import Average, FilterUse, RerankUse, use_tables
 from whyscore.data.formats.eval4nlp import Gold, Judged
 from whyscore.data.records import Header, Kind
 from whyscore.stats.annotators import PairAgreement
@@ -133,6 +134,9 @@ class Metaevaluation(Result):
     notes: tuple[str, ...] = ()
     decimals: int = DECIMALS
     """Of intervals in the table for people."""
+    uses: tuple[FilterUse | RerankUse, ...] = ()
+    averages: tuple[tuple[str, ...], tuple[Average, ...]] = ((), ())
+    """The names of groups and tasks, and metrics with their average over them."""
     kind: ClassVar[Kind] = "metaeval"
 
     def __iter__(self) -> Iterator[Agreement]:
@@ -188,12 +192,27 @@ class Metaevaluation(Result):
         facts |= {"resample": chosen.resample, "compat": chosen.compat, "alpha": chosen.alpha}
         facts |= {"correction": chosen.correction, "family": None if chosen.correction == "none" else chosen.family}
         facts |= {"notes": list(self.notes), "metrics": list(self.records())}
+        facts |= {"uses": [one.record() for one in self.uses]} if self.uses else {}
+        names, averages = self.averages
+        if averages:
+            facts["averages"] = [
+                finite(asdict(a) | {"values": dict(zip(names, a.values, strict=True))}) for a in averages
+            ]
         return {**facts, "tests": [{"group": one.group} | asdict(one) for one in self.tests]}
 
     def tables(self, *, long: bool = False) -> list[Table]:
         if long:
             return [Table.of(self.records())]
-        return [self._agreements(), *([self._tests()] if self.significant else [])]
+        tables = [self._agreements(), *([self._tests()] if self.significant else [])]
+        return [*tables, *self._averages(), *use_tables(self.uses)]
+
+    def _averages(self) -> list[Table]:
+        names, averages = self.averages
+        rows: tuple[tuple[Cell, ...], ...] = tuple(
+            (one.rank, f"({one.metric})" if one.sentinel else one.metric, one.average, *one.values) for one in averages
+        )
+        title = "average over groups and tasks (equal weights; differences are not tested)"
+        return [Table(("rank", "metric", "average", *names), rows, best=frozenset(), title=title)] if rows else []
 
     @property
     def significant(self) -> tuple[MetricTest, ...]:

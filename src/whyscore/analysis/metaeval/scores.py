@@ -24,6 +24,7 @@ from whyscore.analysis.metaeval.result import Agreement, GroupAgreement, Metaeva
 from whyscore.analysis.metaeval.sentinels import LENGTH, sentinels
 from whyscore.analysis.metaeval.settings import MetaevalScoresSettings
 from whyscore.analysis.metaeval.tables import MatrixSet, ScoreTable, dataset_table, matrix_sets, without_humans
+from whyscore.analysis.metaeval.uses import FilterUse, RerankUse, average_tasks, judge_filters
 from whyscore.data.columns import ALIASES
 from whyscore.data.gathering import pair_of
 from whyscore.errors import DataError, SpecError
@@ -400,7 +401,38 @@ def metaevaluate_table(
     notes += [note for one in sets for note in _tie_warnings(one)] + _means(groups, metrics, measure)
     method = None if settings.test is None else method_of(measure, settings)
     name = f"{measure.name}@{measure.level}"
-    return Metaevaluation(table.name, human, name, groups, settings, method, tuple(dict.fromkeys(notes)))
+    result = Metaevaluation(table.name, human, name, groups, settings, method, tuple(dict.fromkeys(notes)))
+    shown = sets if settings.with_sentinels else [one._replace(sentinels={}) for one in sets]
+    return _with_uses(result, shown, table, settings)
+
+
+def _with_uses(
+    result: Metaevaluation, sets: Sequence[MatrixSet], table: ScoreTable, settings: MetaevalScoresSettings
+) -> Metaevaluation:
+    """Return a result with what metrics are worth in use, and over all groups and tasks, where that was asked for."""
+    if settings.average and (table.systems is None or any(len(one.human) < 2 for one in sets)):  # noqa: PLR2004
+        raise DataError(
+            f"{table.name}: averages of SPA need two systems or more in every group: name them with --system"
+        )
+    if settings.filters is not None:
+        owners = _segment_owners(table)
+        uses: list[FilterUse | RerankUse] = []
+        for one in sets:
+            rows = (
+                range(len(table)) if table.groups is None else [k for k, g in enumerate(table.groups) if g == one.group]
+            )
+            columns = dict.fromkeys(table.segments[k] for k in rows)
+            uses += judge_filters(one, settings.filters, [owners[name] for name in columns], settings.seed)
+        result = replace(result, uses=tuple(uses))
+    return replace(result, averages=average_tasks(sets, settings.seed)) if settings.average else result
+
+
+def _segment_owners(table: ScoreTable) -> dict[str, str]:
+    """Return the document of each segment; the segment itself where no document is named."""
+    documents = [None] * len(table) if table.texts is None else [entry.document for entry in table.texts.entries]
+    return {
+        name: name if own is None else f"document {own}" for name, own in zip(table.segments, documents, strict=True)
+    }
 
 
 def _measure(table: ScoreTable, settings: MetaevalScoresSettings) -> tuple[Measure, list[str]]:

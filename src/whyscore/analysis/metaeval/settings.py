@@ -11,6 +11,7 @@ from whyscore.stats.correlation import Undefined
 from whyscore.stats.draws import Resample
 from whyscore.stats.matrices import TIE_TOLERANCE, Missing, Permute
 from whyscore.stats.measures import MEASURES
+from whyscore.stats.spans import Averaging, Matching
 from whyscore.stats.words import Gaps, Test, Ties
 from whyscore.types import Side
 
@@ -72,6 +73,13 @@ class MetaevalScoresSettings(Bootstrapped, Seeded):
     )
     with_humans: bool = option(False, "keep human references (systems named Human-* and ref-*)")
     given_length: bool = option(False, "also the partial correlation given length")
+    filters: tuple[float, ...] | None = option(
+        None,
+        "also judge metrics as filters that keep human scores of at least X (-1 and -4 of MQM), and as re-rankers",
+        flags=("--filter", "--filters"),
+        metavar="X",
+    )
+    average: bool = option(False, "also the average of SPA and tie-calibrated accuracy over all groups, and ranks")
 
     def __post_init__(self) -> None:
         if self.test == _LONG:
@@ -141,6 +149,8 @@ class MetaevalSpansSettings:
     """How predicted error spans are judged."""
 
     severity: bool = option(False, "exact matches must have the severity too", basic=True)
+    matching: Matching = option("optimal", "how spans that overlap partly are paired: for the best F, or greedily")
+    average: Averaging = option("micro", "over all spans together, or the mean over segments")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -74,10 +74,20 @@ def metaevaluate_spans(
     for side in SIDES:
         texts = [_marked(one, other, side) for one, other in pairs]
         if side is Side.HYPOTHESIS or any(text.gold or text.predicted for text in texts):
-            sides[side] = judge_spans(texts, severity=settings.severity, weights=weights)
+            sides[side] = judge_spans(
+                texts,
+                severity=settings.severity,
+                weights=weights,
+                matching=settings.matching,
+                average=settings.average,
+            )
     worth = "none" if weights is None else ",".join(f"{name}={weight:g}" for name, weight in sorted(weights.items()))
     facts = {"gold": gold.name, "predicted": predicted.name, "severity": "yes" if settings.severity else "no"}
-    facts |= {"weights": worth, "version": __version__}
+    facts |= {"weights": worth}
+    # What is usual is left out, so that signatures stay those of earlier versions.
+    facts |= {} if settings.matching == "optimal" else {"matching": settings.matching}
+    facts |= {} if settings.average == "micro" else {"average": settings.average}
+    facts |= {"version": __version__}
     return SpansResult(gold.name, sides, Signature("spans", tuple(facts.items())))
 
 

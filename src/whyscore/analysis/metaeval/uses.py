@@ -1,0 +1,189 @@
+"""What metrics are used for, beside correlations: as filters, as re-rankers, and ranked over groups and tasks.
+
+Filters and re-rankers (Perrella et al. 2024, arXiv 2410.05183):
+
+1. Filter: a translation is good where its human score reaches a limit (-1 and -4 of MQM in the paper). A metric keeps
+   what scores at or above its threshold. The threshold with the best F1 is found on four fifths of the segments, all
+   systems together, and judged on the other fifth; precision, recall and F1 are over all fifths. A document is never
+   parted.
+2. Re-ranker: of the outputs for a segment, the metric takes the one it scores highest. Precision is the share of
+   segments where no other output was rated higher; beside it the mean human score of what was taken, of the best
+   outputs, and of an output by chance. Outputs with equal scores count in equal parts. Segments with fewer than two
+   outputs are left out.
+
+Averages (the aggregation of WMT's metrics tasks since 2024): for each group, soft pairwise accuracy of systems (SPA,
+arXiv 2409.09598) and tie-calibrated accuracy within segments (acc_eq, arXiv 2305.14324), the mean of all of them with
+equal weights, and the rank by that mean. Differences of means are not tested.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whyscore.analysis.metaeval.tables import MatrixSet
+from whyscore.stats.agreement import acc_eq
+from whyscore.stats.resampling import block_folds
+from whyscore.stats.spa import soft_pairwise_accuracy
+from whyscore.types import FloatMatrix, FloatVector
+from whyscore.types.result import Record
+from whyscore.types.table import Table
+
+_FOLDS = 5
+TASKS = ("spa", "acc_eq")
+
+
+@dataclass(frozen=True, slots=True)
+class FilterUse:
+    """A metric as a filter for translations whose human score reaches a limit."""
+
+    group: str | None
+    metric: str
+    limit: float
+    precision: float
+    recall: float
+    f1: float
+    good: float
+    """The share of good translations: the precision of keeping everything."""
+    kept: float
+    """The share that the metric keeps."""
+
+    def record(self) -> Record:
+        """Return the fields, for programs."""
+        return {"use": "filter", **_defined(asdict(self))}
+
+
+@dataclass(frozen=True, slots=True)
+class RerankUse:
+    """A metric that chooses one of several outputs."""
+
+    group: str | None
+    metric: str
+    precision: float
+    chosen: float
+    """The mean human score of the outputs that it chooses; of the best ones; and by chance."""
+    best: float
+    chance: float
+    n: int
+    """Segments."""
+
+    def record(self) -> Record:
+        """Return the fields, for programs."""
+        return {"use": "rerank", **_defined(asdict(self))}
+
+
+def _defined(record: dict[str, object]) -> dict[str, object]:
+    return {k: None if isinstance(value, float) and math.isnan(value) else value for k, value in record.items()}
+
+
+def judge_filters(
+    one: MatrixSet, limits: Sequence[float], blocks: Sequence[str], seed: int
+) -> Iterator[FilterUse | RerankUse]:
+    """Yield each metric as a filter for every limit, and as a re-ranker; `blocks` are of the segments."""
+    alone = one.human.shape[1] == 1
+    owners = [str(k) for k in range(len(one.human))] if alone else list(blocks)
+    count = min(_FOLDS, len(set(owners)))
+    fold = block_folds(owners, max(count, 1), seed)
+    folds = np.broadcast_to(fold[:, None] if alone else fold[None, :], one.human.shape)
+    for name, matrix in (one.metrics | one.sentinels).items():
+        known = ~np.isnan(matrix) & ~np.isnan(one.human)
+        for limit in limits:
+            yield _filter(one.group, name, limit, matrix[known], one.human[known] >= limit, folds[known])
+        if not alone:
+            yield _rerank(one.group, name, matrix, one.human, known)
+
+
+def _filter(  # noqa: PLR0917 - for this module alone
+    group: str | None, name: str, limit: float, scores: FloatVector, good: NDArray[np.bool_], fold: NDArray[np.intp]
+) -> FilterUse:
+    kept = np.zeros(len(scores), dtype=bool)
+    for k in np.unique(fold):
+        kept[fold == k] = scores[fold == k] >= _threshold(scores[fold != k], good[fold != k])
+    hits, found, there = float((kept & good).sum()), float(kept.sum()), float(good.sum())
+    precision, recall = hits / found if found else math.nan, hits / there if there else math.nan
+    f1 = 2 * hits / (found + there) if found + there else math.nan
+    share = (float(side.mean()) if len(side) else math.nan for side in (good, kept))
+    return FilterUse(group, name, limit, precision, recall, f1, *share)
+
+
+def _threshold(scores: FloatVector, good: NDArray[np.bool_]) -> float:
+    """Return the threshold with the best F1; of equal ones the highest. Everything is kept where nothing is known."""
+    order = np.argsort(-scores, kind="stable")
+    ordered, hits = scores[order], np.cumsum(good[order])
+    last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True)) if len(ordered) else np.array([], dtype=int)
+    if not len(last) or not hits[-1]:
+        return -math.inf
+    f1 = 2 * hits[last] / (last + 1 + hits[-1])
+    return float(ordered[last[int(np.argmax(f1))]])
+
+
+def _rerank(
+    group: str | None, name: str, matrix: FloatMatrix, human: FloatMatrix, known: NDArray[np.bool_]
+) -> RerankUse:
+    columns = np.flatnonzero(known.sum(axis=0) > 1)
+    rows = []
+    for j in columns.tolist():
+        scores, rated = matrix[known[:, j], j], human[known[:, j], j]
+        taken = rated[scores == scores.max()]
+        rows.append(((taken == rated.max()).mean(), taken.mean(), rated.max(), rated.mean()))
+    right, taken_mean, best, chance = np.mean(rows, axis=0).tolist() if rows else [math.nan] * 4
+    return RerankUse(group, name, right, taken_mean, best, chance, len(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """A metric over all groups and tasks; 1 is the best rank, and equal averages share one."""
+
+    metric: str
+    average: float
+    rank: int
+    values: tuple[float, ...]
+    """By group, then by task."""
+    sentinel: bool = False
+
+
+def average_tasks(sets: Sequence[MatrixSet], seed: int) -> tuple[tuple[str, ...], tuple[Average, ...]]:
+    """Return the names of groups and tasks, and the metrics with their averages, the best first."""
+    names = tuple(f"{one.group or 'all'} {task}" for one in sets for task in TASKS)
+    found: dict[str, tuple[float, ...]] = {}
+    sentinels = {name for one in sets for name in one.sentinels}
+    for metric in dict.fromkeys(name for one in sets for name in (*one.metrics, *one.sentinels)):
+        values: list[float] = []
+        for one in sets:
+            matrix = (one.metrics | one.sentinels).get(metric)
+            if matrix is None:
+                values += [math.nan] * len(TASKS)
+            else:
+                values += [soft_pairwise_accuracy(matrix, one.human, seed=seed).value, acc_eq(matrix, one.human).value]
+        found[metric] = tuple(values)
+    means = {name: math.fsum(values) / len(values) for name, values in found.items()}
+    known = {name: mean for name, mean in means.items() if not math.isnan(mean)}
+    order = sorted(known, key=lambda name: (-known[name], name))
+    return names, tuple(
+        Average(
+            *(name, known[name], 1 + sum(other > known[name] for other in known.values()), found[name]),
+            sentinel=name in sentinels,
+        )
+        for name in order
+    )
+
+
+def use_tables(uses: Sequence[FilterUse | RerankUse]) -> list[Table]:
+    """Return filters and re-rankers as tables for people."""
+    filters = [use for use in uses if isinstance(use, FilterUse)]
+    ranks = [use for use in uses if isinstance(use, RerankUse)]
+    at = 0 if any(use.group is not None for use in uses) else 1
+    tables: list[Table] = []
+    if filters:
+        columns = ("group", "metric", "human >=", "precision", "recall", "F1", "kept", "good")
+        cells = [(u.group, u.metric, u.limit, u.precision, u.recall, u.f1, u.kept, u.good)[at:] for u in filters]
+        title = "as filters; thresholds by F1 on other documents"
+        tables.append(Table(columns[at:], tuple(cells), best=frozenset(), title=title))
+    if ranks:
+        names = ("group", "metric", "precision", "human score chosen", "best", "by chance", "n")
+        rows = [(u.group, u.metric, u.precision, u.chosen, u.best, u.chance, u.n)[at:] for u in ranks]
+        title = "as re-rankers: one of the outputs for each segment"
+        tables.append(Table(names[at:], tuple(rows), best=frozenset(), title=title))
+    return tables

@@ -1,0 +1,1 @@
+"""Commands that learn from parallel text: `whyscore learn-lexicon` and `whyscore learn-map`."""
