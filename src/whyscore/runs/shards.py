@@ -332,10 +332,12 @@ class ShardExplanations(Mapping[Key, Sequence[str]]):
     def __init__(self, folders: Sequence[Path]) -> None:
         self._places: dict[Key, list[tuple[int, int]]] = {}
         self._lines = TemporaryFile()  # noqa: SIM115 - `close` closes it
-        for folder in folders:
-            path = runs.explanations_in(folder)
-            if path is not None:
+        try:
+            for path in filter(None, map(runs.explanations_in, folders)):
                 self._look(path)
+        except BaseException:  # nobody gets an object that could be closed
+            self.close()
+            raise
 
     def _look(self, path: Path) -> None:
         lines = TextFile(path).lines()
