@@ -20,6 +20,7 @@
 
 import ast
 import dataclasses
+import hashlib
 import importlib
 import inspect
 import json
@@ -400,6 +401,41 @@ def code_of(thing: object) -> Iterator[str]:
                     else str(getattr(thing, "model", value) if value is True else value)
                 )
             yield from code_of(value)
+
+
+def files_of(thing: object) -> dict[str, str]:
+    """Return the files that a component names, anywhere inside it, with a digest of what each holds now.
+
+    A text names a file where there is one of that name: as it is, behind a prefix (`list:words.txt`) or before a
+    function (`metric.py:score`). A folder counts as the files in it.
+    """
+    if isinstance(thing, str):
+        parts = {thing, thing.rpartition(":")[0], thing.rpartition(":")[2], thing.rpartition("=")[2]}
+        return {part: digest for part in sorted(parts - {""}) if (digest := _digest(part))}
+    found: dict[str, str] = {}
+    if isinstance(thing, tuple | list):
+        for item in thing:
+            found |= files_of(item)
+    elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        for field in dataclasses.fields(thing):
+            found |= files_of(getattr(thing, field.name))
+    return found
+
+
+def _digest(name: str) -> str | None:
+    """Return a digest of a file, or of all files in a folder; None where there is none of that name."""
+    try:
+        path = Path(name).expanduser()
+        files = sorted(one for one in path.iterdir() if one.is_file()) if path.is_dir() else [path]
+        if not files or not all(one.is_file() for one in files):
+            return None
+        whole = hashlib.blake2b(digest_size=8)
+        for one in files:
+            with one.open("rb") as file:
+                whole.update(hashlib.file_digest(file, "blake2b").digest())
+    except (OSError, ValueError, RuntimeError):  # no name of a file, or one that may not be read
+        return None
+    return whole.hexdigest()
 
 
 def build(spec: str | Spec, kind: str = "metric") -> typing.Any:  # noqa: ANN401 - the kind decides the protocol

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from whyscore.data.writing import cut_torn_line, opened, write_lines
+from whyscore.data.writing import cut_torn_line, opened, temporary_folder, write_lines
 from whyscore.errors import ExecutionError, UserError
 
 
@@ -105,3 +105,25 @@ def test_a_closed_pipe_is_not_turned_into_an_error_of_the_file(tmp_path: Path) -
 
     with pytest.raises(BrokenPipeError):
         write_lines(tmp_path / "a.txt", closed())
+
+
+def test_what_killed_writers_left_is_removed_and_what_others_write_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, left, foreign = tmp_path / "a[1].txt", tmp_path / ".a[1].txt.0123abcd.tmp", tmp_path / ".b.txt.0123abcd.tmp"
+    left.write_text("half")
+    foreign.write_text("mine")
+    with opened(path) as other:
+        write_lines(path, ["first\n"])
+        other.write("second\n")
+    assert path.read_text() == "second\n"
+    assert sorted(tmp_path.iterdir()) == sorted([path, foreign])
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    abandoned = tmp_path / "whyscore-store-x"
+    abandoned.mkdir()
+    (abandoned / "held").touch()
+    with temporary_folder() as first, temporary_folder() as second:
+        assert first.is_dir()
+        assert second.is_dir()
+        assert not abandoned.exists()
+    assert sorted(tmp_path.iterdir()) == sorted([path, foreign])

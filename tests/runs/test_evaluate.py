@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -127,6 +128,73 @@ def test_a_stopped_run_goes_on_to_the_same_files(
     evaluate(small, ["token_f1"], output=tmp_path / "stopped", settings=QUICK)
     assert files(tmp_path / "stopped") == files(tmp_path / "whole")
     assert not list((tmp_path / "stopped").glob("*.part"))
+
+
+@pytest.fixture
+def stopped(tmp_path: Path, small: Dataset, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run that was stopped after two blocks."""
+    original, calls = runs_evaluate._explain, []
+
+    def stopping(*arguments: object) -> list[str]:
+        calls.append(arguments)
+        if len(calls) > 2:
+            raise KeyboardInterrupt
+        return original(*arguments)
+
+    monkeypatch.setattr(runs_evaluate, "BLOCK", 2)
+    monkeypatch.setattr(runs_evaluate, "_explain", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(small, ["token_f1"], output=tmp_path / "stopped", settings=QUICK)
+    monkeypatch.setattr(runs_evaluate, "_explain", original)
+    return tmp_path / "stopped"
+
+
+@pytest.mark.parametrize("name", ["segments.jsonl", "scores.jsonl", "totals.jsonl", "explanations.jsonl.part"])
+def test_files_that_were_edited_while_a_run_was_stopped_are_made_again(
+    tmp_path: Path, small: Dataset, files: Files, stopped: Path, name: str
+) -> None:
+    evaluate(small, ["token_f1"], output=tmp_path / "whole", settings=QUICK)
+    text = (stopped / name).read_text("utf-8")
+    edited = re.sub("0[.]75", "0.85", text) if "0.75" in text else text.replace("a", "b")
+    assert edited != text
+    (stopped / name).write_text(edited, "utf-8")
+    with pytest.warns(UserWarning, match=re.escape(name) + " was changed"):
+        evaluate(small, ["token_f1"], output=stopped, settings=QUICK)
+    assert files(stopped) == files(tmp_path / "whole")
+
+
+def test_a_run_is_not_gone_on_with_by_other_packages(
+    small: Dataset, stopped: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs_evaluate, "_versions", lambda: {"numpy": "0.1"})
+    with pytest.raises(UserError, match=r"was begun with \w+ .* is installed: begin again with --overwrite"):
+        evaluate(small, ["token_f1"], output=stopped, settings=QUICK)
+    assert (
+        evaluate(small, ["token_f1"], output=stopped, settings=QUICK, overwrite=True).facts.versions["numpy"] == "0.1"
+    )
+
+
+@pytest.mark.parametrize("what", ["tagger", "explainer", "metric"])
+def test_a_file_that_a_component_names_is_part_of_the_plan(tmp_path: Path, small: Dataset, what: str) -> None:
+    words, logprobs, function = tmp_path / "words.txt", tmp_path / "logprobs.jsonl", tmp_path / "own.py"
+    words.write_text("zzz\n", "utf-8")
+    tokens = [{"tokens": one.segment.hypothesis.split()} for one in small.entries]
+    lines = [json.dumps(line | {"logprobs": [-1.0] * len(line["tokens"])}) + "\n" for line in tokens]
+    logprobs.write_text("".join(lines), "utf-8")
+    function.write_text("def score(segments):\n    return [1.0] * len(segments)\n", "utf-8")
+    changed = {
+        "tagger": (words, "zzz\nis\n"),
+        "explainer": (logprobs, logprobs.read_text("utf-8").replace("-1.0", "-2.0")),
+        "metric": (function, "def score(segments):\n    return [2.0] * len(segments)\n"),
+    }
+    settings = EvaluateSettings(
+        draws=10, tagger=f"lexicon('A=list:{words}')", explainers=(f"logprob(path={str(logprobs)!r})",)
+    )
+    evaluate(small, [f"{function}:score"], output=tmp_path / "run", settings=settings)
+    evaluate(small, [f"{function}:score"], output=tmp_path / "run", settings=settings)
+    changed[what][0].write_text(changed[what][1], "utf-8")
+    with pytest.raises(UserError, match="holds another run"):
+        evaluate(small, [f"{function}:score"], output=tmp_path / "run", settings=settings)
 
 
 def picky(segments: list[Segment]) -> list[float]:
@@ -274,6 +342,7 @@ def test_a_killed_process_leaves_a_run_that_goes_on(tmp_path: Path, files: Files
 
 COUNTING = """
 from pathlib import Path
+from random import Random
 from xml.etree import ElementTree as ET
 
 def score(segments):
@@ -368,6 +437,17 @@ def test_worst_best_and_random_take_turns() -> None:
     assert chosen_segments(matrix, 2, higher_is_better=True, seed=0) == [5, 0]
     assert chosen_segments(matrix, 2, higher_is_better=False, seed=0)[0] == 0
     assert sorted(chosen_segments(matrix, None, higher_is_better=True, seed=0)) == list(range(6))
+
+
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=2, max_size=20), st.randoms(use_true_random=False))
+def test_segments_are_chosen_by_what_they_are_and_not_by_where_they_stand(values: list[float], draw: Random) -> None:
+    places = list(range(len(values)))
+    draw.shuffle(places)
+    ids = [f"id {place}" for place in range(len(values))]
+    first = chosen_segments(np.array([values]), None, higher_is_better=True, seed=0, ids=ids)
+    moved = np.array([[values[place] for place in places]])
+    second = chosen_segments(moved, None, higher_is_better=True, seed=0, ids=[ids[place] for place in places])
+    assert [places[column] for column in second] == first
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.integers(0, 40), st.integers(0, 5))

@@ -46,8 +46,8 @@ def all_rows(store: Store) -> FloatMatrix:
 def test_a_sound_store_has_no_fault_and_loses_nothing_by_repair(store: Store) -> None:
     assert check(store) == []
     done = repair(store)
-    assert done.rows == 5003
-    assert done.damaged.name == "scores.sqlite.damaged-1"
+    assert (done.rows, done.damaged) == (5003, None)
+    assert [file.name for file in store.path.parent.iterdir() if "sqlite." in file.name] == []
     assert np.array_equal(all_rows(store), ROWS)
     assert store.get_bytes("tagger", KEYS[:4], 0) == dict(zip(KEYS, [b"a", b"bc", b""], strict=False))
 
@@ -62,12 +62,23 @@ def test_a_damaged_page_costs_its_own_rows_alone(store: Store) -> None:
         assert np.array_equal(row, ROWS[KEYS.index(key)])
 
 
-def test_a_file_that_is_no_store_any_more_is_replaced_by_an_empty_one(store: Store) -> None:
-    damage(store, pages=(0,))
-    assert check(store) == ["file is not a database"]
-    assert repair(store).rows == 0
-    store.put("chrf", KEYS[:1], ROWS[:1])
-    assert len(store.get("chrf", KEYS, 2)) == 1
+@pytest.mark.filterwarnings("ignore::whyscore.scoring.store.StoreWarning")
+@pytest.mark.parametrize(
+    ("page", "message"), [(0, "no row can be read. Move it away"), (20, "only 0 of 4... rows could be written")]
+)
+def test_a_repair_that_saves_nothing_leaves_the_file_as_it_was(
+    store: Store, monkeypatch: pytest.MonkeyPatch, page: int, message: str
+) -> None:
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    damage(store, pages=(page,))
+    before = store.path.read_bytes()
+    monkeypatch.setattr(Store, "_made_table", full)
+    with pytest.raises(StoreError, match=message):
+        repair(store)
+    assert store.path.read_bytes() == before
+    assert [file.name for file in store.path.parent.iterdir() if "sqlite." in file.name] == []
 
 
 def test_rows_that_are_no_finite_numbers_are_faults_and_go(store: Store) -> None:

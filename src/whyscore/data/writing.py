@@ -3,13 +3,20 @@
 1. The text goes to a temporary sibling, which is flushed to the disk.
 2. Then the sibling is renamed into place, which no reader can observe halfway. Until then an old file stays as it was.
 
+A process that is killed leaves its sibling behind. It holds a lock on it as long as it lives, so that the next one who
+writes the same file knows it for a leftover and removes it. Temporary folders are held and tidied up likewise.
+
 What is no ordinary file (`/dev/stdout`, a pipe) is written to directly. A file that grows over hours (`growing`) is
 written to directly too, so that what it holds is there after an interruption; of its last line there may be a part.
 """
 
 import errno
+import glob
 import os
 import secrets
+import shutil
+import sys
+import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,6 +26,10 @@ from typing import IO
 
 from whyscore.errors import ExecutionError, UserError
 
+if sys.platform != "win32":
+    import fcntl
+
+_PREFIX = "whyscore-store-"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _LEVEL = 3  # of explanations 1/7 of the bytes is left; 6 leaves 1/9 in more than twice the time
 _GZIP = 31  # the largest window, with the header and trailer of gzip
@@ -35,9 +46,9 @@ def opened(path: str | Path) -> Iterator[IO[str]]:
     """Yield a text file that takes the path's place when the block ends well, and leaves no trace when it does not."""
     target = Path(os.path.realpath(path))
     special = target.exists() and not target.is_file() and not target.is_dir()
-    written = target if special else target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     with _told(path):
-        file = written.open("w" if special else "x", encoding="utf-8", newline="\n")
+        file = target.open("w", encoding="utf-8", newline="\n") if special else _sibling(target)
+    written = Path(file.name)
     try:
         with _told(path):
             with file:
@@ -52,6 +63,53 @@ def opened(path: str | Path) -> Iterator[IO[str]]:
             with suppress(OSError):
                 written.unlink()
         raise
+
+
+def _sibling(target: Path) -> IO[str]:
+    """Return a new file beside another one, held; those that killed processes left there are removed."""
+    for left in target.parent.glob(f".{glob.escape(target.name)}.????????.tmp"):
+        with suppress(OSError), left.open("a", encoding="utf-8") as file:
+            if hold(file):
+                left.unlink()
+    while True:
+        name = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+        made = name.open("x", encoding="utf-8", newline="\n")
+        if hold(made) and has_name(made):
+            return made
+        made.close()  # somebody took it for a leftover before it was held
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Yield a folder that is removed at the end; those that killed processes left are removed now."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/held"):
+        with suppress(OSError), left.open("a", encoding="utf-8") as file:
+            if hold(file):
+                shutil.rmtree(left.parent, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as place, (Path(place) / "held").open("x") as file:
+        hold(file)
+        yield Path(place)
+
+
+def hold(file: IO[str]) -> bool:
+    """Return whether this process now holds an open file alone; True where there are no locks."""
+    if sys.platform == "win32":
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # a file system without locks
+    return True
+
+
+def has_name(file: IO[str]) -> bool:
+    """Return whether an open file still has its name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), Path(file.name).stat())
+    except FileNotFoundError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

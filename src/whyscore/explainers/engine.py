@@ -51,7 +51,7 @@ from whyscore.protocols import (
     TokenMasker,
     WordScorer,
 )
-from whyscore.registry import build, spec_of
+from whyscore.registry import build, files_of, spec_of
 from whyscore.scoring.rows import Oriented, oriented
 from whyscore.scoring.stack import LOCAL, Prepared, Resources, require
 from whyscore.text.maskers import Replace
@@ -107,6 +107,8 @@ class Plan:
         facts = [("metric", asked.spec), ("unit", spec_of(self.splitter))]
         if self.masker is not None:
             facts.append(("masker", spec_of(self.masker)))
+        files = files_of([self.explainer, self.masker])
+        facts += [("files", "+".join(files.values()))] if files else []
         facts += [("seed", str(self.seed)), ("version", __version__)]
         return Signature(spec_of(self.explainer), tuple(facts), asked.stable)
 

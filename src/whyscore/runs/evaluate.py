@@ -15,13 +15,13 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -43,7 +43,8 @@ from whyscore.data.codec import encode_explanation, record_of
 from whyscore.data.dataset import dataset_lines, read_dataset
 from whyscore.data.located import first_line_of
 from whyscore.data.records import header_of, read_records, row_lines, score_lines, span_lines
-from whyscore.errors import DataError, MissingExtra
+from whyscore.data.writing import temporary_folder
+from whyscore.errors import DataError, MissingExtra, UserError
 from whyscore.explainers.engine import failure_message, make_plan
 from whyscore.protocols import CorpusMetric, Executor, MatrixMetric
 from whyscore.runs import folder as runs
@@ -116,12 +117,30 @@ class _Work:
         return tuple(Finding(_CODES[name], message) for name, messages in noted for message in messages)
 
     def done(self, name: str) -> bool:
-        """Return whether a file is complete, and what is to be known about it is written down."""
-        return name in self.facts.noted and self.folder.has(name)
+        """Return whether a file is complete and as it was written."""
+        known, found = self.facts.digests.get(name), self.folder.digest(name)
+        if known is not None and known != found:
+            state = "is gone" if found is None else "was changed"
+            warnings.warn(f"{self.folder.path / name} {state} since it was written: it is made again", stacklevel=2)
+        return known is not None and known == found
+
+    def finish(self, name: str, lines: Iterable[str]) -> None:
+        """Write a file, and the digest by which it is known later."""
+        self.folder.finished_file(name, lines)
+        self._describe(name, {})
 
     def note(self, name: str, problems: list[str]) -> None:
         """Write down what is to be known about a file: a run that is stopped now still tells it in the end."""
-        self.facts = replace(self.facts, noted={**self.facts.noted, name: tuple(problems)})
+        self._describe(name, {name: tuple(problems)})
+
+    def noted(self, name: str) -> bool:
+        """Return whether a step is done: its file, where it has one, and what is to be known about it."""
+        return name in self.facts.noted and (name not in self.facts.digests or self.done(name))
+
+    def _describe(self, name: str, noted: Mapping[str, tuple[str, ...]]) -> None:
+        found = self.folder.digest(name)
+        digests = self.facts.digests if found is None else {**self.facts.digests, name: found}
+        self.facts = replace(self.facts, noted={**self.facts.noted, **noted}, digests=digests)
         self.folder.describe(self.facts)
 
 
@@ -162,7 +181,11 @@ def evaluate(
     with runs.locked(output):
         folder = runs.open_or_create(output, dataset, plan, overwrite=overwrite)
         known = runs.facts_of(output) if folder.has(runs.RUN) else RunFacts()
+        if not known.done and overwrite and known.versions not in ({}, _versions()):
+            runs.clear(folder.path)
+            known = RunFacts()
         if not known.done:
+            _check_versions(known, output)
             facts = RunFacts(
                 fingerprint=runs.fingerprint(dataset, plan),
                 plan=plan,
@@ -170,6 +193,7 @@ def evaluate(
                 versions=_versions(),
                 findings=(*told, *findings),
                 noted=known.noted,
+                digests=known.digests,
                 first_line=first_line_of(dataset) if first_line is None else first_line,
             )
             _fill(_Work(folder, dataset, requested, settings, resources, explained, unsupported, facts=facts))
@@ -204,8 +228,8 @@ def _with_store(resources: Resources) -> Iterator[Resources]:
     if resources.store is not None:
         yield replace(resources, answers=resources.answers or Answers(resources.store, progress=resources.progress))
         return
-    with TemporaryDirectory() as place:
-        store = Store(Path(place) / "scores.sqlite")
+    with temporary_folder() as place:
+        store = Store(place / "scores.sqlite")
         try:
             answers = resources.answers or Answers(store, progress=resources.progress)
             yield replace(resources, store=store, answers=answers)
@@ -215,16 +239,16 @@ def _with_store(resources: Resources) -> Iterator[Resources]:
 
 def _texts(work: _Work) -> None:
     folder, dataset = work.folder, work.dataset
-    if not folder.has(runs.SEGMENTS):
-        folder.finished_file(runs.SEGMENTS, dataset_lines(dataset, created=folder.created))
+    if not work.done(runs.SEGMENTS):
+        work.finish(runs.SEGMENTS, dataset_lines(dataset, created=folder.created))
         read_dataset(folder.path / runs.SEGMENTS)  # spans outside of their texts are found now, not after hours of work
-    if any(entry.spans is not None for entry in dataset.entries) and not folder.has(runs.SPANS):
-        folder.finished_file(runs.SPANS, span_lines(dataset, "human", created=folder.created))
+    if any(entry.spans is not None for entry in dataset.entries) and not work.done(runs.SPANS):
+        work.finish(runs.SPANS, span_lines(dataset, "human", created=folder.created))
 
 
 def _scores(work: _Work) -> None:
     folder, dataset, used = work.folder, work.dataset, work.settings
-    if folder.has(runs.TOTALS):
+    if work.done(runs.SCORES) and work.done(runs.TOTALS):
         return
     metrics = [one.metric for one in work.metrics]
     results = score_systems(dataset, metrics, seed=used.seed, draws=used.draws, resources=work.resources)
@@ -233,14 +257,14 @@ def _scores(work: _Work) -> None:
     if notes:
         work.note(runs.SCORES, notes)
     scores = {name: one.entries for name, one in named.items()}
-    folder.finished_file(runs.SCORES, score_lines(dataset, scores, created=folder.created))
+    work.finish(runs.SCORES, score_lines(dataset, scores, created=folder.created))
     rows = (
         record_of(Total.of(system, name, total, higher_is_better=one.higher_is_better))
         for name, one in named.items()
         for system, total in one.totals.items()
     )
     signatures = {name: str(one.signature) for name, one in named.items()}
-    folder.finished_file(runs.TOTALS, row_lines("totals", dataset, rows, signatures, created=folder.created))
+    work.finish(runs.TOTALS, row_lines("totals", dataset, rows, signatures, created=folder.created))
 
 
 def _results(work: _Work) -> RunFacts:
@@ -286,6 +310,17 @@ def _versions() -> dict[str, str]:
     return found
 
 
+def _check_versions(known: RunFacts, output: str | Path) -> None:
+    """Refuse to go on with a run that other versions began: half of its numbers would be theirs."""
+    now = _versions()
+    for package, before in known.versions.items():
+        if now.get(package) != before:
+            raise UserError(
+                f"{output} was begun with {package} {before}, but {now.get(package, 'none')} is installed: "
+                "begin again with --overwrite, or choose another folder with -o"
+            )
+
+
 class _Piece(NamedTuple):
     """One entry to be explained for one metric."""
 
@@ -296,7 +331,7 @@ class _Piece(NamedTuple):
 def _explanations(work: _Work) -> None:
     """Write the explanations of all metrics, and what went wrong on single segments."""
     chosen = [one for one in work.metrics if one.explainer]
-    if work.done(runs.EXPLANATIONS) or not chosen:
+    if work.noted(runs.EXPLANATIONS) or not chosen:
         return
     scores = read_scores(work.folder.path / runs.SCORES, work.dataset)
     pieces = [piece for one in chosen for piece in _pieces(work, one, scores[one.name])]
@@ -326,7 +361,8 @@ def _pieces(work: _Work, one: RequestedMetric, values: FloatVector) -> Iterator[
     """Yield the entries to explain, segment by segment, so that systems can be seen side by side."""
     dataset, better = work.dataset, one.metric.higher_is_better
     matrix = dataset.matrix(values)
-    columns = chosen_segments(matrix, one.budget, higher_is_better=better, seed=work.settings.seed)
+    seed, ids = work.settings.seed, dataset.ids
+    columns = chosen_segments(matrix, one.budget, higher_is_better=better, seed=seed, ids=ids)
     by_id: dict[str, list[Entry]] = {}
     for entry in dataset.entries:
         by_id.setdefault(entry.id, []).append(entry)
@@ -407,7 +443,7 @@ def key_of(line: str | bytes) -> Key:
 
 def _decomposition(work: _Work) -> None:
     """Write the decomposition of every metric that can be decomposed, or note why nothing was written."""
-    if work.settings.tagger is not None and not work.done(runs.DECOMPOSITION):
+    if work.settings.tagger is not None and not work.noted(runs.DECOMPOSITION):
         work.note(runs.DECOMPOSITION, _write_decomposition(work, work.settings.tagger))
 
 
@@ -426,7 +462,7 @@ def _write_decomposition(work: _Work, tagger: str) -> list[str]:
     rows += [_with_reason(test.record()) for test in found.tests]
     rows += list(_segment_features(dataset, found.marking)) if found.marking else []
     lines = row_lines("decomposition", dataset, rows, signatures, created=folder.created)
-    folder.finished_file(runs.DECOMPOSITION, lines)
+    work.finish(runs.DECOMPOSITION, lines)
     return list(found.notes)
 
 
@@ -462,7 +498,7 @@ def _segment_features(dataset: Dataset, marking: Marking) -> Iterator[Record]:
 
 def _comparisons(work: _Work) -> None:
     """Write the tests between the systems and the clusters they form, or note why there are none."""
-    if len(work.dataset.systems) > 1 and not work.done(runs.COMPARISONS):
+    if len(work.dataset.systems) > 1 and not work.noted(runs.COMPARISONS):
         work.note(runs.COMPARISONS, _write_comparisons(work))
 
 
@@ -480,7 +516,7 @@ def _write_comparisons(work: _Work) -> list[str]:
         ranks = [ClusterRank(name, system, rank) for system, rank in one.ranks.items()]
         rows += [{"row": runs.CLUSTER} | record_of(rank) for rank in ranks]
     lines = row_lines("comparisons", dataset, rows, {"tests": found.how}, created=folder.created)
-    folder.finished_file(runs.COMPARISONS, lines)
+    work.finish(runs.COMPARISONS, lines)
     return list(found.notes)
 
 

@@ -12,10 +12,12 @@
 
 1. `open_or_create` makes the folder, or finds out that it holds the same work, which then goes on where it stopped.
 2. `finished_file` writes a file that is there whole or not at all. Explanations grow block by block under another name
-   and are renamed when they are complete.
+   and are renamed when they are complete. Until the run is finished, `run.json` holds a digest of each complete file:
+   one that was changed since is made again.
 3. The lines of a block are added to `<name>.part`. Then a line in `<name>.blocks` says where they end, how much work
-   they stand for, and what went wrong in it. After an interruption everything behind the last complete block is cut
-   off: blocks begin where they would have begun. `<name>.blocks` stays until `run.json` says the same (`forget`).
+   they stand for, a digest of them, and what went wrong in it. After an interruption everything behind the last
+   complete and unchanged block is cut off: blocks begin where they would have begun. `<name>.blocks` stays until
+   `run.json` says the same (`forget`).
 4. `read_run` reads it all back, every record as its type: reports look at nothing else.
 5. `locked` holds the folder for one process at a time. The operating system gives the lock back when its holder ends,
    however it ends, so that no lock outlives its process.
@@ -25,12 +27,13 @@ import hashlib
 import json
 import os
 import platform
-import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -40,7 +43,7 @@ import numpy as np
 from whyscore.data.codec import Where, convert, record_of
 from whyscore.data.dataset import dataset_lines, read_dataset
 from whyscore.data.records import Kind, read_records
-from whyscore.data.writing import Growing, cut_torn_line, growing, write_lines
+from whyscore.data.writing import Growing, cut_torn_line, growing, has_name, hold, write_lines
 from whyscore.errors import DataError, UserError
 from whyscore.text.files import whole
 from whyscore.text.strict import finite
@@ -62,9 +65,6 @@ from whyscore.types import (
 from whyscore.types.result import Result
 from whyscore.types.table import Cell, Table
 from whyscore.version import __version__
-
-if sys.platform != "win32":
-    import fcntl
 
 RUN = "run.json"
 SEGMENTS = "segments.jsonl"
@@ -117,35 +117,14 @@ def _open_lock(folder: Path) -> IO[str] | None:
             file = (folder / LOCK).open("a+", encoding="utf-8")
         except OSError:
             return None
-        if not _hold(file):
+        if not hold(file):
             with file:
                 file.seek(0)
                 holder = file.read().strip() or "another process"
             raise UserError(f"{folder} is in use by {holder}: wait until it ends, or choose another folder with -o")
-        if _is_there(file):
+        if has_name(file):
             return file
         file.close()  # the holder before removed it when it ended
-
-
-def _hold(file: IO[str]) -> bool:
-    """Return whether this process now holds an open file alone; True where there are no locks."""
-    if sys.platform == "win32":
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass  # a file system without locks
-    return True
-
-
-def _is_there(file: IO[str]) -> bool:
-    """Return whether an open file still has its name."""
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), Path(file.name).stat())
-    except FileNotFoundError:
-        return False
 
 
 def _now() -> str:
@@ -163,6 +142,14 @@ class Folder:
         """Return whether a file is there, and so complete."""
         return (self.path / name).exists()
 
+    def digest(self, name: str) -> str | None:
+        """Return a digest of a file, or None where it is not there."""
+        try:
+            with (self.path / name).open("rb") as file:
+                return hashlib.file_digest(file, "blake2b").hexdigest()[:16]
+        except FileNotFoundError:
+            return None
+
     def finished_file(self, name: str, lines: Iterable[str]) -> None:
         """Write a file that appears when all its lines are written."""
         write_lines(self.path / name, lines)
@@ -176,7 +163,7 @@ class Folder:
             "gates": [record_of(one) for one in facts.gates],
         }
         if facts.done:
-            del record["noted"]
+            del record["noted"], record["digests"]
         head = {"schema": SCHEMA, "schema_version": 1, "kind": "run"}
         text = json.dumps(finite(head | record), ensure_ascii=False, indent=2, allow_nan=False)
         write_lines(self.path / RUN, [f"{text}\n"])
@@ -199,7 +186,7 @@ def open_or_create(
         return Folder(target, known.created)
     if known is not None and not overwrite:
         raise UserError(f"{path} holds another run, of {known.created}: choose another folder, or --overwrite")
-    _cleared(target)
+    clear(target)
     return Folder(target, _now())
 
 
@@ -268,7 +255,7 @@ def _tidied(folder: Path) -> None:
             file.unlink(missing_ok=True)
 
 
-def _cleared(folder: Path) -> None:
+def clear(folder: Path) -> None:
     """Remove what an earlier run left; nothing else in the folder is touched."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -287,6 +274,8 @@ class Block(NamedTuple):
     end: int
     """How many bytes the file has with it."""
     problems: list[str]
+    digest: str
+    """Of the bytes since the block before, or since the beginning."""
 
 
 @dataclass(frozen=True)
@@ -311,7 +300,10 @@ class Blocks:
         """Add a block; it outlives this process."""
         self.lines.writelines(lines)
         self.lines.flush()
-        block = Block(work, self.lines.path.stat().st_size, problems)
+        start, end = self.done[-1].end if self.done else 0, self.lines.path.stat().st_size
+        with self.lines.path.open("rb") as file:
+            file.seek(start)
+            block = Block(work, end, problems, _digest(file.read(end - start)))
         self.told.writelines([f"{json.dumps(block._asdict())}\n"])
         self.told.flush()
         self.done.append(block)
@@ -340,22 +332,36 @@ def forget(folder: Folder, name: str) -> None:
 
 
 def _kept(part: Path, told: Path) -> list[Block]:
-    """Return the blocks that both files hold whole, and cut off what stands behind them."""
+    """Return the blocks that both files hold as they were written, and cut off what stands behind them."""
     if not (part.exists() and told.exists()):
         return []
     cut_torn_line(told)
     size = part.stat().st_size
     try:
         known = [Block(**json.loads(line)) for line in told.read_text("utf-8").splitlines()]
-        done = [
-            block for block in known if 0 < block.end <= size and block.work > 0 and isinstance(block.problems, list)
-        ]
+        done = list(takewhile(lambda block: block.work > 0 and isinstance(block.problems, list), known))
+        done = list(_unchanged(part, [block for block in done if 0 < block.end <= size]))
     except (ValueError, TypeError, RecursionError):
         return []  # not what was written: the work begins again
+    if len(done) < len(known):
+        warnings.warn(f"{part} was changed or cut since it was written: the rest is made again", stacklevel=2)
     if done:
         write_lines(told, [f"{json.dumps(block._asdict())}\n" for block in done])
         os.truncate(part, done[-1].end)
     return done
+
+
+def _unchanged(part: Path, blocks: Sequence[Block]) -> Iterator[Block]:
+    """Yield the blocks before the first one that is not as it was written."""
+    with part.open("rb") as file:
+        for block in blocks:
+            if _digest(file.read(max(0, block.end - file.tell()))) != block.digest:
+                return
+            yield block
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 def _path(folder: Folder, name: str, suffix: str) -> Path:

@@ -15,7 +15,7 @@ import numpy as np
 from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
 from whyscore.errors import MissingInput, SpecError
 from whyscore.protocols import Metric, WordScorer
-from whyscore.registry import build
+from whyscore.registry import build, files_of
 from whyscore.scoring.answers import AsksModel
 from whyscore.settings import Bootstrapped, Seeded, check, option
 from whyscore.taggers.spacy import installed_pipeline
@@ -121,13 +121,20 @@ def request_metrics(
 
 
 def plan_of(requested: Sequence[RequestedMetric], settings: EvaluateSettings) -> dict[str, object]:
-    """Return what names the work: with the same plan and data, a folder is gone on with."""
+    """Return what names the work: with the same plan and data, a folder is gone on with.
+
+    Files that any component names are part of it by what they hold.
+    """
+    others = [build(one.explainer, "explainer") for one in requested if one.explainer]
+    others += [build(settings.tagger, "tagger")] if settings.tagger else []
+    files = files_of([build(settings.unit, "splitter"), *(one.metric for one in requested), *others])
     return {
         "metrics": [[one.name, str(one.metric.signature()), one.explainer, one.budget] for one in requested],
         "unit": settings.unit,
         "tagger": settings.tagger,
         "seed": settings.seed,
         "draws": settings.draws,
+        **({"files": files} if files else {}),
     }
 
 
@@ -175,18 +182,21 @@ def default_budget(explainer: str | None, budget: int | None) -> int | None:
     return None if explainer == "intrinsic" else PROBED_BUDGET
 
 
-def chosen_segments(matrix: FloatMatrix, budget: int | None, *, higher_is_better: bool, seed: int) -> list[int]:
+def chosen_segments(
+    matrix: FloatMatrix, budget: int | None, *, higher_is_better: bool, seed: int, ids: Sequence[str] | None = None
+) -> list[int]:
     """Return columns of a matrix (systems x segments), the ones to look at first first.
 
-    The worst, the best (by the mean over systems) and a random one take turns.
+    The worst, the best (by the mean over systems) and a random one take turns. Random numbers come from the ids of the
+    segments, and decide between equal means too, so that the order of the segments changes nothing.
 
     >>> chosen_segments(np.array([[3.0, 1.0, 2.0]]), 2, higher_is_better=True, seed=0)
     [1, 0]
     """
-    count = matrix.shape[1]
-    worst = np.argsort(_means(matrix) * (1 if higher_is_better else -1), kind="stable").tolist()
-    drawn = generator(seed, "segments to explain").permutation(count).tolist()
-    turns = [column for three in zip(worst, worst[::-1], drawn, strict=True) for column in three]
+    names = ids or [str(column) for column in range(matrix.shape[1])]
+    luck = np.array([generator(seed, "segment to explain", name).random() for name in names])
+    worst = np.lexsort((luck, _means(matrix) * (1 if higher_is_better else -1))).tolist()
+    turns = [column for three in zip(worst, worst[::-1], np.argsort(luck).tolist(), strict=True) for column in three]
     first = list(dict.fromkeys(turns))
     return first if budget is None else first[:budget]
 
@@ -194,6 +204,6 @@ def chosen_segments(matrix: FloatMatrix, budget: int | None, *, higher_is_better
 def _means(matrix: FloatMatrix) -> FloatVector:
     """Return the mean of each column, leaving out what is missing; a column without any number counts as 0."""
     there = np.isfinite(matrix)
-    sums = np.where(there, matrix, 0.0).sum(axis=0)
+    sums = np.sort(np.where(there, matrix, 0.0), axis=0).sum(axis=0)  # sorted: systems in any order, the same digits
     means: FloatVector = sums / np.maximum(there.sum(axis=0), 1)
     return means

@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryFile
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -28,7 +28,7 @@ from whyscore.data.codec import Where, convert
 from whyscore.data.dataset import read_dataset
 from whyscore.data.files import TextFile
 from whyscore.data.located import first_line_of
-from whyscore.data.writing import write_lines
+from whyscore.data.writing import temporary_folder, write_lines
 from whyscore.errors import DataError, StoreError, UserError
 from whyscore.registry import build_from_file
 from whyscore.runs import folder as runs
@@ -301,8 +301,8 @@ def _joined(parts: Sequence[_Part]) -> Dataset:
 @contextmanager
 def _stored(parts: Sequence[_Part], store: Store | None) -> Iterator[Store]:
     """Give a store with every score that the shards kept: the one that is there, or one for this run alone."""
-    with TemporaryDirectory() as place:
-        joined = store or Store(Path(place) / STORE)
+    with temporary_folder() as place:
+        joined = store or Store(place / STORE)
         try:
             for part in parts:
                 _take(joined, part.folder / STORE)

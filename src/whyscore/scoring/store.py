@@ -11,7 +11,8 @@ A damaged store:
 
 1. `check` asks sqlite to look at every page and index, then looks at every row: a digest of 16 bytes, its checksum, and
    as many finite numbers as its signature says.
-2. `repair` copies everything readable into a new file and puts it in the place of the old one, which stays beside it.
+2. `repair` copies everything readable into a new file and puts it in the place of the old one, which stays beside it
+   unchanged.
    Where a page is damaged, the range of digests is halved until the rows that cannot be read stand alone: digests are
    evenly spread, so that a page costs only the rows that are reached through it.
 3. `take` copies the rows of another store, for work that was done in several places.
@@ -317,8 +318,8 @@ class Repaired(NamedTuple):
     """What was saved."""
 
     rows: int
-    damaged: Path
-    """Where the old file is now."""
+    damaged: Path | None
+    """Where the old file is now; None where there was nothing to repair."""
 
 
 class _Signed(NamedTuple):
@@ -349,27 +350,39 @@ def check(store: Store) -> list[str]:
 
 
 def repair(store: Store) -> Repaired:
-    """Save every row that can be read; the old file stays beside the new one."""
+    """Save every row that can be read in a new file, and let it take the place of the old one, which stays beside it.
+
+    A sound store is left as it is, and so is one of which nothing could be saved, or not all of it written.
+    """
     if not store.path.exists():
         raise StoreError(f"{store.path}: there is no store to repair")
     store.close()
     _refuse_foreign(store.path)
-    fresh = Store(store.path.with_name(f"{store.path.name}.repaired"))
-    fresh.path.unlink(missing_ok=True)
+    if not check(store):
+        return Repaired(sum(one.segments for one in store.held()), None)
+    fresh = Store(_free(store.path, "repaired"))
     try:
         saved = take(fresh, store)
     except sqlite3.DatabaseError:
         saved = 0  # not even the list of signatures can be read
+    written = sum(one.segments for one in fresh.held())
     fresh.close()
-    damaged = _free(store.path)
+    if not saved or written < saved:
+        for suffix in ("", "-wal", "-shm"):
+            fresh.path.with_name(fresh.path.name + suffix).unlink(missing_ok=True)
+        reason = f"only {written} of {saved} rows could be written: free some space" if saved else _NOTHING
+        raise StoreError(f"{store.path}: {reason}. The file is as it was")
+    damaged = _free(store.path, "damaged")
     store.path.rename(damaged)
     for suffix in ("-wal", "-shm"):
         journal = store.path.with_name(store.path.name + suffix)
         if journal.exists():
             journal.rename(damaged.with_name(damaged.name + suffix))
-    if fresh.path.exists():
-        fresh.path.rename(store.path)
+    fresh.path.rename(store.path)
     return Repaired(saved, damaged)
+
+
+_NOTHING = "no row can be read. Move it away, or choose another file with --store"
 
 
 def _refuse_foreign(path: Path) -> None:
@@ -439,9 +452,9 @@ def _readable(
             yield from _readable(connection, number, middle, high, depth - 1)
 
 
-def _free(path: Path) -> Path:
+def _free(path: Path, state: str) -> Path:
     number = 1
-    while (name := path.with_name(f"{path.name}.damaged-{number}")).exists():
+    while (name := path.with_name(f"{path.name}.{state}-{number}")).exists():
         number += 1
     return name
 

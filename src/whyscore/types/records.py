@@ -279,6 +279,8 @@ class RunFacts:
     findings: tuple[Finding, ...] = ()
     noted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """While it runs: what is to be known about each file that is complete."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """While it runs: of each file that is complete."""
     metrics: tuple[RunMetric, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[Finding, ...] = ()

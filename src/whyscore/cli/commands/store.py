@@ -68,8 +68,10 @@ def run(settings: StoreCommand) -> int:
         answer = StoreAnswer({"pruned": pruned}, Table(("scores dropped",), ((pruned,),)))
     elif settings.action == "repair":
         done = repair(store)
-        facts = {"path": str(store.path), "rows": done.rows, "damaged": str(done.damaged)}
-        answer = StoreAnswer(facts, Table(("rows saved", "the damaged file is now"), ((done.rows, str(done.damaged)),)))
+        damaged = None if done.damaged is None else str(done.damaged)
+        table = Table(("rows saved", "the damaged file is now"), ((done.rows, damaged or "-"),))
+        sound = (f"{store.path} is sound: nothing to repair",) if damaged is None else ()
+        answer = StoreAnswer({"path": str(store.path), "rows": done.rows, "damaged": damaged}, table, sound)
     else:
         answer = _checked(store) if settings.action == "check" else _size(store)
     emit_result(answer, settings)

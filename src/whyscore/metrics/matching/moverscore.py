@@ -100,7 +100,7 @@ from whyscore.models.heads import widened
 from whyscore.models.maps import Kind, LanguageMap, read_map
 from whyscore.models.rows import Long
 from whyscore.protocols import Encoded, Encoder
-from whyscore.registry import spec_of
+from whyscore.registry import files_of, spec_of
 from whyscore.settings import check_fields
 from whyscore.text.alignment import Pairs, Pieces, Pool, Pooled, pool_words
 from whyscore.types import (
@@ -576,6 +576,8 @@ class Mover:
         own = encoder.signature()
         facts = {"encoder": own.spec} | dict(own.facts) | {"mode": self.mode, "mass": self._masses(encoder)}
         facts |= self._more_facts()
+        if self.stop_words is not None:
+            facts["stop_words"] = "+".join(files_of(self.stop_words).values())
         if self.lm is not None:
             facts["lm"] = text_probability.revision_of(self.lm)
         return Signature(spec_of(self), tuple((facts | {"version": __version__}).items()))
