@@ -24,10 +24,11 @@ SLOW = """
 import json, os, time
 
 def score(segments):
-    line = json.dumps([os.getpid(), [[one.hypothesis, *one.references] for one in segments]]) + "\\n"
-    place = os.open(os.environ["ASKED"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(place, line.encode())
-    os.close(place)
+    if len(segments) > 1:  # one text is asked about twice, to see whether the numbers stay the same
+        line = json.dumps([os.getpid(), [[one.hypothesis, *one.references] for one in segments]]) + "\\n"
+        place = os.open(os.environ["ASKED"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(place, line.encode())
+        os.close(place)
     if len(segments) > int(os.environ.get("ROOM", "1000000")):
         raise MemoryError
     time.sleep(0.002 * len(segments))

@@ -1,5 +1,6 @@
 """The score job: one call a metric, corpus scores from rows, intervals from resampled rows."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
 
 import whyscore as ws
+from support.cli import Run
 from whyscore.errors import DataError
 from whyscore.types import Segment
 
@@ -106,3 +108,21 @@ def test_real_text_scores_like_sacrebleu(shipped: Path, name: str) -> None:
     texts = next(iter(read.values()))
     expected = [sentence.sentence_score(h, [r]).score for h, r in zip(texts, reference, strict=True)]
     assert result.entries.values[: len(texts)].tolist() == pytest.approx(expected, abs=1e-9)
+
+
+def test_systems_with_different_segments_are_shown_on_their_own_and_on_the_common_ones(run: Run) -> None:
+    rows = [("A", k, "a b" if k < 2 else "c d") for k in range(4)] + [("B", k, "a c") for k in range(2)]
+    lines = [json.dumps({"id": str(k), "system": who, "hypothesis": text, "reference": "a b"}) for who, k, text in rows]
+    Path("uneven.jsonl").write_text("\n".join(lines), "utf-8")
+    done = run("score", "uneven.jsonl", "-m", "token_f1", "--draws", "0", "--store", "none")
+    assert "the systems have different segments (A 4, B 2): scores are comparable on the 2 that all have" in done.err
+    assert "0.50; 1.00 on 2 common" in done.out
+    data = ws.read("uneven.jsonl")
+    found = ws.score_systems(data, ["token_f1"], draws=0)
+    assert [(one["score"], one["n"], one["common_score"], one["common_n"]) for one in found.records()] == [
+        (0.5, 4, 1.0, 2),
+        (0.5, 2, 0.5, 2),
+    ]
+    assert (
+        "token_f1 of each system on all its own segments: A 0.50 (4), B 0.50 (2)" in ws.compare(data, "token_f1").notes
+    )

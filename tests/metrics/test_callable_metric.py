@@ -356,3 +356,10 @@ def test_an_exception_names_the_line_of_the_users_file(tmp_path: Path) -> None:
     )
     with pytest.raises(TextFailure, match=re.escape(f"({file}, line 2)")):
         Callable(f"{file}:score").score([Segment("a cat", None, ("a dog",))])
+
+
+def test_a_function_whose_numbers_change_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "unsteady.py"
+    file.write_text("calls = []\ndef score(segments):\n    calls.append(1)\n    return [len(calls)] * len(segments)\n")
+    with pytest.raises(ContractError, match="gave 1 for 'a' and 2 when asked again: its numbers depend on chance"):
+        build(f"{file}:score").score([Segment("a"), Segment("b")])

@@ -10,7 +10,7 @@ Truncated texts are named beside every score that depends on them, and `--fail-i
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -58,6 +58,8 @@ class MetricResult:
     higher_is_better: bool
     notes: tuple[str, ...] = ()
     """What is to be known beside the scores: repeats and failures of a judge."""
+    common: Mapping[str, Estimate] = field(default_factory=dict)
+    """Over the segments that all systems have, where some have others besides."""
 
     @property
     def missing(self) -> float:
@@ -66,7 +68,7 @@ class MetricResult:
 
     def best(self, systems: Sequence[str]) -> list[int]:
         """Return the rows of the best system, or systems; where there is one system, none is best."""
-        values = [self.totals[system].value for system in systems]
+        values = [(self.common or self.totals)[system].value for system in systems]
         top = max(values) if self.higher_is_better else min(values)
         return [row for row, value in enumerate(values) if value == top and len(values) > 1]
 
@@ -91,6 +93,8 @@ class SystemScores(Result, list[MetricResult]):
             for system, total in one.totals.items():
                 record = {"system": system, "metric": one.metric, "score": total.value}
                 record |= {"low": total.low, "high": total.high, "level": total.level, "n": total.n}
+                if one.common:
+                    record |= {"common_score": one.common[system].value, "common_n": one.common[system].n}
                 yield record | {"higher_is_better": one.higher_is_better}
 
     def tables(self, *, long: bool = False) -> list[Table]:
@@ -98,7 +102,7 @@ class SystemScores(Result, list[MetricResult]):
             names = ("system", "metric", "score", "low", "high", "n")
             return [Table(names, tuple(tuple(record[name] for name in names) for record in self.records()))]  # type: ignore[misc]
         systems = self.dataset.systems
-        rows = [(system, *(_interval(one.totals[system], self.decimals) for one in self)) for system in systems]
+        rows = [(system, *(_shown(one, system, self.decimals) for one in self)) for system in systems]
         notes = (f"{len(self.dataset.ids)} segments; brackets: 95 % bootstrap confidence interval", *self._signatures())
         return [
             Table(
@@ -147,6 +151,12 @@ class SegmentScores(Result):
         return [Table(("id", "system", *self.scores), tuple(rows))]
 
 
+def _shown(one: MetricResult, system: str, digits: int) -> str:
+    """Return the score of a system, and where systems have different segments that on the common ones."""
+    own = _interval(one.totals[system], digits)
+    return f"{own}; {one.common[system].value:.{digits}f} on {one.common[system].n} common" if one.common else own
+
+
 def _interval(total: Estimate, digits: int) -> str:
     shown = "" if total.low is None or total.high is None else f" [{total.low:.{digits}f}, {total.high:.{digits}f}]"
     return f"{total.value:.{digits}f}{shown}"
@@ -169,6 +179,7 @@ def score_systems(
 ) -> SystemScores:
     """Return every system under every metric: one score call per metric for all systems."""
     parts = {system: _indices(dataset, system) for system in dataset.systems}
+    shared = _common(dataset, parts)
     count = nrefs(dataset.segments)
     results = []
     known = [with_languages(as_metric(metric), dataset.languages) for metric in metrics]
@@ -179,9 +190,13 @@ def score_systems(
             system: estimate(prepared, rows[indices], scores.values[indices], seed=settings.seed, draws=settings.draws)
             for system, indices in parts.items()
         }
+        common = {
+            system: estimate(prepared, rows[indices], scores.values[indices], seed=settings.seed, draws=0)
+            for system, indices in shared.items()
+        }
         signature = prepared.signature().with_facts(**_data_facts(prepared, count))
         notes = tuple(judge_remarks(prepared, dataset))
-        results.append(MetricResult(name, totals, scores, signature, prepared.higher_is_better, notes))
+        results.append(MetricResult(name, totals, scores, signature, prepared.higher_is_better, notes, common))
     return SystemScores(dataset, results)
 
 
@@ -191,6 +206,16 @@ def judge_remarks(prepared: Prepared, dataset: Dataset) -> Iterator[str]:
     for part in parts_of(prepared.metric):
         if isinstance(part, AsksModel):
             yield from part.remarks(dataset.segments, systems)
+
+
+def _common(dataset: Dataset, parts: Mapping[str, list[int]]) -> dict[str, list[int]]:
+    """Return the entries of the segments that all systems have, by system; none where they have the same ones."""
+    ids = [{dataset.entries[k].id for k in indices} for indices in parts.values()]
+    if all(own == ids[0] for own in ids):
+        return {}
+    shared = set.intersection(*ids)
+    kept = {system: [k for k in indices if dataset.entries[k].id in shared] for system, indices in parts.items()}
+    return kept if shared else {}
 
 
 def estimate(metric: Metric, rows: FloatMatrix, values: FloatVector, *, seed: int, draws: int) -> Estimate:

@@ -294,6 +294,7 @@ def findings(dataset: Dataset) -> Findings:
         for group in _shared_groups(dataset, systems):
             found.extend(_in_texts(group))
         found.extend(_twins(dataset, systems))
+        found.extend(_uneven(dataset, systems))
     found.extend(systematic_differences(dataset))
     # Within a system all ids differ, so one long system is enough.
     if max(map(len, systems.values()), default=0) < FEW_SEGMENTS and len(dataset.ids) < FEW_SEGMENTS:
@@ -417,6 +418,16 @@ def _copies(hypothesis: str, source: str) -> bool:
         return False
     folded = source.casefold().split()
     return hypothesis.casefold().split() == folded and len(Auto().split(source)) >= _FEWEST_WORDS
+
+
+def _uneven(dataset: Dataset, systems: Mapping[str, Sequence[int]]) -> Iterator[Finding]:
+    """Yield a finding where not all systems have the same segments."""
+    ids = [{dataset.entries[row].id for row in rows} for rows in systems.values()]
+    if any(own != ids[0] for own in ids[1:]):
+        counts = few([f"{system} {len(own)}" for system, own in zip(systems, ids, strict=True)])
+        common = len(set.intersection(*ids))
+        told = f"the systems have different segments ({counts}): scores are comparable on the {common} that all have"
+        yield Finding("uneven-systems", told)
 
 
 def _twins(dataset: Dataset, systems: Mapping[str, Sequence[int]]) -> Iterator[Finding]:

@@ -119,6 +119,8 @@ def _attribute(module: ModuleType, place: str, name: str) -> Function:
 _INPUTS = {"hypothesis": Inputs.HYPOTHESIS, "source": Inputs.SOURCE, "references": Inputs.REFERENCES}
 _ANY = ("hypothesis", "source", "references")
 _EVERYTHING = Inputs.HYPOTHESIS | Inputs.SOURCE | Inputs.REFERENCES
+_STEADY: set[Signature] = set()
+"""Functions that gave the same number twice."""
 _TAKES: dict[int, Literal["segments", "texts"]] = {1: "segments", 2: "texts"}
 
 
@@ -194,6 +196,20 @@ class Callable:
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         if not segments:
             return np.empty(0, dtype=np.float64)
+        values = self._call(segments)
+        if isinstance(self.target, str) and self.signature() not in _STEADY:
+            again = self._call(segments[:1])
+            if not np.allclose(again, values[:1], rtol=1e-4, atol=1e-6):
+                first = f"{values[0]:.6g} for {shown(segments[0].hypothesis)}"
+                raise ContractError(
+                    f"{self.name} gave {first} and {again[0]:.6g} when asked again: its numbers depend on chance or on "
+                    "the other segments, and cannot be used"
+                )
+            _STEADY.add(self.signature())
+        return values
+
+    def _call(self, segments: Sequence[Segment]) -> FloatVector:
+        """Return what the function gives, or say what is wrong with it."""
         function = self._function
         arguments = self._arguments(self._called_with, segments)
         given = [list(one) for one in arguments]

@@ -94,7 +94,7 @@ def _against(pair: PairTest, baseline: str, scores: Mapping[tuple[str, str], Tot
     return Gate(
         pair.metric,
         system,
-        pair.better != baseline,
+        pair.better != baseline and pair.decisive is not None,  # what could not be tested does not pass
         float("nan") if total is None else total.score,
         baseline=baseline,
         difference=gap if up else -gap,
@@ -104,13 +104,14 @@ def _against(pair: PairTest, baseline: str, scores: Mapping[tuple[str, str], Tot
     )
 
 
-def check_gates(gates: Sequence[Gate], worse: str | None) -> None:
-    """Raise where a gate is not passed, or where there is nothing to judge the one against a baseline by."""
+def check_gates(gates: Sequence[Gate], worse: str | None, under: Mapping[str, float] | None = None) -> None:
+    """Raise where a gate is not passed, or where a requested one had nothing to judge by."""
     failed = [str(gate) for gate in gates if not gate.passed]
     if failed:
         raise GateNotPassed(f"the quality gate is not passed: {'; '.join(failed)}")
-    if worse is not None and not any(gate.baseline == worse for gate in gates):
-        raise DataError("nothing was tested, so the gate against a system cannot be judged: evaluate with --draws")
+    judged = {gate.metric for gate in gates if gate.limit is not None}
+    if not set(under or ()) <= judged or (worse is not None and not any(gate.baseline == worse for gate in gates)):
+        raise DataError("nothing was tested, so the gates cannot be judged: evaluate more systems, and with --draws")
 
 
 def junit_lines(gates: Sequence[Gate], name: str) -> Iterator[str]:

@@ -126,8 +126,22 @@ def compare(
     found = tuple(_compared(one, common, settings, progress) for one in measures)
     blocks = len(set(common.documents)) if common.documents else None
     small = smallness(common.n, blocks, settings.test, settings.alpha)
+    if common.n < len(dataset.ids):
+        notes += [_own_totals(one, dataset) for one in measures]
     told = dict.fromkeys((*notes, *small, *(note for one in found for note in remarks(one))))
     return Comparison(dataset, found, settings, common.n, blocks, tuple(told))
+
+
+def _own_totals(measure: _Measure, dataset: Dataset) -> str:
+    """Return what each system scores on all its segments, where they have different ones."""
+    shown = []
+    for system in dataset.systems:
+        mine = np.array([entry.system == system for entry in dataset.entries]) & np.isfinite(measure.values)
+        own = np.flatnonzero(mine)
+        if own.size:
+            total = measure.totals(measure.rows[own].sum(axis=0, keepdims=True))[0]
+            shown.append(f"{system} {total:.2f} ({len(own)})")
+    return f"{measure.name} of each system on all its own segments: {', '.join(shown)}"
 
 
 def _common(dataset: Dataset, *, documents: bool) -> tuple[_Common, list[str]]:

@@ -67,7 +67,7 @@ def run(settings: CompareCommand) -> int:
     _emit(found if settings.width is None else replace(found, decimals=settings.width), settings)
     gates = judge_gates(found, under, worse)
     report_gates(gates, settings, data.name)
-    check_gates(gates, worse)
+    check_gates(gates, worse, under)
     fail_if_unparsed(settings, resources)
     return 0
 

@@ -128,7 +128,7 @@ def run(settings: EvaluateCommand) -> int:
     show_report(settings, report, found)
     write_figures(settings, report)
     report_gates(gates, settings, data.name)
-    check_gates(gates, worse)
+    check_gates(gates, worse, under)
     fail_if_truncated(cut)
     fail_if_unparsed(settings, resources)
     return 0
