@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from whyscore.settings import option
+from whyscore.settings import Seeded, option
 
 LabelSource = Literal["human", "alignment", "perturbation"]
 LABEL_SOURCES: tuple[LabelSource, ...] = get_args(LabelSource)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainSettings:
+class TrainSettings(Seeded):
     """Labels, encoder, losses and schedule."""
 
     TITLE: ClassVar[str] = "options"
@@ -33,7 +33,6 @@ class TrainSettings:
     )  # fmt: skip
     epochs: int = option(15, "at most", least=1, metavar="N", basic=True)
     patience: int = option(4, "epochs without improvement on held-out documents before it stops", least=1, metavar="N")
-    seed: int = option(0, "fixes all random numbers", least=0, metavar="N", basic=True)
     rate: float | None = option(
         None, "peak learning rate (default: 2e-3, or 2e-5 for encoders of transformers)", least=0.0, metavar="X"
     )
