@@ -1,9 +1,9 @@
 """Put networks, trees and tables into the file that ships.
 
-    python training/assemble.py build/ network-0.npz network-1.npz --trees trees.npz -o qe.npz
+    python training/assemble.py build/ network-0.npz network-1.npz --trees trees.npz --heads sentences.npz -o qe.npz
 
-Calibration on the 3 % of the training sources that were held out: the logits of words by Platt's method (1999), and
-mean and deviation of the sentence scores, each for both kinds of labels.
+Calibration on the 3 % of the training sources that were held out: the logits of words by Platt's method (1999), mean
+and deviation of the sentence scores, and the deviation after mixing with the heads, each for both kinds of labels.
 """
 
 import argparse
@@ -19,13 +19,14 @@ from scipy.special import expit
 
 from prepare import Cut
 from train import load
-from whyscore.metrics.estimators.qe import FORMAT, KINDS, TREES, Kind, Logits, digest_of
+from whyscore.metrics.estimators.features import compare
+from whyscore.metrics.estimators.qe import FORMAT, KINDS, TREES, Kind, Logits, digest_of, mix
 from whyscore.metrics.estimators.trees import make_trees
 
 Arrays = dict[str, NDArray[np.generic]]
 
 
-def gather(folder: Path, networks: Sequence[Path], trees: Path) -> Arrays:
+def gather(folder: Path, networks: Sequence[Path], trees: Path, heads: Path) -> Arrays:
     """Return all numbers in the precision in which they ship."""
     with np.load(folder / "tables.npz") as stored:
         arrays: Arrays = {name: stored[name] for name in stored.files}
@@ -39,6 +40,8 @@ def gather(folder: Path, networks: Sequence[Path], trees: Path) -> Arrays:
                     arrays[f"network{number}.{name}"] = stored[name].astype(np.float16)
     with np.load(trees) as stored:
         arrays |= {f"trees.{name}": stored[name] for name in stored.files}
+    with np.load(heads) as stored:
+        arrays |= {f"head.{name}": stored[name].astype(np.float16) for name in stored.files}
     return arrays
 
 
@@ -65,6 +68,7 @@ def predictions(folder: Path, networks: Sequence[Path], arrays: Arrays) -> list[
     for row in found[0]:
         here, there, sentences = (np.mean([own[row][k] for own in found], axis=0) for k in range(3))
         words, others = examples.lengths[row].tolist()
+        compared = compare(*examples.texts[row])
         features = examples.features[starts[row] : starts[row] + words + others]
         sides = (features[:words], features[words:])
         asked = {name: trees[name].logits(sides[side]) for name, side in TREES.items()}
@@ -72,9 +76,16 @@ def predictions(folder: Path, networks: Sequence[Path], arrays: Arrays) -> list[
             {kind: (here[:, k] + asked[kind]) / 2 for k, kind in enumerate(KINDS)},
             (there[:, 0] + asked["source_edits"]) / 2,
             {kind: float(sentences[k]) for k, kind in enumerate(KINDS)},
+            heads=judge(compared, arrays),
         )
         result.append((cuts[row], logits))
     return result
+
+
+def judge(compared: NDArray[np.float32], arrays: Arrays) -> dict[str, float]:
+    """Return what each sentence head says of a row."""
+    heads = {name: numbers.astype(np.float32) for name, numbers in _under(arrays, "head.").items()}
+    return {name: float(compared @ numbers[:-1] + numbers[-1]) for name, numbers in heads.items()}
 
 
 def _under(arrays: Arrays, prefix: str) -> Arrays:
@@ -82,7 +93,7 @@ def _under(arrays: Arrays, prefix: str) -> Arrays:
 
 
 def calibrate(rows: Sequence[tuple[Cut, Logits]]) -> dict[str, list[float]]:
-    """Return slope and offset of the logits, mean and deviation of the scores, of each kind."""
+    """Return slope and offset of the logits, mean and deviation of the scores, deviation of mixed ones, by kind."""
     result = {}
     for kind in KINDS:
         own = [(cut, logits) for cut, logits in rows if kind_of(cut) == kind]
@@ -92,7 +103,13 @@ def calibrate(rows: Sequence[tuple[Cut, Logits]]) -> dict[str, list[float]]:
             labels = np.concatenate([cut.source_labels for cut, _ in own])
             result["source_edits"] = platt(np.concatenate([logits.source for _, logits in own]), labels)
         scores = [logits.sentence[kind] for _, logits in own]
-        result[f"{kind}_scores"] = [float(np.mean(scores)), float(np.std(scores))]
+        centre, spread = float(np.mean(scores)), float(np.std(scores))
+        result[f"{kind}_scores"] = [centre, spread]
+        mixed = [
+            mix((logits.sentence[kind] - centre) / spread, logits.heads[f"{cut.row.pair}.{kind}"])
+            for cut, logits in own
+        ]
+        result[f"{kind}_mixed"] = [float(np.std(mixed))]
     return result
 
 
@@ -140,10 +157,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("networks", type=Path, nargs="+")
     parser.add_argument("--trees", type=Path, required=True)
+    parser.add_argument("--heads", type=Path, required=True)
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--reliability", type=Path, help="where to write how far the probabilities can be trusted")
     options = parser.parse_args()
-    arrays = gather(options.folder, options.networks, options.trees)
+    arrays = gather(options.folder, options.networks, options.trees, options.heads)
     _, cuts = load(options.folder, "train")
     rows = predictions(options.folder, options.networks, arrays)
     calibration = calibrate(rows)

@@ -188,6 +188,8 @@ class Examples(NamedTuple):
     """Rows x 2: words of hypothesis and source."""
     cosines: NDArray[np.float16]
     """Of each row, one after another."""
+    texts: NDArray[np.float16]
+    """Rows x 2 x width: the vectors of hypothesis and source as a whole."""
 
 
 def word_vectors(text: ReadText) -> Array:
@@ -231,7 +233,7 @@ def _read_chunk(cuts: Sequence[Cut]) -> Examples:
     components: Array = _SETTINGS["components"]  # type: ignore[assignment]
     texts = list(dict.fromkeys(text for cut in cuts for text in (cut.row.source, cut.row.hypothesis)))
     read = dict(zip(texts, read_texts(texts), strict=True))
-    features, vectors, labels, lengths, cosines = [], [], [], [], []
+    features, vectors, labels, lengths, cosines, wholes = [], [], [], [], [], []
     for cut in cuts:
         here, there = read[cut.row.hypothesis], read[cut.row.source]
         matched = match(here, there, tables[cut.fold % len(tables)])
@@ -241,10 +243,12 @@ def _read_chunk(cuts: Sequence[Cut]) -> Examples:
         labels += [cut.hypothesis_labels, unknown if cut.source_labels is None else cut.source_labels]
         lengths.append((len(cut.hypothesis), len(cut.source)))
         cosines.append(matched.cosines.ravel().astype(np.float16))
+        wholes.append(np.stack([here.whole, there.whole]).astype(np.float16))
     return Examples(
         np.concatenate(features).reshape(-1, len(NAMES)),
         np.concatenate(vectors),
         np.concatenate(labels),
         np.array(lengths, dtype=np.int32),
         np.concatenate(cosines),
+        np.stack(wholes),
     )

@@ -53,6 +53,14 @@ def test_a_probable_translation_has_a_weaker_link_term_on_both_sides() -> None:
     assert np.isnan(terms("das haus", "the house")["link"]).all()
 
 
+def test_words_of_a_text_without_blanks_are_judged_by_how_they_match() -> None:
+    found = terms("The dog sleeps in the house .", "狗 睡 在 议会 。", setting=Setting(None, ("en", "zh")))
+    assert np.isnan([found["rarity"], found["punctuation"]]).all()
+    assert not np.isnan(found["match"]).any()
+    with_nothing_to_compare = terms("Koer magab majas", "狗 睡 。", setting=Setting(None, ("et", "zh")))
+    assert not np.isnan(with_nothing_to_compare["rarity"]).any()
+
+
 def test_words_without_a_match_stand_out_where_the_encoder_knows_the_languages() -> None:
     hand = terms("Der Hund schläft im Haus", "The dog sleeps in the parliament", setting=Setting(None, ("de", "en")))
     assert int(np.argmax(hand["match"])) == 5

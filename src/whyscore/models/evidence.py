@@ -13,7 +13,9 @@
    `script`: 1 where it has letters of a script other than Latin and than that of most letters of its text.
 2. Each term is standardised by a mean and a deviation that were fixed on the training data, so that words of different
    sentences can be compared, and multiplied by a weight that was fixed there as well, with and without a lexicon.
-3. The evidence is the sum. `match` is left out where the encoder was not made for one of the languages.
+3. The evidence is the sum. `match` is left out where the encoder was not made for one of the languages, `rarity` and
+   `punctuation` where the text is written without blanks and `match` or `link` can be told: the words of such a text are
+   short by how they were segmented, and the shorter ones are wrong as often as the longer.
 
 `docs/decisions/0012-evidence.md` tells how the weights were chosen and what they reach.
 """
@@ -59,6 +61,7 @@ _SCRIPTS = {
 # Scripts of the languages that the encoder was made for; a text in any other is not covered, whatever its language.
 _COVERED = frozenset(["Latin", "Cyrillic", "Arabic", "Thai", "Hangul", "Hiragana", "Katakana", "Han"])
 _MIXED = frozenset(["Hiragana", "Katakana", "Han"])  # one script to a Japanese reader
+_UNSPACED = frozenset(["Han", "Thai", "Lao", "Khmer", "Myanmar"])
 
 
 class Scale(NamedTuple):
@@ -132,15 +135,7 @@ def gather_terms(
         _Pair(own, (segment.source or "") if side is Side.HYPOTHESIS else segment.hypothesis, side)
         for segment, own in zip(segments, words, strict=True)
     ]
-    return [
-        {
-            "match": matched,
-            "link": _links(pair, setting.lexicon),
-            "rarity": _rarity(pair.words, setting.language(side)),
-            **_mismatches(pair),
-        }
-        for pair, matched in zip(pairs, _matches(pairs, setting), strict=True)
-    ]
+    return [_terms(pair, matched, setting) for pair, matched in zip(pairs, _matches(pairs, setting), strict=True)]
 
 
 def error_evidence(
@@ -179,6 +174,20 @@ def _weighted(terms: Terms) -> dict[Term, FloatVector]:
         weight = scale.alone if alone else scale.weight
         result[name] = weight * np.nan_to_num((values - scale.mean) / scale.deviation)
     return result
+
+
+def _terms(pair: _Pair, matched: FloatVector, setting: Setting) -> Terms:
+    nothing = np.full(len(pair.words), np.nan)
+    terms: dict[Term, FloatVector] = {
+        "match": matched,
+        "link": _links(pair, setting.lexicon),
+        "rarity": _rarity(pair.words, setting.language(pair.side)),
+        **_mismatches(pair),
+    }
+    compared = not (np.isnan(matched).all() and np.isnan(terms["link"]).all())
+    if compared and _script(pair.words.text) in _UNSPACED:
+        terms |= {"rarity": nothing, "punctuation": nothing}
+    return terms
 
 
 def covers(text: str, language: str | None) -> bool:

@@ -112,7 +112,9 @@ def test_training_anew_gives_the_same_weights(tmp_path: Path) -> None:
         for seed, network in enumerate(networks):
             run_script("train.py", folder, network, "--seed", seed, "--epochs", 1)
         run_script("boost.py", folder, folder / "trees.npz")
-        run_script("assemble.py", folder, *networks, "--trees", folder / "trees.npz", "-o", folder / "qe.npz")
+        run_script("sentences.py", folder, folder / "heads.npz")
+        parts = ("--trees", folder / "trees.npz", "--heads", folder / "heads.npz")
+        run_script("assemble.py", folder, *networks, *parts, "-o", folder / "qe.npz")
         digests.append(load(folder / "qe.npz").digest)
     assert digests[0] == digests[1]
     (score,) = QE(model=str(tmp_path / "once" / "qe.npz")).score([Segment("The cat sits .", "Die Katze sitzt .")])

@@ -180,6 +180,22 @@ def test_words_of_an_unseen_pair_are_judged_by_evidence() -> None:
     assert np.all((unseen <= 0) & (unseen >= -1))
 
 
+def test_a_named_pair_has_a_sentence_head_of_its_own() -> None:
+    unnamed, estonian, romanian = (QE(languages=pair).score([GOOD, BAD]) for pair in (None, "et-en", "ro-en"))
+    assert len({tuple(scores) for scores in (unnamed, estonian, romanian)}) == 3
+    (known,) = load(SHIPPED).compute([(GOOD.hypothesis, GOOD.source or "")])
+    assert known.logits is not None
+    heads = {f"{pair}.{kind}" for pair, kinds in load(SHIPPED).pairs.items() for kind in kinds}
+    assert known.logits.heads.keys() == heads
+
+
+def test_a_wrong_language_pair_gives_scores_in_range() -> None:
+    russian = Segment("The cat sits on the table .", "Кошка сидит на столе .")
+    for pair in load(SHIPPED).pairs:
+        scores = QE(languages=pair).score([GOOD, russian, Segment("", "Katze")])
+        assert np.all((scores >= 0) & (scores <= 1))
+
+
 def test_languages_come_from_the_data() -> None:
     assert QE().for_languages("zh-TW", "EN_us") == QE(languages="zh-en")
     assert QE(languages="et-en").for_languages("ro", "en") == QE(languages="et-en")

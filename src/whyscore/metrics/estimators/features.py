@@ -214,6 +214,12 @@ def match(hypothesis: ReadText, source: ReadText, tables: Tables) -> Matched:
     return Matched(features, runs[:words, :others])
 
 
+def compare(hypotheses: NDArray[np.floating], sources: NDArray[np.floating]) -> Array:
+    """Return what sentence heads read of whole texts: both vectors, their distances and products, rows x 4 widths."""
+    here, there = hypotheses.astype(np.float32), sources.astype(np.float32)
+    return np.concatenate([here, there, np.abs(here - there), here * there], axis=-1)
+
+
 def _join(columns: Array, learned: Array) -> Array:
     return np.concatenate([columns, _standardised(columns), _neighbours(columns), learned], axis=1)
 

@@ -2,8 +2,10 @@
 
 1. Both texts are read by the embedded encoder, cut into words and matched (`features`).
 2. One or more small networks (`network`) read the words of both sides; their outputs are averaged.
-3. Score, 0 to 1: two parts the human judgement that the networks expect (direct assessment, MQM), where 0.5 is the
-   mean of the training data and 1/6 one standard deviation, and one part the share of words that are right by step 4.
+3. Score, 0 to 1: two parts the expected human judgement (direct assessment, MQM), where 0.5 is the mean of the training
+   data and 1/6 one standard deviation, and one part the share of words that are right by step 4. The judgement is that
+   of the networks; for a language pair of the training, told by `languages`, one third of it is that of a linear
+   function of the vectors of both texts, fitted to that pair.
 4. Word scores: minus the probability that the word is wrong: that a post-editor changes it (a source word: that its
    translation is changed). Logits are calibrated on segments that were not trained on (Platt 1999).
 5. For the words of a language pair that it was not trained on, told by `languages`, unsupervised evidence
@@ -26,6 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -33,7 +36,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from whyscore.errors import DataError, SpecError
-from whyscore.metrics.estimators.features import LEARNED, NAMES, Matched, ReadText, match, read_texts
+from whyscore.metrics.estimators.features import LEARNED, NAMES, Matched, ReadText, compare, match, read_texts
 from whyscore.metrics.estimators.network import Batch, run
 from whyscore.metrics.estimators.tables import read_tables
 from whyscore.metrics.estimators.trees import make_trees
@@ -49,7 +52,7 @@ from whyscore.text.files import UNREADABLE_ARRAYS
 from whyscore.types import FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 from whyscore.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 SHIPPED = Path(__file__).with_name("qe.npz")
 WEIGHTS = "model.safetensors"
 """The weights in a folder of `whyscore train`."""
@@ -198,11 +201,13 @@ class Logits(NamedTuple):
     source: Array
     """Of source words: that a post-editor changes their translation."""
     sentence: Mapping[Kind, float]
-    """The human judgement, standardised: direct assessment, MQM."""
+    """The human judgement by the networks: direct assessment, MQM."""
     gaps: Array | None = None
     """That something is missing before each hypothesis word, and after the last one."""
     attention: tuple[Array, Array] | None = None
     """Of both sides: metrics x words, for models that learned from metrics."""
+    heads: Mapping[str, float] = MappingProxyType({})
+    """The human judgement by the texts as a whole, standardised, of each language pair and kind that has a head."""
 
 
 class Known(NamedTuple):
@@ -233,6 +238,7 @@ class Estimator:
             for number in range(int(card["networks"]))
         ]
         self._trees = {name: make_trees(own) for name in TREES if (own := _under(arrays, f"trees.{name}."))}
+        self._heads = {name: numbers.astype(np.float32) for name, numbers in _under(arrays, "head.").items()}
         self._texts: Pinned[ReadText] = Pinned(_MEMORY)
 
     def _read_card(self, card: Mapping[str, Any], digest: str) -> None:
@@ -247,8 +253,7 @@ class Estimator:
 
     def estimates(self, pairs: Sequence[tuple[str, str]], languages: str | None) -> list[Estimate]:
         """Return what is estimated of each hypothesis and source, by the kinds of labels of the language pair."""
-        kinds = self.pairs.get(languages or "", self.kinds[:1])
-        return [self._estimate(known, kinds) for known in self.compute(pairs)]
+        return [self._estimate(known, languages or "") for known in self.compute(pairs)]
 
     def compute(self, pairs: Sequence[tuple[str, str]]) -> list[Known]:
         """Return what networks and trees say of each pair; equal pairs are computed once."""
@@ -283,6 +288,8 @@ class Estimator:
         sentences = np.mean([own.sentences for own in networks], axis=0)
         trees = {name: self._ask_trees(name, TREES[name], matched) for name in self._trees}
         gaps, attention = networks[0].gaps, networks[0].attention
+        compared = compare(*(np.stack([pair[side].whole for pair in read]) for side in (0, 1)))
+        heads = {name: compared @ numbers[:-1] + numbers[-1] for name, numbers in self._heads.items()}
         for place, pair in enumerate(read):
             words, others = (len(text.units.words) for text in pair)
             own = {kind: here[place, :words, k] for k, kind in enumerate(self.kinds)}
@@ -296,6 +303,7 @@ class Estimator:
                 {kind: float(sentences[place, k]) for k, kind in enumerate(self.kinds)},
                 None if gaps is None else gaps[place, : words + 1, 0],
                 None if attention is None else (attention[0][place, :, :words], attention[1][place, :, :others]),
+                {name: float(scores[place]) for name, scores in heads.items()},
             )
 
     def _ask_trees(self, name: str, side: int, matched: Sequence[Matched]) -> list[Array]:
@@ -336,14 +344,15 @@ class Estimator:
         result: Array = vectors @ self._components / self._norm["scale"]
         return result
 
-    def _estimate(self, known: Known, kinds: Sequence[Kind]) -> Estimate:
+    def _estimate(self, known: Known, languages: str) -> Estimate:
         if known.logits is None:
             # A side without a word: the worst score, and every word of the other side is wrong.
             here, there = (np.ones(len(spans)) for spans in known.spans)
             return Estimate(0.0, (here, there), known.spans, np.append(here, 1.0) if self._judges_gaps else None)
+        kinds = self.pairs.get(languages, self.kinds[:1])
         words: FloatVector = np.mean([self._probability(kind, known.logits.words[kind]) for kind in kinds], axis=0)
         source = self._probability("source_edits", known.logits.source)
-        judgement = float(np.mean([self._judgement(kind, known.logits.sentence[kind]) for kind in kinds]))
+        judgement = float(np.mean([self._judgement(kind, languages, known.logits) for kind in kinds]))
         score = (2 * judgement + 1 - float(words.mean())) / 3
         gaps = (
             self._probability("gaps", known.logits.gaps)
@@ -357,9 +366,19 @@ class Estimator:
         result: FloatVector = expit(slope * logits.astype(np.float64) + offset)
         return result
 
-    def _judgement(self, kind: Kind, standardised: float) -> float:
+    def _judgement(self, kind: Kind, languages: str, logits: Logits) -> float:
+        """Return the expected judgement from 0 to 1, with the language pair's own head where it has one."""
         centre, spread = self._calibration[f"{kind}_scores"]
-        return float(np.clip(0.5 + (standardised - centre) / spread / _DEVIATIONS, 0, 1))
+        standardised = (logits.sentence[kind] - centre) / spread
+        own = logits.heads.get(f"{languages}.{kind}")
+        if own is not None:
+            standardised = mix(standardised, own) / self._calibration[f"{kind}_mixed"][0]
+        return float(np.clip(0.5 + standardised / _DEVIATIONS, 0, 1))
+
+
+def mix(network: float, head: float) -> float:
+    """Return two parts the judgement of the network and one part that of the head, both standardised."""
+    return (2 * network + head) / 3
 
 
 def _under(arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> dict[str, NDArray[np.generic]]:
