@@ -14,8 +14,8 @@
 2. Each term is standardised by a mean and a deviation that were fixed on the training data, so that words of different
    sentences can be compared, and multiplied by a weight that was fixed there as well, with and without a lexicon.
 3. The evidence is the sum. `match` is left out where the encoder was not made for one of the languages, `rarity` and
-   `punctuation` where the text is written without blanks and `match` or `link` can be told: the words of such a text are
-   short by how they were segmented, and the shorter ones are wrong as often as the longer.
+   `punctuation` where the text is written without blanks and there is `match` or `link`: how long the words of such a
+   text are depends on how it was segmented, and the shorter ones are wrong as often as the longer.
 
 `docs/decisions/0012-evidence.md` tells how the weights were chosen and what they reach.
 """
