@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
 from whyscore.stats.agreement import acc_eq
-from whyscore.stats.matrices import coins, spread, standardised
+from whyscore.stats.matrices import coins, spread, standardise
 from whyscore.stats.significance import permutation_test
 from whyscore.stats.spa import soft_pairwise_accuracy
 
@@ -94,7 +94,7 @@ def soft_accuracy(resamples: int) -> float:
 def long_kendall(ours: int, theirs: int) -> float:
     """Return how many times faster we are than a loop over scipy on all cells, after checking that deltas are equal."""
     x, y, z = matrices(*LONG)
-    own, other, human = standardised(x), standardised(y), z.ravel()
+    own, other, human = standardise(x), standardise(y), z.ravel()
     (tossed,) = coins(np.random.default_rng(0), "cell", *LONG, n=theirs, block=theirs)
     found: dict[str, NDArray[np.float64]] = {}
 

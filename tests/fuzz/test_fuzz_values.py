@@ -16,7 +16,7 @@ from whyscore.data.formats.mqm import moved, unmarked
 from whyscore.data.formats.spans import BadSpan, spans_of
 from whyscore.errors import SpecError, UserError, WhyscoreError
 from whyscore.registry import build, parse, spec_of
-from whyscore.stats.spans import Marked, Thresholds, combined, judge_spans, otsu, to_levels, to_spans
+from whyscore.stats.spans import Marked, Thresholds, combine, judge_spans, otsu, to_levels, to_spans
 from whyscore.text.alignment import Pieces, align, pool_words, uncovered
 from whyscore.text.splitters import white_space
 from whyscore.types import ErrorSpan, Segment
@@ -114,7 +114,7 @@ def test_every_span_can_be_written_and_judged(case: tuple[str, tuple[ErrorSpan, 
     dialects.wmtqe_lists(spans, text, lost)
     dialects.mtme_rating(spans, lost)
     for how in ("union", "intersection"):
-        for span in combined([spans, spans[:1]], len(text), how):
+        for span in combine([spans, spans[:1]], len(text), how):
             assert 0 <= span.start <= span.end <= len(text)
     found = judge_spans([Marked(len(text), spans, spans[:1])])
     assert all(np.isnan(share) or 0 <= share <= 1 for share in (found.characters.precision, found.credit.recall))

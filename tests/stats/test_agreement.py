@@ -18,7 +18,7 @@ from whyscore.stats.agreement import (
     kendall_like,
     pair_table,
     pairwise_accuracy,
-    pooled,
+    pool_pairs,
     right,
 )
 from whyscore.stats.coefficients import coefficient_of, kernel
@@ -148,8 +148,8 @@ def test_kendall_like_counts_clear_preferences_alone() -> None:
 def test_pairs_of_several_sets_are_pooled() -> None:
     one = pairwise_accuracy([[1.0], [2.0]], [[1.0], [2.0]])
     two = pairwise_accuracy([[1.0], [2.0], [3.0]], [[3.0], [2.0], [1.0]])
-    assert pooled([one, two]).value == 0.25
-    assert pooled([one, two]).pairs == 4
+    assert pool_pairs([one, two]).value == 0.25
+    assert pool_pairs([one, two]).pairs == 4
 
 
 def test_soft_accuracy_uses_the_segments_that_both_systems_have() -> None:

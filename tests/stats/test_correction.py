@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
 from whyscore.errors import DataError, SpecError
-from whyscore.stats.correction import benjamini_hochberg, bonferroni, corrected, holm, partial_conjunction
+from whyscore.stats.correction import benjamini_hochberg, bonferroni, correct_p, holm, partial_conjunction
 
 P = [0.001, 0.01, 0.02, 0.04]
 
@@ -54,6 +54,6 @@ def test_wrong_input_is_refused() -> None:
     with pytest.raises(SpecError, match="alpha is 0"):
         holm([0.5], alpha=0)
     with pytest.raises(SpecError, match=re.escape("no correction named 'sidak': use none, bonferroni")):
-        corrected("sidak", P)
-    assert corrected("none", P).adjusted == tuple(P)
-    assert corrected("holm", P) == holm(P)
+        correct_p("sidak", P)
+    assert correct_p("none", P).adjusted == tuple(P)
+    assert correct_p("holm", P) == holm(P)

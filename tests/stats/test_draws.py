@@ -21,8 +21,8 @@ from whyscore.stats.correlation import level_values
 from whyscore.stats.draws import Drawing, draw_blocks, drawn_values
 from whyscore.stats.intervals import bootstrap, bootstrap_difference, too_many
 from whyscore.stats.kendall import Places
-from whyscore.stats.matrices import coins, spread, standardised
-from whyscore.stats.resampling import content_sorted
+from whyscore.stats.matrices import coins, spread, standardise
+from whyscore.stats.resampling import sort_by_content
 from whyscore.stats.significance import permutation_test
 from whyscore.stats.spa import preference, sign_rows
 
@@ -138,7 +138,7 @@ def test_shares_of_right_pairs_count_nothing_as_a_pair_with_itself(
 
 
 def test_two_systems_drawn_twice_each_are_four_pairs_and_one_alone_is_none() -> None:
-    x, z = content_sorted(np.array([[1.0], [2.0], [3.0]]), np.array([[2.0], [1.0], [3.0]]))  # as they are drawn
+    x, z = sort_by_content(np.array([[1.0], [2.0], [3.0]]), np.array([[2.0], [1.0], [3.0]]))  # as they are drawn
     good = int(np.flatnonzero(x[:, 0] == 3)[0])  # ahead of both others on both sides
     found = bootstrap(x, z, "system", "acc_23", resample="systems", n=300, keep=True).samples
     assert found is not None
@@ -222,7 +222,7 @@ def test_drawn_pairs_are_those_of_different_systems(measure: str, gaps: bool) ->
     elif measure == "acc_eq":
         x = np.where(np.isnan(x), np.nan, y)
     gap = np.isnan(x + z)
-    x, z = content_sorted(np.where(gap, np.nan, x), np.where(gap, np.nan, z))  # as they are drawn
+    x, z = sort_by_content(np.where(gap, np.nan, x), np.where(gap, np.nan, z))  # as they are drawn
     found = bootstrap(x, z, None, measure, n=12, keep=True).samples
     assert found is not None
     (drawn,) = draw_blocks(x.shape, Drawing("both", 12, 0))
@@ -327,7 +327,7 @@ def many_cells() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.f
 
 def test_ten_thousand_cells_are_drawn_as_scipy_correlates_them() -> None:
     x, _, z = many_cells()
-    x, z = content_sorted(x, z)  # as they are drawn
+    x, z = sort_by_content(x, z)  # as they are drawn
     found = bootstrap(x, z, "global", "kendall", n=4, keep=True)
     assert found.estimate.value == pytest.approx(stats.kendalltau(x.ravel(), z.ravel()).statistic, abs=1e-12)
     assert found.samples is not None
@@ -340,10 +340,10 @@ def test_ten_thousand_cells_are_drawn_as_scipy_correlates_them() -> None:
 
 
 def test_ten_thousand_cells_are_swapped_as_scipy_correlates_them() -> None:
-    x, y, z = content_sorted(*many_cells())  # as they are drawn
+    x, y, z = sort_by_content(*many_cells())  # as they are drawn
     found = permutation_test(x, y, z, "global", "kendall", n=3, keep=True)
     assert found.samples is not None
-    own, other = standardised(x), standardised(y)
+    own, other = standardise(x), standardise(y)
     (tossed,) = coins(np.random.default_rng(0), "cell", *x.shape, n=3, block=3)
     for value, swapped in zip(found.samples.tolist(), spread(tossed, "cell", *x.shape), strict=True):
         first, second = np.where(swapped, other, own), np.where(swapped, own, other)

@@ -22,9 +22,9 @@ from whyscore.stats.matrices import (
     every_coin,
     free_coins,
     spread,
-    standardised,
+    standardise,
 )
-from whyscore.stats.resampling import content_sorted
+from whyscore.stats.resampling import sort_by_content
 from whyscore.stats.significance import permutation_test
 
 Matrices = Callable[[str], NDArray[np.float64]]
@@ -140,9 +140,9 @@ def test_resampled_deltas_are_those_of_the_swapped_matrices(level: str, coeffici
     x[2, 3] = y[0, 0] = np.nan
     z[4, :2] = np.nan
     gap = np.isnan(x + y + z)
-    x, y, z = content_sorted(*(np.where(gap, np.nan, one) for one in (x, y, z)))  # as they are drawn
+    x, y, z = sort_by_content(*(np.where(gap, np.nan, one) for one in (x, y, z)))  # as they are drawn
     found = permutation_test(x, y, z, level, coefficient, permute="cell", n=20, keep=True)
-    a, b = standardised(x), standardised(y)
+    a, b = standardise(x), standardise(y)
     drawn = np.random.default_rng(0).random((20, x.size)) > 0.5
     assert found.samples is not None
     for swap, delta in zip(drawn.reshape(20, *x.shape), found.samples, strict=True):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyscore.analysis.decompose.shares import interval, paired, ratios, resampled, swap_test, word_f
+from whyscore.analysis.decompose.shares import interval, pair_rows, ratios, resample, swap_test, word_f
 
 
 def table(gains: list[float], ranges: list[float]) -> np.ndarray:
@@ -23,10 +23,10 @@ def test_at_or_below_the_floor_there_is_no_share() -> None:
 
 def test_the_same_seed_gives_every_feature_the_same_weights() -> None:
     rows = np.array([[1.0, 1.0, 2.0, 2.0], [0.0, 0.0, 2.0, 2.0], [1.0, 1.0, 4.0, 4.0]])
-    drawn = resampled(rows, ratios(0.0), draws=50, seed=3)
+    drawn = resample(rows, ratios(0.0), draws=50, seed=3)
     assert drawn.shape == (50, 2)
     assert np.array_equal(drawn[:, 0], drawn[:, 1])
-    assert np.array_equal(drawn, resampled(rows, ratios(0.0), draws=50, seed=3))
+    assert np.array_equal(drawn, resample(rows, ratios(0.0), draws=50, seed=3))
 
 
 def test_draws_without_a_value_are_dropped_and_counted() -> None:
@@ -58,17 +58,17 @@ def test_an_undefined_difference_has_no_p() -> None:
 
 def test_words_of_a_feature_are_met_by_their_form() -> None:
     reference, hypothesis = ["the", "cat", "saw", "the", "dog"], ["the", "cat", "ate", "the", "cat"]
-    found = word_f([(paired(reference, hypothesis), frozenset({1, 4}), frozenset({1, 4}))])
+    found = word_f([(pair_rows(reference, hypothesis), frozenset({1, 4}), frozenset({1, 4}))])
     assert (found.precision, found.recall, found.f) == (0.5, 0.5, 0.5)
 
 
 def test_a_met_word_takes_the_label_of_its_partner() -> None:
-    found = word_f([(paired(["run"], ["run"]), frozenset({0}), frozenset())])
+    found = word_f([(pair_rows(["run"], ["run"]), frozenset({0}), frozenset())])
     assert found == (1.0, 1.0, 1.0)
 
 
 def test_without_words_of_the_feature_there_is_no_f() -> None:
-    assert word_f([(paired(["a"], ["b"]), frozenset(), frozenset())]) == (None, None, None)
+    assert word_f([(pair_rows(["a"], ["b"]), frozenset(), frozenset())]) == (None, None, None)
 
 
 words = st.lists(st.sampled_from("abc"), max_size=8)
@@ -76,7 +76,7 @@ words = st.lists(st.sampled_from("abc"), max_size=8)
 
 @given(words, words)
 def test_every_form_is_paired_as_often_as_both_sides_have_it(reference: list[str], hypothesis: list[str]) -> None:
-    found = paired(reference, hypothesis)
+    found = pair_rows(reference, hypothesis)
     for form in "abc":
         both = min(reference.count(form), hypothesis.count(form))
         assert sum(reference[k] == form for k in found.reference) == both

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyscore.errors import DataError, SpecError
-from whyscore.stats.spans import Marked, Thresholds, combined, judge_spans, learnt, otsu, to_levels, to_spans, united
+from whyscore.stats.spans import Marked, Thresholds, combine, judge_spans, learnt, otsu, to_levels, to_spans, unite
 from whyscore.text.splitters import white_space
 from whyscore.types import ErrorSpan, Side
 
@@ -129,7 +129,7 @@ def test_exact_matches_are_one_to_one_and_may_ask_for_severity() -> None:
 
 
 def test_an_omission_inside_another_error_stays_one_of_its_own() -> None:
-    assert [(one.start, one.end) for one in united([span(0, 10), span(3, 3), span(3, 3), span(5, 12)])] == [
+    assert [(one.start, one.end) for one in unite([span(0, 10), span(3, 3), span(3, 3), span(5, 12)])] == [
         (0, 12),
         (3, 3),
     ]
@@ -139,20 +139,20 @@ def test_an_omission_inside_another_error_stays_one_of_its_own() -> None:
 
 
 def test_overlapping_spans_of_one_severity_are_united() -> None:
-    assert [(one.start, one.end) for one in united([span(3, 6), span(0, 4), span(8, 9)])] == [(0, 6), (8, 9)]
-    assert [(one.start, one.end) for one in united([span(0, 2), span(2, 4)])] == [(0, 2), (2, 4)]
-    assert len(united([span(0, 4), span(2, 6, "minor")])) == 2
+    assert [(one.start, one.end) for one in unite([span(3, 6), span(0, 4), span(8, 9)])] == [(0, 6), (8, 9)]
+    assert [(one.start, one.end) for one in unite([span(0, 2), span(2, 4)])] == [(0, 2), (2, 4)]
+    assert len(unite([span(0, 4), span(2, 6, "minor")])) == 2
 
 
 def test_several_annotators_unite_or_meet() -> None:
     two = [[span(0, 4)], [span(2, 6, "minor")]]
-    assert [(one.start, one.end) for one in combined(two, 8)] == [(0, 4), (2, 6)]
-    assert [(one.start, one.end, one.severity) for one in combined(two, 8, "intersection")] == [(2, 4, "minor")]
+    assert [(one.start, one.end) for one in combine(two, 8)] == [(0, 4), (2, 6)]
+    assert [(one.start, one.end, one.severity) for one in combine(two, 8, "intersection")] == [(2, 4, "minor")]
 
 
 @given(spans, spans)
 def test_credit_is_the_best_of_all_pairings(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> None:
-    gold, found = (united([span(start, start + size) for start, size in part]) for part in (one, other))
+    gold, found = (unite([span(start, start + size) for start, size in part]) for part in (one, other))
     fit = judge_spans([Marked(20, gold, found)]).credit
     if not gold or not found:
         return
@@ -185,7 +185,7 @@ def test_thresholds_that_make_no_sense_are_refused(options: dict[str, float], me
 
 def test_spans_of_several_sides_are_judged_apart() -> None:
     with pytest.raises(DataError, match="judge each side alone"):
-        united([span(0, 1), ErrorSpan(0, 1, side=Side.SOURCE)])
+        unite([span(0, 1), ErrorSpan(0, 1, side=Side.SOURCE)])
 
 
 def test_scores_must_fit_the_words() -> None:

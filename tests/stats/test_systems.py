@@ -32,7 +32,7 @@ from whyscore.stats.systems import (
     in_blocks,
     mean_rows,
     mean_totals,
-    resampled,
+    resample,
     swap_test,
     whole_numbers,
 )
@@ -49,7 +49,7 @@ def relevance(summeval: Matrices, shipped: Path) -> dict[str, NDArray[np.float64
 
 def deltas_of(a: NDArray[np.float64], b: NDArray[np.float64], blocks: list[str] | None = None) -> NDArray[np.float64]:
     """Return the differences of the means of bootstrap samples, of segments or of whole documents."""
-    first, second = (resampled(in_blocks(mean_rows(one), blocks), mean_totals, 10_000, 0) for one in (a, b))
+    first, second = (resample(in_blocks(mean_rows(one), blocks), mean_totals, 10_000, 0) for one in (a, b))
     return first - second
 
 

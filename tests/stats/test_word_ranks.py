@@ -5,34 +5,34 @@ import pytest
 from scipy import stats
 
 from whyscore.errors import SpecError
-from whyscore.stats.words import best_group, mean_estimates, orientation, pair_tests, paired, ranks
+from whyscore.stats.words import best_group, compare_pair, mean_estimates, orientation, pair_tests, ranks
 
 RNG = np.random.default_rng(3)
 ONE, OTHER = RNG.random(40), RNG.random(40)
 
 
 def test_the_paired_t_test_equals_scipy() -> None:
-    found, wanted = paired(ONE, OTHER), stats.ttest_rel(ONE, OTHER)
+    found, wanted = compare_pair(ONE, OTHER), stats.ttest_rel(ONE, OTHER)
     assert (found.statistic, found.p) == pytest.approx((wanted.statistic, wanted.pvalue), abs=1e-12)
 
 
 def test_sign_flips_agree_with_the_t_test_and_never_reach_zero() -> None:
-    assert paired(ONE, OTHER, "permutation").p == pytest.approx(paired(ONE, OTHER).p, abs=0.02)
-    assert paired(ONE, ONE - 5, "permutation").p == 1 / 10_001
+    assert compare_pair(ONE, OTHER, "permutation").p == pytest.approx(compare_pair(ONE, OTHER).p, abs=0.02)
+    assert compare_pair(ONE, ONE - 5, "permutation").p == 1 / 10_001
 
 
 def test_equal_systems_do_not_differ() -> None:
-    assert paired(ONE, ONE).p == 1.0
-    assert paired(ONE, ONE, "permutation").p == 1.0
+    assert compare_pair(ONE, ONE).p == 1.0
+    assert compare_pair(ONE, ONE, "permutation").p == 1.0
 
 
 def test_one_sentence_gives_no_p() -> None:
-    assert np.isnan(paired(ONE[:1], OTHER[:1]).p)
+    assert np.isnan(compare_pair(ONE[:1], OTHER[:1]).p)
 
 
 def test_an_unknown_test_is_refused() -> None:
     with pytest.raises(SpecError, match=re.escape("no test named 'z': use ttest, permutation")):
-        paired(ONE, OTHER, "z")  # type: ignore[arg-type]
+        compare_pair(ONE, OTHER, "z")  # type: ignore[arg-type]
 
 
 def test_a_missing_side_is_last_and_equal_means_share_their_rank() -> None:

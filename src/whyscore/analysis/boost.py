@@ -225,9 +225,9 @@ def cost(segments: Segments, metric: Boosted, *, resources: Resources = LOCAL) -
         asked, metric.metric, metric.explainer, resources=resources, unit=metric.unit, masker=metric.masker,
         seed=metric.seed, sides=["hypothesis"] if metric.parts == "hypothesis" else None,
     )  # fmt: skip
-    if not isinstance(metric.metric, Boosted) or not asked:
+    if metric.inner is None or not asked:
         return outer
-    inner = cost(asked, metric.metric)
+    inner = cost(asked, metric.inner)
     return Cost(
         -(-outer.asked * inner.asked // len(asked)), -(-outer.distinct * inner.distinct // len(asked)), outer.stored
     )

@@ -231,7 +231,7 @@ def _auc(own: Answers, side: Judged, marked: _Side) -> FloatVector:
     kept = _usable(own, side, marked)
     rows = [row for row, good in zip(own.words[side], kept, strict=True) if good]
     tags = marked.tags.chosen(np.array(kept, dtype=np.bool_))
-    return agree(tags, Ragged.of(rows).turned()).of("auc")
+    return agree(tags, Ragged.of(rows).negate()).of("auc")
 
 
 def _usable(own: Answers, side: Judged, marked: _Side) -> list[bool]:

@@ -90,6 +90,11 @@ class Boosted:
         check_sides(self.mean, self.parts)
 
     @property
+    def inner(self) -> "Boosted | None":
+        """The metric that is boosted, where it is boosted itself: costs of nested explainers multiply."""
+        return self.metric if isinstance(self.metric, Boosted) else None
+
+    @property
     def inputs(self) -> Inputs:
         return self.metric.inputs
 

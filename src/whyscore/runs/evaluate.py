@@ -486,8 +486,8 @@ def _segment_features(dataset: Dataset, marking: Marking) -> Iterator[Record]:
     for entry, found in zip(dataset.entries, marking.entries, strict=True):
         under, over = [], []
         for number, feature in enumerate(marking.features):
-            counts = [text.count(number) for text in found.references]
-            own = found.hypothesis.count(number)
+            counts = [len(text.spans[number]) for text in found.references]
+            own = len(found.hypothesis.spans[number])
             if counts and own < min(counts):
                 under.append(feature)
             if counts and own > max(counts):

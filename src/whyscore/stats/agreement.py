@@ -147,8 +147,8 @@ def acc_eq(
     if epsilon is not None and not epsilon >= 0:
         raise SpecError(f"epsilon is {epsilon}, expected 0 or more")
     (a, b), dropped = align(x, z, missing=missing, level=at)
-    groups = len(grouped(a, at))
-    pairs = pair_table(grouped(a, at), grouped(b, at))
+    groups = len(group_cells(a, at))
+    pairs = pair_table(group_cells(a, at), group_cells(b, at))
     if not len(pairs.distance):
         _warn("acc_eq", "no pair has scores on both sides")
         return TieAccuracy(math.nan, math.nan, math.nan, at, groups, 0, 0, epsilon is None, dropped, "empty")
@@ -182,7 +182,7 @@ def acc_eq_held_out(x: ArrayLike, z: ArrayLike, level: str = "segment", *, missi
     )
 
 
-def grouped(matrix: FloatMatrix, level: Level) -> FloatMatrix:
+def group_cells(matrix: FloatMatrix, level: Level) -> FloatMatrix:
     """Return systems x segments as groups x places; at the level system, the one group of means."""
     if level == "system":
         return tie(row_means(matrix))[None, :]
@@ -207,7 +207,7 @@ def pairwise_accuracy(
     return PairShare(agreed / len(i), "pairwise_accuracy", agreed, len(i), dropped)
 
 
-def pooled(results: Sequence[PairShare]) -> PairShare:
+def pool_pairs(results: Sequence[PairShare]) -> PairShare:
     """Return the share over the pairs of several sets together."""
     agreed, pairs = sum(one.agreed for one in results), sum(one.pairs for one in results)
     dropped = Dropped(*(sum(parts) for parts in zip(*(one.dropped for one in results), strict=True)))

@@ -67,7 +67,7 @@ def bonferroni(p: Sequence[float], alpha: float = ALPHA, *, family: str = "") ->
     >>> bonferroni([0.001, 0.01, 0.02, 0.04]).rejections
     2
     """
-    return _corrected("bonferroni", p, alpha, family, lambda ordered: ordered * len(ordered))
+    return _correct("bonferroni", p, alpha, family, lambda ordered: ordered * len(ordered))
 
 
 def holm(p: Sequence[float], alpha: float = ALPHA, *, family: str = "") -> Corrected:
@@ -76,7 +76,7 @@ def holm(p: Sequence[float], alpha: float = ALPHA, *, family: str = "") -> Corre
     >>> holm([0.04, 0.001, 0.01, 0.02]).adjusted
     (0.04, 0.004, 0.03, 0.04)
     """
-    return _corrected("holm", p, alpha, family, _step_down)
+    return _correct("holm", p, alpha, family, _step_down)
 
 
 def benjamini_hochberg(p: Sequence[float], alpha: float = ALPHA, *, family: str = "") -> Corrected:
@@ -86,7 +86,7 @@ def benjamini_hochberg(p: Sequence[float], alpha: float = ALPHA, *, family: str 
         scaled = ordered * len(ordered) / np.arange(1, len(ordered) + 1)
         return np.minimum.accumulate(scaled[::-1])[::-1]
 
-    return _corrected("benjamini_hochberg", p, alpha, family, step_up)
+    return _correct("benjamini_hochberg", p, alpha, family, step_up)
 
 
 def partial_conjunction(p: Sequence[float], alpha: float = ALPHA, *, family: str = "") -> PartialConjunction:
@@ -95,17 +95,17 @@ def partial_conjunction(p: Sequence[float], alpha: float = ALPHA, *, family: str
     >>> partial_conjunction([0.001, 0.01, 0.02, 0.04]).k
     4
     """
-    values = _checked(p, alpha)
+    values = _check(p, alpha)
     ordered = np.sort(values[~np.isnan(values)])
     adjusted = np.minimum(_step_down(ordered), 1.0)
     return PartialConjunction(int((adjusted <= alpha).sum()), len(ordered), alpha, tuple(adjusted.tolist()), family)
 
 
-def corrected(method: str, p: Sequence[float], alpha: float = ALPHA, *, family: str = "") -> Corrected:
+def correct_p(method: str, p: Sequence[float], alpha: float = ALPHA, *, family: str = "") -> Corrected:
     """Return p-values corrected by a named method; `none` leaves them."""
     methods = {"bonferroni": bonferroni, "holm": holm, "benjamini_hochberg": benjamini_hochberg}
     if method == "none":
-        return _corrected("none", p, alpha, family, lambda ordered: ordered)
+        return _correct("none", p, alpha, family, lambda ordered: ordered)
     if method not in methods:
         raise SpecError(f"no correction named {method!r}: use none, {', '.join(methods)}")
     return methods[method](p, alpha, family=family)
@@ -117,10 +117,10 @@ def _step_down(ordered: FloatVector) -> FloatVector:
     return steps
 
 
-def _corrected(
+def _correct(
     method: str, p: Sequence[float], alpha: float, family: str, adjust: Callable[[FloatVector], FloatVector]
 ) -> Corrected:
-    values = _checked(p, alpha)
+    values = _check(p, alpha)
     adjusted = np.full(len(values), math.nan)
     known = np.flatnonzero(~np.isnan(values))
     order = known[np.argsort(values[known], kind="stable")]
@@ -128,7 +128,7 @@ def _corrected(
     return Corrected(method, alpha, tuple(values.tolist()), tuple(adjusted.tolist()), family, len(known))
 
 
-def _checked(p: Sequence[float], alpha: float) -> FloatVector:
+def _check(p: Sequence[float], alpha: float) -> FloatVector:
     values = np.asarray(p, dtype=np.float64)
     if values.ndim != 1:
         raise DataError(f"p-values must be a plain list, got {values.ndim} dimensions")

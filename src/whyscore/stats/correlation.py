@@ -34,7 +34,7 @@ from whyscore.stats.matrices import (
     row_means,
     tie,
 )
-from whyscore.stats.resampling import content_sorted
+from whyscore.stats.resampling import sort_by_content
 from whyscore.types import FloatMatrix
 
 Undefined = Literal["leave_out", "zero"]
@@ -93,10 +93,10 @@ def correlate(
     at, named = level_of(level), coefficient_of(coefficient)
     _check(undefined, tie_tolerance)
     (a, b), dropped = align(x, z, missing=missing, level=at)
-    a, b = content_sorted(a, b)  # sums in another order differ in the last digit
+    a, b = sort_by_content(a, b)  # sums in another order differ in the last digit
     values = vector_values(a, b, at, named, tie_tolerance)
     if at in ("segment", "within_system"):
-        value, used, count = float(averaged(values, undefined)), int((~np.isnan(values)).sum()), values.shape[-1]
+        value, used, count = float(mean_of_defined(values, undefined)), int((~np.isnan(values)).sum()), values.shape[-1]
     else:
         sides = (row_means(a), row_means(b)) if at == "system" else (a, b)
         value, used, count = float(values), int((~np.isnan(sides[0] + sides[1])).sum()), sides[0].size
@@ -159,10 +159,10 @@ def level_values(
 ) -> Stack:
     """Return the coefficient at a level, for stacks of systems x segments: one number per pair of matrices."""
     values = vector_values(x, z, level, coefficient, tolerance)
-    return averaged(values, undefined) if level in ("segment", "within_system") else values
+    return mean_of_defined(values, undefined) if level in ("segment", "within_system") else values
 
 
-def averaged(values: Stack, undefined: Undefined = "leave_out") -> Stack:
+def mean_of_defined(values: Stack, undefined: Undefined = "leave_out") -> Stack:
     """Return the mean of the last axis over what is defined, or with 0 for the rest; NaN where nothing is."""
     if undefined == "zero":
         gaps = np.isnan(values)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.stats.coefficients import LONG, Coefficient, Stack, from_pairs
-from whyscore.stats.correlation import Undefined, averaged, vector_values
+from whyscore.stats.correlation import Undefined, mean_of_defined, vector_values
 from whyscore.stats.kendall import MOST, TABLED, Places
 from whyscore.stats.matrices import TIE_TOLERANCE, Level
 from whyscore.stats.resampling import block_sizes
@@ -91,7 +91,7 @@ def drawn_values(
         values = vector_values(_take(x, drawn), _take(z, drawn), level, coefficient, drawing.tie_tolerance)
         if coefficient in _ACCURACIES:
             values = _apart(values, coefficient, _chosen(_copies(x, z, level, drawn), level, drawn))
-        found.append(averaged(values, drawing.undefined) if level in ("segment", "within_system") else values)
+        found.append(mean_of_defined(values, drawing.undefined) if level in ("segment", "within_system") else values)
     return np.concatenate(found)
 
 
@@ -166,5 +166,5 @@ def _long_rows(x: FloatMatrix, z: FloatMatrix, coefficient: Coefficient, drawing
         if coefficient in _ACCURACIES:
             values = _apart(values, coefficient, _copies(x, z, "within_system", drawn))
         taken = values if drawn.rows is None else np.take_along_axis(values, drawn.rows, axis=1)
-        found.append(averaged(taken, drawing.undefined))
+        found.append(mean_of_defined(taken, drawing.undefined))
     return np.concatenate(found)

@@ -55,7 +55,7 @@ class Ranked(NamedTuple):
     """From 0; tied values share the least of their ranks."""
 
 
-def ranked_rows(values: NDArray[np.float64]) -> Ranked:
+def rank_rows(values: NDArray[np.float64]) -> Ranked:
     """Return the ranks along the last axis."""
     order = np.argsort(values, axis=-1)
     ordered = np.take_along_axis(values, order, axis=-1)
@@ -79,7 +79,7 @@ def ranked_rows(values: NDArray[np.float64]) -> Ranked:
 def kendall_rows(ranked: Ranked, human: FloatVector) -> FloatVector:
     """Return tau b of every row: concordant pairs by comparison, ties by counting."""
     count, length = ranked.least.shape
-    own = ranked_rows(human[None]).least[0]
+    own = rank_rows(human[None]).least[0]
     order = np.argsort(own, kind="stable")
     # take, not [:, order], which lays the rows out across the memory
     ranks, own = np.take(ranked.least, order, axis=1), own[order].astype(np.int64)
@@ -185,7 +185,7 @@ class Target:
             block = _Block(np.arange(weights.shape[1])[None], human_means[None])
             return cls(wanted, entries, weights, (block,))
         by = segments if found == "segment" and segments is not None else systems
-        return cls(wanted, entries, None, tuple(_grouped(by[entries], values)))
+        return cls(wanted, entries, None, tuple(_group_cells(by[entries], values)))
 
     def project(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return scores (... x entries) at the level: (... x systems) or (... x entries that count)."""
@@ -228,7 +228,7 @@ class Target:
         sums = np.zeros((len(self.coefficients), len(rows)))
         counts = np.zeros_like(sums)
         for block in self.blocks:
-            stacked = _stacked(rows[:, block.places], block.human, self.coefficients)
+            stacked = _stack(rows[:, block.places], block.human, self.coefficients)
             known = ~np.isnan(stacked)
             sums += np.where(known, stacked, 0.0).sum(axis=2)
             counts += known.sum(axis=2)
@@ -283,7 +283,7 @@ def _mean_weights(systems: Numbers) -> FloatMatrix:
     return shares
 
 
-def _grouped(by: Numbers, human: FloatVector) -> list[_Block]:
+def _group_cells(by: Numbers, human: FloatVector) -> list[_Block]:
     """Return the groups of two and more entries, those of one size together."""
     order = np.argsort(by, kind="stable")
     sizes = np.unique(by, return_counts=True)[1]
@@ -295,16 +295,16 @@ def _grouped(by: Numbers, human: FloatVector) -> list[_Block]:
     return blocks
 
 
-def _stacked(scores: NDArray[np.float64], human: FloatMatrix, wanted: Sequence[Coefficient]) -> NDArray[np.float64]:
+def _stack(scores: NDArray[np.float64], human: FloatMatrix, wanted: Sequence[Coefficient]) -> NDArray[np.float64]:
     """Return coefficients x versions x groups of small groups (versions x groups x places)."""
     found = []
     for coefficient in wanted:
         if coefficient == "pearson":
             found.append(pearson(scores, human[None]))
         elif coefficient == "spearman":
-            found.append(pearson(ranked_rows(scores).average, ranked_rows(human).average[None]))
+            found.append(pearson(rank_rows(scores).average, rank_rows(human).average[None]))
         elif coefficient == "kendall_b":
-            ranked = ranked_rows(scores)
+            ranked = rank_rows(scores)
             groups = [
                 kendall_rows(Ranked(ranked.average[:, k], ranked.least[:, k]), one) for k, one in enumerate(human)
             ]
@@ -328,9 +328,9 @@ def _coefficients(rows: FloatMatrix, human: FloatVector, wanted: Sequence[Coeffi
             found.append(kernel(coefficient)(rows, human))
             continue
         if coefficient in ("spearman", "kendall_b") and ranked is None:
-            ranked = ranked_rows(rows)
+            ranked = rank_rows(rows)
         if coefficient == "spearman" and ranked is not None:
-            found.append(pearson(ranked.average, ranked_rows(human[None]).average))
+            found.append(pearson(ranked.average, rank_rows(human[None]).average))
         elif coefficient == "kendall_b" and ranked is not None and len(human) <= _MANY:
             found.append(kendall_rows(ranked, human))
         else:

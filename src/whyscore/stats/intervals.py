@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whyscore.errors import SpecError
-from whyscore.stats.agreement import CLEAR, grouped, pair_table, pairs_of, right
+from whyscore.stats.agreement import CLEAR, group_cells, pair_table, pairs_of, right
 from whyscore.stats.coefficients import Stack, coefficient_of
 from whyscore.stats.draws import MEMORY, Drawing, Drawn, Resample, draw_blocks, drawn_values
 from whyscore.stats.matrices import (
@@ -44,7 +44,7 @@ from whyscore.stats.matrices import (
     tie,
 )
 from whyscore.stats.measures import FINE, Fine, Measure, agree, measure_of
-from whyscore.stats.resampling import content_sorted, percentiles
+from whyscore.stats.resampling import percentiles, sort_by_content
 from whyscore.stats.spa import preference, preferences, sign_rows
 from whyscore.types import Estimate, FloatMatrix, FloatVector
 
@@ -111,7 +111,7 @@ def _differences(both: _Both) -> Measured:
     dx, dz = np.where(there, dx, 0.0), np.where(there, dz, 0.0)
 
     def measured(drawn: Drawn) -> FloatVector:
-        top, own, other = (_weighed(both, drawn, table) for table in (dx * dz, dx * dx, dz * dz))
+        top, own, other = (_weigh(both, drawn, table) for table in (dx * dz, dx * dx, dz * dz))
         return _ratio(top, np.sqrt(own * other))
 
     return measured
@@ -123,13 +123,13 @@ def _clear_preferences(both: _Both) -> Measured:
     agreeing = clear & (human * metric > 0)
 
     def measured(drawn: Drawn) -> FloatVector:
-        agreed, count = (_weighed(both, drawn, table.astype(np.float64)) for table in (agreeing, clear))
+        agreed, count = (_weigh(both, drawn, table.astype(np.float64)) for table in (agreeing, clear))
         return _ratio(2 * agreed - count, count)
 
     return measured
 
 
-def _weighed(both: _Both, drawn: Drawn, table: FloatMatrix) -> FloatVector:
+def _weigh(both: _Both, drawn: Drawn, table: FloatMatrix) -> FloatVector:
     """Return the sum of pairs x segments, each as often as it was drawn."""
     total: FloatVector = np.einsum("dk,dk->d", both.counts(drawn) @ table, drawn.column_counts(table.shape[1]))
     return total
@@ -179,10 +179,10 @@ def _tied_accuracy(both: _Both, level: Level, drawing: Drawing) -> tuple[Measure
     """Return the accuracy with the best epsilon of each draw (or the given one), and the number of pairs."""
     if level == "system":
         return _tied_means(both, drawing), len(both.i)
-    pairs = pair_table(grouped(both.x, level), grouped(both.z, level))
+    pairs = pair_table(group_cells(both.x, level), group_cells(both.z, level))
     order = np.argsort(pairs.distance, kind="stable")
     distance, concordant, group = pairs.distance[order], pairs.concordant[order], pairs.group[order]
-    first, second = (one[order] for one in pairs_of(grouped(both.x, level), grouped(both.z, level)))
+    first, second = (one[order] for one in pairs_of(group_cells(both.x, level), group_cells(both.z, level)))
     ends = np.append(distance[1:] != distance[:-1], np.True_)[: len(distance)]
     change = pairs.tied[order].astype(np.float64) - concordant
     given = None if drawing.epsilon is None else right(pairs, drawing.epsilon)[order]
@@ -313,7 +313,7 @@ def bootstrap(
     at, named = measure.level, measure.name
     _check(resample, n, confidence)
     (a, b), dropped = align(x, z, missing=missing, level=at)
-    a, b = content_sorted(a, b)
+    a, b = sort_by_content(a, b)
     value, size = _value(a, b, measure, missing=missing, seed=seed, fine=fine), _size(a, at)
     if too_many(a, at, named, n):
         estimate = Estimate(value, level=confidence, n=size, reason=TOO_MANY)
@@ -346,7 +346,7 @@ def bootstrap_difference(
     at, named = measure.level, measure.name
     _check(resample, n, confidence)
     (a, b, human), dropped = align(x, y, z, missing=missing, level=at)
-    a, b, human = content_sorted(a, b, human)
+    a, b, human = sort_by_content(a, b, human)
     if too_many(a, at, named, n):
         raise SpecError(f"{named}@{at} has too many pairs for {n} draws here: use the level segment, or fewer draws")
     drawing = Drawing(resample, n, seed, memory)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.stats.coefficients import LONG, Coefficient, Pairs, Stack, from_pairs, kendall_b
-from whyscore.stats.correlation import averaged
+from whyscore.stats.correlation import mean_of_defined
 from whyscore.stats.matrices import Level, Swaps
 from whyscore.types import FloatMatrix, FloatVector
 
@@ -194,13 +194,13 @@ def _blocks(by_z: Numbers) -> tuple[_Blocks, _Blocks, Numbers]:
     block = standing // size
     apart = upper & (block[:, :, None] != block[:, None, :])
     return (
-        _Blocks(np.arange(whole).reshape(-1, size), _inverted(rank.reshape(-1, size), upper)),
-        _Blocks(by_z.reshape(-1, size), _inverted(standing, apart)),
+        _Blocks(np.arange(whole).reshape(-1, size), _invert(rank.reshape(-1, size), upper)),
+        _Blocks(by_z.reshape(-1, size), _invert(standing, apart)),
         np.arange(whole) // size * (whole // size) + rank // size,
     )
 
 
-def _inverted(values: NDArray[np.int32], among: NDArray[np.bool_]) -> Weights:
+def _invert(values: NDArray[np.int32], among: NDArray[np.bool_]) -> Weights:
     found: Weights = ((values[:, :, None] > values[:, None, :]) & among).astype(np.float32)
     return found
 
@@ -227,8 +227,8 @@ def table_deltas(
     memory: int,
 ) -> FloatVector:
     """Return r(X, Z) - r(Y, Z) of X, Y and Z after every swap, at a level whose vectors are cells."""
-    first, second, human = (_grouped(one, level) for one in matrices)
-    chosen = _grouped(swaps, level)
+    first, second, human = (_group_cells(one, level) for one in matrices)
+    chosen = _group_cells(swaps, level)
     if LONG <= human.shape[1] <= MOST:
         return _long_deltas((first, second, human), chosen, coefficient)
     cells = memory // 64
@@ -236,18 +236,18 @@ def table_deltas(
     pairs: FloatVector = there * (there - 1) / 2
     if coefficient != "kendall_b":
         # tau_23 and acc_23 differ by a factor of two: of both, agreement counts.
-        agreed = swapped_totals(first, second, human, chosen, _agreement, cells=cells)
+        agreed = sum_swapped_pairs(first, second, human, chosen, _agreement, cells=cells)
         bottom = pairs / (2 if coefficient == "tau_23" else 1)
         share = [np.divide(one, bottom, out=np.full(one.shape, np.nan), where=bottom > 0) for one in agreed]
-        return averaged(share[0]) - averaged(share[1])
-    surplus = swapped_totals(first, second, human, chosen, _surplus, cells=cells)
+        return mean_of_defined(share[0]) - mean_of_defined(share[1])
+    surplus = sum_swapped_pairs(first, second, human, chosen, _surplus, cells=cells)
     if _all_differ(first, second):
         untied = (pairs, pairs)
     else:
-        untied = swapped_totals(first, second, human, chosen, _untied, cells=cells)
+        untied = sum_swapped_pairs(first, second, human, chosen, _count_untied, cells=cells)
     moved = np.array([_untied_pairs(one) for one in human])
     taus = [kendall_b(top, free, moved) for top, free in zip(surplus, untied, strict=True)]
-    return averaged(taus[0]) - averaged(taus[1])
+    return mean_of_defined(taus[0]) - mean_of_defined(taus[1])
 
 
 def _long_deltas(
@@ -263,10 +263,10 @@ def _long_deltas(
         halves = Places.of(*both).halves(np.concatenate([~swapped, swapped], axis=1))
         for row, pairs in zip(values, halves, strict=True):
             row[:, k] = from_pairs(coefficient, pairs, *both)
-    return averaged(values[0]) - averaged(values[1])
+    return mean_of_defined(values[0]) - mean_of_defined(values[1])
 
 
-def _grouped(matrix: NDArray[Scalar], level: Level) -> NDArray[Scalar]:
+def _group_cells(matrix: NDArray[Scalar], level: Level) -> NDArray[Scalar]:
     """Return systems x segments as groups x places: the vectors that a level compares."""
     if level == "segment":
         return np.swapaxes(matrix, -1, -2)
@@ -298,7 +298,7 @@ def _surplus(metric: Signs, human: Signs, there: NDArray[np.bool_]) -> Signs:  #
     return product
 
 
-def _untied(metric: Signs, human: Signs, there: NDArray[np.bool_]) -> Signs:  # noqa: ARG001 - ties of the metric alone
+def _count_untied(metric: Signs, human: Signs, there: NDArray[np.bool_]) -> Signs:  # noqa: ARG001 - ties of the metric alone
     return np.abs(metric)
 
 
@@ -307,7 +307,7 @@ def _agreement(metric: Signs, human: Signs, there: NDArray[np.bool_]) -> Signs:
     return agreed.astype(np.int8)
 
 
-def swapped_totals(
+def sum_swapped_pairs(
     x: FloatMatrix, y: FloatMatrix, z: FloatMatrix, swaps: Swaps, entry: Entry, *, cells: int
 ) -> tuple[FloatMatrix, FloatMatrix]:
     """Return the sum of `entry` over pairs within each group, for the swapped X and the swapped Y.
@@ -344,19 +344,19 @@ def _tables(
     x: FloatMatrix, y: FloatMatrix, z: FloatMatrix, part: slice, entry: Entry
 ) -> tuple[Signs, Signs, Signs, Signs]:
     """Return what pairs of some places with all others add: both from X, X then Y, Y then X, both from Y."""
-    human = _compared(z, z, part)
+    human = _compare(z, z, part)
     missing = np.isnan(z)
     there = ~(missing[:, part, None] | missing[:, None, :])
     places = np.arange(part.start, part.stop)
 
     def table(a: FloatMatrix, b: FloatMatrix) -> Signs:
-        values = entry(_compared(a, b, part), human, there)
+        values = entry(_compare(a, b, part), human, there)
         values[:, places - part.start, places] = 0
         return values
 
     return table(x, x), table(x, y), table(y, x), table(y, y)
 
 
-def _compared(a: FloatMatrix, b: FloatMatrix, part: slice) -> Signs:
+def _compare(a: FloatMatrix, b: FloatMatrix, part: slice) -> Signs:
     left, right = a[:, part, None], b[:, None, :]
     return (left > right).view(np.int8) - (left < right).view(np.int8)

@@ -11,7 +11,7 @@ Which cells change places between two metrics.
 1. `coins` tosses coins: a cell is swapped iff its own coin says so (`cell`), iff row coin and column coin differ
    (`row_xor_column`), by its row's coin (`systems`) or by its column's (`inputs`).
 2. `every_coin` lists all of them where there are few.
-3. `swapped_sums` gives the row sums of a swapped matrix by matrix products, without the matrix.
+3. `sum_swapped_cells` gives the row sums of a swapped matrix by matrix products, without the matrix.
 """
 
 import math
@@ -207,7 +207,7 @@ def is_human(system: str) -> bool:
     return system.lower().startswith(_REFERENCES)
 
 
-def standardised(matrix: FloatMatrix) -> FloatMatrix:
+def standardise(matrix: FloatMatrix) -> FloatMatrix:
     """Return a matrix with mean 0 and standard deviation 1 over all its cells; a constant one becomes 0."""
     centred = matrix - np.nanmean(matrix)
     spread = float(np.nanstd(matrix))
@@ -278,7 +278,7 @@ def spread(tossed: Coins, permute: Permute, rows: int, columns: int) -> Swaps:
     return tossed[:, :rows, None] ^ tossed[:, None, rows:]
 
 
-def swapped_sums(tossed: Coins, permute: Permute, difference: FloatMatrix) -> FloatMatrix:
+def sum_swapped_cells(tossed: Coins, permute: Permute, difference: FloatMatrix) -> FloatMatrix:
     """Return resamples x systems: the sum of a difference (Y - X) over the swapped cells of each row."""
     rows, columns = difference.shape
     if permute == "cell":

@@ -7,7 +7,7 @@
    the same draws to every system.
 4. `block_folds` and `bootstrap_ratio` keep rows of one document together: in cross-validation, and in the intervals of
    shares such as a precision.
-5. Draws go by place. `content_order` and `content_sorted` give segments and systems their places by the numbers they
+5. Draws go by place. `content_order` and `sort_by_content` give segments and systems their places by the numbers they
    hold, so that the same data in another order draw the same and give the same digits.
 """
 
@@ -33,23 +33,23 @@ def content_order(*tables: FloatMatrix) -> Indices:
     Rows are sorted by a hash of the first table, equal ones by one of the next tables together. Rows that are equal in
     all of them may change places, which changes nothing.
     """
-    first, *others = (_mixed(table).sum(axis=1, dtype=np.uint64) for table in tables)
+    first, *others = (_mix(table).sum(axis=1, dtype=np.uint64) for table in tables)
     return np.lexsort([sum(others, np.zeros(len(first), dtype=np.uint64)), first])
 
 
-def content_sorted(*matrices: FloatMatrix) -> tuple[FloatMatrix, ...]:
+def sort_by_content(*matrices: FloatMatrix) -> tuple[FloatMatrix, ...]:
     """Return matrices of the same systems x segments, both in an order that depends on what the matrices hold.
 
     The last one, the human scores, decides alone where it can: metrics that are judged by it get the same draws.
     """
     # A system's place must not depend on the order of segments: its numbers are summed up without their places.
-    marks = [_mixed(matrix.reshape(-1, 1)).reshape(matrix.shape).sum(axis=1, dtype=np.uint64) for matrix in matrices]
+    marks = [_mix(matrix.reshape(-1, 1)).reshape(matrix.shape).sum(axis=1, dtype=np.uint64) for matrix in matrices]
     rows = np.lexsort([sum(marks[:-1], np.zeros_like(marks[-1])), marks[-1]])
     columns = content_order(*(matrix[rows].T for matrix in (matrices[-1], *matrices[:-1])))
     return tuple(matrix[np.ix_(rows, columns)] for matrix in matrices)
 
 
-def _mixed(rows: FloatMatrix) -> NDArray[np.uint64]:
+def _mix(rows: FloatMatrix) -> NDArray[np.uint64]:
     """Return every number mixed with its column to 64 bits (SplitMix64, Steele et al. 2014)."""
     values = np.where(np.isnan(rows), np.nan, np.asarray(rows, dtype=np.float64) + 0.0)  # one NaN, one zero
     column = np.arange(1, 1 + values.shape[1], dtype=np.uint64)

@@ -44,7 +44,7 @@ from numpy.random import Generator, RandomState
 from numpy.typing import ArrayLike, NDArray
 
 from whyscore.errors import DataError, SpecError
-from whyscore.stats.agreement import PairTable, best_epsilon, grouped, pair_table, right
+from whyscore.stats.agreement import PairTable, best_epsilon, group_cells, pair_table, right
 from whyscore.stats.coefficients import Coefficient, coefficient_of, kernel
 from whyscore.stats.correlation import level_values, mean_values
 from whyscore.stats.kendall import TABLED, table_deltas
@@ -66,10 +66,10 @@ from whyscore.stats.matrices import (
     level_of,
     row_means,
     spread,
-    standardised,
-    swapped_sums,
+    standardise,
+    sum_swapped_cells,
 )
-from whyscore.stats.resampling import block_sizes, content_order, content_sorted
+from whyscore.stats.resampling import block_sizes, content_order, sort_by_content
 from whyscore.types import FloatMatrix, FloatVector
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -172,17 +172,17 @@ def permutation_test(
         raise SpecError(f"compat is {compat!r}, expected 'nlpstats' or None")
     (first, second, human), dropped = align(x, y, z, missing=missing, level=at)
     if compat is None and isinstance(seed, int):  # a generator of the caller's own draws by place
-        first, second, human = content_sorted(first, second, human)
+        first, second, human = sort_by_content(first, second, human)
     tolerance = tie_tolerance if tie_tolerance is not None else (0.0 if compat else TIE_TOLERANCE)
-    setting = _Setting(standardised(first), standardised(second), human, at, named, permute, tolerance, memory)
-    observed = _observed(setting)
-    listed = _listed(permute, first.shape, exact=False if compat else exact)
+    setting = _Setting(standardise(first), standardise(second), human, at, named, permute, tolerance, memory)
+    observed = _observe(setting)
+    listed = _list_swaps(permute, first.shape, exact=False if compat else exact)
     facts = _Facts(at, named, permute, alternative, seed if isinstance(seed, int) else None, missing, dropped, compat)
     if math.isnan(observed):
         warnings.warn(f"{named}@{at} is not defined for both metrics", DegenerateStatisticWarning, stacklevel=2)
         return facts.undefined(exact=listed)
     rng = None if listed else as_random(seed, compat)
-    deltas, stopped = _resampled(setting, n, rng, observed if early_stop else None, alternative)
+    deltas, stopped = _resample(setting, n, rng, observed if early_stop else None, alternative)
     return facts.result(observed, deltas, exact=listed, stopped=stopped, keep=keep)
 
 
@@ -258,14 +258,14 @@ def check_resampling(alternative: str, n: int) -> None:
         raise SpecError(f"n is {n}, expected at least 1 resample")
 
 
-def _listed(permute: Permute, shape: tuple[int, ...], *, exact: bool | None) -> bool:
+def _list_swaps(permute: Permute, shape: tuple[int, ...], *, exact: bool | None) -> bool:
     few = free_coins(permute, shape[0], shape[1]) <= ENUMERATED
     if exact and not few:
         raise SpecError(f"permute={permute!r} has more than 2^{ENUMERATED} swaps here: leave exact out to draw some")
     return few if exact is None else exact
 
 
-def _observed(setting: _Setting) -> float:
+def _observe(setting: _Setting) -> float:
     values = [
         level_values(one, setting.z, setting.level, setting.coefficient, setting.tolerance)
         for one in (setting.x, setting.y)
@@ -273,7 +273,7 @@ def _observed(setting: _Setting) -> float:
     return float(values[0] - values[1])
 
 
-def _resampled(
+def _resample(
     setting: _Setting,
     n: int,
     rng: Generator | RandomState | None,
@@ -318,7 +318,7 @@ def _by_means(setting: _Setting, tossed: Coins) -> FloatVector:
     """Return delta of every swap at the level of systems: what moves is the means."""
     there = ~np.isnan(setting.x)
     counts = np.where(there.any(axis=1), there.sum(axis=1), np.nan)
-    moved = swapped_sums(tossed, setting.permute, np.where(there, setting.y - setting.x, 0.0)) / counts
+    moved = sum_swapped_cells(tossed, setting.permute, np.where(there, setting.y - setting.x, 0.0)) / counts
     human = row_means(setting.z)
     how = (setting.coefficient, setting.tolerance)
     return mean_values(row_means(setting.x) + moved, human, *how) - mean_values(
@@ -369,7 +369,7 @@ def outcome_test(
     check_options("cell", alternative, n)
     (a, b, human), dropped = align(x, y, z, missing=missing, level=at)
     facts = _Facts(at, "acc_eq", "pairs", alternative, seed, missing, dropped, None)
-    tables = [pair_table(grouped(one, at), grouped(human, at)) for one in (a, b)]
+    tables = [pair_table(group_cells(one, at), group_cells(human, at)) for one in (a, b)]
     if not len(tables[0].distance):
         warnings.warn("acc_eq is not defined: there are no pairs", DegenerateStatisticWarning, stacklevel=2)
         return facts.undefined(exact=False, reason="empty")

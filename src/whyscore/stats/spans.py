@@ -128,7 +128,7 @@ def judge_spans(
     totals = {"characters": NOTHING, "exact": NOTHING, "partial": NOTHING, "credit": NOTHING}
     predicted = marked = 0
     for text in texts:
-        gold, found = united(text.gold), united(text.predicted)
+        gold, found = unite(text.gold), unite(text.predicted)
         predicted, marked = predicted + len(found), marked + len(gold)
         if not gold and not found and average == "micro":
             continue
@@ -144,7 +144,7 @@ def judge_spans(
     return SpanResult(len(texts), predicted, marked, **totals)
 
 
-def united(spans: Sequence[ErrorSpan]) -> tuple[ErrorSpan, ...]:
+def unite(spans: Sequence[ErrorSpan]) -> tuple[ErrorSpan, ...]:
     """Return the errors among some spans, overlapping ones of one severity united, in order."""
     if len({(span.side, span.reference) for span in spans}) > 1:
         raise DataError("spans of several sides were given for one text: judge each side alone")
@@ -154,9 +154,9 @@ def united(spans: Sequence[ErrorSpan]) -> tuple[ErrorSpan, ...]:
         last: ErrorSpan | None = None
         for one in own:
             if last is not None and one.start < last.end and one.start < one.end:
-                last = kept[-1] = _moved(last, last.start, max(last.end, one.end), name)
+                last = kept[-1] = _move(last, last.start, max(last.end, one.end), name)
             elif last is None or (one.start, one.end) != (last.start, last.end):
-                last = _moved(one, one.start, one.end, name)
+                last = _move(one, one.start, one.end, name)
                 kept.append(last)
     return tuple(sorted(kept, key=lambda one: (one.start, one.end)))
 
@@ -166,17 +166,17 @@ def _apart(span: ErrorSpan) -> tuple[bool, int, int]:
     return span.start == span.end, span.start, span.end
 
 
-def combined(annotators: Sequence[Sequence[ErrorSpan]], length: int, how: str = "union") -> tuple[ErrorSpan, ...]:
+def combine(annotators: Sequence[Sequence[ErrorSpan]], length: int, how: str = "union") -> tuple[ErrorSpan, ...]:
     """Return the union or the intersection of several annotators' spans of one text, severity by severity.
 
     In an intersection a character must be marked by everybody, and has the mildest of their worst severities.
     """
     side = next((span.side for spans in annotators for span in spans), Side.HYPOTHESIS)
     if how == "union":
-        return united([span for spans in annotators for span in spans])
+        return unite([span for spans in annotators for span in spans])
     if how != "intersection":
         raise DataError(f"spans can be put together by union or intersection, got {how!r}")
-    worst = np.stack([_worst(length, united(spans)) for spans in annotators]).min(axis=0)
+    worst = np.stack([_worst(length, unite(spans)) for spans in annotators]).min(axis=0)
     found = []
     edges = np.flatnonzero(np.diff(np.concatenate([[0], worst, [0]])))
     for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
@@ -194,13 +194,13 @@ def _worst(length: int, spans: Sequence[ErrorSpan]) -> np.ndarray[tuple[int], np
     return levels
 
 
-def _moved(span: ErrorSpan, start: int, end: int, name: str | None) -> ErrorSpan:
+def _move(span: ErrorSpan, start: int, end: int, name: str | None) -> ErrorSpan:
     severity: Severity | None = "major" if name == "major" else "minor" if name == "minor" else None
     return ErrorSpan(start, end, severity, span.category, span.side, span.reference)
 
 
 def _characters(length: int, gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan]) -> Fit:
-    marks, guesses = _painted(length, gold), _painted(length, found)
+    marks, guesses = _paint(length, gold), _paint(length, found)
     marked, guessed = marks.any(axis=0), guesses.any(axis=0)
     both = marked & guessed
     same = (marks & guesses).any(axis=0)
@@ -208,7 +208,7 @@ def _characters(length: int, gold: Sequence[ErrorSpan], found: Sequence[ErrorSpa
     return Fit(hits, float(guessed.sum()), hits, float(marked.sum()))
 
 
-def _painted(length: int, spans: Sequence[ErrorSpan]) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+def _paint(length: int, spans: Sequence[ErrorSpan]) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
     """Return severities x places; empty spans are omissions, which stand at the place after the text."""
     places = np.zeros((2, length + 1), dtype=np.bool_)
     for span in spans:
@@ -274,7 +274,7 @@ def _partial(
     if not len(gold) or not len(found):
         return Fit(0.0, float(worth_found.sum()), 0.0, float(worth_gold.sum()))
     common = _overlaps(gold, found)
-    rows, columns = _greedy(common, gold, found) if greedy else _assigned((common > 0).astype(np.float64))
+    rows, columns = _greedy(common, gold, found) if greedy else _assign((common > 0).astype(np.float64))
     return Fit(
         float(worth_found[columns].sum()),
         float(worth_found.sum()),
@@ -299,7 +299,7 @@ def _credit(
     best = empty
     # Where every span overlaps one other at the most there is one pairing, whatever is weighed.
     for mix in _MIXES[:1] if _single(common) else _MIXES:
-        own = _climbed(precise, complete, empty, mix)
+        own = _climb(precise, complete, empty, mix)
         best = own if own.f1 > best.f1 else best
     return best
 
@@ -319,11 +319,11 @@ def _greedy(common: FloatMatrix, gold: Sequence[ErrorSpan], found: Sequence[Erro
     return rows, columns
 
 
-def _climbed(precise: FloatMatrix, complete: FloatMatrix, empty: Fit, mix: float) -> Fit:
+def _climb(precise: FloatMatrix, complete: FloatMatrix, empty: Fit, mix: float) -> Fit:
     """Return a pairing that no re-weighting by the slope of F at its own precision and recall improves."""
     best = empty
     for _ in range(_ROUNDS):
-        rows, columns = _assigned((1 - mix) * precise / empty.predicted + mix * complete / empty.gold)
+        rows, columns = _assign((1 - mix) * precise / empty.predicted + mix * complete / empty.gold)
         own = Fit(
             float(precise[rows, columns].sum()), empty.predicted, float(complete[rows, columns].sum()), empty.gold
         )
@@ -336,7 +336,7 @@ def _climbed(precise: FloatMatrix, complete: FloatMatrix, empty: Fit, mix: float
     return best
 
 
-def _assigned(worth: FloatMatrix) -> tuple[list[int], list[int]]:
+def _assign(worth: FloatMatrix) -> tuple[list[int], list[int]]:
     """Return the one-to-one pairs with the highest total worth; pairs worth nothing are left out."""
     if _single(worth):
         found = np.nonzero(worth)

@@ -68,10 +68,10 @@ def flip_test(differences: FloatVector, *, n: int, seed: int, exact: bool | None
     """
     if exact is not False:
         if len(differences) <= ENUMERATED:
-            return _listed(differences)
+            return _list_swaps(differences)
         whole = whole_numbers(differences)
         if whole is not None:
-            return _convolved(whole)
+            return _convolve(whole)
     return _drawn(differences, n, seed)
 
 
@@ -91,14 +91,14 @@ def whole_numbers(values: FloatVector) -> FloatVector | None:
     return None
 
 
-def _listed(differences: FloatVector) -> PValues:
+def _list_swaps(differences: FloatVector) -> PValues:
     sums = np.zeros(1)
     for value in differences:
         sums = np.concatenate([sums + value, sums - value])
     return _shares(sums, differences, "all sign flips", len(sums))
 
 
-def _convolved(whole: FloatVector) -> PValues:
+def _convolve(whole: FloatVector) -> PValues:
     sizes = np.abs(whole).astype(np.int64)
     reach = int(sizes.sum())
     chances = np.zeros(2 * reach + 1)
@@ -200,7 +200,7 @@ def compare_rows(
             f"the {test} test is for means of segments, not for corpus scores: use permutation or bootstrap"
         )
     if deltas is None:
-        deltas = resampled(units.a, units.totals, n, seed) - resampled(units.b, units.totals, n, seed)
+        deltas = resample(units.a, units.totals, n, seed) - resample(units.b, units.totals, n, seed)
     return bootstrap_p(deltas, _difference(units), "sign")
 
 
@@ -236,7 +236,7 @@ def _coins(count: int, n: int, seed: int) -> Iterator[FloatMatrix]:
         yield (drawn < 0.5).astype(np.float64)  # noqa: PLR2004 - a fair coin
 
 
-def resampled(rows: FloatMatrix, totals: Totals, n: int, seed: int) -> FloatVector:
+def resample(rows: FloatMatrix, totals: Totals, n: int, seed: int) -> FloatVector:
     """Return the corpus scores of bootstrap samples; the same seed draws the same segments for every system."""
     return np.concatenate([totals(counts @ rows) for counts in draw_counts(len(rows), n, seed)])
 

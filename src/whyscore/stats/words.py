@@ -106,7 +106,7 @@ class Ragged:
         places = np.arange(len(self.values)) - np.repeat(self.starts, self.lengths)
         return Ragged(self.values[places < np.repeat(kept, self.lengths)], kept)
 
-    def turned(self) -> "Ragged":
+    def negate(self) -> "Ragged":
         """Return the numbers multiplied by -1."""
         return replace(self, values=-self.values)
 
@@ -312,7 +312,7 @@ def mean_estimates(values: FloatMatrix, *, draws: int = 1000, seed: int = 0) -> 
     return [Estimate(mean, least, most, LEVEL, n) for mean, least, most in bounds]
 
 
-def paired(one: FloatVector, other: FloatVector, test: Test = "ttest", *, seed: int = 0) -> PairedTest:
+def compare_pair(one: FloatVector, other: FloatVector, test: Test = "ttest", *, seed: int = 0) -> PairedTest:
     """Return the two-sided test of one system against another; p is NaN for fewer than two sentences."""
     if test not in TESTS:
         raise SpecError(f"no test named {test!r}: use {', '.join(TESTS)}")
@@ -340,7 +340,9 @@ def orientation(auc: FloatVector) -> Guard:
 def pair_tests(values: FloatMatrix, test: Test = "ttest", *, seed: int = 0) -> dict[tuple[int, int], PairedTest]:
     """Return the test of every pair of rows, the earlier against the later."""
     count = len(values)
-    return {(i, j): paired(values[i], values[j], test, seed=seed) for i in range(count) for j in range(i + 1, count)}
+    return {
+        (i, j): compare_pair(values[i], values[j], test, seed=seed) for i in range(count) for j in range(i + 1, count)
+    }
 
 
 def best_group(means: Sequence[float], p: dict[tuple[int, int], float], alpha: float = 0.05) -> list[int]:

@@ -12,7 +12,7 @@ import whyscore as ws
 from whyscore.analysis.compare.compare import compare
 from whyscore.errors import DataError, SpecError
 from whyscore.stats.resampling import content_order
-from whyscore.stats.systems import Test, bootstrap_p, bradley_terry, flip_test, mean_rows, mean_totals, resampled
+from whyscore.stats.systems import Test, bootstrap_p, bradley_terry, flip_test, mean_rows, mean_totals, resample
 from whyscore.types import Dataset, Entry, Segment
 
 REFERENCES = ["the cat sat on the mat", "a dog ran away", "it rains today", "I like green tea", "he went home early"]
@@ -104,7 +104,7 @@ def test_the_corpus_test_of_a_mean_is_that_of_its_segments(test: str) -> None:
         if test == "permutation":
             peer = flip_test(first - second, n=2000, seed=0)
         else:
-            totals = [resampled(mean_rows(own), mean_totals, 2000, 0) for own in (first, second)]
+            totals = [resample(mean_rows(own), mean_totals, 2000, 0) for own in (first, second)]
             peer = bootstrap_p(totals[0] - totals[1], float((first - second).mean()), "sign")
         assert pair.p == pytest.approx(peer.two_sided, abs=0.03)
         assert pair.difference == pytest.approx(float((first - second).mean()))

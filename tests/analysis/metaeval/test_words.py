@@ -276,7 +276,7 @@ def test_a_missing_side_is_last_in_the_ranking() -> None:
 
 def test_a_system_that_never_loses_is_told() -> None:
     gold, good = made([[1, 0, 0], [0, 1, 0]], [[3, 1, 1], [1, 4, 2]], "good")
-    bad = Submission("bad", {"target": Scored(good.sides["target"].scores.turned(), "bad")})
+    bad = Submission("bad", {"target": Scored(good.sides["target"].scores.negate(), "bad")})
     found = metaevaluate_words(gold, [good, bad], settings=PLAIN, rank="bt")
     assert any(w.startswith("bad never wins by auc") for w in found.ranking["target"].warnings)
 

@@ -30,7 +30,7 @@ from whyscore.analysis.calibrate.material import (
 from whyscore.analysis.calibrate.rules import FOLDS, Choice, Problem, Rule, choose
 from whyscore.analysis.calibrate.settings import Testing
 from whyscore.stats.coefficients import chance_of
-from whyscore.stats.correction import corrected
+from whyscore.stats.correction import correct_p
 from whyscore.stats.draws import Resample
 from whyscore.stats.intervals import DRAWS, bootstrap_difference
 from whyscore.stats.significance import permutation_test
@@ -197,7 +197,7 @@ def with_corrections(outcomes: Sequence[Outcome], method: str) -> list[Outcome]:
         places = [k for k, one in enumerate(outcomes) if (one.source, one.protocol) == family]
         known = [k for k in places if outcomes[k].p_value is not None]
         if known:
-            fixed = corrected(method, [outcomes[k].p_value or 0.0 for k in known]).adjusted
+            fixed = correct_p(method, [outcomes[k].p_value or 0.0 for k in known]).adjusted
             for k, value in zip(known, fixed, strict=True):
                 result[k] = replace(outcomes[k], adjusted=value)
     return result

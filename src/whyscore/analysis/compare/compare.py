@@ -31,7 +31,7 @@ from whyscore.errors import DataError, SpecError
 from whyscore.protocols import CorpusMetric
 from whyscore.scoring.stack import LOCAL, Progress, Resources, Stages
 from whyscore.settings import takes
-from whyscore.stats.correction import Clusters, clusters, corrected
+from whyscore.stats.correction import Clusters, clusters, correct_p
 from whyscore.stats.resampling import content_order
 from whyscore.stats.significance import reach_of
 from whyscore.stats.systems import (
@@ -46,7 +46,7 @@ from whyscore.stats.systems import (
     in_blocks,
     mean_rows,
     mean_totals,
-    resampled,
+    resample,
 )
 from whyscore.types import Dataset, Estimate, FloatMatrix, FloatVector, PairTest, Signature
 
@@ -200,7 +200,7 @@ def _compared(measure: _Measure, common: _Common, settings: CompareSettings, pro
     rows = {system: measure.rows[[places[k] for k in kept]] for system, places in common.places.items()}
     blocks = {system: in_blocks(own, documents) for system, own in rows.items()}
     draws = settings.draws if settings.test == "bootstrap" else min(settings.draws, _INTERVAL_DRAWS)
-    samples = {system: resampled(own, measure.totals, draws, settings.seed) for system, own in blocks.items()}
+    samples = {system: resample(own, measure.totals, draws, settings.seed) for system, own in blocks.items()}
     totals = {system: _total(measure, own, samples[system], len(kept)) for system, own in blocks.items()}
     tested = []
     for first, second in combinations(common.places, 2):
@@ -210,7 +210,7 @@ def _compared(measure: _Measure, common: _Common, settings: CompareSettings, pro
         extent = (len(kept), len(set(documents)) if documents else None)
         tested.append(_difference((measure.name, first, second), size, deltas, found, extent))
         progress.advance(1)
-    adjusted = corrected(
+    adjusted = correct_p(
         settings.correction, [math.nan if one.p is None else one.p for one in tested], settings.alpha
     ).adjusted
     pairs = tuple(_decided(one, value, measure, settings.alpha) for one, value in zip(tested, adjusted, strict=True))
@@ -240,9 +240,7 @@ def _powers(measure: _Measure, blocks: Mapping[str, FloatMatrix], settings: Comp
         if settings.test == "permutation" and not measure.corpus:
             return flip_test(a[:, 0] - b[:, 0], n=quick.draws, seed=quick.seed, exact=False).two_sided
         drawn = settings.test == "bootstrap"
-        samples = (
-            [resampled(one, measure.totals, quick.draws, quick.seed) for one in (a, b)] if drawn else [np.zeros(0)]
-        )
+        samples = [resample(one, measure.totals, quick.draws, quick.seed) for one in (a, b)] if drawn else [np.zeros(0)]
         return _tested(measure, Units(a, b, measure.totals), samples[0] - samples[-1], quick).two_sided
 
     pairs = combinations(blocks, 2)

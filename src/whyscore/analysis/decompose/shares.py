@@ -51,7 +51,7 @@ from whyscore.analysis.explain import explain
 from whyscore.marking import Span
 from whyscore.protocols import SupportsMinimumLength
 from whyscore.scoring.store import digest
-from whyscore.stats.correction import corrected
+from whyscore.stats.correction import correct_p
 from whyscore.stats.resampling import draw_counts, percentiles, random_rows
 from whyscore.text.placeholders import TokenRow
 from whyscore.types import Entry, Explanation, FloatMatrix, FloatVector, ShareTest, Signature
@@ -96,7 +96,7 @@ def ratios(floor: float) -> Fit:
     return fit
 
 
-def resampled(rows: FloatMatrix, fit: Fit, *, draws: int, seed: int) -> FloatMatrix:
+def resample(rows: FloatMatrix, fit: Fit, *, draws: int, seed: int) -> FloatMatrix:
     """Return the values of each draw of segments, draws x features."""
     if not draws or not len(rows):
         return np.empty((0, fit(rows[:0].sum(axis=0, keepdims=True)).shape[1]))
@@ -141,7 +141,7 @@ class Pairing(NamedTuple):
     hypothesis: frozenset[int]
 
 
-def paired(reference: Sequence[str], hypothesis: Sequence[str]) -> Pairing:
+def pair_rows(reference: Sequence[str], hypothesis: Sequence[str]) -> Pairing:
     """Return which words are met on the other side: of equal forms the first with the first, and so on.
 
     >>> paired(["the", "cat"], ["the", "the", "dog"])
@@ -240,7 +240,7 @@ class Counting:
         for entry in entries:
             own = self.words(entry.hypothesis)
             others = [self.words(text) for text in entry.references]
-            pairs = [(paired(other.forms, own.forms), other) for other in others]
+            pairs = [(pair_rows(other.forms, own.forms), other) for other in others]
             if pairs:
                 best, other = max(pairs, key=lambda pair: len(pair[0].reference))
                 result.append((best, other, own))
@@ -500,7 +500,7 @@ def systems_of(study: _Study, one: Measured) -> list[System]:
             for place in entries:
                 lines[place] = line[every[place].id]
             table = summed_rows(one.values, lines, len(line))
-            draws = resampled(table, fit_of(one.values), draws=settings.draws, seed=settings.seed)
+            draws = resample(table, fit_of(one.values), draws=settings.draws, seed=settings.seed)
             found.append(System(group, name, entries, lines, table, draws))
     return found
 
@@ -532,7 +532,7 @@ def tests_between(study: _Study, one: Measured, systems: Sequence[System]) -> li
     pairs = [(first, second) for first, second in combinations(systems, 2) if first.group == second.group]
     found = [row for first, second in pairs for row in _pair(study, one, first, second)]
     correction = _CORRECTIONS.get(study.settings.correction, study.settings.correction)
-    adjusted = corrected(correction, [row.p for row in found], family="features x pairs of systems").adjusted
+    adjusted = correct_p(correction, [row.p for row in found], family="features x pairs of systems").adjusted
     return [_share_test(one.name, correction, row, q) for row, q in zip(found, adjusted, strict=True)]
 
 
@@ -663,7 +663,8 @@ def _sigma_all(one: Measured, system: System) -> float:
 
 def _discrepancy(entries: Sequence[MarkedEntry], feature: int) -> dict[str, int]:
     return discrepancy(
-        (entry.hypothesis.count(feature), [text.count(feature) for text in entry.references]) for entry in entries
+        (len(entry.hypothesis.spans[feature]), [len(text.spans[feature]) for text in entry.references])
+        for entry in entries
     )
 
 

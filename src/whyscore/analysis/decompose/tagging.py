@@ -30,10 +30,6 @@ class Marked:
     text: str
     spans: Sequence[tuple[Span, ...]]
 
-    def count(self, feature: int) -> int:
-        """Return how often a feature occurs."""
-        return len(self.spans[feature])
-
 
 class MarkedEntry(NamedTuple):
     """The texts of one entry."""

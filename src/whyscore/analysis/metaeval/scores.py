@@ -33,7 +33,7 @@ from whyscore.scoring.rows import oriented
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import takes
 from whyscore.stats.agreement import acc_eq_held_out
-from whyscore.stats.correction import Clusters, clusters, corrected
+from whyscore.stats.correction import Clusters, clusters, correct_p
 from whyscore.stats.correlation import partial_correlation
 from whyscore.stats.intervals import TOO_MANY, bootstrap, bootstrap_difference, fisher, shares
 from whyscore.stats.matrices import DegenerateStatisticWarning, row_means
@@ -93,7 +93,7 @@ def correct_families(
 
 
 def _corrected(tests: Sequence[MetricTest], settings: MetaevalScoresSettings) -> tuple[MetricTest, ...]:
-    found = corrected(settings.correction, [test.p for test in tests], settings.alpha, family=settings.family)
+    found = correct_p(settings.correction, [test.p for test in tests], settings.alpha, family=settings.family)
     return tuple(
         replace(test, adjusted=adjusted, family_size=found.n)
         for test, adjusted in zip(tests, found.adjusted, strict=True)

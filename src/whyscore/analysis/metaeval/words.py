@@ -66,7 +66,7 @@ from whyscore.protocols import Explainer
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import takes
 from whyscore.stats.coefficients import pearson, spearman
-from whyscore.stats.correction import corrected
+from whyscore.stats.correction import correct_p
 from whyscore.stats.resampling import content_order
 from whyscore.stats.systems import bradley_terry
 from whyscore.stats.words import (
@@ -420,7 +420,7 @@ def _flip(submissions: Sequence[Submission], flip: Sequence[str] | None) -> list
 
 
 def _reverse(one: Submission) -> Submission:
-    sides = {side: scored._replace(scores=scored.scores.turned()) for side, scored in one.sides.items()}
+    sides = {side: scored._replace(scores=scored.scores.negate()) for side, scored in one.sides.items()}
     return replace(one, sides=sides)
 
 
@@ -458,7 +458,7 @@ def _rank_side(side: Judged, results: Sequence[SystemResult], settings: Metaeval
     tests = {measure: pair_tests(values[measure], settings.test or "ttest", seed=settings.seed) for measure in MEASURES}
     pairs = list(combinations(range(len(names)), 2))
     family = [tests[measure][pair].p for measure in MEASURES for pair in pairs]
-    flat = iter(corrected(settings.correct, family, settings.alpha, family=f"{side}: all pairs and measures").adjusted)
+    flat = iter(correct_p(settings.correct, family, settings.alpha, family=f"{side}: all pairs and measures").adjusted)
     adjusted = {measure: {pair: next(flat) for pair in pairs} for measure in MEASURES}
     best = {
         measure: tuple(

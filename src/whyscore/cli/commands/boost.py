@@ -60,7 +60,7 @@ def run(settings: BoostCommand) -> int:
 def _say_cost(data: Dataset, metric: Boosted, settings: BoostCommand) -> int:
     """Say how many texts would be scored."""
     asked = cost(data, metric, resources=make_resources(settings))
-    nested = " at the most: the costs of nested explainers multiply" if isinstance(metric.metric, Boosted) else ""
+    nested = " at the most: the costs of nested explainers multiply" if metric.inner else ""
     spec = metric.signature().spec
     print(f"{spec}: {asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored{nested}")
     return 0

@@ -47,7 +47,6 @@ Inline = Literal["drop", "placeholder"]
 INLINES: tuple[Inline, ...] = get_args(Inline)
 PLACEHOLDER = "\ue000"
 _CODES = frozenset({"ph", "x", "bx", "ex", "it", "bpt", "ept", "sc", "ec", "sub"})
-_WRAPPERS = frozenset({"g", "mrk", "pc", "hi"})
 SEVERITIES: dict[Severity, int] = {"neutral": 0, "minor": 25, "major": 75, "critical": 100}
 
 

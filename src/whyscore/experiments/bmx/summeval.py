@@ -30,7 +30,7 @@ from whyscore.errors import DataError
 from whyscore.experiments.bmx.study import Figure, Row, Run, RunFolder, explain_by_each, lines_of
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import Seeded, option, takes
-from whyscore.stats.correction import corrected
+from whyscore.stats.correction import correct_p
 from whyscore.stats.significance import permutation_test
 from whyscore.types import Dataset, Entry, FloatVector, Segment
 from whyscore.types.table import Cell, Table
@@ -386,7 +386,7 @@ def _counts(rows: Sequence[Split], correction: str) -> tuple[int, int]:
     A split that was not boosted has no gain; it counts as a test all the same.
     """
     values = [1.0 if row.p_value is None else row.p_value for row in rows]
-    return sum(value <= _ALPHA for value in values), corrected(correction, values, _ALPHA).rejections
+    return sum(value <= _ALPHA for value in values), correct_p(correction, values, _ALPHA).rejections
 
 
 def summaries(rows: Sequence[Split], correction: str = "holm") -> list[Summary]:

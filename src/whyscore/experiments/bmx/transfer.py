@@ -45,7 +45,7 @@ from whyscore.scoring.rows import needed, needs
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import again, option, takes
 from whyscore.stats.coefficients import coefficient_of
-from whyscore.stats.correction import corrected
+from whyscore.stats.correction import correct_p
 from whyscore.stats.matrices import is_human, level_of
 from whyscore.types import Dataset, FloatVector, Inputs
 from whyscore.types.result import Record
@@ -695,7 +695,7 @@ def corrected_judgements(given: Sequence[Judgement], method: str) -> tuple[Judge
             control = one.source if one.source in (LENGTH, RANDOM) else ""
             families.setdefault((one.metric, one.task, control), []).append(place)
     for places in families.values():
-        values = corrected(method, [given[k].p_value or 0.0 for k in places]).adjusted
+        values = correct_p(method, [given[k].p_value or 0.0 for k in places]).adjusted
         for k, value in zip(places, values, strict=True):
             result[k] = replace(given[k], adjusted=value)
     return tuple(result)
