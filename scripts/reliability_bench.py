@@ -1,5 +1,6 @@
 """What the faults of `make_reliability.py` are tried on: folders with data, a peaceful run, and how to judge others."""
 
+import gzip
 import json
 import os
 import random
@@ -93,12 +94,16 @@ class Place:
 
     def outputs(self) -> dict[str, str]:
         """Return every file of the run, without dates and seconds."""
-        found = {file.name: file.read_text("utf-8") for file in self.run.iterdir()}
+        found = {file.name: _text(file) for file in self.run.iterdir()}
         facts = json.loads(found["run.json"])
         found = {name: text.replace(facts["created"], "-") for name, text in found.items()}
         found["run.json"] = json.dumps({key: facts[key] for key in facts if key not in {"created", "seconds"}})
         found["report.html"] = re.sub(r"<dt>Seconds</dt><dd>.*?</dd>", "", found["report.html"], flags=re.DOTALL)
         return found
+
+
+def _text(file: Path) -> str:
+    return gzip.decompress(file.read_bytes()).decode() if file.suffix == ".gz" else file.read_text("utf-8")
 
 
 def ended(process: "subprocess.Popen[str]") -> Told:

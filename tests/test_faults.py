@@ -74,7 +74,7 @@ class Refusing:
     def writelines(self, *_: object) -> None:
         raise OSError(self.number, "no")
 
-    flush = close = writelines
+    write = flush = close = writelines
 
 
 @pytest.mark.parametrize(
