@@ -14,7 +14,7 @@ from support.cli import Done, Run
 from whyscore.cli.main import VERBS, parser_of
 
 FILES = ("-r", "ref.txt", "-t", "sysA.txt", "sysB.txt")
-TASKS = ("eval4nlp", "eval4nlp2021", "wmt22", "wmt-metrics")
+TASKS = ("eval4nlp", "eval4nlp2021", "wmt22", "wmt-metrics", "wmt26")
 SCORE = ("score", *FILES, "-m", "token_f1", "--store", "none")
 
 
