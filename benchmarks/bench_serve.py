@@ -2,52 +2,73 @@
 
     python benchmarks/bench_serve.py
 
-No answer may fail, and the slowest hundredth may take at most so many times as long as the median: with 64 askers and
-two workers everybody waits in turn, nobody for ever. Times are printed; only counts and ratios are judged.
+1. All requests are honest. None may fail, and the slowest hundredth may take at most so many times as long as the
+   median: with 64 clients and two workers everybody waits in turn, nobody for ever.
+2. Every tenth request is hostile: long texts under TER, an explanation of thousands of probes, an option of a hundred
+   million, a client that leaves at once, a body and headers that never end. No honest request may fail. The server and
+   its workers may have at most so many times as much memory at the end as after the first quarter.
+
+Times are printed; only counts and ratios are judged.
 """
 
 import asyncio
+import contextlib
 import json
+import random
 import socket
 import subprocess
 import sys
 import time
+from dataclasses import dataclass, field
 
 CONNECTIONS = 64
 ANSWERS = 4_000
 MOST_FAILED = 0
 MOST_SPREAD = 5.0
 """The 99th percentile of the waiting time over the median."""
+MOST_MEMORY = 1.5
+"""Memory at the end over memory after a quarter of the answers."""
 
-QUESTION = json.dumps(
-    {
-        "segments": [{"hypothesis": "the cat sat on the mat", "references": ["a cat sat on a mat"]}] * 5,
-        "metric": {"name": "chrf"},
-    }
-).encode()
+HONEST: dict[str, object] = {
+    "segments": [{"hypothesis": "the cat sat on the mat", "references": ["a cat sat on a mat"]}] * 5,
+    "metric": {"name": "chrf"},
+}
+LONG = {"hypothesis": "a b c " * 200, "references": ["b a d " * 200]}
+HOSTILE: list[dict[str, object]] = [
+    {"segments": [LONG], "metric": {"name": "ter"}},
+    {"segments": [LONG] * 50, "metric": {"name": "ter"}},
+    {"segments": HONEST["segments"], "metric": {"name": "chrf", "options": {"char_order": 100_000_000}}},
+    {"segment": {"hypothesis": "a b c " * 30, "references": ["b a d " * 30]}, "explainer": {"name": "shap"}},
+]
 
 
 def main() -> int:
     """Start the server, load it, and say how long answers took."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "whyscore", "serve", "--port", str(port), "--store", "none", "-q"]
-    with subprocess.Popen(command) as server:
-        try:
-            _wait(port)
-            start = time.perf_counter()
-            waits, failed = asyncio.run(_load(port))
-            seconds = time.perf_counter() - start
-        finally:
-            server.terminate()
-    middle, slow = waits[len(waits) // 2], waits[int(len(waits) * 0.99)]
-    print(
-        f"{CONNECTIONS} connections, {len(waits)} answers, {len(waits) / seconds:.0f} per second; "
-        f"median {middle * 1000:.0f} ms, p99 {slow * 1000:.0f} ms, failed {failed}"
-    )
-    good = failed <= MOST_FAILED and slow <= MOST_SPREAD * middle
-    print("ok" if good else f"above the limit: {MOST_FAILED} failed, p99 / median {MOST_SPREAD}")
+    good = True
+    for hostile in (0, 10):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        command = [sys.executable, "-m", "whyscore", "serve", "--port", str(port), "--store", "none", "-q"]
+        with subprocess.Popen(command, start_new_session=True) as server:
+            try:
+                _wait(port)
+                start = time.perf_counter()
+                load = asyncio.run(_load(port, server.pid, hostile))
+                seconds = time.perf_counter() - start
+            finally:
+                server.terminate()
+        waits = sorted(load.waits)
+        middle, slow = waits[len(waits) // 2], waits[int(len(waits) * 0.99)]
+        growth = load.memory[-1] / load.memory[len(load.memory) // 4]
+        print(
+            f"{CONNECTIONS} connections, {hostile} % hostile: {len(waits)} honest answers, "
+            f"{len(waits) / seconds:.0f} per second; median {middle * 1000:.0f} ms, p99 {slow * 1000:.0f} ms, "
+            f"failed {load.failed}; memory {load.memory[-1]:.0f} MB, {growth:.2f} times that after a quarter"
+        )
+        good = good and load.failed <= MOST_FAILED and growth <= MOST_MEMORY
+        good = good and (hostile > 0 or slow <= MOST_SPREAD * middle)
+    print("ok" if good else f"limits: {MOST_FAILED} failed, p99 / median {MOST_SPREAD}, memory {MOST_MEMORY} times")
     return 0 if good else 1
 
 
@@ -62,32 +83,79 @@ def _wait(port: int) -> None:
     raise SystemExit("the server did not start")
 
 
-async def _load(port: int) -> tuple[list[float], int]:
-    """Return the sorted waiting times of all answers, and how many failed."""
-    waits: list[float] = []
-    failed = 0
-    left = ANSWERS
+@dataclass
+class Load:
+    """What clients saw."""
 
-    async def asker() -> None:
-        nonlocal left, failed
+    waits: list[float] = field(default_factory=list)
+    failed: int = 0
+    memory: list[float] = field(default_factory=list)
+    """Megabytes of the server and its workers, from time to time."""
+
+
+async def _load(port: int, server: int, hostile: int) -> Load:
+    """Return what all clients saw; `hostile` percent of their requests do harm."""
+    load, left, draw = Load(), ANSWERS, random.Random(0)
+
+    async def client() -> None:
+        nonlocal left
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         while left > 0:
             left -= 1
+            if draw.random() < hostile / 100:
+                await _harm(port, draw)
+                continue
             start = time.perf_counter()
-            status = await _asked(reader, writer)
-            waits.append(time.perf_counter() - start)
-            failed += status != 200
+            try:
+                status = await _asked(reader, writer, HONEST)
+            except (OSError, asyncio.IncompleteReadError, IndexError):  # closed after seconds without a request
+                writer.close()
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                status = await _asked(reader, writer, HONEST)
+            load.waits.append(time.perf_counter() - start)
+            load.failed += status != 200
+            if len(load.waits) % 50 == 0:
+                load.memory.append(_megabytes(server))
         writer.close()
 
-    await asyncio.gather(*(asker() for _ in range(CONNECTIONS)))
-    return sorted(waits), failed
+    await asyncio.gather(*(client() for _ in range(CONNECTIONS)))
+    return load
 
 
-async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
+async def _harm(port: int, draw: random.Random) -> None:
+    """Send a hostile request on a connection of its own, and do not wait for ever."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    kind = draw.randrange(len(HOSTILE) + 3)
+    with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, IndexError):
+        if kind < len(HOSTILE):
+            await asyncio.wait_for(_asked(reader, writer, HOSTILE[kind]), 5)
+        elif kind == len(HOSTILE):
+            writer.write(_request(HOSTILE[0]))
+            await writer.drain()
+        else:
+            begun = b"POST /api/score HTTP/1.1\r\nHost: localhost\r\n"
+            writer.write(begun if kind % 2 else begun + b"Content-Length: 4000000\r\n\r\n" + b"x" * 2_000_000)
+            await asyncio.wait_for(writer.drain(), 5)
+            await asyncio.wait_for(reader.read(1), 5)
+    writer.close()
+
+
+def _megabytes(server: int) -> float:
+    """Return how much memory the server and the processes it started have: all of its session."""
+    listed = subprocess.run(["ps", "-s", str(server), "-o", "rss="], capture_output=True, text=True, check=False)
+    return sum(map(int, listed.stdout.split())) / 1024
+
+
+def _request(question: dict[str, object]) -> bytes:
+    body = json.dumps(question).encode()
+    verb = "score" if "segments" in question else "explain"
+    head = [f"POST /api/{verb} HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+    return "\r\n".join([*head, f"Content-Length: {len(body)}", "", ""]).encode() + body
+
+
+async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, question: dict[str, object]) -> int:
     """Return the status of one question."""
-    head = ["POST /api/score HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
-    head += [f"Content-Length: {len(QUESTION)}", "", ""]
-    writer.write("\r\n".join(head).encode() + QUESTION)
+    writer.write(_request(question))
     await writer.drain()
     status = int((await reader.readline()).split()[1])
     length = 0

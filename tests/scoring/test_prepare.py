@@ -1,8 +1,10 @@
 """The stack around a metric: asks once, keeps everything, changes no number."""
 
+import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -205,6 +207,32 @@ def test_workers_do_not_run_the_users_script_again(tmp_path: Path) -> None:
     by_pipe = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True, check=True)
     assert by_name.stdout == by_pipe.stdout
     assert by_name.stdout.count("started") == 1
+
+
+def test_workers_end_when_the_process_that_started_them_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(
+        "import os, time\n"
+        "def score(segments):\n"
+        "    open(f'{os.path.dirname(__file__)}/{os.getpid()}.pid', 'w').close()\n"
+        "    time.sleep(60)\n"
+    )
+    script = (
+        "import whyscore as ws\n"
+        "from whyscore.scoring.executors import Processes\n"
+        f"ws.score([ws.Segment('a')], {f'{tmp_path}/slow.py:score'!r}, resources=ws.Resources(executor=Processes(1)))\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script]) as parent:
+        while not (found := list(tmp_path.glob("*.pid"))):
+            assert parent.poll() is None
+            time.sleep(0.05)
+        parent.kill()
+    for _ in range(100):
+        try:
+            os.kill(int(found[0].stem), 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    pytest.fail("the worker outlived its parent")
 
 
 def test_a_failure_in_a_worker_is_named_like_one_at_home(tmp_path: Path) -> None:

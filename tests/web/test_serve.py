@@ -1,8 +1,11 @@
 """The server answers what is allowed, says why it refuses the rest, and never shows an error of its own."""
 
 import asyncio
+import contextlib
+import itertools
+import os
 import re
-import threading
+import socket
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,20 +13,22 @@ from pathlib import Path
 
 import pytest
 import schemathesis
+import uvicorn
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 import whyscore as ws
+from support.answers import end, fail, process, sleep, take
 from support.nasty import WRITABLE
 from whyscore.cli.main import main
-from whyscore.errors import SpecError, UnknownName
-from whyscore.scoring.stack import Progress
-from whyscore.web import ServeSettings
+from whyscore.errors import SpecError, UnknownName, UserError, WhyscoreError
+from whyscore.web import ServeSettings, connections
 from whyscore.web import limits as allowed
 from whyscore.web.app import create
-from whyscore.web.limits import Busy, Gone, Queue, Stoppable
-from whyscore.web.live import BODY, PROBES, SEGMENTS, TEXT
+from whyscore.web.connections import BODY
+from whyscore.web.live import PROBES, SEGMENTS, TEXT, ScoreQuestion, is_large
+from whyscore.web.workers import Busy, Gone, Queue
 
 PAIR = {"hypothesis": "a cat", "references": ["a dog"]}
 
@@ -169,55 +174,170 @@ def test_options_are_checked_without_the_network_too() -> None:
         allowed.spec("explainer", "lime", {"samples": -1})
 
 
+@pytest.fixture
+def queue() -> Iterator[Queue]:
+    made = Queue(ServeSettings(workers=1, queue=1, seconds=1.0, memory=100), None)
+    yield made
+    made.close()
+
+
 def in_a_loop_of_its_own(scenario: Callable[[], Coroutine[None, None, None]]) -> None:
     """Run in another thread: in this one a browser's loop may be running."""
     with ThreadPoolExecutor(1) as thread:
         thread.submit(lambda: asyncio.run(scenario())).result()
 
 
-def test_a_full_queue_turns_the_next_one_away_and_room_comes_back() -> None:
-    async def there() -> bool:
-        return False
+async def there() -> bool:
+    return False
 
+
+def test_a_full_queue_turns_the_next_one_away_and_room_comes_back(queue: Queue) -> None:
     async def scenario() -> None:
-        queue, open_ = Queue(1, 1), threading.Event()
-        waiting = [asyncio.create_task(queue.answer(lambda _: open_.wait(5), there)) for _ in range(2)]
+        waiting = [asyncio.create_task(queue.answer(sleep, 0.3, there, large=False)) for _ in range(2)]
         await asyncio.sleep(0.05)
         with pytest.raises(Busy):
-            await queue.answer(lambda _: True, there)
-        open_.set()
-        assert await asyncio.gather(*waiting) == [True, True]
-        assert await queue.answer(lambda _: "free again", there) == "free again"
+            await queue.answer(sleep, 0.0, there, large=False)
+        assert await asyncio.gather(*waiting) == ["done", "done"]
+        assert await queue.answer(sleep, 0.0, there, large=True) == "done"
 
     in_a_loop_of_its_own(scenario)
 
 
-def test_work_ends_at_its_next_batch_when_the_asker_has_gone() -> None:
-    batches = 0
-
-    def work(progress: Progress) -> None:
-        nonlocal batches
-        for _ in range(1000):
-            time.sleep(0.02)
-            batches += 1
-            progress.answered(1, stored=False)
-
+def test_work_that_takes_too_long_or_that_nobody_waits_for_is_ended(queue: Queue) -> None:
     async def scenario() -> None:
+        first = await queue.answer(process, None, there, large=False)
         looks = iter([False, True])
 
         async def gone() -> bool:
             return next(looks)
 
+        start = time.perf_counter()
         with pytest.raises(Gone):
-            await Queue(1, 1).answer(work, gone)
+            await queue.answer(sleep, 60.0, gone, large=False)
+        assert time.perf_counter() - start < 1.0
+        with pytest.raises(ProcessLookupError):
+            os.kill(first, 0)
+        with pytest.raises(UserError, match="this takes more than 1 seconds"):
+            await queue.answer(sleep, 60.0, there, large=False)
+        assert await queue.answer(sleep, 0.0, there, large=False) == "done"
 
     in_a_loop_of_its_own(scenario)
-    assert batches < 100
-    stopped = Stoppable()
-    stopped.asked(1)
-    stopped.stop()
-    with pytest.raises(Gone):
-        stopped.asked(1)
+
+
+def test_memory_is_limited_and_failures_tell_nothing_of_the_machine(queue: Queue) -> None:
+    async def scenario() -> None:
+        assert await queue.answer(take, 20, there, large=False) == 20 * 2**20
+        with pytest.raises(UserError, match="this takes more than 100 MB of memory"):
+            await queue.answer(take, 4000, there, large=False)
+        with pytest.raises(UserError, match=r"^this could not be scored$"):
+            await queue.answer(fail, None, there, large=False)
+        with pytest.raises(WhyscoreError, match="the worker process ended"):
+            await queue.answer(end, None, there, large=False)
+        assert await queue.answer(sleep, 0.0, there, large=False) == "done"
+
+    in_a_loop_of_its_own(scenario)
+
+
+def test_large_questions_leave_a_worker_to_the_others() -> None:
+    queue = Queue(ServeSettings(workers=2), None)
+
+    async def scenario() -> None:
+        await asyncio.gather(*(queue.answer(sleep, 0.1, there, large=False) for _ in range(2)))
+        waiting = [asyncio.create_task(queue.answer(sleep, 1.0, there, large=True)) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        start = time.perf_counter()
+        await queue.answer(sleep, 0.0, there, large=False)
+        assert time.perf_counter() - start < 0.9
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    try:
+        in_a_loop_of_its_own(scenario)
+    finally:
+        queue.close()
+
+
+def test_questions_are_weighed_before_any_work(client: TestClient) -> None:
+    long = {"hypothesis": "a b " * 1250, "references": ["b a " * 1250]}
+    answer = client.post("/api/score", json={"segments": [long], "metric": {"name": "ter"}})
+    assert (answer.status_code, "times as much work" in answer.json()["error"]) == (422, True)
+    small = ScoreQuestion.model_validate({"segments": [PAIR]})
+    large = ScoreQuestion.model_validate({"segments": [long] * 100})
+    assert (is_large(small), is_large(large)) == (False, True)
+
+
+@pytest.mark.parametrize("kind", ["metric", "explainer"])
+def test_the_largest_options_are_refused_or_answered_within_the_limits(client: TestClient, kind: str) -> None:
+    largest = {"metric": 100, "explainer": 20_000}[kind]
+    segment = PAIR | {"source": "ein Hund"}
+    for component in client.get("/api/components").json()[f"{kind}s"]:
+        numbers = [name for name, values in component["options"].items() if "number" in values]
+        for option, value in itertools.product(numbers, (largest, -largest, 0)):
+            asked = {"name": component["name"], "options": {option: value}}
+            answer = client.post("/api/explain", json={"segment": segment, kind: asked})
+            assert answer.status_code in (200, 422), (asked, answer.text)
+            assert "could not be scored" not in answer.text, asked
+
+
+@pytest.fixture
+def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """A server on a port of its own, with little patience."""
+    monkeypatch.setattr(connections, "PATIENCE", 0.5)
+    monkeypatch.setattr(connections, "CONNECTIONS", 5)
+    config = uvicorn.Config(create(ServeSettings(token="a secret")), http=connections.Connection, log_level="error")
+    server = uvicorn.Server(config)
+    with socket.socket() as listening, ThreadPoolExecutor(1) as thread:
+        listening.bind(("127.0.0.1", 0))
+        running = thread.submit(lambda: asyncio.run(server.serve(sockets=[listening])))
+        while not server.started:
+            time.sleep(0.02)
+        yield listening.getsockname()[1]
+        server.should_exit = True
+        running.result()
+
+
+def closed_after(connection: socket.socket) -> float:
+    """Return after how many seconds the server closes a connection."""
+    connection.settimeout(5)
+    start = time.perf_counter()
+    with contextlib.suppress(ConnectionResetError):
+        while connection.recv(1000):
+            pass
+    return time.perf_counter() - start
+
+
+HEAD = b"POST /api/score HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a secret\r\n"
+
+
+@pytest.mark.parametrize(
+    "begun", [b"", b"GET / HT", HEAD, HEAD + b"Content-Length: 100\r\n\r\n{", b"X" * 100_000], ids=range(5)
+)
+def test_clients_that_stall_are_disconnected(port: int, begun: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(begun)
+        assert closed_after(connection) < 2.0
+
+
+def test_more_connections_than_allowed_are_closed_at_once(port: int) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(5):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+        time.sleep(0.1)
+        assert closed_after(stack.enter_context(socket.create_connection(("127.0.0.1", port)))) < 0.3
+
+
+def test_other_machines_need_a_token(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--host", "0.0.0.0", "--port", "0"]) == 2
+    assert "--host 0.0.0.0 lets other machines in: add --token TEXT" in capsys.readouterr().err
+    with TestClient(create(ServeSettings(host="0.0.0.0", token="abc")), base_url="http://localhost") as client:
+        assert client.get("/").status_code == 401
+        assert client.get("/", headers={"Authorization": "Bearer abd"}).status_code == 401
+        assert client.get("/?token=", follow_redirects=False).status_code == 401
+        assert client.get("/api/components", headers={"Authorization": "Bearer abc"}).status_code == 200
+        assert client.get("/%2fevil.example?token=abc", follow_redirects=False).headers["location"] == "/evil.example"
+        page = client.get("/?token=abc")
+        assert (page.status_code, "token" in str(page.url)) == (200, False)
 
 
 def test_the_command_refuses_folders_that_are_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

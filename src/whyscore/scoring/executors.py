@@ -4,13 +4,15 @@ Only the spec string, texts and floats cross to a worker, which builds the metri
 depend on the executor: batches are the same and are put back by index.
 
 The libraries of a worker start as many threads as it has cores, where they would take the whole machine. They read
-their limits when they are loaded, so these must stand in the environment before a worker starts.
+their limits when they are loaded, so these must stand in the environment before a worker starts. A worker ends when
+the process that started it has ended, however it ended.
 """
 
 import atexit
 import multiprocessing
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -18,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from multiprocessing.connection import wait as wait_for
 from types import MappingProxyType
 from typing import ClassVar, Literal, TypeVar
 
@@ -145,21 +148,34 @@ class Processes:
 @lru_cache(maxsize=1)
 def _pool(workers: int) -> ProcessPoolExecutor:
     # spawn: a forked child of a process with threads (torch, rich) can hang.
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=end_with_parent)
     atexit.register(pool.shutdown, wait=False, cancel_futures=True)
     return pool
+
+
+def end_with_parent() -> None:
+    """End this worker as soon as the process that started it has ended; a killed one cannot say good-bye."""
+    parent = multiprocessing.parent_process()
+
+    def watch(sentinel: int) -> None:
+        wait_for([sentinel])
+        os._exit(1)
+
+    if parent is not None:
+        threading.Thread(target=watch, args=(parent.sentinel,), daemon=True).start()
 
 
 def _submitted(
     pool: ProcessPoolExecutor, workers: int, function: Callable[..., Result], arguments: tuple[object, ...]
 ) -> "Future[Result]":
     # Handing out work may start a worker, which shares the cores with the others.
-    with _hidden_main(), starting((os.cpu_count() or 1) // workers):
+    with hidden_main(), starting((os.cpu_count() or 1) // workers):
         return pool.submit(function, *arguments)
 
 
 @contextmanager
-def _hidden_main() -> Iterator[None]:
+def hidden_main() -> Iterator[None]:
     """Keep workers from running the user's script again: what they need is in this package.
 
     Without it a script needs `if __name__ == "__main__"`, and a notebook or a script on stdin cannot use processes.

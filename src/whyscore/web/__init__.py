@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from whyscore.settings import option
+from whyscore.errors import UserError
+from whyscore.settings import check, option
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 """Names that only this machine can reach."""
@@ -17,5 +18,18 @@ class ServeSettings:
     allow_hosts: tuple[str, ...] = option(
         (), "further host names to answer to", flags=("--allow-host",), metavar="NAME", basic=True
     )
-    workers: int = option(2, "requests answered at a time", least=1, metavar="N")
+    token: str | None = option(
+        None, "what requests must carry; needed where --host lets other machines in", metavar="TEXT", basic=True
+    )
+    workers: int = option(2, "requests answered at a time, each in a process of its own", least=1, metavar="N")
     queue: int = option(256, "requests that may wait", least=1, metavar="N")
+    seconds: float = option(30.0, "time that a request may take", least=0.1, metavar="N")
+    memory: int = option(1000, "megabytes that a request may take", least=10, metavar="N")
+
+    def __post_init__(self) -> None:
+        """Refuse to let other machines in without a token."""
+        check(self)
+        if self.host not in LOOPBACK and not self.token:
+            raise UserError(
+                f"--host {self.host} lets other machines in: add --token TEXT, which every request must then carry"
+            )

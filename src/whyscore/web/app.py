@@ -2,18 +2,19 @@
 
 1. It reads run folders and answers requests. Uploaded files are evaluated in a temporary folder
    (`whyscore.web.uploads`).
-2. What may be requested is in `whyscore.web.limits`, with the queue in front of the workers; how requests and answers
-   look is in `whyscore.web.live`.
+2. What may be requested is in `whyscore.web.limits`, how requests and answers look in `whyscore.web.live`, the
+   processes that answer in `whyscore.web.workers`, and limits on connections in `whyscore.web.connections`.
 3. Only requests to an expected host are answered, so that a page elsewhere cannot reach a loopback server under another
    name. Pages carry a content policy: scripts of this server, no others.
 """
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
@@ -22,14 +23,13 @@ from whyscore.report import build_report
 from whyscore.report.build import report_of
 from whyscore.report.page import html, read_static
 from whyscore.runs.folder import RUN, read_run
-from whyscore.scoring.stack import Progress
 from whyscore.scoring.store import Store
 from whyscore.settings import takes
 from whyscore.version import __version__
 from whyscore.web import LOOPBACK, ServeSettings, live
-from whyscore.web.limits import METRICS, Busy, Gone, Queue
+from whyscore.web.connections import BODY, HEADERS, Connection, LimitedBodies, WithToken
+from whyscore.web.limits import METRICS
 from whyscore.web.live import (
-    BODY,
     ComponentsAnswer,
     ExplainAnswer,
     ExplainQuestion,
@@ -38,10 +38,7 @@ from whyscore.web.live import (
     ScoreQuestion,
 )
 from whyscore.web.uploads import ENTRIES, SUFFIXES, UploadAnswer, Uploads
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
+from whyscore.web.workers import Busy, Gone, Queue, Work
 
 try:
     from fastapi import Depends, FastAPI, Header, Query, Request
@@ -52,6 +49,7 @@ except ImportError as error:
     raise MissingExtra.of("whyscore serve", "web") from error
 
 
+Asked = TypeVar("Asked", ScoreQuestion, ExplainQuestion)
 Answer = TypeVar("Answer")
 
 POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
@@ -67,16 +65,32 @@ def create(
 ) -> FastAPI:
     """Return the server; `runs` are folders by the name that they have in addresses."""
     settings = settings or ServeSettings()
-    app = FastAPI(title="whyscore", version=__version__, docs_url=None, redoc_url=None, responses=_PROBLEMS)
-    app.add_middleware(_Small)
+    queue = Queue(settings, store)
+    app = FastAPI(
+        title="whyscore",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        responses=_PROBLEMS,
+        lifespan=lambda _: _closing(queue),
+    )
+    app.add_middleware(LimitedBodies)
+    if settings.token:
+        app.add_middleware(WithToken, token=settings.token)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, settings.host, *settings.allow_hosts])
     app.exception_handler(RequestValidationError)(_misunderstood)
     app.exception_handler(WhyscoreError)(_refused)
     shown = dict(runs or {})
     _pages(app, shown)
     _uploads(app, Uploads(shown))
-    _interface(app, store, Queue(settings.workers, settings.queue))
+    _interface(app, queue)
     return app
+
+
+@asynccontextmanager
+async def _closing(queue: Queue) -> AsyncIterator[None]:
+    yield
+    queue.close()
 
 
 def _pages(app: FastAPI, runs: Mapping[str, Path]) -> None:
@@ -178,10 +192,11 @@ def _uploads(app: FastAPI, uploads: Uploads) -> None:
         return uploads.cancel(upload).answer()
 
 
-def _interface(app: FastAPI, store: Store | None, queue: Queue) -> None:
-    async def ask(work: Callable[[Progress], Answer], request: Request) -> Answer | Response:
+def _interface(app: FastAPI, queue: Queue) -> None:
+    async def ask(work: Work[Asked, Answer], question: Asked, request: Request) -> Answer | Response:
+        large = live.is_large(question)
         try:
-            return await queue.answer(work, request.is_disconnected)
+            return await queue.answer(work, question, request.is_disconnected, large=large)
         except Busy:
             return JSONResponse({"error": "too busy: try again"}, 503, headers={"Retry-After": _AGAIN})
         except Gone:
@@ -195,49 +210,12 @@ def _interface(app: FastAPI, store: Store | None, queue: Queue) -> None:
     @app.post("/api/score")
     async def score(question: ScoreQuestion, request: Request) -> ScoreAnswer:
         """One score per segment."""
-        return await ask(lambda progress: live.answer_score(question, store, progress), request)  # type: ignore[return-value]
+        return await ask(live.answer_score, question, request)  # type: ignore[return-value]
 
     @app.post("/api/explain")
     async def explain(question: ExplainQuestion, request: Request) -> ExplainAnswer:
         """The words that made the score of a segment."""
-        return await ask(lambda progress: live.answer_explain(question, store, progress), request)  # type: ignore[return-value]
-
-
-class _Small:
-    """Refuses bodies above the limit, whatever their headers say."""
-
-    def __init__(self, app: "ASGIApp") -> None:
-        self.app = app
-
-    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Pass on what is small enough."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        body, more = b"", True
-        while more:
-            message = await receive()
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
-            if len(body) > BODY:
-                refusal = JSONResponse({"error": f"a request may have {BODY} bytes"}, 413)
-                await refusal(scope, receive, send)
-                return
-        await self.app(scope, _again(body, receive), send)
-
-
-def _again(body: bytes, receive: "Receive") -> "Receive":
-    """Return what hands out a body that was already read, and then goes on listening."""
-    given = False
-
-    async def once() -> "Message":
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return once
+        return await ask(live.answer_explain, question, request)  # type: ignore[return-value]
 
 
 async def _misunderstood(_: Request, error: Exception) -> Response:
@@ -328,7 +306,16 @@ def serve(
     if on_start is not None:
         on_start()
     level = "warning" if quiet else "info"
-    uvicorn.run(app, host=settings.host, port=settings.port, log_level=level, server_header=False)
+    uvicorn.run(
+        app,
+        host=settings.host,
+        port=settings.port,
+        log_level=level,
+        server_header=False,
+        http=Connection,
+        ws="none",
+        h11_max_incomplete_event_size=HEADERS,
+    )
 
 
 def _named(folders: Sequence[str | Path]) -> dict[str, Path]:

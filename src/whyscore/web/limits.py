@@ -1,26 +1,19 @@
-"""What may be requested over the network, and how many requests are answered at a time.
+"""What may be requested over the network.
 
 1. A component is named, never written as a spec: no `module:function`, no path, no nested component.
 2. An option of a component, or a setting of an analysis, may be a number, a truth value, or one of the words its
    declaration lists. Free texts are refused, because in a spec they can be paths and model names.
    Numbers have bounds: what a metric counts to decides how much memory and time one request takes.
 3. What is not installed is not offered.
-4. `workers` requests are answered at a time, in threads; `queue` more may wait. One more is refused at once, with a
-   time to come back: a page that says so is better than one that hangs.
-5. When the client closes the connection, a waiting request is dropped, and a running one ends at its next batch: the
-   progress of the scoring stack reports between batches, and that is where it is stopped.
 """
 
-import asyncio
 import dataclasses
-import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from types import NoneType, UnionType
 from typing import Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from whyscore.errors import MissingExtra, SpecError, UnknownName
 from whyscore.registry import Spec, build, load
-from whyscore.scoring.stack import Progress, Stages
 from whyscore.settings import Setting, make, settings_of
 
 METRICS = ("bleu", "chrf", "ter", "rouge", "token_f1", "qe", "xbertscore", "mee", "sbert", "length_ratio")
@@ -125,72 +118,3 @@ def _kind(hint: object) -> Values | None:
     if get_origin(hint) is Literal:
         return get_args(hint)
     return {bool: "true or false", int: "a whole number", float: "a number"}.get(hint)  # type: ignore[call-overload, no-any-return]
-
-
-Answer = TypeVar("Answer")
-
-_LOOK = 0.25
-"""Seconds between looks at whether the asker is still there."""
-
-
-class Busy(Exception):
-    """There is no room in the queue."""
-
-
-class Gone(Exception):
-    """The asker has left."""
-
-
-class Stoppable(Stages):
-    """A progress that ends the work it hears of once it is stopped."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._stopped = threading.Event()
-
-    def stop(self) -> None:
-        """End the work at its next batch."""
-        self._stopped.set()
-
-    def changed(self) -> None:
-        """End the work where it was stopped."""
-        if self._stopped.is_set():
-            raise Gone
-
-
-class Queue:
-    """Answers questions in threads, a few at a time."""
-
-    def __init__(self, workers: int, queue: int) -> None:
-        self._workers = asyncio.Semaphore(workers)
-        self._room = workers + queue
-        self._inside = 0
-
-    async def answer(self, work: Callable[[Progress], Answer], gone: Callable[[], Awaitable[bool]]) -> Answer:
-        """Return what the work gives; `gone` says whether the asker has left."""
-        if self._inside >= self._room:
-            raise Busy
-        self._inside += 1
-        try:
-            async with self._workers:
-                if await gone():
-                    raise Gone
-                return await self._run(work, gone)
-        finally:
-            self._inside -= 1
-
-    async def _run(self, work: Callable[[Progress], Answer], gone: Callable[[], Awaitable[bool]]) -> Answer:
-        progress = Stoppable()
-        running = asyncio.ensure_future(asyncio.to_thread(work, progress))
-        try:
-            while True:
-                done, _ = await asyncio.wait([running], timeout=_LOOK)
-                if done:
-                    return running.result()
-                if await gone():
-                    raise Gone
-        finally:
-            if not running.done():
-                progress.stop()
-                # The worker is not free before its thread is.
-                await asyncio.wait([running])

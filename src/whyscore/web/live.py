@@ -12,7 +12,7 @@ from whyscore.errors import MissingInput, UserError
 from whyscore.protocols import Explainer
 from whyscore.registry import build
 from whyscore.scoring.rows import needs
-from whyscore.scoring.stack import Progress, Resources
+from whyscore.scoring.stack import Resources
 from whyscore.scoring.store import Store
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import Explanation, Inputs, Segment
@@ -25,8 +25,11 @@ SEGMENTS = 200
 """Segments a question may hold."""
 PROBES = 20_000
 """Texts an explanation may score."""
-BODY = 4_000_000
-"""Bytes a question may have."""
+COST, LARGE = 50_000_000, 500_000
+"""Estimated cost that a question may have, and from which on it counts as large. The unit is a character that a metric
+counts, about a microsecond."""
+_PAIRS = {"ter": 10, "qe": 10, "xbertscore": 10}
+"""What a pair of words costs a metric that compares all words of two texts."""
 
 Text = Annotated[str, Field(max_length=TEXT)]
 OptionValue = bool | int | float | Annotated[str, Field(max_length=40)] | None
@@ -141,10 +144,6 @@ class Problem(Strict):
     error: str
 
 
-_BATCH = 64
-"""Segments between two looks at whether the asker is still there."""
-
-
 def components() -> ComponentsAnswer:
     """Return what can be asked for."""
     return ComponentsAnswer(
@@ -170,31 +169,53 @@ def _require_texts(metric: str, segments: Sequence[Segment]) -> None:
                 raise MissingInput(f"{metric} needs a {field}: fill in the {field}, or choose another metric")
 
 
-def answer_score(question: ScoreQuestion, store: Store | None, progress: Progress) -> ScoreAnswer:
+def answer_score(question: ScoreQuestion, store: Store | None) -> ScoreAnswer:
     """Return the scores of the segments."""
     metric = allowed.spec("metric", question.metric.name, question.metric.options)
     segments = [_segment(one) for one in question.segments]
     _require_texts(metric, segments)
-    found = score(segments, metric, resources=_resources(store, progress))
+    found = score(segments, metric, resources=Resources(store))
     return ScoreAnswer(
         scores=found.values.tolist(), signature=str(found.signature), higher_is_better=found.higher_is_better
     )
 
 
-def answer_explain(question: ExplainQuestion, store: Store | None, progress: Progress) -> ExplainAnswer:
+def answer_explain(question: ExplainQuestion, store: Store | None) -> ExplainAnswer:
     """Return the words of a segment."""
     metric = allowed.spec("metric", question.metric.name, question.metric.options)
     explainer = allowed.spec("explainer", question.explainer.name, question.explainer.options)
     settings = allowed.allowed_settings(ExplainSettings, {"seed": question.seed} | question.settings)
     segments = [_segment(question.segment)]
     _require_texts(metric, segments)
-    asked = _probes(segments[0], explainer, settings)
-    if asked > PROBES:
-        raise UserError(f"this explanation takes {asked} texts, at most {PROBES} are scored here: shorten the text")
-    found = explain(segments, metric, explainer, settings=settings, resources=_resources(store, progress))
+    found = explain(segments, metric, explainer, settings=settings, resources=Resources(store))
     if not found:
         raise UserError("there is no word to explain")
     return _explained(found, higher_is_better=build(metric, "metric").higher_is_better)
+
+
+def is_large(question: ScoreQuestion | ExplainQuestion) -> bool:
+    """Return whether a question takes long, by its texts and their lengths; one that takes too long is refused."""
+    if isinstance(question, ScoreQuestion):
+        estimate = sum(_cost(one, question.metric.name) for one in question.segments)
+    else:
+        explainer = allowed.spec("explainer", question.explainer.name, question.explainer.options)
+        settings = allowed.allowed_settings(ExplainSettings, {"seed": question.seed} | question.settings)
+        probes = _probes(_segment(question.segment), explainer, settings)
+        if probes > PROBES:
+            raise UserError(
+                f"this explanation takes {probes} texts, at most {PROBES} are scored here: shorten the text"
+            )
+        estimate = probes * _cost(question.segment, question.metric.name)
+    if estimate > COST:
+        raise UserError(f"this is about {estimate / COST:.1f} times as much work as is done here: send less text")
+    return estimate > LARGE
+
+
+def _cost(segment: AskedSegment, metric: str) -> int:
+    """Return what scoring a segment costs, about."""
+    others = [segment.source or "", *segment.references]
+    words = len(segment.hypothesis.split()) * sum(len(text.split()) for text in others)
+    return len(segment.hypothesis) + sum(map(len, others)) + _PAIRS.get(metric, 0) * words
 
 
 def _probes(segment: Segment, explainer: str, settings: ExplainSettings) -> int:
@@ -251,7 +272,3 @@ def _values(values: allowed.Values) -> list[str] | str:
 
 def _segment(one: AskedSegment) -> Segment:
     return Segment(one.hypothesis, one.source, tuple(one.references))
-
-
-def _resources(store: Store | None, progress: Progress) -> Resources:
-    return Resources(store, None, progress, _BATCH)

@@ -13,7 +13,7 @@ EXAMPLES = """\
 examples:
   whyscore serve
   whyscore serve run/ --port 8000
-  whyscore serve old/ new/ --host 0.0.0.0 --allow-host scores.example.org
+  whyscore serve old/ new/ --host 0.0.0.0 --token SECRET --allow-host scores.example.org
 """
 
 
@@ -36,7 +36,9 @@ def run(settings: ServeCommand) -> int:
     def tell_address() -> None:
         tell(settings, f"whyscore: http://{settings.host}:{settings.port} (stop with Ctrl-C)")
         if settings.host not in LOOPBACK:
-            tell(settings, "note: everybody who can reach this address can read the runs and request scores")
+            tell(
+                settings, "note: everybody who has the token can read the runs and request scores; nothing is encrypted"
+            )
 
     serve(
         settings.runs,
