@@ -174,23 +174,28 @@ def _submitted(
         return pool.submit(function, *arguments)
 
 
+_STARTING = threading.Lock()
+
+
 @contextmanager
 def hidden_main() -> Iterator[None]:
     """Keep workers from running the user's script again: what they need is in this package.
 
-    Without it a script needs `if __name__ == "__main__"`, and a notebook or a script on stdin cannot use processes.
+    Without it a script needs `if __name__ == "__main__"`, and a notebook or a script on stdin cannot use processes. One
+    thread at a time: the main module is restored before the next one hides it.
     """
-    main = sys.modules["__main__"]
-    spec, file = main.__spec__, getattr(main, "__file__", None)
-    main.__spec__ = None
-    if file is not None:
-        del main.__file__
-    try:
-        yield
-    finally:
-        main.__spec__ = spec
+    with _STARTING:
+        main = sys.modules["__main__"]
+        spec, file = main.__spec__, getattr(main, "__file__", None)
+        main.__spec__ = None
         if file is not None:
-            main.__file__ = file
+            del main.__file__
+        try:
+            yield
+        finally:
+            main.__spec__ = spec
+            if file is not None:
+                main.__file__ = file
 
 
 @lru_cache(maxsize=4)
