@@ -27,6 +27,8 @@ COMMANDS = {
         *("--draws", "50", "--resamples", "99"),
     ),
     "metaeval words": ("metaeval", "words", "-m", "chrf", "-e", "intrinsic", "--draws", "50"),
+    "metaeval faithfulness": ("metaeval", "faithfulness", "-m", "chrf", "-e", "erasure", "--draws", "20"),
+    "explain": ("explain", "-m", "chrf", "-e", "lime(samples=20)"),
 }
 
 

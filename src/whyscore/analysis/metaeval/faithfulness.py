@@ -32,6 +32,7 @@ their words, so the masker is part of the signature.
 4. `until_stable` doubles the budget of a sampled explainer until two independent halves of the probes agree.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import combinations
@@ -517,4 +518,4 @@ def _spearman(one: FloatVector, other: FloatVector) -> float:
 
 
 def _mean(values: FloatVector) -> float:
-    return float(values.mean()) if len(values) else float("nan")
+    return math.fsum(values.tolist()) / len(values) if len(values) else math.nan
