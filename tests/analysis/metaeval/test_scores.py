@@ -393,7 +393,7 @@ def test_bad_tables_are_refused(tmp_path: Path, text: str, scores: Sequence[str]
 
 
 def test_unknown_files_and_frames_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=re.escape("ends in .csv, .tsv or .jsonl, not '.xlsx'")):
+    with pytest.raises(DataError, match=re.escape("ends in .csv, .tsv, .jsonl or .scores, not '.xlsx'")):
         read_columns(table(tmp_path / "t.xlsx", "x"))
     with pytest.raises(DataError, match="got int"):
         from_frame(3)
@@ -491,8 +491,8 @@ def test_pairs_of_several_groups_are_pooled() -> None:
 def test_sentinels_are_random_by_row_and_not_by_order() -> None:
     rows = ScoreTable("t", ("a", "b"), ("1", "1"), {}, (1, 2))
     turned = ScoreTable("t", ("b", "a"), ("1", "1"), {}, (1, 2))
-    assert sentinels(rows)["random"].tolist() == sentinels(turned)["random"].tolist()[::-1]
-    assert sentinels(rows, seed=1)["random"].tolist() != sentinels(rows)["random"].tolist()
+    assert sentinels(rows, "da")["random"].tolist() == sentinels(turned, "da")["random"].tolist()[::-1]
+    assert sentinels(rows, "da", seed=1)["random"].tolist() != sentinels(rows, "da")["random"].tolist()
 
 
 # Families of tests, levels, and what is called better

@@ -69,14 +69,17 @@ def _learned(table: ScoreTable, segments: tuple[Segment, ...], human: FloatVecto
     if all(segment.references for segment in segments):
         texts["reference"] = [segment.references[0] for segment in segments]
     blocks = _blocks(table, segments)
+    ranks = np.unique(blocks, return_inverse=True)[1]
     groups = np.array(table.groups or ("",) * len(table))
     found = {}
     for name in sorted(texts, reverse=True):
-        distinct = {text: k for k, text in enumerate(dict.fromkeys(texts[name]))}
+        distinct = {text: k for k, text in enumerate(sorted(set(texts[name])))}
         features, places = _features(list(distinct)), np.array([distinct[text] for text in texts[name]])
         column = np.full(len(table), np.nan)
         for group in dict.fromkeys(groups.tolist()):
             rows = np.flatnonzero(groups == group)
+            # By content, so that sums have the same digits whatever the order of the table.
+            rows = rows[np.lexsort((human[rows], ranks[rows], places[rows]))]
             own = [blocks[k] for k in rows]
             if min((~np.isnan(human[rows])).sum() / _FEWEST, len(set(own)) / _FOLDS) >= 1:
                 column[rows] = _predicted(features, places[rows], human[rows], block_folds(own, _FOLDS, seed))
