@@ -30,11 +30,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 import whyscore as ws
+from whyscore.cli import progress
 from whyscore.cli.main import main as whyscore
 
 RECORDED = Path(__file__).resolve().parents[1] / "recorded"
@@ -638,7 +640,9 @@ def run(one: Case, folder: Path) -> dict[str, Any]:
 
 def _told(argv: Sequence[str], folder: Path, *, shape: bool) -> dict[str, Any]:
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    # Lines about progress depend on how fast the machine is.
+    patient = mock.patch.object(progress, "INTERVAL", math.inf)
+    with patient, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = whyscore(argv)
     form = argv[argv.index("-f") + 1] if "-f" in argv else "text"
     printed = parsed(out.getvalue(), form, folder)
