@@ -349,8 +349,8 @@ def test_explanations_show_themselves() -> None:
         found.importance[0] = 1
     assert repr(found) == "<Explanation of hypothesis, score 0.5: [<b>a</b> -0.17] [cat +0.50]>"
     many = ws.explain(SEGMENTS * 15, "token_f1", sides=["hypothesis"])
-    assert many._repr_html_().count("<small>") == 50
-    assert "and 25 more" in many._repr_html_()
+    assert many._repr_html_().count("<small>") == 40
+    assert "and 35 more" in many._repr_html_()
 
 
 def test_the_signature_names_every_choice() -> None:
@@ -446,7 +446,7 @@ def test_explanations_are_a_result_with_records_tables_and_a_short_form() -> Non
     assert list(found.header()["signatures"]) == ["erasure of token_f1"]
     assert len(repr(found)) < 2000
     assert "50 more" in repr(found)
-    assert "and 10 more" in found._repr_html_()
+    assert "and 20 more" in found._repr_html_()
 
 
 def test_scores_and_boosted_scores_show_themselves_in_a_line() -> None:

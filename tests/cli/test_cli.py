@@ -347,7 +347,8 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert "Traceback" not in told
     out, _ = program(*arguments, cwd=tmp_path).communicate()
     assert "many" in out
-    assert sum(map(int, calls.read_text().split())) <= 3000 + 512
+    # Both runs score one text a second time, to see that the function gives the same number.
+    assert sum(map(int, calls.read_text().split())) <= 3000 + 512 + 2
 
 
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from whyscore.scoring.executors import Processes, Serial
 from whyscore.scoring.ray import Ray, taken
 
 
-def executor(*options: str) -> Executor:
+def executor(*options: str) -> Executor | None:
     parser = Parser()
     add_settings(parser, RunningSettings)
     return make_executor(read_settings(RunningSettings, parser.parse_args(options)))
@@ -23,7 +23,7 @@ def executor(*options: str) -> Executor:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ((), Serial()),
+        ((), None),
         (("--executor", "serial"), Serial()),
         (("--jobs", "3"), Processes(3)),
         (("--executor", "processes"), Processes()),
@@ -38,7 +38,7 @@ def executor(*options: str) -> Executor:
         (("--executor", "ray(workers=4)", "--jobs", "4"), Ray(workers=4)),
     ],
 )
-def test_options_name_an_executor(options: tuple[str, ...], expected: Executor) -> None:
+def test_options_name_an_executor(options: tuple[str, ...], expected: Executor | None) -> None:
     assert executor(*options) == expected
 
 
@@ -96,7 +96,8 @@ def test_a_dry_run_counts_what_is_then_scored(explainer: str | None, tmp_path: P
     asked += ["--store", str(tmp_path / "store.sqlite")]
     distinct, stored = map(int, re.findall(r"(\d+) distinct, (\d+) already", run(*asked, "--dry-run").out)[0])
     assert run(*asked).code == 0
-    assert (len(log.read_text("utf-8")), stored) == (distinct, 0)
+    # One text is scored a second time, to see that the function gives the same number.
+    assert (len(log.read_text("utf-8")), stored) == (distinct + 1, 0)
     assert f"{distinct} distinct, {distinct} already stored" in run(*asked, "--dry-run").out
 
 
@@ -112,4 +113,5 @@ def test_a_larger_budget_goes_on_from_a_smaller_one(run: Run, tmp_path: Path) ->
             place = ["--store", str(tmp_path / f"{store}.sqlite"), "-o", str(tmp_path / store)]
             assert run(*asked, budget, *place).code == 0
         counts.append(len(log.read_text("utf-8")))
-    assert counts[1] == 2 * counts[0]
+    # The function is checked once in a process, by a text that is scored a second time.
+    assert counts[1] - counts[0] == counts[0] - 1
