@@ -26,7 +26,7 @@ EXPLAINED = [segment for segment in SEGMENTS if len(segment.hypothesis.split()) 
 # What needs an argument, a checkpoint or other texts is run by its own tests.
 NEEDING = {
     "metric": {
-        "bartscore", "bertscore", "boosted", "callable", "comet", "ensemble", "lmscore", "lookup", "metricx",
+        "bartscore", "bertscore", "boosted", "callable", "comet", "ensemble", "judge", "lmscore", "lookup", "metricx",
         "moverscore", "transquest",
     },
     "explainer": {
