@@ -2,11 +2,13 @@
 
 import json
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from support import tiny_models
 from support.cli import Run
 from whyscore.analysis.train.perturbations import PERTURBATIONS, Perturber
 from whyscore.data.formats.eval4nlp import Scored, Submission, read_gold
@@ -95,27 +97,55 @@ def write_gold(folder: Path) -> Path:
     return folder
 
 
-def test_recipes_train_explain_and_are_ranked(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    gold = read_gold(write_gold(tmp_path / "de-en"))
+def write_training_data(path: Path) -> Path:
+    """Return 36 labelled segments with post-edits."""
     rows = [
         {"lp": "de-en", "src": f"{source} {k}", "mt": f"{text} {k}", "da_z": float(k),
          "pe": f"{text.replace('was', 'is')} {k}", "mt_tags": [k % 2] + [0] * len(text.split()),
          "src_tags": [k % 2] + [0] * len(source.split())}
         for k, (source, text) in enumerate(zip(SOURCES * 3, TEXTS * 3, strict=True))
     ]  # fmt: skip
-    data = tmp_path / "train.jsonl"
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def rebuild(tmp_path: Path, systems: Sequence[str], **options: object) -> list[str]:
+    """Rebuild systems on toy data; return what was reported."""
+    pytest.importorskip("torch")
+    gold = read_gold(write_gold(tmp_path / "de-en"))
+    data = write_training_data(tmp_path / "train.jsonl")
+    lines: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         result = participants(
-            [gold], data=[data], output=tmp_path / "run", systems=["nict", "cuni"], epochs=1, held_out=0.4,
-            least_segments=10, limit=6,
+            [gold], data=[data], output=tmp_path / "run", systems=systems, epochs=1, held_out=0.4, least_segments=10,
+            limit=6, report=lines.append, **options,
         )  # fmt: skip
     judged = {one.system: one for one in result.pairs[0].systems}
-    assert {"nict", "cuni"} <= set(judged)
-    assert set(judged["nict"].sides) == {"target", "source"}
-    assert (tmp_path / "run" / "nict" / "de-en" / "target.submission").exists()
+    assert set(systems) <= set(judged)
+    for name in systems:
+        assert set(judged[name].sides) == {"target", "source"}
+        assert (tmp_path / "run" / name / "de-en" / "target.submission").exists()
+    return lines
+
+
+@pytest.mark.slow
+def test_recipes_train_explain_and_are_ranked(tmp_path: Path) -> None:
+    rebuild(tmp_path, tuple(PARTICIPANTS))
+
+
+@pytest.mark.slow
+def test_recipes_look_into_a_network_of_transformers(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    texts = [*SOURCES, *TEXTS]
+    encoder, infill = tmp_path / "encoder", tmp_path / "infill"
+    tiny_models.save(encoder, "xlm-roberta", "XLMRobertaModel", texts=texts)
+    tiny_models.save(infill, "bert", "BertForMaskedLM", texts=texts)
+    systems = ("heytuda", "ist-unbabel-constrained", "clip-umd")
+    lines = rebuild(tmp_path, systems, encoder=str(encoder), infill=str(infill))
+    assert any(line.startswith("ist-unbabel-constrained: layer") for line in lines)
+    settings = json.loads((tmp_path / "run/models/de-en/heytuda/settings.json").read_text("utf-8"))["settings"]
+    assert (settings["word_loss"], settings["labels"]) == (0.0, ["human"])
 
 
 def test_every_participant_says_what_the_paper_leaves_open(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from whyscore.errors import UnknownName, WhyscoreError
@@ -20,7 +20,7 @@ from whyscore.marking import visible
 from whyscore.version import __version__
 
 if TYPE_CHECKING:
-    from whyscore.cli.options import Command, CommandGroup, Parser
+    from whyscore.cli.options import Command, Parser
 
 VARIABLE = "WHYSCORE_DEBUG"
 """Set, it lets a fault through as Python shows it."""
@@ -81,6 +81,11 @@ VERBS = {
     "store": "size and pruning of the score store",
 }
 
+_HOMES = dict.fromkeys(("list", "doctor", "store"), "installation") | dict.fromkeys(
+    ("learn-lexicon", "learn-map"), "learn"
+)
+"""The modules of verbs that do not have one of their own."""
+
 EXAMPLES = """\
 examples:
   whyscore score -r ref.txt -t sysA.txt sysB.txt -m bleu chrf ter
@@ -105,14 +110,14 @@ def parser_of(verb: str) -> "Parser":
     # Imported here, as below: `whyscore --help` needs none of it.
     from whyscore.cli.options import Parser, add_command  # noqa: PLC0415
 
-    module = _module(verb)
+    command, examples = _command(verb)
     parser = Parser(
         prog=f"whyscore {verb}",
-        description=f"{VERBS[verb][0].upper()}{VERBS[verb][1:]}.\n\n{module.EXAMPLES}",
+        description=f"{VERBS[verb][0].upper()}{VERBS[verb][1:]}.\n\n{examples}",
         formatter_class=_formatter,
         allow_abbrev=False,
     )
-    add_command(parser, module)
+    add_command(parser, command)
     return parser
 
 
@@ -131,7 +136,7 @@ def _dispatch(given: list[str]) -> int:
 
     check_output(arguments)
     try:
-        return run_command(_module(given[0]), arguments)
+        return run_command(_command(given[0])[0], arguments)
     except KeyboardInterrupt:
         _say(f"interrupted; {_kept(arguments)}")
         return INTERRUPTED
@@ -151,8 +156,22 @@ def _top() -> argparse.ArgumentParser:
     return top
 
 
-def _module(verb: str) -> "Command | CommandGroup":
-    return cast("Command | CommandGroup", importlib.import_module(f"whyscore.cli.commands.{verb.replace('-', '.')}"))
+def _command(verb: str) -> "tuple[Command | Mapping[str, Command], str]":
+    """Return what a verb does, one command or several by name, and its examples.
+
+    A module of `commands` is one command (`EXAMPLES`, `SETTINGS`, `run`), a group of them (`commands`), or the home of
+    several verbs (`VERBS`).
+    """
+    from whyscore.cli.options import Command  # noqa: PLC0415
+
+    module = importlib.import_module(f"whyscore.cli.commands.{_HOMES.get(verb, verb)}")
+    if hasattr(module, "commands"):
+        return module.commands(), module.EXAMPLES
+    if verb in _HOMES:
+        examples, settings, run = module.VERBS[verb]
+        return Command(VERBS[verb], examples, settings, run), examples
+    formats = getattr(module, "FORMATS", ())
+    return Command(VERBS[verb], module.EXAMPLES, module.SETTINGS, module.run, formats=formats), module.EXAMPLES
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:

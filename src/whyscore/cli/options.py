@@ -18,7 +18,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, TypeVar, Union, cast, get_args, get_origin
 
 from whyscore.errors import UserError
 from whyscore.settings import REQUIRED, Judged, Option, Setting, again, check, option, settings_of
@@ -187,48 +187,21 @@ def _place(action: argparse.Action) -> str:
 S = TypeVar("S")
 
 
-class Command(Protocol):
-    """A module of `whyscore.cli.commands`: the settings it takes, and what it does with them."""
+class Command(NamedTuple):
+    """A command: what `-h` says of it, the settings it takes, and what it does with them."""
 
-    EXAMPLES: str
-    SETTINGS: type
+    help: str
+    """One line about it."""
+    examples: str
+    """Commands to paste, shown by `-h`."""
+    settings: type
     """A settings class: that of the analysis and the groups below, by inheritance."""
-
-    def run(self, settings: Any) -> int:  # noqa: ANN401 - a `SETTINGS`
-        """Do the work and return the exit code."""
-
-
-class SubCommand(Protocol):
-    """One of several commands behind a verb: a line of help, examples, the settings it takes and the work."""
-
-    @property
-    def help(self) -> str:
-        """One line about it."""
-
-    @property
-    def examples(self) -> str:
-        """Commands to paste."""
-
-    @property
-    def settings(self) -> type:
-        """A settings class."""
-
-    @property
-    def run(self) -> Callable[[Any], int]:
-        """Do the work and return the exit code."""
-
-    @property
-    def formats(self) -> tuple[str, ...]:
-        """The output formats that make sense; all where empty."""
-
-
-class CommandGroup(Protocol):
-    """A module of `whyscore.cli.commands` with several commands."""
-
-    EXAMPLES: str
-
-    def commands(self) -> Mapping[str, SubCommand]:
-        """Return them by name."""
+    run: Callable[[Any], int]
+    """Takes the settings and returns the exit code."""
+    function: Callable[..., object] | None = None
+    """What Python calls for the same work, where `whyscore` itself does not offer it."""
+    formats: tuple[str, ...] = ()
+    """The output formats that make sense; all where empty."""
 
 
 def _all_formats() -> tuple[str, ...]:
@@ -238,15 +211,14 @@ def _all_formats() -> tuple[str, ...]:
     return formats()
 
 
-def add_command(parser: Parser, command: Command | CommandGroup) -> None:
+def add_command(parser: Parser, command: Command | Mapping[str, Command]) -> None:
     """Add the options of everything that a command takes; one parser for each command of a group."""
-    if not hasattr(command, "commands"):
-        add_settings(parser, command.SETTINGS, getattr(command, "FORMATS", None) or _all_formats())
+    if isinstance(command, Command):
+        add_settings(parser, command.settings, command.formats or _all_formats())
         return
-    commands = command.commands()
-    shown = "|".join(commands) if len(commands) <= _FEW else "NAME"
+    shown = "|".join(command) if len(command) <= _FEW else "NAME"
     choices = parser.add_subparsers(dest="command", metavar=shown, required=True)
-    for name, one in commands.items():
+    for name, one in command.items():
         inner = choices.add_parser(
             name,
             help=one.help,
@@ -254,14 +226,12 @@ def add_command(parser: Parser, command: Command | CommandGroup) -> None:
             formatter_class=parser.formatter_class,
             allow_abbrev=False,
         )
-        add_settings(inner, one.settings, one.formats or _all_formats())
+        add_command(inner, one)
 
 
-def run_command(command: Command | CommandGroup, arguments: argparse.Namespace) -> int:
+def run_command(command: Command | Mapping[str, Command], arguments: argparse.Namespace) -> int:
     """Run a command on what was given."""
-    if not hasattr(command, "commands"):
-        return command.run(read_settings(command.SETTINGS, arguments))
-    one = command.commands()[arguments.command]
+    one = command if isinstance(command, Command) else command[arguments.command]
     return one.run(read_settings(one.settings, arguments))
 
 

@@ -2,39 +2,24 @@
 
 Each module of `PAPERS` offers a table of them:
 
-    EXPERIMENTS = {"bmx-grid": Experiment("what it shows", "examples: ...", GridCommand, run_grid, bmx_grid)}
+    EXPERIMENTS = {"bmx-grid": Command("what it shows", "examples: ...", GridCommand, run_grid, bmx_grid)}
 """
 
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import cast
 
+from whyscore.cli.options import Command
 from whyscore.errors import SpecError, UnknownName
 
 PAPERS = ("bmx.command", "muler.command", "matching", "eval4nlp", "injection", "participants", "perturbations")
 
 
-class Experiment(NamedTuple):
-    """One experiment, as a command and as a function."""
-
-    help: str
-    examples: str
-    """Commands to paste, shown by `-h`."""
-    settings: type
-    """The settings class of the command: its options."""
-    run: Callable[[Any], int]
-    """Takes the settings and returns the exit code."""
-    function: Callable[..., object]
-    """What Python calls; it documents what it takes and what comes back."""
-    formats: tuple[str, ...] = ()
-    """The output formats that make sense; all where empty."""
-
-
-def experiments() -> dict[str, Experiment]:
+def experiments() -> dict[str, Command]:
     """Return every experiment by its name."""
     tables = [importlib.import_module(f"whyscore.experiments.{module}").EXPERIMENTS for module in PAPERS]
-    return {name: one for table in tables for name, one in cast("dict[str, Experiment]", table).items()}
+    return {name: one for table in tables for name, one in cast("dict[str, Command]", table).items()}
 
 
 def experiment(name: str, *given: object, **options: object) -> object:
@@ -51,7 +36,7 @@ def experiment(name: str, *given: object, **options: object) -> object:
     known = experiments()
     if name not in known:
         raise UnknownName.among("experiment", name, known)
-    work = known[name].function
+    work = cast("Callable[..., object]", known[name].function)
     _check(name, work, given, options)
     return work(*given, **options)
 

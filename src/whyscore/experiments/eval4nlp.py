@@ -66,7 +66,7 @@ from whyscore.analysis.metaeval.annotators import (
 from whyscore.analysis.metaeval.result import AnnotatorAgreement, WordsResult
 from whyscore.analysis.metaeval.settings import MetaevalWordsSettings
 from whyscore.analysis.metaeval.words import metaevaluate_words
-from whyscore.cli.options import FolderSettings, OutputSettings
+from whyscore.cli.options import Command, FolderSettings, OutputSettings
 from whyscore.cli.output import emit_result, tell
 from whyscore.data.formats.eval4nlp import (
     SIDES,
@@ -82,7 +82,6 @@ from whyscore.data.formats.eval4nlp import (
 )
 from whyscore.data.reading import read
 from whyscore.errors import DataError, UserError
-from whyscore.experiments import Experiment
 from whyscore.metrics.lexical.edits import alignment
 from whyscore.models.maps import Link, read_links
 from whyscore.models.surprisal import piece_surprisal
@@ -711,17 +710,17 @@ def run_categories(settings: CategoriesCommand) -> int:
 
 
 EXPERIMENTS = {
-    "eval4nlp-data": Experiment(
+    "eval4nlp-data": Command(
         "statistics of word-level gold data, and labels from post-edits", _DATA, DataCommand, run_data, statistics
     ),
-    "eval4nlp-annotators": Experiment(
+    "eval4nlp-annotators": Command(
         "agreement of annotators, and the gold their labels make", _ANNOTATORS, AnnotatorsCommand, run_annotators,
         annotators,
     ),
-    "eval4nlp-ranking": Experiment(
+    "eval4nlp-ranking": Command(
         "one ranking of submissions over several language pairs", _RANKING, RankingCommand, run_ranking, ranking
     ),
-    "eval4nlp-categories": Experiment(
+    "eval4nlp-categories": Command(
         "which kinds of words are marked, and which of them systems find", _CATEGORIES, CategoriesCommand,
         run_categories, categories,
     ),

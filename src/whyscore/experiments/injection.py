@@ -20,11 +20,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments, languages_of, with_languages
-from whyscore.cli.options import InputSettings, LimitSettings, MetricSettings, OutputSettings, RunningSettings
+from whyscore.cli.options import Command, InputSettings, LimitSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result, tell_signatures
 from whyscore.cli.setup import load_dataset, only_metric, take_first, working
 from whyscore.errors import DataError
-from whyscore.experiments import Experiment
 from whyscore.metrics.needs import traits_of
 from whyscore.scoring.answers import read_lines
 from whyscore.scoring.rows import oriented
@@ -164,7 +163,7 @@ def run_injection(settings: InjectionCommand) -> int:
 
 
 EXPERIMENTS = {
-    "injection": Experiment(
+    "injection": Command(
         "how often instructions inside a hypothesis move its score",
         _EXAMPLES,
         InjectionCommand,

@@ -28,14 +28,13 @@ from numpy.typing import NDArray
 from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
 from whyscore.analysis.metaeval.annotators import gold_of
 from whyscore.analysis.metaeval.words import segments_of
-from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, QuietSettings
+from whyscore.cli.options import Command, InputSettings, MetricSettings, OutputSettings, QuietSettings
 from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures
 from whyscore.cli.setup import load_dataset, requested_metrics
 from whyscore.data.files import read_lines
 from whyscore.data.formats.eval4nlp import SPLITTER, Gold, Judged, read_gold
 from whyscore.data.records import Kind, header_of
 from whyscore.errors import DataError, SpecError, UserError
-from whyscore.experiments import Experiment
 from whyscore.metrics.matching.bertscore import BertScore
 from whyscore.metrics.matching.weights import Baseline, baseline_lines, estimate_baseline, layer_of
 from whyscore.models.encoders.embedded import LAYERS, Embedded
@@ -486,10 +485,10 @@ def _data(settings: LayersCommand) -> tuple[Dataset, Gold | None]:
 
 
 EXPERIMENTS = {
-    "baseline": Experiment(
+    "baseline": Command(
         "what unrelated texts score, for rescaling BERTScore", _BASELINE, BaselineCommand, run_baseline, baseline
     ),
-    "layers": Experiment(
+    "layers": Command(
         "which layer of a model agrees best with human judgements", _LAYERS, LayersCommand, run_layers, layers
     ),
 }

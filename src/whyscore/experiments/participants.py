@@ -3,14 +3,16 @@
 | system | recipe here |
 |---|---|
 | `gringham` | token matching: XBERTScore and XMoverScore, summed |
-| `heytuda` | a sentence-level estimator explained by occlusion, LIME and SHAP; unsupervised ensemble of all |
-| `ist-unbabel-constrained` | a model trained on sentence scores alone, explained from outside |
+| `heytuda` | a sentence-level estimator explained by occlusion, LIME, SHAP and gradients; ensemble of all |
+| `ist-unbabel-constrained` | a model trained on sentence scores alone, explained by attention x norm of one head |
 | `ist-unbabel` | unconstrained: the same with the loss of words added, the words' own probabilities |
 | `clip-umd` | mean of LIME on an estimator and of a divergence model trained on perturbed references |
 | `nict` | tags from aligning MT and references, metric embeddings whose attention scores words; mean of both |
 | `cuni` | a word-level model, first subword per word with an encoder of transformers, no sentence loss |
 
-1. Train what the recipe trains, on `data` (`whyscore.analysis.train`), with the encoder that is asked for.
+1. Train what the recipe trains, on `data` (`whyscore.analysis.train`), with the chosen encoder. Recipes that look into
+   a network (attention, gradients) do so where `encoder` is one of transformers. On the embedded encoder, HeyTUDa's
+   estimator is the `qe` that ships, without gradients, and IST-Unbabel's constrained model is explained by occlusion.
 2. Each part is a metric with an explainer; parts are joined by the mean of the ranks of the words of a sentence, and by
    the mean of the standardised sentence scores.
 3. Submissions are written in the format of the task and judged by its rule (`ranking`).
@@ -27,24 +29,32 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
+from whyscore.analysis.common import as_metric
 from whyscore.analysis.metaeval.words import explained_submission, segments_of
+from whyscore.analysis.train.examples import label_spans
+from whyscore.analysis.train.labels import WRONG, Rated, read_rated
 from whyscore.analysis.train.settings import LabelSource, TrainSettings
 from whyscore.analysis.train.train import train
-from whyscore.cli.options import FolderSettings
+from whyscore.cli.options import Command, FolderSettings
 from whyscore.cli.output import emit_result, tell
 from whyscore.data.formats.eval4nlp import SIDES, Gold, Judged, Scored, Submission, Track, read_gold, write_submission
 from whyscore.errors import DataError, UnknownName, UserError
-from whyscore.experiments import Experiment
 from whyscore.experiments.eval4nlp import RankingResult, ranking
+from whyscore.explainers.inside import Attention, BestHead, best_head
 from whyscore.metrics.estimators.qe import WEIGHTS, load
+from whyscore.registry import spec_of
 from whyscore.settings import REQUIRED, option, settings_of, takes
 from whyscore.stats.words import Ragged
 from whyscore.text.alignment import Pieces, pool_words
-from whyscore.types import Dataset, Entry, FloatVector
+from whyscore.text.splitters import white_space
+from whyscore.types import HYPOTHESIS, Dataset, Entry, FloatVector, Segment
 
 TRAINED = "{model}"
 METRIC_ATTENTION = "metric-attention"
 """Stands for the attention of metric embeddings, which only models trained by alignment have."""
+BEST_HEAD = "best-head"
+"""Stands for attention x norm of the head that finds the labelled errors of the training data best."""
+_HEADS_CHOSEN_ON = 200  # segments
 
 
 class Part(NamedTuple):
@@ -65,9 +75,18 @@ class Participant(NamedTuple):
     labels: tuple[LabelSource, ...] = ()
     """How `{model}` is trained; nothing is trained where empty."""
     options: Mapping[str, float] = {}
+    network_parts: tuple[Part, ...] = ()
+    """The parts where a network of transformers is trained on sentence scores and can be looked into."""
+
+    def on(self, encoder: str) -> "Participant":
+        """Return the recipe for an encoder."""
+        if encoder == "embedded" or not self.network_parts:
+            return self
+        return self._replace(parts=self.network_parts, labels=("human",), options=_SENTENCES_ONLY)
 
 
 _MODEL = f"qe(model='{TRAINED}')"
+_OUTSIDE = ("erasure", "lime(samples=100)", "shap(method='kernel', budget=100)")
 _SENTENCES_ONLY = {"word_loss": 0.0, "gap_loss": 0.0}
 
 PARTICIPANTS: Mapping[str, Participant] = {
@@ -78,20 +97,24 @@ PARTICIPANTS: Mapping[str, Participant] = {
     ),
     "heytuda": Participant(
         "HeyTUDa", "constrained",
-        (Part("qe", "erasure"), Part("qe", "lime(samples=100)"), Part("qe", "shap(samples=100)")),
+        tuple(Part("qe", explainer) for explainer in _OUTSIDE),
         (
-            "the estimator is TransQuest, whose weights are not at hand: `qe` stands in for it",
-            "gradient methods (DeepLIFT, integrated gradients ...) need a network: explain -m transquest -e gradient",
-            "samples per sentence of LIME and SHAP",
+            "TransQuest's weights are not public in a safe format: an estimator trained here stands in for it",
+            "samples per sentence of LIME and SHAP, and the layer of the gradients",
+        ),
+        network_parts=(
+            *(Part(_MODEL, explainer) for explainer in _OUTSIDE),
+            Part(_MODEL, "gradient(method='deeplift', gap=1.0)"), Part(_MODEL, "gradient(layer=1)"),
+            Part(_MODEL, "gradient(method='integrated', gap=1.0)"),
         ),
     ),
     "ist-unbabel-constrained": Participant(
         "IST-Unbabel", "constrained", (Part(_MODEL, "erasure"),),
         (
-            "layer and heads of attention x value norm, chosen on development data: explain -m comet -e attention",
-            "the embedded network is explained by occlusion instead",
+            f"layer and head, chosen here on {_HEADS_CHOSEN_ON} labelled segments of the training data",
+            "how many heads are averaged: one is taken here",
         ),
-        ("human",), _SENTENCES_ONLY,
+        ("human",), _SENTENCES_ONLY, (Part(_MODEL, BEST_HEAD),),
     ),
     "ist-unbabel": Participant(
         "IST-Unbabel", "unconstrained", (Part(_MODEL, "intrinsic"),),
@@ -101,7 +124,7 @@ PARTICIPANTS: Mapping[str, Participant] = {
         "CLIP-UMD", "unconstrained", (Part("qe", "lime(samples=100)"), Part(_MODEL, "intrinsic")),
         (
             "the rates of the perturbations",
-            "substitutions are infilled by a masked language model: here they come from the lexicon",
+            "the masked language model that substitutes words: --infill NAME, otherwise a lexicon of the data",
             "on which estimator LIME runs",
         ),
         ("perturbation",),
@@ -154,7 +177,7 @@ def participants(
             raise UnknownName.among("participant", name, PARTICIPANTS)
     if not golds:
         raise DataError("no gold set: give one or more gold folders, each named after its language pair")
-    needing = [name for name in names if PARTICIPANTS[name].labels]
+    needing = [name for name in names if PARTICIPANTS[name].on(settings.encoder).labels]
     if needing and not data:
         raise UserError(f"{', '.join(needing)}: these recipes train a model. Give labelled segments with --data")
     job = _Job(data, Path(output), report or (lambda _: None), settings)
@@ -193,31 +216,48 @@ def _first(gold: Gold, limit: int | None) -> Gold:
 
 def _submission(name: str, gold: Gold, job: _Job) -> Submission:
     data, output, report, settings = job
-    participant = PARTICIPANTS[name]
+    participant = PARTICIPANTS[name].on(settings.encoder)
     model = output / "models" / gold.name / name
+    lang_pair = gold.name if "-" in gold.name else None
     if participant.labels and not (model / WEIGHTS).exists():
         report(f"{name}: training on {gold.name}")
         declared = {one.name: getattr(settings, one.name) for one in settings_of(TrainSettings)}
         options = declared | {"labels": participant.labels} | dict(participant.options)
-        lang_pair = gold.name if "-" in gold.name else None
         train(*data, output=model, lang_pair=lang_pair, report=report, **options)
     report(f"{name}: explaining {len(gold)} segments of {gold.name}")
     segments = segments_of(gold)
     languages = tuple(gold.name.split("-")) if len(gold.name.split("-")) == 2 else None  # noqa: PLR2004 - et-en
     entries = tuple(Entry(str(k), name, segment) for k, segment in enumerate(segments))
     texts = Dataset(gold.name, entries, languages)  # type: ignore[arg-type]
-    parts = [
-        _metric_attention(gold, model)
-        if part.explainer == METRIC_ATTENTION
-        else explained_submission(texts, part.metric.replace(TRAINED, str(model)), part.explainer, seed=settings.seed)
-        for part in participant.parts
-    ]
+    parts = []
+    for metric, explainer in participant.parts:
+        if explainer == METRIC_ATTENTION:
+            parts.append(_metric_attention(gold, model))
+            continue
+        spec = metric.replace(TRAINED, str(model))
+        if explainer == BEST_HEAD:
+            head = choose_head(spec, [row for path in data for row in read_rated(path, lang_pair)])
+            report(f"{name}: layer {head.layer}, head {head.head}, chosen on {head.texts} segments")
+            explainer = spec_of(head.chosen(Attention()))  # noqa: PLW2901 - now that it is known
+        parts.append(explained_submission(texts, spec, explainer, seed=settings.seed))
     joined = join_submissions(name, parts)
     write_submission(
         output / name / gold.name, {side: own.scores.rows() for side, own in joined.sides.items()}, joined.sentence,
         team=participant.team, track=participant.track, description=f"{name} as a recipe of whyscore",
     )  # fmt: skip
     return joined
+
+
+def choose_head(metric: str, rows: Sequence[Rated]) -> BestHead:
+    """Return the layer and head whose attention x norm finds labelled words best."""
+    labelled = [row for row in rows if row.words is not None and row.hypothesis.split()][:_HEADS_CHOSEN_ON]
+    segments = [Segment(row.hypothesis, row.source) for row in labelled]
+    words = [white_space(segment.hypothesis) for segment in segments]
+    labels = [
+        (label_spans(np.array(own.spans), row.words) >= WRONG).astype(int).tolist()
+        for own, row in zip(words, labelled, strict=True)
+    ]
+    return best_head(Attention().heads(as_metric(metric), segments, HYPOTHESIS, words), labels)
 
 
 def _metric_attention(gold: Gold, model: Path) -> Submission:
@@ -294,7 +334,7 @@ examples:
   whyscore experiment eval4nlp --system ist-unbabel clip-umd nict cuni --gold dev/ro-en --data train.jsonl.gz -o run/
 """
 EXPERIMENTS = {
-    "eval4nlp": Experiment(
+    "eval4nlp": Command(
         "the participants of Eval4NLP 2021 as recipes, judged on gold data",
         _EXAMPLES,
         ParticipantsCommand,

@@ -19,11 +19,10 @@ import numpy as np
 from whyscore.analysis.common import MetricLike, requested_name
 from whyscore.analysis.score import score
 from whyscore.analysis.train.perturbations import Perturber, check_kinds
-from whyscore.cli.options import InputSettings, LimitSettings, MetricSettings, OutputSettings
+from whyscore.cli.options import Command, InputSettings, LimitSettings, MetricSettings, OutputSettings
 from whyscore.cli.output import emit_result
 from whyscore.cli.setup import load_dataset, requested_metrics, take_first
 from whyscore.errors import DataError
-from whyscore.experiments import Experiment
 from whyscore.settings import Bootstrapped, Seeded, option, takes
 from whyscore.stats.words import mean_estimates
 from whyscore.text.randomness import generator
@@ -139,7 +138,7 @@ examples:
   whyscore experiment perturbations -s src.txt -r ref.txt -t sys.txt -m chrf qe --kinds number name negation
 """
 EXPERIMENTS = {
-    "perturbations": Experiment(
+    "perturbations": Command(
         "which errors a metric notices: a check-list",
         _EXAMPLES,
         PerturbationsCommand,

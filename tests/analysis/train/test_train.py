@@ -11,7 +11,8 @@ from support import tiny_models
 from support.cli import Run
 from whyscore.analysis.train.labels import Rated, align, read_rated
 from whyscore.analysis.train.train import TrainNotice, TrainResult, train
-from whyscore.errors import DataError, ExecutionError, UserError
+from whyscore.errors import DataError, ExecutionError, SpecError, UserError
+from whyscore.explainers.inside import Attention, Gradient
 from whyscore.metrics.estimators.joint import read_tensors, write_tensors
 from whyscore.metrics.estimators.network import Batch
 from whyscore.metrics.estimators.network import run as run_numpy
@@ -132,6 +133,19 @@ def test_a_transformer_is_trained_end_to_end(tmp_path: Path) -> None:
         (found,) = metric.word_scores([segment], place, [white_space(segment.text(place))])
         assert len(found.importance) == 3
     assert result.digest in str(metric.signature())
+    inside = metric.inspected([segment])
+    assert inside.score(inside.readings).tolist() == pytest.approx(before.tolist(), abs=1e-6)
+    for explainer in (Gradient(method="integrated"), Attention()):
+        (found,) = explainer.inside(metric).word_scores([segment], HYPOTHESIS, [white_space(segment.hypothesis)])
+        assert np.isfinite(found.importance).all()
+        assert np.ptp(found.importance) > 0
+
+
+def test_the_embedded_network_is_not_looked_into(trained: Path) -> None:
+    with pytest.raises(SpecError, match="qe on the embedded encoder cannot be looked into: explain it with intrinsic"):
+        Attention().inside(QE(model=str(trained))).word_scores(
+            [Segment("cat", "Katze")], HYPOTHESIS, [white_space("cat")]
+        )
 
 
 def test_numpy_runs_what_torch_trained(trained: Path) -> None:

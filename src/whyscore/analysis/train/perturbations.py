@@ -7,7 +7,8 @@ Semantic Divergences without Supervision by Learning to Rank"), extended by the 
 |---|---|---|
 | `deletion` | one to three words are taken out | the gap, and the source words linked to them |
 | `insertion` | a word of other texts is put in | the word |
-| `substitution` | a word becomes another translation of its source word, or any word of like length | the word |
+| `substitution` | a word becomes what a masked language model puts there (`infill`), or another translation of its
+source word, or any word of like length | the word |
 | `untranslated` | a word becomes the source word it is linked to | the word |
 | `swap` | two neighbouring phrases of one to three words change places | both phrases |
 | `number` | a digit of a number is changed | the number |
@@ -24,6 +25,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +33,8 @@ import numpy as np
 from whyscore.analysis.train.labels import Rated, Stretches, link_words
 from whyscore.analysis.train.settings import TrainSettings
 from whyscore.errors import DataError, UnknownName
+from whyscore.models.language_models import load
+from whyscore.text.infill import Choice
 from whyscore.text.randomness import generator
 from whyscore.text.splitters import UnicodeWords, white_space
 
@@ -46,6 +50,8 @@ _LONGEST_PHRASE = 3
 _MOST = 3
 _DIGIT = re.compile(r"\d")
 _LIKE_LENGTH = 3
+_CANDIDATES = 5
+_INFILL_BATCH = 8192  # pieces
 
 
 @dataclass
@@ -75,6 +81,8 @@ class Resources(NamedTuple):
     links: Mapping[int, tuple[int, ...]]
     """Source words by the place of a word."""
     source: tuple[str, ...]
+    infills: Mapping[int, str] = MappingProxyType({})
+    """What a language model puts in some places."""
 
 
 Perturbation = Callable[[Draft, Resources, np.random.Generator], bool]
@@ -134,6 +142,10 @@ def _insert(draft: Draft, resources: Resources, draw: np.random.Generator) -> bo
 
 
 def _substitute(draft: Draft, resources: Resources, draw: np.random.Generator) -> bool:
+    infilled = [k for k in draft.free() if draft.owners[k] in resources.infills]
+    if infilled:
+        place = _pick(infilled, draw)
+        return _replace(draft, place, resources.infills[draft.owners[place]], resources)
     places = [k for k in draft.free() if draft.words[k].isalpha()]
     if not places:
         return False
@@ -225,7 +237,8 @@ class Perturbed(NamedTuple):
 class Perturber:
     """Perturbs the texts of parallel data; what it puts in comes from the same data."""
 
-    def __init__(self, sources: Sequence[str], texts: Sequence[str]) -> None:
+    def __init__(self, sources: Sequence[str], texts: Sequence[str], infill: str | None = None, seed: int = 0) -> None:
+        self._infills = infill_words(infill, texts, seed) if infill else {}
         self._texts = {pair: k for k, pair in enumerate(zip(sources, texts, strict=True))}
         splitter = UnicodeWords()
         self._links: list[dict[int, tuple[int, ...]]] = []
@@ -264,6 +277,7 @@ class Perturber:
             self._alternatives,
             self._links[self._texts[source, text]],
             tuple(source.split()),
+            self._infills.get(text, {}),
         )
         draft = Draft(list(words), list(range(len(words))), [0.0] * len(words))
         wanted = int(draw.integers(1, most + 1))
@@ -273,6 +287,25 @@ class Perturber:
             if len(applied) < wanted and PERTURBATIONS[kinds[k]].apply(draft, resources, draw):
                 applied.append(kinds[k])
         return _finish(draft, white_space(source).spans, tuple(applied)) if applied and draft.words else None
+
+
+def infill_words(model: str, texts: Sequence[str], seed: int) -> dict[str, dict[int, str]]:
+    """Return for up to three words of each text what a language model finds most probable there but the word itself."""
+    hidden, places = [], []
+    for text in dict.fromkeys(texts):
+        words = white_space(text)
+        able = [k for k, word in enumerate(words) if word.isalpha()]
+        for k in generator(seed, "infill", text).permutation(len(able))[:_MOST].tolist():
+            hidden.append((words, able[k]))
+            places.append((text, able[k]))
+    found = load(model, "auto", "cpu").candidates(hidden, Choice(0.0, _CANDIDATES, "default"), _INFILL_BATCH)
+    result: dict[str, dict[int, str]] = {}
+    for (text, place), (words, _), candidates in zip(places, hidden, found, strict=True):
+        own = words.text[slice(*words.spans[place])].lower()
+        others = [word for word in candidates.texts if word.isalpha() and word.lower() != own]
+        if others:
+            result.setdefault(text, {})[place] = others[0]
+    return result
 
 
 def _owner(spans: Sequence[tuple[int, int]], token: tuple[int, int]) -> int:
@@ -308,7 +341,8 @@ def perturb_rows(rows: Sequence[Rated], settings: TrainSettings) -> list[Rated]:
             "labels from perturbation need references: --parallel SOURCES REFERENCES, or data with post-edits"
         )
     owners = {(row.source, row.reference): row for row in rows}
-    perturber = Perturber([source for source, _ in pairs], [reference or "" for _, reference in pairs])
+    sources, references = [source for source, _ in pairs], [reference or "" for _, reference in pairs]
+    perturber = Perturber(sources, references, settings.infill, settings.seed)
     made: list[Rated] = []
     for source, reference in pairs:
         text = reference or ""

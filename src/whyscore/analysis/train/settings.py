@@ -40,6 +40,9 @@ class TrainSettings(Seeded):
     least_segments: int = option(200, "refuse to train on fewer labelled segments", least=2, metavar="N")
     perturbed: int = option(1, "perturbed copies of each reference", least=1, metavar="N")
     perturbations: tuple[str, ...] = option((), "kinds of perturbation (default: all)", metavar="KIND")
+    infill: str | None = option(
+        None, "masked language model that substitutes words (default: a lexicon of the data)", metavar="NAME"
+    )
     word_loss: float = option(1.0, "weight of the cross-entropy of words", least=0.0)
     rank_loss: float = option(0.5, "weight of ranking wrong words above right ones", least=0.0)
     gap_loss: float = option(0.3, "weight of the cross-entropy of gaps", least=0.0)

@@ -6,7 +6,7 @@ They are found by name in `whyscore.experiments`, which uses everything and is u
 import importlib
 from typing import cast
 
-from whyscore.cli.options import SubCommand
+from whyscore.cli.options import Command
 
 EXAMPLES = """\
 examples:
@@ -16,6 +16,6 @@ examples:
 """
 
 
-def commands() -> dict[str, SubCommand]:
+def commands() -> dict[str, Command]:
     """Return every experiment by its name."""
-    return cast("dict[str, SubCommand]", importlib.import_module("whyscore.experiments").experiments())
+    return cast("dict[str, Command]", importlib.import_module("whyscore.experiments").experiments())

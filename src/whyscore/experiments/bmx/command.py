@@ -9,12 +9,11 @@ from whyscore.analysis.calibrate.material import join_datasets
 from whyscore.analysis.calibrate.settings import JudgingSettings
 from whyscore.analysis.explain import cost
 from whyscore.cli.commands.calibrate import load_datasets
-from whyscore.cli.options import FolderSettings, InputSettings, MetricSettings, RunningSettings
+from whyscore.cli.options import Command, FolderSettings, InputSettings, MetricSettings, RunningSettings
 from whyscore.cli.output import emit_result, tell
 from whyscore.cli.setup import check_names, load_dataset, only_metric, requested_metrics, working
 from whyscore.data.reading import read
 from whyscore.errors import MissingExtra, UserError
-from whyscore.experiments import Experiment
 from whyscore.experiments.bmx.study import Run, StabilitySettings, bmx_grid, bmx_stability, thin
 from whyscore.experiments.bmx.summeval import SPLIT, SummevalSettings, bmx_summeval, read_summeval, with_splits
 from whyscore.experiments.bmx.transfer import MEASURES, TransferSettings, bmx, kind_of, spread
@@ -227,7 +226,7 @@ def first_documents(data: Dataset, limit: int | None) -> Dataset:
 
 
 EXPERIMENTS = {
-    "bmx": Experiment(
+    "bmx": Command(
         "calibrate on some data sets, evaluate on others: original beside boosted, with tests",
         "examples:\n"
         "  whyscore experiment bmx --calibrate wmt17.jsonl mlqe.jsonl --evaluate wmt22.jsonl mqm.jsonl \\\n"
@@ -236,7 +235,7 @@ EXPERIMENTS = {
         run_transfer,
         bmx,
     ),
-    "bmx-grid": Experiment(
+    "bmx-grid": Command(
         "what every p and w gains, with calibrations, controls and figures",
         "examples:\n"
         "  whyscore experiment bmx-grid data.jsonl --human HUMAN_score --group LP -m token_f1 -e erasure -o run/\n",
@@ -244,7 +243,7 @@ EXPERIMENTS = {
         run_grid,
         bmx_grid,
     ),
-    "bmx-summeval": Experiment(
+    "bmx-summeval": Command(
         "the eight splits of SummEval: every rule beside the length and random controls",
         "examples:\n"
         "  whyscore experiment bmx-summeval --annotations model_annotations.aligned.jsonl -m token_f1 -e lime -o run/\n"
@@ -253,7 +252,7 @@ EXPERIMENTS = {
         run_summeval,
         bmx_summeval,
     ),
-    "bmx-stability": Experiment(
+    "bmx-stability": Command(
         "how much of a boosted score is due to random sampling: repeated runs of LIME",
         "examples:\n"
         "  whyscore experiment bmx-stability data.jsonl --human HUMAN_score --group LP -m token_f1 --every 5 -o run/\n",

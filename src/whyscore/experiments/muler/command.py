@@ -6,11 +6,10 @@ from typing import Any
 
 from whyscore.analysis.decompose.settings import FeatureSettings
 from whyscore.cli.commands.decompose import with_target_language
-from whyscore.cli.options import FolderSettings, InputSettings, MetricSettings, OutputSettings, RunningSettings
+from whyscore.cli.options import Command, FolderSettings, InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result, tell
 from whyscore.cli.setup import load_dataset, only_metric, requested_metrics, working
 from whyscore.errors import UserError
-from whyscore.experiments import Experiment
 from whyscore.experiments.muler.random import SpecificitySettings, TagnoiseSettings, specificity, tagnoise
 from whyscore.experiments.muler.shares import FrequencySettings, HybridSettings, Rows, frequency, hybrid
 from whyscore.experiments.muler.submissions import PairsSettings, figures, pairs, tally
@@ -65,7 +64,7 @@ class PairsCommand(RunningSettings, FolderSettings, InputSettings, PairsSettings
 Work = Callable[..., Rows[Any]]
 
 
-def _experiment(name: str, about: str, settings: type[ShareCommand], work: Work) -> Experiment:
+def _experiment(name: str, about: str, settings: type[ShareCommand], work: Work) -> Command:
     """Return an experiment that runs its function for each metric."""
 
     def run(given: ShareCommand) -> int:
@@ -81,7 +80,7 @@ def _experiment(name: str, about: str, settings: type[ShareCommand], work: Work)
         return 0
 
     example = f"examples:\n  whyscore experiment {name} -r ref.txt -t sys.txt -m bleu {_TAGS}\n"
-    return Experiment(about, example, settings, run, work)
+    return Command(about, example, settings, run, work)
 
 
 def _draw_figures(given: FiguresCommand) -> int:
@@ -126,14 +125,14 @@ _NAMED: dict[str, tuple[str, type[ShareCommand], Work]] = {
     "tagnoise": ("shares with a part of the tags wrong", TagnoiseCommand, tagnoise),
 }
 
-EXPERIMENTS: dict[str, Experiment] = {
+EXPERIMENTS: dict[str, Command] = {
     title: _experiment(title, *parts) for name, parts in _NAMED.items() for title in (f"muler-{name}", name)
 }
 EXPERIMENTS |= {
-    "muler-figures": Experiment(
+    "muler-figures": Command(
         "charts and correlations of shares over many submissions", _FIGURES, FiguresCommand, _draw_figures, figures
     ),
-    "muler-pairs": Experiment(
+    "muler-pairs": Command(
         "systems close in the metric and far apart on a feature, for people to judge",
         _PAIRS,
         PairsCommand,

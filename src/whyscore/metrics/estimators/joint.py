@@ -20,10 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.errors import DataError
-from whyscore.metrics.estimators.qe import WEIGHTS, Estimator, Known, Logits, digest_of
+from whyscore.metrics.estimators.qe import DEVIATIONS, WEIGHTS, Estimator, Known, Logits, digest_of
+from whyscore.models.attribution import Inside, Part, Reading, Shown, line, masking_of, rows_of
 from whyscore.models.checkpoints import coder_of, config_of, device_of, find, package, quiet
-from whyscore.models.pairs import Coder, as_tensors, budget_of, in_batches, positions, shorter
+from whyscore.models.pairs import Coder, Row, as_tensors, budget_of, in_batches, positions, shorter
 from whyscore.text.splitters import white_space
+from whyscore.types import HYPOTHESIS, SOURCE
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -96,46 +98,43 @@ def load_folder(folder: Path) -> Estimator:
         raise DataError(f"holds no estimator of this version: {told}. Train it again", file=str(path)) from error
 
 
-class JointRow(NamedTuple):
-    """A pair of texts as an encoder reads it: hypothesis, then source."""
+class JointLine(NamedTuple):
+    """A pair of texts as an encoder reads it, hypothesis, then source: a `Line` that knows where words begin."""
 
-    ids: tuple[int, ...]
-    first: int
-    """How many subwords belong to the first text."""
+    row: Row
+    parts: tuple[Part, ...]
     firsts: tuple[list[int], list[int]]
     """The place of the first subword of each word of both sides; 0 for words that were cut off."""
 
 
-def join_texts(coder: Coder, pairs: Sequence[tuple[str, str]], limit: int) -> list[JointRow]:
+def join_texts(coder: Coder, pairs: Sequence[tuple[str, str]], limit: int) -> list[JointLine]:
     """Return each pair of hypothesis and source as one row of subwords; the longer text loses its end first."""
     coded = coder.code([text for pair in pairs for text in pair])
-    rows = []
+    lines = []
     for pair in pairs:
         here, there = (coded[text] for text in pair)
         kept = shorter(here.ids, there.ids, limit - coder.frame.size(2))
-        row = coder.frame.join(kept)
-        start = len(coder.frame.before)
-        starts = (start, start + len(kept[0]) + len(coder.frame.between))
+        joined = line(coder.frame, [Shown(HYPOTHESIS, here, len(kept[0])), Shown(SOURCE, there, len(kept[1]))])
         firsts: tuple[list[int], list[int]] = ([], [])
-        for side, text in enumerate(pair):
-            ends = np.array([end for _, end in coded[text].spans[: len(kept[side])]])
+        for side, (text, part) in enumerate(zip(pair, joined.parts, strict=True)):
+            ends = np.array([end for _, end in part.spans])
             for begin, _ in white_space(text).spans:
                 place = int(np.searchsorted(ends, begin, side="right"))
-                firsts[side].append(starts[side] + place if place < len(ends) else 0)
-        rows.append(JointRow(row.ids, row.first, firsts))
-    return rows
+                firsts[side].append(part.start + place if place < len(ends) else 0)
+        lines.append(JointLine(*joined, firsts))
+    return lines
 
 
-def joint_inputs(rows: Sequence[JointRow], padding: int, device: str) -> tuple[Any, ...]:
-    """Return what a joint network takes for some rows."""
+def joint_inputs(lines: Sequence[JointLine], padding: int, device: str) -> tuple[Any, ...]:
+    """Return what a joint network takes for some rows; a side without words has its first special piece as one."""
     torch = package("torch", WHO)
-    ids, mask, types = as_tensors(rows, padding, device)  # type: ignore[arg-type] # rows have ids and first
+    ids, mask, types = as_tensors([one.row for one in lines], padding, device)
     firsts, present = [], []
     for side in (0, 1):
-        longest = max(len(row.firsts[side]) for row in rows)
-        table = [row.firsts[side] + [0] * (longest - len(row.firsts[side])) for row in rows]
-        firsts.append(torch.tensor(table, device=device))
-        lengths = torch.tensor([len(row.firsts[side]) for row in rows], device=device)
+        places = [one.firsts[side] or [0] for one in lines]
+        longest = max(map(len, places))
+        firsts.append(torch.tensor([own + [0] * (longest - len(own)) for own in places], device=device))
+        lengths = torch.tensor(list(map(len, places)), device=device)
         present.append(torch.arange(longest, device=device) < lengths[:, None])
     return ids, mask, types, tuple(firsts), tuple(present)
 
@@ -165,7 +164,7 @@ class Joint(Estimator):
         self._read_card(card, digest)
         self._network, self._coder, self._limit = load_network(arrays, card, str(folder / ENCODER))
         self._device = device_of("auto", WHO)
-        self._network.eval().to(self._device)
+        self._network.eval().requires_grad_(requires_grad=False).to(self._device)
 
     def _compute(self, pairs: Sequence[tuple[str, str]]) -> list[Known]:
         spans = [
@@ -173,21 +172,45 @@ class Joint(Estimator):
         ]
         result = [Known((here, there), None) for here, there in spans]
         full = [k for k, own in enumerate(result) if all(len(side) for side in own.spans)]
-        rows = join_texts(self._coder, [pairs[k] for k in full], self._limit)
+        lines = join_texts(self._coder, [pairs[k] for k in full], self._limit)
         logits = in_batches(
-            [len(row.ids) for row in rows],
+            [len(one.row.ids) for one in lines],
             budget_of(self._device),
-            lambda own: self._run_rows([rows[k] for k in own]),
+            lambda own: self._run_lines([lines[k] for k in own]),
             WHO,
         )
         for k, own in zip(full, logits, strict=True):
             result[k] = result[k]._replace(logits=own)
         return result
 
-    def _run_rows(self, rows: Sequence[JointRow]) -> list[Logits]:
+    def open(self, pairs: Sequence[tuple[str, str]], languages: str | None) -> Inside:
+        """Return the network, opened for pairs of hypothesis and source; the score is not cut at 0 and 1."""
+        kinds = [self.kinds.index(kind) for kind in self.pairs.get(languages or "", self.kinds[:1])]
+
+        def score(readings: Sequence[Reading]) -> "Tensor":
+            lines: list[Any] = rows_of(readings)
+            inputs = joint_inputs(lines, self._coder.padding, self._device)
+            said, present = self._network(*inputs), inputs[-1][0]
+            scores = []
+            for k in kinds:
+                (centre, spread), (slope, offset) = (
+                    self._calibration[f"{self.kinds[k]}_scores"],
+                    self._calibration[self.kinds[k]],
+                )
+                judgement = 0.5 + (said.sentences[:, k] - centre) / spread / DEVIATIONS
+                wrong = (slope * said.words[0][..., k] + offset).sigmoid() * present
+                scores.append((2 * judgement + 1 - wrong.sum(1) / present.sum(1)) / 3)
+            return sum(scores) / len(scores)
+
+        lines = join_texts(self._coder, pairs, self._limit)
+        readings: Any = tuple((one,) for one in lines)
+        masking = masking_of(self._coder)
+        return Inside(WHO, self._network.encoder, readings, score, self._device, self._coder.padding, masking)
+
+    def _run_lines(self, lines: Sequence[JointLine]) -> list[Logits]:
         torch = package("torch", WHO)
         with torch.inference_mode():
-            said = self._network(*joint_inputs(rows, self._coder.padding, self._device))
+            said = self._network(*joint_inputs(lines, self._coder.padding, self._device))
         (here, there), gaps, sentences = (
             (_array(said.words[0]), _array(said.words[1])),
             _array(said.gaps),
@@ -195,8 +218,8 @@ class Joint(Estimator):
         )
         attention = (_array(said.attention[0]), _array(said.attention[1])) if self._network.metrics else None
         found = []
-        for place, row in enumerate(rows):
-            words, others = (len(side) for side in row.firsts)
+        for place, one in enumerate(lines):
+            words, others = (len(side) for side in one.firsts)
             found.append(
                 Logits(
                     {kind: here[place, :words, k] for k, kind in enumerate(self.kinds)},

@@ -41,6 +41,7 @@ from whyscore.metrics.estimators.network import Batch, run
 from whyscore.metrics.estimators.tables import read_tables
 from whyscore.metrics.estimators.trees import make_trees
 from whyscore.metrics.needs import need_source
+from whyscore.models.attribution import Inside
 from whyscore.models.encoders.embedded import Embedded
 from whyscore.models.encoders.loading import uncovered
 from whyscore.models.evidence import Setting, error_evidence
@@ -62,7 +63,8 @@ _WORDS_AT_ONCE = 1500
 _SEGMENTS_AT_ONCE = 256
 _MEMORY = 256 * 1024**2
 _CLIP = 6.0
-_DEVIATIONS = 6.0  # from the worst score to the best
+DEVIATIONS = 6.0
+"""Standard deviations from the worst score to the best."""
 _PRIOR = -0.85  # the logit of 0.3, about the share of wrong words in the training data
 _COPIED, _TRANSLATION = NAMES.index("copied"), NAMES.index("translation")
 _LEARNED = [NAMES.index(name) for name in LEARNED]
@@ -135,6 +137,12 @@ class QE:
         if any(estimate.gaps is None for estimate in estimates):
             raise SpecError("qe: this model was not trained on gaps; train one with whyscore train")
         return [_pool_gaps(own, estimate) for own, estimate in zip(words, estimates, strict=True)]
+
+    def inspected(self, segments: Sequence[Segment]) -> Inside:
+        """Return what the network reads of each segment, and the score as a differentiable function of it."""
+        self._check(segments)
+        pairs = [(segment.hypothesis, segment.source or "") for segment in segments]
+        return self._estimator().open(pairs, self.languages)
 
     def _estimates(self, segments: Sequence[Segment]) -> list["Estimate"]:
         self._check(segments)
@@ -255,6 +263,14 @@ class Estimator:
         """Return what is estimated of each hypothesis and source, by the kinds of labels of the language pair."""
         return [self._estimate(known, languages or "") for known in self.compute(pairs)]
 
+    def open(self, pairs: Sequence[tuple[str, str]], languages: str | None) -> Inside:
+        """Refuse to show the network: features and tables take part in the score."""
+        del pairs, languages
+        raise SpecError(
+            "qe on the embedded encoder cannot be looked into: explain it with intrinsic, erasure, lime or shap, or "
+            "train a model with whyscore train --encoder NAME"
+        )
+
     def compute(self, pairs: Sequence[tuple[str, str]]) -> list[Known]:
         """Return what networks and trees say of each pair; equal pairs are computed once."""
         keys = ["\x00".join(pair) for pair in pairs]
@@ -373,7 +389,7 @@ class Estimator:
         own = logits.heads.get(f"{languages}.{kind}")
         if own is not None:
             standardised = mix(standardised, own) / self._calibration[f"{kind}_mixed"][0]
-        return float(np.clip(0.5 + standardised / _DEVIATIONS, 0, 1))
+        return float(np.clip(0.5 + standardised / DEVIATIONS, 0, 1))
 
 
 def mix(network: float, head: float) -> float:

@@ -1,9 +1,10 @@
-"""`whyscore store`: how large the score store is, what can go, and whether it is sound."""
+"""`whyscore list`, `doctor` and `store`: components there are, what is installed, and the score store."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from whyscore.analysis.catalogue import LISTED, doctor, list_components
 from whyscore.cli.options import OutputSettings
 from whyscore.cli.output import emit_result
 from whyscore.cli.setup import open_store
@@ -13,7 +14,50 @@ from whyscore.settings import REQUIRED, option
 from whyscore.types.result import Result
 from whyscore.types.table import Table
 
-EXAMPLES = """\
+LIST_EXAMPLES = """\
+examples:
+  whyscore list metrics
+  whyscore list explainers -v
+  whyscore list datasets
+  whyscore list -f json
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListCommand(OutputSettings):
+    """What `whyscore list` takes."""
+
+    kinds: tuple[str, ...] = option((), ", ".join(LISTED), positional=True, metavar="KIND", basic=True)
+    verbose: bool = option(False, "the whole description of each", flags=("-v", "--verbose"), basic=True)
+
+
+def run_list(settings: ListCommand) -> int:
+    """Print what there is."""
+    emit_result(list_components(*settings.kinds, verbose=settings.verbose), settings)
+    return 0
+
+
+DOCTOR_EXAMPLES = """\
+examples:
+  whyscore doctor
+  whyscore doctor -f json
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoctorCommand(OutputSettings):
+    """What `whyscore doctor` takes."""
+
+    store: str | None = option(None, "the score store to look at (default: your cache folder)", metavar="PATH")
+
+
+def run_doctor(settings: DoctorCommand) -> int:
+    """Print the state of this installation."""
+    emit_result(doctor(open_store(settings.store)), settings)
+    return 0
+
+
+STORE_EXAMPLES = """\
 examples:
   whyscore store size
   whyscore store prune --days 30
@@ -33,9 +77,6 @@ class StoreCommand(OutputSettings):
     store: str | None = option(None, "the score store (default: in your cache folder)", metavar="PATH", basic=True)
     days: float = option(0.0, "prune only what was not written to for so many days", metavar="N", basic=True)
     signature: str = option("", "prune only signatures that contain this", metavar="TEXT", basic=True)
-
-
-SETTINGS = StoreCommand
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,7 +99,7 @@ class StoreAnswer(Result):
         return self.facts
 
 
-def run(settings: StoreCommand) -> int:
+def run_store(settings: StoreCommand) -> int:
     """Look at the store or change it; the exit code is 1 where it is damaged."""
     store = open_store(settings.store)
     if store is None:
@@ -92,3 +133,10 @@ def _size(store: Store) -> StoreAnswer:
     table = Table(("segments", "last used", "signature"), rows, notes=(f"{store.path}: {store.size():,} bytes",))
     entries = [{"signature": one.signature, "segments": one.segments, "used": one.used} for one in held]
     return StoreAnswer({"path": str(store.path), "bytes": store.size(), "signatures": entries}, table)
+
+
+VERBS = {
+    "list": (LIST_EXAMPLES, ListCommand, run_list),
+    "doctor": (DOCTOR_EXAMPLES, DoctorCommand, run_doctor),
+    "store": (STORE_EXAMPLES, StoreCommand, run_store),
+}

@@ -1,5 +1,6 @@
-"""`whyscore learn-map`: a map that brings the vectors of one language nearer to those of another."""
+"""`whyscore learn-lexicon` and `learn-map`: what `evidence` and `xmoverscore` use, learnt from parallel text."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,10 +10,41 @@ from whyscore.cli.output import tell
 from whyscore.cli.setup import language_pair
 from whyscore.data.files import read_lines
 from whyscore.errors import DataError, UserError
+from whyscore.models.lexicon import learn_lexicon, write_lexicon
 from whyscore.models.maps import Link, read_links, write_map
 from whyscore.settings import REQUIRED, option
 
-EXAMPLES = """\
+LEXICON_EXAMPLES = """\
+examples:
+  whyscore learn-lexicon -s train.de -t train.en -o de-en.npz
+  whyscore learn-lexicon -s train.de -t train.en -o de-en.tsv
+  whyscore explain -s src.txt -t sys.txt -m xbertscore -e "evidence(lexicon='de-en.npz')"
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnLexiconCommand(ParallelSettings):
+    """What `whyscore learn-lexicon` takes."""
+
+    output: str = option(
+        REQUIRED,
+        "the lexicon: arrays in .npz, tab-separated text in every other name",
+        flags=("-o", "--output"),
+        metavar="FILE",
+        basic=True,
+    )
+
+
+def run_lexicon(settings: LearnLexiconCommand) -> int:
+    """Learn the lexicon and write it."""
+    sources, targets = _texts(settings)
+    lexicon = learn_lexicon(sources, targets)
+    write_lexicon(lexicon, settings.output)
+    tell(settings, f"{settings.output}: {len(lexicon.pairs)} pairs of words, digest {lexicon.digest}")
+    return 0
+
+
+MAP_EXAMPLES = """\
 examples:
   whyscore learn-map -s src.txt -t tgt.txt -o map.npz
   whyscore learn-map -s src.txt -t tgt.txt --model ./my-mbert --layer 12 --alignments links.txt -o et-en.safetensors
@@ -37,17 +69,11 @@ class LearnMapCommand(ParallelSettings, LearnMapSettings):
     )
 
 
-SETTINGS = LearnMapCommand
-
-
-def run(settings: LearnMapCommand) -> int:
+def run_map(settings: LearnMapCommand) -> int:
     """Learn the map and write it."""
     if Path(settings.output).suffix not in _ENDINGS:
         raise UserError(f"cannot write a map to {settings.output!r}: end the name in {' or '.join(_ENDINGS)}")
-    sources, targets = (
-        read_lines(name, expected="one text a line", encoding=settings.encoding).texts
-        for name in (settings.source, settings.target)
-    )
+    sources, targets = _texts(settings)
     languages = language_pair(settings.lang_pair) or ()
     try:
         learned = learn_map(sources, targets, alignments=_links(settings), languages=languages, settings=settings)
@@ -66,3 +92,15 @@ def _links(settings: LearnMapCommand) -> list[tuple[Link, ...]] | None:
         return None
     lines = read_lines(settings.alignments, expected="links such as 0-0 1-2, a line per pair").texts
     return read_links(lines, file=settings.alignments)
+
+
+def _texts(settings: ParallelSettings) -> list[Sequence[str]]:
+    """Return the source texts and the target texts."""
+    files = (settings.source, settings.target)
+    return [read_lines(name, expected="one text a line", encoding=settings.encoding).texts for name in files]
+
+
+VERBS = {
+    "learn-lexicon": (LEXICON_EXAMPLES, LearnLexiconCommand, run_lexicon),
+    "learn-map": (MAP_EXAMPLES, LearnMapCommand, run_map),
+}

@@ -1,1 +1,0 @@
-"""Commands that learn from parallel text: `whyscore learn-lexicon` and `whyscore learn-map`."""
