@@ -35,7 +35,7 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from whyscore.models.encoders.embedded import Surprising, phrase_vectors
+from whyscore.models.encoders.embedded import Surprising, code, mean_phrases, pool_phrases, pools_itself
 from whyscore.models.pairs import Pinned
 from whyscore.protocols import Encoded, Encoder
 from whyscore.text.alignment import BOUNDARY_MARKS
@@ -254,14 +254,17 @@ _NO_BLANKS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{K
 
 def by_phrases(texts: Sequence[str], encoder: Encoder, orders: int) -> list[Sided]:
     """Return the texts with their words as units, in phrases of up to `orders` words."""
-    encoded = encoder.encode(texts)
-    cuts = [_units(text, own) for text, own in zip(texts, encoded, strict=True)]
-    vectors = phrase_vectors(encoder, encoded, [_ranges(cut.edges, orders) for cut in cuts])
-    weights = [_weights(cut, encoder) for cut in cuts]
-    return [
-        _sided(cut, rows, counted, orders)._replace(seen=seen_of(own))
-        for own, cut, rows, counted in zip(encoded, cuts, vectors, weights, strict=True)
-    ]
+    if pools_itself(encoder):
+        coded = [code(text) for text in texts]
+        cuts = [_units(own.text, own.names, own.places) for own in coded]
+        pooled = pool_phrases(coded, [_ranges(cut.edges, orders) for cut in cuts])
+        return [_sided(cut, own.vectors, encoder, orders) for cut, own in zip(cuts, pooled, strict=True)]
+    result = []
+    for text, own in zip(texts, encoder.encode(texts), strict=True):
+        cut = _units(text, list(compress(own.pieces, ~own.special)), own.spans[~own.special])
+        rows = mean_phrases(own, _ranges(cut.edges, orders))
+        result.append(_sided(cut, rows, encoder, orders)._replace(seen=seen_of(own)))
+    return result
 
 
 class _Units(NamedTuple):
@@ -279,10 +282,8 @@ class _Units(NamedTuple):
         return len(self.spans)
 
 
-def _units(text: str, own: Encoded) -> _Units:
+def _units(text: str, pieces: list[str], spans: NDArray[np.int64]) -> _Units:
     """Return the words of a text, or its pieces where the script has no blanks."""
-    spans = own.spans[~own.special]
-    pieces = list(compress(own.pieces, ~own.special))
     starts = np.array([start for start, _ in white_space(text).spans], dtype=np.int64)
     blank = np.array([not text[start:end].strip() for start, end in spans.tolist()], dtype=np.bool_)
     # A piece that covers no letter, the mark before a word, belongs to the word that follows; all others end in theirs.
@@ -318,13 +319,13 @@ def _weights(cut: _Units, encoder: Encoder) -> FloatVector:
     return np.log1p(np.add.reduceat(encoder.surprisal(cut.pieces), cut.edges[:-1]))
 
 
-def _sided(cut: _Units, rows: NDArray[np.float32], weights: FloatVector, orders: int) -> Sided:
+def _sided(cut: _Units, rows: NDArray[np.float32], encoder: Encoder, orders: int) -> Sided:
     vectors, whole = rows[:-1], rows[-1].astype(np.float64)
     return Sided(
         cut.text,
         cut.spans,
         tuple(cut.text[start:end].strip() for start, end in cut.spans.tolist()),
-        weights,
+        _weights(cut, encoder),
         np.zeros(cut.number, dtype=np.bool_),
         _counts(cut.number, orders),
         vectors,

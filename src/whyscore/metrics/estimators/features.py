@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from whyscore.metrics.estimators.tables import Keys, Tables, neighbour_keys, pair_keys, word_keys
 from whyscore.metrics.estimators.units import Units, find_units
-from whyscore.models.encoders.embedded import Embedded, phrase_vectors
-from whyscore.protocols import Encoded
+from whyscore.models.encoders.embedded import Embedded, Phrases, code, pool_phrases
 
 Array = NDArray[np.float32]
 
@@ -106,14 +105,12 @@ class Matched(NamedTuple):
 
 def read_texts(texts: Sequence[str]) -> list[ReadText]:
     """Return each text as the estimator reads it; all of them go through the encoder together."""
-    encoder = Embedded()
-    encoded = encoder.encode(texts)
-    units = [find_units(text, one.spans[~one.special]) for text, one in zip(texts, encoded, strict=True)]
-    ranges = [_runs(one, int((~code.special).sum())) for one, code in zip(units, encoded, strict=True)]
-    vectors = phrase_vectors(encoder, encoded, ranges)
-    return [
-        _read(unit, code, _unit_rows(rows), encoder) for unit, code, rows in zip(units, encoded, vectors, strict=True)
-    ]
+    coded = [code(text) for text in texts]
+    places = [own.places for own in coded]
+    units = [find_units(text, spans) for text, spans in zip(texts, places, strict=True)]
+    ranges = [_runs(one, len(spans)) for one, spans in zip(units, places, strict=True)]
+    pooled = pool_phrases(coded, ranges, [len(one.words) for one in units])
+    return [_read(unit, own.names, phrases) for unit, own, phrases in zip(units, coded, pooled, strict=True)]
 
 
 def _runs(units: Units, pieces: int) -> NDArray[np.intp]:
@@ -123,28 +120,20 @@ def _runs(units: Units, pieces: int) -> NDArray[np.intp]:
     return np.concatenate([words, pairs, np.array([[0, pieces]], dtype=np.intp)])
 
 
-def _read(units: Units, encoded: Encoded, rows: Array, encoder: Embedded) -> ReadText:
-    kept = ~encoded.special
-    pieces = [piece for piece, keep in zip(encoded.pieces, kept.tolist(), strict=True) if keep]
+def _read(units: Units, pieces: Sequence[str], phrases: Phrases) -> ReadText:
     looks = [_look(word) for word in units.words]
+    rows = _unit_rows(phrases.vectors)
     return ReadText(
         units,
         rows[:-1],
-        _unit_rows(_means(encoded.vectors[kept], units.ranges)),
+        _unit_rows(phrases.means),
         rows[-1],
-        _rarity(encoder.surprisal(pieces), np.array([piece == "<unk>" for piece in pieces]), units.ranges),
+        _rarity(Embedded().surprisal(pieces), np.array([piece == "<unk>" for piece in pieces]), units.ranges),
         np.array([look.numbers for look in looks], dtype=np.float32).reshape(-1, 6),
         np.array([look.script for look in looks], dtype=np.uint32),
         np.stack([look.trigrams for look in looks]) if looks else np.zeros((0, _BUCKETS), dtype=np.float32),
         word_keys(units.words),
     )
-
-
-def _means(rows: Array, ranges: NDArray[np.intp]) -> Array:
-    running = np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0, dtype=np.float64)])
-    counts = np.maximum(ranges[:, 1] - ranges[:, 0], 1)[:, None]
-    result: Array = ((running[ranges[:, 1]] - running[ranges[:, 0]]) / counts).astype(np.float32)
-    return result
 
 
 def _rarity(surprisal: NDArray[np.float64], unknown: NDArray[np.bool_], ranges: NDArray[np.intp]) -> Array:

@@ -34,12 +34,13 @@ neighbours is computed once per distinct neighbourhood, so that probes of one te
 
 Vectors of phrases, stretches of pieces as the model would pool them:
 
-1. The vectors of the pieces of a phrase are summed; running sums make that one subtraction per phrase, however long.
-2. The embedded encoder pools as it pools whole texts: begin and end piece are added, the sum is divided by the root of
-   the number of pieces, and its last layers follow. The phrase that is the whole text has the text's own vector.
-3. Any other encoder: the mean of the pieces of the phrase.
+1. The embedded encoder pools as it pools whole texts: the projections of the pieces, begin and end piece included, are
+   summed, the sum is divided by the root of their number, and its last layers follow. The phrase that is the whole text
+   has the text's own vector.
+2. Any other encoder: the mean of the pieces of the phrase.
 
-All phrases of many texts go through the last layers together.
+Up to the first of the last layers all is linear, and done once per word rather than once per piece or phrase. Equal
+phrases with equal neighbours are computed once, and all phrases of many texts together.
 
 Segmentation is that of SentencePiece's unigram model (Kudo 2018, arXiv 1804.10959), with exact offsets into the text as
 it was given:
@@ -58,7 +59,7 @@ that stands before. Such texts are segmented as a whole, so that they are cut ex
 import hashlib
 import importlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -245,6 +246,8 @@ Indices = NDArray[np.intp]
 
 # Rows computed at once: enough to use the weights well, few enough to stay in the cache of one core.
 _ROWS = 256
+# Rows that are summed in single precision; longer sums are taken in double precision.
+_FEW = 8
 
 
 class Branch(NamedTuple):
@@ -304,7 +307,9 @@ def features(weights: Weights, pieces: Indices, lengths: Sequence[int]) -> Rows:
     _layer_norm(inner, weights.inner_norm, weights.epsilon)
     width = weights.branches[0].second.shape[1]
     parts = [inner[:, i * width : (i + 1) * width] for i in range(len(weights.branches))]
-    once = [_first(branch, part, of, near, reach) for branch, part in zip(weights.branches, parts, strict=True)]
+    # Position -1 stands for no neighbour, whose piece is the one after the last.
+    beside = np.append(of, len(known))[near]
+    once = [_first(branch, part, of, beside, reach) for branch, part in zip(weights.branches, parts, strict=True)]
     asked, same = _neighbourhoods(of, lengths, 2 * reach)
     result = np.empty((len(asked), vectors.shape[1] + width * len(once)), dtype=np.float32)
     for begin in range(0, len(asked), _ROWS):
@@ -359,25 +364,43 @@ def _window_indices(lengths: Sequence[int], reach: int) -> Indices:
 
 def _neighbourhoods(pieces: Indices, lengths: Sequence[int], reach: int) -> tuple[Indices, Indices]:
     """Return one position for each distinct neighbourhood, and the neighbourhood of each position."""
-    around = _window_indices(lengths, reach)
-    seen = np.where(around < 0, -1, pieces[around]).astype(np.int32)
-    joined = np.ascontiguousarray(seen).view(np.dtype((np.void, seen.itemsize * seen.shape[1]))).ravel()
-    _, positions, same = np.unique(joined, return_index=True, return_inverse=True)
-    return positions, same
+    number = np.array(lengths, dtype=np.intp)
+    place = np.arange(len(pieces)) + reach * np.repeat(np.arange(1, len(number) + 1), number)
+    padded = np.zeros(len(pieces) + reach * (len(number) + 1), dtype=np.intp)
+    padded[place] = pieces + 1
+    return _distinct(padded, place - reach, np.full(len(pieces), 2 * reach + 1))
 
 
-def _first(branch: Branch, inputs: Matrix, of: Indices, near: Indices, reach: int) -> Matrix:
+def _distinct(values: Indices, starts: Indices, counts: Indices) -> tuple[Indices, Indices]:
+    """Return one of each kind of equal stretches of values, and the kind of each stretch; none is empty."""
+    keys, base = values[starts], int(values.max(initial=0)) + 1
+    total, step = base, 1
+    longer = np.flatnonzero(counts > step)
+    while len(longer):
+        # The kind of a longer stretch: that of its beginning, and the value that follows.
+        known, kind = np.unique(keys[longer] * base + values[starts[longer] + step], return_inverse=True)
+        keys[longer] = total + kind
+        total, step = total + len(known), step + 1
+        longer = longer[counts[longer] > step]
+    _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
+    return first, kind
+
+
+def _first(branch: Branch, inputs: Matrix, of: Indices, beside: Indices, reach: int) -> Matrix:
     """Return the first convolution at each position, and a last row of zeros for what lies outside."""
-    result = np.zeros((len(of) + 1, inputs.shape[1]), dtype=np.float32)
-    here = result[:-1]
-    for slot, share in enumerate(branch.first):
-        # A last row of zeros again: position -1 stands for no neighbour.
-        of_piece = np.concatenate([inputs @ share, np.zeros((1, share.shape[1]), dtype=np.float32)])
-        column = near[:, reach - branch.left + slot]
-        here += of_piece[np.where(column < 0, -1, of[column])]
-    here += branch.first_bias
-    np.maximum(here, 0, out=here)
-    here += inputs[of]
+    slots, width = len(branch.first), inputs.shape[1]
+    shares = np.zeros((len(inputs) + 1, slots, width), dtype=np.float32)
+    weights = branch.first.transpose(1, 0, 2).reshape(width, -1)
+    np.matmul(inputs, weights, out=shares[:-1].reshape(len(inputs), -1))
+    result = np.zeros((len(of) + 1, width), dtype=np.float32)
+    for begin in range(0, len(of), _ROWS):
+        rows = slice(begin, min(begin + _ROWS, len(of)))
+        here = result[rows]
+        for slot in range(slots):
+            here += shares[beside[rows, reach - branch.left + slot], slot]
+        here += branch.first_bias
+        np.maximum(here, 0, out=here)
+        here += inputs[of[rows]]
     return result
 
 
@@ -544,8 +567,8 @@ def _branch(numbers: Mapping[str, NDArray[np.float32]], order: int, left: int) -
 
 LAYERS = ("static", "features", "projected")
 
-# Pieces of a window: it bounds the memory (about 15 KB for each distinct piece) and shares work within it.
-_WINDOW = 2048
+# Pieces of a window: it bounds the memory (about 10 KB for each piece) and shares work within it.
+_WINDOW = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -624,13 +647,24 @@ class _Window(NamedTuple):
     lengths: list[int]
 
 
-class _Coded(NamedTuple):
+class Coded(NamedTuple):
     """A text as pieces, begin and end included."""
 
     text: str
     pieces: list[int]
     spans: list[tuple[int, int]]
     special: list[bool]
+
+    @property
+    def names(self) -> list[str]:
+        """How the pieces that are not special are written."""
+        written = vocabulary().pieces
+        return [] if self.special[1] else [written[piece] for piece in self.pieces[1:-1]]
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """Where these stand in the text."""
+        return np.array([] if self.special[1] else self.spans[1:-1], dtype=np.int64).reshape(-1, 2)
 
 
 @lru_cache(maxsize=1)
@@ -648,11 +682,12 @@ def _surprisal() -> tuple[dict[str, float], float]:
     return known, max(known.values())
 
 
-def _coded(text: str) -> _Coded:
+def code(text: str) -> Coded:
+    """Return the pieces of a text."""
     table = vocabulary()
     pieces, spans = segmenter().cut(text)
     end = len(text)
-    return _Coded(
+    return Coded(
         text,
         [table.begin, *(pieces or (table.unknown,)), table.end],
         [(0, 0), *(spans or ((end, end),)), (end, end)],
@@ -660,12 +695,12 @@ def _coded(text: str) -> _Coded:
     )
 
 
-def _windows(texts: Sequence[str] | dict[str, None]) -> Iterator[_Window]:
+def _windows(texts: Iterable[str | Coded]) -> Iterator[_Window]:
     """Yield the texts in their order, cut into pieces, in groups of bounded size."""
-    group: list[_Coded] = []
+    group: list[Coded] = []
     size = 0
     for text in texts:
-        coded = _coded(text)
+        coded = code(text) if isinstance(text, str) else text
         if group and size + len(coded.pieces) > _WINDOW:
             yield _window(group)
             group, size = [], 0
@@ -675,7 +710,7 @@ def _windows(texts: Sequence[str] | dict[str, None]) -> Iterator[_Window]:
         yield _window(group)
 
 
-def _window(group: Sequence[_Coded]) -> _Window:
+def _window(group: Sequence[Coded]) -> _Window:
     return _Window(
         [coded.text for coded in group],
         np.array([piece for coded in group for piece in coded.pieces], dtype=np.intp),
@@ -699,8 +734,6 @@ def _encoded(window: _Window, rows: Rows) -> Iterator[Encoded]:
 Ranges = NDArray[np.intp]
 """Phrases x 2: first piece and the piece after the last, special pieces not counted."""
 
-_PHRASE_ROWS = 4096
-
 
 @runtime_checkable
 class Surprising(Protocol):
@@ -715,38 +748,102 @@ def pools_itself(encoder: Encoder) -> bool:
     return isinstance(encoder, Embedded) and LAYERS[encoder.layer] == "projected"
 
 
-def phrase_vectors(encoder: Encoder, texts: Sequence[Encoded], ranges: Sequence[Ranges]) -> list[NDArray[np.float32]]:
-    """Return for each text one vector per phrase, not scaled to unit length; zeros for a phrase of nothing."""
-    own = pools_itself(encoder)
-    pooled = [_pooled_ranges(text, wanted, own=own) for text, wanted in zip(texts, ranges, strict=True)]
-    if not pooled:
-        return []
-    rows = np.concatenate(pooled)
-    return np.split(_last_layers(rows) if own else rows, np.cumsum([len(part) for part in pooled])[:-1])
-
-
-def _pooled_ranges(text: Encoded, wanted: Ranges, *, own: bool) -> NDArray[np.float32]:
-    """Return the pooled pieces of each range: by the model's own rule, with begin and end piece, or their mean."""
+def mean_phrases(text: Encoded, ranges: Ranges) -> NDArray[np.float32]:
+    """Return the mean of the pieces of each phrase; zeros for a phrase of nothing."""
     rows = text.vectors[~text.special]
     running = np.zeros((len(rows) + 1, rows.shape[1]))
     np.cumsum(rows, axis=0, dtype=np.float64, out=running[1:])
-    sums = running[wanted[:, 1]]
-    sums -= running[wanted[:, 0]]
-    counts = (wanted[:, 1] - wanted[:, 0]).astype(np.float64)
-    if own:
-        sums += text.vectors[text.special].sum(axis=0, dtype=np.float64)
-        counts = np.sqrt(counts + text.special.sum())
-    sums /= np.maximum(counts, 1)[:, None]
+    sums = running[ranges[:, 1]] - running[ranges[:, 0]]
+    sums /= np.maximum(ranges[:, 1] - ranges[:, 0], 1)[:, None]
     return sums.astype(np.float32)
 
 
-def _last_layers(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return what the embedded network makes of pooled projections."""
-    weights = parts().weights
-    (d0, d1, d2, d3), (p1, p3) = weights.hidden, weights.skips
-    result = np.empty((len(rows), d3.shape[1]), dtype=np.float32)
-    for start in range(0, len(rows), _PHRASE_ROWS):
-        block = rows[start : start + _PHRASE_ROWS]
-        middle = np.maximum(block @ p1 + np.maximum(block @ d0, 0) @ d1, 0)
-        result[start : start + _PHRASE_ROWS] = np.tanh(middle @ p3 + np.maximum(middle @ d2, 0) @ d3)
+class Phrases(NamedTuple):
+    """Vectors of the phrases of one text."""
+
+    vectors: Matrix
+    """As the model pools them, not scaled to unit length."""
+    means: Matrix
+    """Mean projections, of as many phrases as were asked for."""
+
+
+def pool_phrases(texts: Sequence[Coded], ranges: Sequence[Ranges], means: Sequence[int] | None = None) -> list[Phrases]:
+    """Return the vectors of the phrases of each text.
+
+    Args:
+        texts: Cut into pieces.
+        ranges: The phrases of each text; none is empty but those of a blank text, which are read as the whole of it.
+        means: Of how many phrases of each text, from the first on, mean projections are wanted.
+    """
+    result: list[Phrases] = []
+    for window in _windows(texts):
+        part = slice(len(result), len(result) + len(window.texts))
+        wanted = np.zeros(len(window.texts), dtype=np.intp) if means is None else np.array(means[part], dtype=np.intp)
+        result += _pool_window(parts().weights, window, ranges[part], wanted)
+    return result
+
+
+def _pool_window(weights: Weights, window: _Window, ranges: Sequence[Ranges], wanted: Indices) -> Iterator[Phrases]:
+    """Yield the phrases of each text, each distinct one computed once.
+
+    Linear steps are taken once per distinct atom, the pieces between two borders of phrases: phrases are sums of atoms.
+    """
+    lengths, counts = np.array(window.lengths), np.array([len(own) for own in ranges])
+    begins, text = np.cumsum(lengths) - lengths, np.repeat(np.arange(len(ranges)), counts)
+    starts, ends = (np.concatenate(ranges).reshape(-1, 2) + begins[text, None] + 1).T
+    ends = np.maximum(ends, starts + 1)
+    border = np.zeros(len(window.pieces), dtype=np.bool_)
+    for places in (begins, begins + 1, begins + lengths - 1, starts, ends):
+        border[places] = True
+    edges, of = np.flatnonzero(border), np.cumsum(border) - 1
+    sizes = np.diff(edges, append=len(border))
+    rows = features(weights, window.pieces, window.lengths)
+    one, atoms = _distinct(rows.of, edges, sizes)
+    projections = _sum_stretches(rows.distinct, rows.of, edges[one], sizes[one]) @ weights.outer
+    projections += sizes[one, None].astype(np.float32) * weights.outer_bias
+    first, number = of[starts], of[ends] - of[starts]
+    outside = atoms[of[begins]] * len(one) + atoms[of[begins + lengths - 1]]
+    _, around = np.unique(outside, return_inverse=True)
+    _, inside = _distinct(atoms, first, number)
+    _, chosen, phrase = np.unique(inside * len(ranges) + around[text], return_index=True, return_inverse=True)
+    entered = projections @ np.concatenate([weights.skips[0], weights.hidden[0]], axis=1)
+    pooled = _sum_stretches(entered, atoms, first[chosen], number[chosen])
+    pooled += (entered[atoms[of[begins]]] + entered[atoms[of[begins + lengths - 1]]])[text[chosen]]
+    pooled /= np.sqrt(ends - starts + 2, dtype=np.float32)[chosen, None]
+    vectors = _last_layers(weights, pooled)[phrase]
+    asked = np.arange(len(text)) - (np.cumsum(counts) - counts)[text] < wanted[text]
+    means = _sum_stretches(projections, atoms, first[asked], number[asked])
+    means /= (ends - starts)[asked, None].astype(np.float32)
+    yield from map(
+        Phrases, np.split(vectors, np.cumsum(counts)[:-1]), np.split(means, np.cumsum(np.minimum(wanted, counts))[:-1])
+    )
+
+
+def _sum_stretches(rows: Matrix, of: Indices, starts: Indices, counts: Indices) -> Matrix:
+    """Return the sum of the rows of each stretch of `of`, added in their order, whatever else is asked for."""
+    result = rows[of[starts]]
+    few = np.flatnonzero((counts > 1) & (counts <= _FEW))
+    for step in range(1, _FEW):
+        result[few] += rows[of[starts[few] + step]]
+        few = few[counts[few] > step + 1]
+    for place in np.flatnonzero(counts > _FEW).tolist():
+        start = starts[place]
+        result[place] = rows[of[start : start + counts[place]]].sum(axis=0, dtype=np.float64)
+    return result
+
+
+def _last_layers(weights: Weights, entered: Matrix) -> Matrix:
+    """Return what the network makes of pooled projections, given what its first layer makes of them."""
+    (_, d1, d2, d3), (_, p3) = weights.hidden, weights.skips
+    middle, width = len(d1), p3.shape[1]
+    both = np.concatenate([p3, d2], axis=1)
+    result = np.empty((len(entered), d3.shape[1]), dtype=np.float32)
+    for start in range(0, len(entered), _ROWS):
+        block = entered[start : start + _ROWS]
+        states = _relu(block[:, middle:]) @ d1
+        states += block[:, :middle]
+        outer = np.maximum(states, 0, out=states) @ both
+        top = _relu(outer[:, width:]) @ d3
+        top += outer[:, :width]
+        np.tanh(top, out=result[start : start + _ROWS])
     return result
