@@ -247,17 +247,23 @@ def test_a_segment_named_by_its_number_shows_its_line(visit: Visit, similar: Pat
     assert seen.page.inner_text("#segment h3") == "Segment 0 (line 1)"
 
 
-@pytest.mark.parametrize("width", [800, 1280])
-def test_the_value_of_a_word_is_shown_where_the_word_is(visit: Visit, similar: Path, width: int) -> None:
+@pytest.mark.parametrize("block", ["start", "end"])
+@pytest.mark.parametrize("width", [390, 800, 1280])
+def test_the_value_of_a_word_is_shown_where_the_word_is(visit: Visit, similar: Path, width: int, block: str) -> None:
+    """The note is below the word, above it at the foot of the window; small windows show it at their lower edge."""
     seen = visit(similar, viewport={"width": width, "height": 720})
-    seen.page.locator("#segments").scroll_into_view_if_needed()
     word = seen.page.locator("#segment .card.hypothesis .word").first
+    word.evaluate("(word, block) => word.scrollIntoView({ block, behavior: 'instant' })", block)
     word.hover()
     note, there = seen.page.locator("#word").bounding_box(), word.bounding_box()
     assert seen.page.inner_text("#word").startswith(word.inner_text())
     assert 0 <= note["y"] <= note["y"] + note["height"] <= 720
+    assert 0 <= note["x"] <= note["x"] + note["width"] <= width
     if width > 900:
-        assert abs(note["y"] - there["y"] - there["height"]) < 60
+        gap = max(note["y"] - there["y"] - there["height"], there["y"] - note["y"] - note["height"])
+        assert 0 <= gap < 12, "the note is beside the word and does not cover it"
+        assert note["x"] <= there["x"] + there["width"]
+        assert there["x"] <= note["x"] + note["width"]
 
 
 def test_a_bar_that_goes_on_beyond_the_axis_says_so(visit: Visit, ordinary: Path) -> None:
