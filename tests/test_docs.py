@@ -1,5 +1,7 @@
 """What the documentation says is true: examples run, generated pages are fresh, every verb is described."""
 
+import doctest
+import importlib
 import re
 import shlex
 import subprocess
@@ -11,6 +13,7 @@ import pytest
 from whyscore.cli.main import VERBS
 
 ROOT = Path(__file__).resolve().parents[1]
+SOURCES = ROOT / "src" / "whyscore"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -39,6 +42,39 @@ def test_commands_of_the_pages_run(page: str, line: str, tmp_path: Path) -> None
     command = [sys.executable, "-m", "whyscore", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, f"{page}: {line}\n{done.stderr}"
+
+
+def with_examples() -> list[str]:
+    """The modules whose docstrings hold examples."""
+    paths = [path for path in sorted(SOURCES.rglob("*.py")) if ">>> " in path.read_text("utf-8")]
+    return [
+        ".".join(path.relative_to(SOURCES.parent).with_suffix("").parts).removesuffix(".__init__") for path in paths
+    ]
+
+
+@pytest.mark.parametrize("module", with_examples())
+def test_examples_of_docstrings_run(module: str) -> None:
+    done = doctest.testmod(importlib.import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert done.attempted > 0
+    assert done.failed == 0
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_files_that_a_page_names_exist(page: str) -> None:
+    named = re.findall(r"`([\w.]+/[\w./-]*)`", (ROOT / page).read_text("utf-8"))
+    wanted = [name.strip("/").removesuffix(".py") for name in named if name != "whyscore/1"]  # a schema's name
+    folders = [
+        path for name in ("src", "tests", "docs", "scripts") for path in (ROOT / name, *(ROOT / name).rglob("*"))
+    ]
+    stems = [path.with_suffix("").as_posix() for path in folders if path.suffix in ("", ".py")]
+    assert wanted
+    assert [name for name in wanted if not any(stem.endswith(f"/{name}") for stem in stems)] == []
+
+
+def test_every_package_is_described() -> None:
+    table = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    rooms = {path.relative_to(SOURCES).parts[0].removesuffix(".py") for path in SOURCES.rglob("*.py")}
+    assert {room for room in rooms if not re.search(rf"\| `{room}/?` \|", table)} <= {"__init__", "__main__", "version"}
 
 
 def test_generated_pages_are_fresh() -> None:

@@ -181,6 +181,7 @@ def explain(
         settings: Sides, unit, masker, seed, repeat and window, which may also be given by name.
         resources: Store, executor and progress.
 
+    >>> from whyscore import Segment
     >>> print(explain([Segment("a cat", references=("a dog",))], "token_f1", sides=["hypothesis"])[0])
     [a +0.50] [cat -0.17]
     """

@@ -125,6 +125,7 @@ def mee_view(
         pairs: how many pairs of words at most.
         resources: store, executor and progress.
 
+    >>> from whyscore import Segment
     >>> mee_view([Segment("a cat", references=("a dog",))], "mee(words=None)").bars[0].exact
     0.5
     """
@@ -235,6 +236,7 @@ def mee_parts(segments: Segments, metric: MetricLike = "mee4", *, resources: Res
         metric: `mee2` or `mee4` with their options.
         resources: Store, executor and progress.
 
+    >>> from whyscore import Segment
     >>> mee_parts([Segment("a cat", references=("a dog",))], "mee4(words=None)").exact
     array([0.5])
     """

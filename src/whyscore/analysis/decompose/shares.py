@@ -144,7 +144,7 @@ class Pairing(NamedTuple):
 def pair_rows(reference: Sequence[str], hypothesis: Sequence[str]) -> Pairing:
     """Return which words are met on the other side: of equal forms the first with the first, and so on.
 
-    >>> paired(["the", "cat"], ["the", "the", "dog"])
+    >>> pair_rows(["the", "cat"], ["the", "the", "dog"])
     Pairing(reference=frozenset({0}), hypothesis=frozenset({0}))
     """
     waiting: dict[str, list[int]] = defaultdict(list)
@@ -160,7 +160,7 @@ def word_f(segments: Iterable[tuple[Pairing, frozenset[int], frozenset[int]]]) -
     For each segment: its pairing, and the words of reference and of hypothesis that carry the feature. A paired
     hypothesis word takes its partner's label, the others keep their own.
 
-    >>> word_f([(paired(["a", "cat"], ["a", "dog"]), frozenset({1}), frozenset({1}))]).f
+    >>> word_f([(pair_rows(["a", "cat"], ["a", "dog"]), frozenset({1}), frozenset({1}))]).f
     0.0
     """
     met = wanted = given = 0

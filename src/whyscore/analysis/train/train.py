@@ -466,7 +466,7 @@ def fit_platt(rows: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]]) -
     """Return slope and offset that make probabilities of logits (Platt 1999), by Newton's method.
 
     >>> [round(number, 2) for number in fit_platt([(np.array([-1.0, 1.0, 2.0, -2.0]), np.array([0, 1, 0, 1]))])]
-    [-0.28, 0.0]
+    [-0.42, 0.0]
     """
     logits = np.concatenate([np.zeros(0), *(logits for logits, _ in rows)]).astype(np.float64)
     labels = np.concatenate([np.zeros(0), *(labels for _, labels in rows)]).astype(np.float64)
