@@ -66,7 +66,7 @@ def test_files_that_a_page_names_exist(page: str) -> None:
     folders = [
         path for name in ("src", "tests", "docs", "scripts") for path in (ROOT / name, *(ROOT / name).rglob("*"))
     ]
-    stems = [path.with_suffix("").as_posix() for path in folders if path.suffix in ("", ".py")]
+    stems = [path.as_posix().removesuffix(".py") for path in folders]
     assert wanted
     assert [name for name in wanted if not any(stem.endswith(f"/{name}") for stem in stems)] == []
 
