@@ -22,7 +22,7 @@ from whyscore.stats.draws import Drawing, draw_blocks, drawn_values
 from whyscore.stats.intervals import bootstrap, bootstrap_difference, too_many
 from whyscore.stats.kendall import Places
 from whyscore.stats.matrices import coins, spread, standardise
-from whyscore.stats.resampling import sort_by_content
+from whyscore.stats.resampling import content_order, sort_by_content
 from whyscore.stats.significance import permutation_test
 from whyscore.stats.spa import preference, sign_rows
 
@@ -349,3 +349,21 @@ def test_ten_thousand_cells_are_swapped_as_scipy_correlates_them() -> None:
         first, second = np.where(swapped, other, own), np.where(swapped, own, other)
         taus = [stats.kendalltau(one.ravel(), z.ravel()).statistic for one in (first, second)]
         assert value == pytest.approx(taus[0] - taus[1], abs=1e-12)
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_last_digits_do_not_change_what_is_drawn(columns: int) -> None:
+    rng = np.random.default_rng(0)
+    exact = rng.random((2000, columns))
+    exact[::50] = 1.0  # the largest number, often met
+    elsewhere = exact * (1 + rng.uniform(-1e-8, 1e-8, exact.shape))
+    drawn = exact[content_order(exact)]
+    np.testing.assert_allclose(elsewhere[content_order(elsewhere)], drawn, rtol=3e-8)
+    assert np.any(np.diff(drawn[:, 0]) < 0)  # shuffled, not sorted
+
+
+def test_rows_that_differ_in_the_last_digit_alone_have_one_order() -> None:
+    table = np.array([[0.5], [0.5 + 1e-15], [0.5 - 1e-15], [np.nan], [-0.0], [0.0]])
+    drawn = table[content_order(table)]
+    for order in ([5, 4, 3, 2, 1, 0], [2, 0, 1, 5, 3, 4]):
+        np.testing.assert_array_equal(table[order][content_order(table[order])], drawn)

@@ -8,7 +8,8 @@
 4. `block_folds` and `bootstrap_ratio` keep rows of one document together: in cross-validation, and in the intervals of
    shares such as a precision.
 5. Draws go by place. `content_order` and `sort_by_content` give segments and systems their places by the numbers they
-   hold, so that the same data in another order draw the same and give the same digits.
+   hold, so that the same data in another order draw the same and give the same digits, and the last digits of scores,
+   in which processors differ, do not change what is drawn.
 """
 
 import hashlib
@@ -30,11 +31,20 @@ _CELLS = 4_000_000  # draws x segments held in memory at a time
 def content_order(*tables: FloatMatrix) -> Indices:
     """Return an order of rows that depends on what they hold, not on the order they come in.
 
-    Rows are sorted by a hash of the first table, equal ones by one of the next tables together. Rows that are equal in
-    all of them may change places, which changes nothing.
+    1. Sort the rows by a hash of the first table, then by one of the other tables together. Hashes are of numbers
+       rounded to 8 bits: processors differ in the last digits of scores, which must not change what is drawn.
+    2. Sort rows with equal hashes by their exact numbers, the first table first. Rows whose order the last digits
+       decide are as good as equal, so drawing one for the other changes no more than these digits.
     """
-    first, *others = (_mix(table).sum(axis=1, dtype=np.uint64) for table in tables)
-    return np.lexsort([sum(others, np.zeros(len(first), dtype=np.uint64)), first])
+    first, *others = (_mix(_round(table)).sum(axis=1, dtype=np.uint64) for table in tables)
+    second = sum(others, np.zeros_like(first))
+    order = np.lexsort([second, first])
+    same = (np.diff(first[order]) == 0) & (np.diff(second[order]) == 0)
+    tied = np.append(same, False) | np.append(False, same)
+    rows = order[tied]
+    exact = [column for table in reversed(tables) for column in np.asarray(table)[rows].T[::-1]]
+    order[tied] = rows[np.lexsort([*exact, second[rows], first[rows]])]
+    return order
 
 
 def sort_by_content(*matrices: FloatMatrix) -> tuple[FloatMatrix, ...]:
@@ -42,11 +52,26 @@ def sort_by_content(*matrices: FloatMatrix) -> tuple[FloatMatrix, ...]:
 
     The last one, the human scores, decides alone where it can: metrics that are judged by it get the same draws.
     """
-    # A system's place must not depend on the order of segments: its numbers are summed up without their places.
-    marks = [_mix(matrix.reshape(-1, 1)).reshape(matrix.shape).sum(axis=1, dtype=np.uint64) for matrix in matrices]
-    rows = np.lexsort([sum(marks[:-1], np.zeros_like(marks[-1])), marks[-1]])
+    rounded = [_round(matrix.reshape(-1, 1)).reshape(matrix.shape) for matrix in matrices]
+    rows = np.lexsort([*_marks(matrices), *_marks(rounded)])
     columns = content_order(*(matrix[rows].T for matrix in (matrices[-1], *matrices[:-1])))
     return tuple(matrix[np.ix_(rows, columns)] for matrix in matrices)
+
+
+def _marks(matrices: Sequence[FloatMatrix]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return hashes of each system that do not depend on the order of segments: of the last matrix, and the others."""
+    marks = [_mix(matrix.reshape(-1, 1)).reshape(matrix.shape).sum(axis=1, dtype=np.uint64) for matrix in matrices]
+    return sum(marks[:-1], np.zeros_like(marks[-1])), marks[-1]
+
+
+def _round(table: FloatMatrix) -> FloatMatrix:
+    """Return a table in steps of about 1/256 of the largest number of each column."""
+    values = np.asarray(table, dtype=np.float64)
+    largest = np.max(np.abs(values), axis=0, initial=0.0, where=np.isfinite(values))
+    # Powers of two keep counts exact. With the square root, a largest number near 1 is not at the border of two steps.
+    steps = np.exp2(np.ceil(np.log2(np.where(largest > 0, largest, 1.0) * np.sqrt(2))) - 8)
+    rounded: FloatMatrix = np.rint(values / steps)
+    return rounded
 
 
 def _mix(rows: FloatMatrix) -> NDArray[np.uint64]:

@@ -84,6 +84,13 @@ def run_map(settings: LearnMapCommand) -> int:
     write_map(learned, settings.output)
     facts = " ".join(f"{name}:{value}" for name, value in {**learned.facts, "digest": learned.digest}.items())
     tell(settings, f"{settings.output}: {learned.width} x {learned.width}, {facts}")
+    links = int(learned.facts["links"])
+    if links < learned.width:
+        tell(
+            settings,
+            f"warning: {links} linked words do not determine a projection of {learned.width} dimensions: learn from "
+            "more text, or use the map with remap='umd'",
+        )
     return 0
 
 
