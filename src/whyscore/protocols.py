@@ -404,6 +404,14 @@ class Encoder(Protocol):
 
 
 @runtime_checkable
+class SupportsLengths(Protocol):
+    """An encoder that says how much of a text it reads."""
+
+    def lengths(self, texts: Sequence[str]) -> list[tuple[int, int]]:
+        """Return how many pieces of each text are read, and how many it has."""
+
+
+@runtime_checkable
 class Reproduces(Protocol):
     """A metric, or the class of one, whose numbers are those of another implementation."""
 

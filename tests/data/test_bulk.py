@@ -16,7 +16,7 @@ rows = st.lists(st.tuples(st.text(), st.none() | st.text(), st.lists(st.text()).
 @given(rows)
 def test_values_made_at_once_are_those_made_one_by_one(columns: list[tuple[str, str | None, tuple[str, ...]]]) -> None:
     expected = [Segment(*row) for row in columns]
-    segments = made(Segment, [[row[k] for row in columns] for k in range(3)])
+    segments = made(Segment, [*([row[k] for row in columns] for k in range(3)), [()] * len(columns)])
     assert segments == expected
     assert list(map(hash, segments)) == list(map(hash, expected))
     nothing = [None] * len(columns)
@@ -25,7 +25,7 @@ def test_values_made_at_once_are_those_made_one_by_one(columns: list[tuple[str, 
 
 
 def test_values_made_at_once_are_frozen() -> None:
-    (segment,) = made(Segment, [["a"], [None], [()]])
+    (segment,) = made(Segment, [["a"], [None], [()], [()]])
     with pytest.raises(FrozenInstanceError):
         segment.hypothesis = "b"  # type: ignore[misc]
 

@@ -11,7 +11,7 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,13 +29,13 @@ from whyscore.data.records import Kind, header_of, score_records
 from whyscore.errors import GateNotPassed
 from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.models.pairs import watched_cuts
-from whyscore.protocols import CorpusMetric, Metric, RowMetric
+from whyscore.protocols import CorpusMetric, Metric, RowMetric, SupportsLengths
 from whyscore.scoring.answers import AsksModel
 from whyscore.scoring.rows import parts_of
 from whyscore.scoring.stack import LOCAL, Prepared, Resources, require
 from whyscore.settings import Bootstrapped, Seeded, takes
 from whyscore.stats.resampling import bootstrap_mean, bootstrap_total
-from whyscore.types import Dataset, Estimate, FloatMatrix, FloatVector, Scores, Segment, Signature
+from whyscore.types import Dataset, Estimate, FloatMatrix, FloatVector, Inputs, Scores, Segment, Signature
 from whyscore.types.result import Record, Result
 from whyscore.types.table import Table
 
@@ -180,7 +180,7 @@ def score_systems(
     """Return every system under every metric: one score call per metric for all systems."""
     parts = {system: _indices(dataset, system) for system in dataset.systems}
     shared = _common(dataset, parts)
-    count = nrefs(dataset.segments)
+    facts = _data_facts(dataset.segments)
     results = []
     known = [with_languages(as_metric(metric), dataset.languages) for metric in metrics]
     for name, prepared in zip(map(requested_name, metrics), map(resources.prepare, known), strict=True):
@@ -194,7 +194,7 @@ def score_systems(
             system: estimate(prepared, rows[indices], scores.values[indices], seed=settings.seed, draws=0)
             for system, indices in shared.items()
         }
-        signature = prepared.signature().with_facts(**_data_facts(prepared, count))
+        signature = prepared.signature().with_facts(**_facts_for(prepared, facts))
         notes = tuple(judge_remarks(prepared, dataset))
         results.append(MetricResult(name, totals, scores, signature, prepared.higher_is_better, notes, common))
     return SystemScores(dataset, results)
@@ -248,13 +248,13 @@ def _rows(prepared: Prepared, segments: Sequence[Segment]) -> FloatMatrix:
 
 
 def _scores(prepared: Prepared, rows: FloatMatrix, segments: Sequence[Segment]) -> Scores:
-    complete, count = bool(np.isfinite(rows).all()), nrefs(segments)
+    complete = bool(np.isfinite(rows).all())
     reasons = {} if complete else {k: why.reason for k, why in prepared.missing(segments).items()}
     signature = prepared.segment_signature() if isinstance(prepared, CorpusMetric) else prepared.signature()
     has_rows = isinstance(prepared, RowMetric)
     return Scores(
         values=prepared.scores(rows) if isinstance(prepared, RowMetric) else rows[:, 0],
-        signature=signature.with_facts(**_data_facts(prepared, count)),
+        signature=signature.with_facts(**_facts_for(prepared, _data_facts(segments))),
         higher_is_better=prepared.higher_is_better,
         rows=rows if has_rows else None,
         columns=prepared.columns if isinstance(prepared, RowMetric) else (),
@@ -262,9 +262,16 @@ def _scores(prepared: Prepared, rows: FloatMatrix, segments: Sequence[Segment]) 
     )
 
 
-def _data_facts(prepared: Prepared, count: str) -> dict[str, str]:
-    """Return the facts of a signature that only the data know."""
-    return {"nrefs": count} if "nrefs" in dict(prepared.signature().facts) else {}
+def _data_facts(segments: Sequence[Segment]) -> dict[str, str]:
+    """Return the facts of signatures that only the data know: references, and segments of context."""
+    return {"nrefs": nrefs(segments), "context": str(max((len(one.context) for one in segments), default=0))}
+
+
+def _facts_for(prepared: Prepared, facts: Mapping[str, str]) -> dict[str, str]:
+    """Return which of these facts matter to a metric."""
+    found = {"nrefs": facts["nrefs"]} if "nrefs" in dict(prepared.signature().facts) else {}
+    reads_context = Inputs.CONTEXT in prepared.inputs and facts["context"] != "0"
+    return found | ({"context": facts["context"]} if reads_context else {})
 
 
 def _indices(dataset: Dataset, system: str) -> list[int]:
@@ -273,14 +280,6 @@ def _indices(dataset: Dataset, system: str) -> list[int]:
 
 Cut = Mapping[str, list[int]]
 """By the name of the text: how many of its pieces were read, and how many it has."""
-
-
-@runtime_checkable
-class Measured(Protocol):
-    """An encoder that says how much of a text it reads."""
-
-    def lengths(self, texts: Sequence[str]) -> list[tuple[int, int]]:
-        """Return how many pieces of each text are read, and how many it has."""
 
 
 def cut_texts(
@@ -294,7 +293,7 @@ def cut_texts(
         warnings.simplefilter("ignore", CoverageNotice)  # told when the scores were made
         own = with_languages(as_metric(metric), languages)
     encoder = own.encoder() if isinstance(own, Encoding) else None
-    if not isinstance(encoder, Measured):
+    if not isinstance(encoder, SupportsLengths):
         return {}
     asked = [(k, place, segment.text(place)) for k, segment in enumerate(segments)
              for place in segment.places(own.inputs)]  # fmt: skip
@@ -326,7 +325,7 @@ def _cuts(name: str, metric: MetricLike, data: Dataset) -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CoverageNotice)  # told when the scores are made
         own = with_languages(as_metric(metric), data.languages)
-    if isinstance(own, Encoding) and isinstance(own.encoder(), Measured):
+    if isinstance(own, Encoding) and isinstance(own.encoder(), SupportsLengths):
         yield from _measured(name, own, data)
     elif any("trunc" in dict(part.signature().facts) for part in parts_of(own)):
         yield from (f"{name}: {told}" for told in _watched(own, data))

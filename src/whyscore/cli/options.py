@@ -426,6 +426,12 @@ class InputSettings(QuietSettings):
         "even out differences of typography in all texts: quotes, apostrophes, dashes, spaces, case",
         metavar="WHAT",
     )
+    context: int = option(
+        0,
+        "previous segments of the same document that encoders and judges read, too; only the segment itself is scored",
+        least=0,
+        metavar="N",
+    )
     strict: bool = option(False, "treat findings about the input as errors")
 
 

@@ -38,7 +38,7 @@ from whyscore.runs.gates import gate_table, junit_lines
 from whyscore.scoring.answers import Answers, AsksModel
 from whyscore.scoring.stack import Progress, Resources, rate
 from whyscore.scoring.store import Store
-from whyscore.types import Dataset, Finding, Gate, Segment
+from whyscore.types import Dataset, Finding, Gate, Inputs, Segment
 
 _SHOWN = 20
 _MANY_UNUSABLE = 0.05
@@ -95,8 +95,20 @@ def load_dataset(settings: InputSettings, metrics: Sequence[str] = (), explainer
     show_columns(data, settings)
     show_findings(findings, settings)
     refuse_data(data, findings, strict=settings.strict)
+    check_context(settings, metrics)
     warn_unsupported(settings, data, {name: as_metric(name) for name in metrics})
     return data
+
+
+def check_context(settings: InputSettings, metrics: Sequence[str]) -> None:
+    """Say which metrics do not read context; where none does, the option would do nothing, which is an error."""
+    without = [name for name in metrics if Inputs.CONTEXT not in as_metric(name).inputs]
+    if not settings.context or not without:
+        return
+    told = f"--context {settings.context} is for metrics that read context (bertscore, xbertscore, judge)"
+    if len(without) == len(metrics):
+        raise UserError(f"{told}; none of these does: {', '.join(without)}")
+    tell(settings, f"{told}; not read by {', '.join(without)}")
 
 
 def show_columns(data: Dataset, output: QuietSettings) -> None:
@@ -135,6 +147,7 @@ def load_and_validate(inputs: InputSettings, metrics: Sequence[str] = ()) -> tup
     """Return the segments that were named, and what is to be known about them."""
     data = _load(inputs, metrics)
     data = normalize(data, inputs.normalize) if inputs.normalize else data
+    data = data.with_context(inputs.context)
     found = findings(data)
     if inputs.text:  # nobody expects significance of texts on the command line
         found = Findings((finding for finding in found if finding.code != FEW), **found.about)

@@ -57,11 +57,9 @@ def dataset_of(file: TextFile) -> Dataset:
 
 def _object(entry: Entry) -> dict[str, object]:
     segment = entry.segment
-    found: dict[str, object] = {"id": entry.id, "system": entry.system, "hypothesis": segment.hypothesis}
-    if segment.source is not None:
-        found["source"] = segment.source
-    if segment.references:
-        found["references"] = list(segment.references)
+    found: dict[str, object] = {"id": entry.id, "system": entry.system, **_texts(segment)}
+    if segment.context:
+        found["context"] = [_texts(one) for one in segment.context]
     human = {name: float(value) for name, value in entry.human.items() if math.isfinite(value)}
     if human:
         found["human"] = human
@@ -74,12 +72,28 @@ def _object(entry: Entry) -> dict[str, object]:
     return found
 
 
+def _texts(segment: Segment) -> dict[str, object]:
+    found: dict[str, object] = {"hypothesis": segment.hypothesis}
+    if segment.source is not None:
+        found["source"] = segment.source
+    if segment.references:
+        found["references"] = list(segment.references)
+    return found
+
+
+class _Context(msgspec.Struct):
+    hypothesis: str
+    source: str | None = None
+    references: tuple[str, ...] = ()
+
+
 class _Entry(msgspec.Struct):
     id: str
     system: str
     hypothesis: str
     source: str | None = None
     references: tuple[str, ...] = ()
+    context: tuple[_Context, ...] = ()
     human: dict[str, float] = {}
     spans: object = None
     document: str | None = None
@@ -87,7 +101,8 @@ class _Entry(msgspec.Struct):
 
 
 def _entry(record: _Entry) -> Entry:
-    segment = Segment(record.hypothesis, record.source, record.references)
+    context = tuple(Segment(one.hypothesis, one.source, one.references) for one in record.context)
+    segment = Segment(record.hypothesis, record.source, record.references, context)
     spans = spans_of(record.spans, segment)
     return Entry(record.id, record.system, segment, record.human, spans, record.document, record.extra)
 

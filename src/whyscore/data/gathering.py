@@ -113,7 +113,7 @@ T = TypeVar("T", Segment, Entry)
 def made(kind: type[T], columns: Sequence[Sequence[object]]) -> list[T]:
     """Return one value per row; there is one column per field, in order, and nothing is checked.
 
-    >>> made(Segment, [["a cat"], [None], [("a dog",)]])
+    >>> made(Segment, [["a cat"], [None], [("a dog",)], [()]])
     [Segment(hypothesis='a cat', source=None, references=('a dog',))]
     """
     values: list[T] = list(map(object.__new__, repeat(kind, len(columns[0]))))
@@ -263,7 +263,8 @@ class Gathering:
         self._dropped.extend(block.lines[k] for k in dict.fromkeys(row for row, _ in kept.dropped))
         self._missing.extend(block.lines[k] for k in kept.missing)
         hypotheses = conversion.texts(block, hypothesis)
-        return made(Segment, [hypotheses, conversion.optional_texts(block, roles.source), kept.rows])
+        sources, context = conversion.optional_texts(block, roles.source), [()] * len(hypotheses)
+        return made(Segment, [hypotheses, sources, kept.rows, context])
 
     def _check_human(self) -> None:
         """Refuse the name of a human score that no row has."""

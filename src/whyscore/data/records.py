@@ -111,7 +111,8 @@ def digest(dataset: Dataset) -> str:
         segment = entry.segment
         source = () if segment.source is None else (segment.source,)
         # The counts keep texts from sliding from one field into the next.
-        parts = (entry.id, entry.system, segment.hypothesis, *source, *segment.references)
+        before = [text for one in segment.context for text in (one.hypothesis, one.source or "", *one.references)]
+        parts = (entry.id, entry.system, segment.hypothesis, *source, *segment.references, *before)
         marked = f"{len(source)},{len(segment.references)};" + "".join(f"{len(part)}:{part}" for part in parts)
         state.update(marked.encode("utf-8", "surrogatepass"))
     return state.hexdigest()

@@ -183,4 +183,5 @@ def normalize(dataset: D, habits: Sequence[str]) -> D:
 
 def _changed(segment: Segment, plain: Callable[[str], str]) -> Segment:
     source = None if segment.source is None else plain(segment.source)
-    return Segment(plain(segment.hypothesis), source, tuple(map(plain, segment.references)))
+    context = tuple(_changed(one, plain) for one in segment.context)
+    return Segment(plain(segment.hypothesis), source, tuple(map(plain, segment.references)), context)

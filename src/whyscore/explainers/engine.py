@@ -443,7 +443,7 @@ def _probes(segment: Segment, token: str, texts: Sequence[str]) -> list[Segment]
         return " ".join([*words[:middle], *([text] if text else []), *words[middle + 1 :]])
 
     references = tuple(rendered(token) for _ in segment.references)
-    return [Segment(rendered(text), segment.source, references) for text in texts]
+    return [Segment(rendered(text), segment.source, references, segment.context) for text in texts]
 
 
 def _verdict(scores: FloatVector, fates: Sequence[str]) -> str | None:

@@ -26,7 +26,7 @@ Words as units, in phrases:
    (`whyscore.models.encoders.embedded`), and so has the whole text.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Literal, NamedTuple
@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from whyscore.models.encoders.embedded import Surprising, code, mean_phrases, pool_phrases, pools_itself
 from whyscore.models.pairs import Pinned
-from whyscore.protocols import Encoded, Encoder
+from whyscore.protocols import Encoded, Encoder, SupportsLengths
 from whyscore.text.alignment import BOUNDARY_MARKS
 from whyscore.text.splitters import white_space
 from whyscore.types import FloatMatrix, FloatVector
@@ -188,26 +188,101 @@ _WINDOW = 200_000
 _CODE = regex.compile(r"[a-z]{2,3}_[A-Z][A-Za-z]{1,3}|__[a-z]{2,3}__")
 
 
+class InContext(NamedTuple):
+    """A text, and those that stand before it in its document: they are read with it, but not matched."""
+
+    text: str
+    before: tuple[str, ...] = ()
+
+    @property
+    def joined(self) -> str:
+        """What the model reads: blanks between the texts."""
+        return " ".join((*self.before, self.text))
+
+    @property
+    def key(self) -> str:
+        """A name that no other text in context has."""
+        return "".join(f"{len(text)}:{text}" for text in (*self.before, self.text))
+
+
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """Prepares texts, each distinct one once for as long as it is remembered."""
+    """Prepares texts, each distinct one once for as long as it is remembered.
 
+    A text in context is encoded behind the texts before it; then only its own units are kept, and the vector of the
+    whole text is that of the text alone. Where they are too long for the model together, the first are left out.
+    """
+
+    encoder: Encoder
     prepare: Callable[[Sequence[str]], list[Sided]]
     pinned: Pinned[Sided]
+    in_context: Pinned[Sided]
 
-    def pairs(self, asked: Sequence[tuple[str, str]]) -> Iterator[tuple[Sided, Sided]]:
+    def pairs(self, asked: Sequence[tuple[InContext, InContext]]) -> Iterator[tuple[Sided, Sided]]:
         """Yield both texts of each pair, in the order asked."""
         for window in _windows(asked):
-            ready = self.pinned.take((text for pair in window for text in pair), self.prepare)
-            for other, hypothesis in window:
-                yield ready[other], ready[hypothesis]
+            texts = [text for pair in window for text in pair]
+            alone = self.pinned.take((one.text for one in texts), self.prepare)
+            ready = self._read_behind({one.key: one for one in texts if one.before}, alone)
+            for pair in window:
+                other, hypothesis = (ready[one.key] if one.before else alone[one.text] for one in pair)
+                yield other, hypothesis
+
+    def _read_behind(self, asked: Mapping[str, InContext], alone: Mapping[str, Sided]) -> dict[str, Sided]:
+        def compute(keys: list[str]) -> list[Sided]:
+            fitted = self._fit([asked[key] for key in keys])
+            joined = iter(self.prepare([one.joined for one in fitted if one.before]))
+            return [
+                _cut_context(next(joined), one, alone[one.text]) if one.before else alone[one.text] for one in fitted
+            ]
+
+        return self.in_context.take(asked, compute)
+
+    def _fit(self, texts: Sequence[InContext]) -> list[InContext]:
+        """Return the texts with as much before them as the model reads at once."""
+        if not isinstance(self.encoder, SupportsLengths):
+            return list(texts)
+        found = list(texts)
+        long = list(range(len(texts)))
+        while long:
+            lengths = self.encoder.lengths([found[k].joined for k in long])
+            long = [k for k, (read, total) in zip(long, lengths, strict=True) if read < total and found[k].before]
+            for k in long:
+                found[k] = found[k]._replace(before=found[k].before[1:])
+        return found
 
 
-def _windows(asked: Sequence[tuple[str, str]]) -> Iterator[Sequence[tuple[str, str]]]:
+def _cut_context(joined: Sided, own: InContext, alone: Sided) -> Sided:
+    """Return the units of a text out of those of the text behind its context; special pieces stay."""
+    offset = len(own.joined) - len(own.text)
+    kept = joined.special | (joined.spans[:, 1] > offset)
+    units = joined.runs[0]
+    # A run is kept where all of its units are.
+    runs = [
+        np.lib.stride_tricks.sliding_window_view(kept, length).all(axis=1) if units else kept[:0]
+        for length in range(1, len(joined.runs) + 1)
+    ]
+    counts = [int(one.sum()) for one in runs]
+    rows = np.concatenate(runs)
+    return Sided(
+        own.text,
+        np.maximum(joined.spans[kept] - offset, 0),
+        tuple(compress(joined.pieces, kept)),
+        joined.weights[kept],
+        joined.special[kept],
+        (counts[0], *(count for count in counts[1:] if count)),
+        joined.vectors[rows],
+        joined.lengths[rows],
+        alone.whole,
+        alone.seen,
+    )
+
+
+def _windows(asked: Sequence[tuple[InContext, InContext]]) -> Iterator[Sequence[tuple[InContext, InContext]]]:
     """Yield the pairs in groups of bounded size."""
     start = held = 0
-    for number, (other, hypothesis) in enumerate(asked):
-        held += len(other) + len(hypothesis)
+    for number, pair in enumerate(asked):
+        held += sum(len(text) for one in pair for text in (one.text, *one.before))
         if held > _WINDOW:
             yield asked[start : number + 1]
             start, held = number + 1, 0

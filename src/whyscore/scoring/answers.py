@@ -222,6 +222,14 @@ class Answers:
             file.write(line(record_of(question, reply)))
 
 
+def _context_of(segment: Segment) -> dict[str, object]:
+    before = [
+        {"hypothesis": one.hypothesis, "source": one.source, "references": list(one.references)}
+        for one in segment.context
+    ]
+    return {"context": before} if before else {}
+
+
 def record_of(question: Question, reply: Reply) -> dict[str, object]:
     """Return a call and its reply as a record."""
     segment = question.segment
@@ -232,6 +240,7 @@ def record_of(question: Question, reply: Reply) -> dict[str, object]:
         "hypothesis": segment.hypothesis,
         "source": segment.source,
         "references": list(segment.references),
+        **_context_of(segment),
         **asdict(reply),
         "request": question.request,
         "service": question.service,

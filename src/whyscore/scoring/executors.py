@@ -64,7 +64,7 @@ def starting(cores: int) -> Iterator[None]:
 
 Key = TypeVar("Key")
 Result = TypeVar("Result")
-Texts = tuple[str, str | None, tuple[str, ...]]
+Texts = tuple[str, str | None, tuple[str, ...], tuple[Segment, ...]]
 
 # Batches handed out per worker: one to work on, one waiting, so that no worker idles and memory stays bounded.
 _AHEAD = 2
@@ -211,4 +211,4 @@ def _work(spec: str, texts: Sequence[Texts]) -> Answer:
 
 def texts_of(segments: Sequence[Segment], batch: Sequence[int]) -> list[Texts]:
     """Return the texts of a batch, which is all that crosses to a worker."""
-    return [(segments[i].hypothesis, segments[i].source, segments[i].references) for i in batch]
+    return [(one.hypothesis, one.source, one.references, one.context) for one in (segments[i] for i in batch)]

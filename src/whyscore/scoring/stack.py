@@ -51,7 +51,8 @@ CHARACTERS = 400_000
 
 def length(segment: Segment) -> int:
     """Return how many characters a segment has, all texts together."""
-    return len(segment.hypothesis) + len(segment.source or "") + sum(map(len, segment.references))
+    own = len(segment.hypothesis) + len(segment.source or "") + sum(map(len, segment.references))
+    return own + sum(map(length, segment.context))
 
 
 def batches(segments: Sequence[Segment], size: int = SIZE, characters: int = CHARACTERS) -> Iterator[list[int]]:

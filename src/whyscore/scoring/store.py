@@ -70,10 +70,14 @@ class Held(NamedTuple):
     used: str
 
 
+def _marked(segment: Segment) -> str:
+    texts = (segment.hypothesis, *(() if segment.source is None else ("s", segment.source)), "r", *segment.references)
+    return "".join([f"{len(text)}:{text}" for text in texts])
+
+
 def digest(segment: Segment) -> bytes:
     """Return 128 bits that name a segment's texts."""
-    texts = (segment.hypothesis, *(() if segment.source is None else ("s", segment.source)), "r", *segment.references)
-    marked = "".join([f"{len(text)}:{text}" for text in texts])
+    marked = _marked(segment) + "".join([f"c{_marked(one)}" for one in segment.context])
     return blake2b(marked.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 

@@ -159,7 +159,7 @@ def _check_members(metric: Metric, name: str) -> None:
         raise ContractError(f"{name} is no metric: it has no {', '.join(missing)}")
     if not isinstance(metric.inputs, Inputs) or not metric.inputs:
         raise ContractError(
-            f"{name}.inputs is {metric.inputs!r}, expected some of Inputs.HYPOTHESIS, SOURCE, REFERENCES"
+            f"{name}.inputs is {metric.inputs!r}, expected some of Inputs.HYPOTHESIS, SOURCE, REFERENCES, CONTEXT"
         )
     if not isinstance(metric.higher_is_better, bool):
         raise ContractError(f"{name}.higher_is_better is {metric.higher_is_better!r}, expected True or False")
@@ -212,9 +212,14 @@ def _check_inputs(
     _check_same(
         _scored(metric, needed, name), scores, segments, tolerance, f"{name} without the texts it does not read"
     )
-    for text, other in ((Inputs.SOURCE, {"source": _OTHER}), (Inputs.REFERENCES, {"references": (_OTHER,)})):
+    others: dict[Inputs, dict[str, object]] = {
+        Inputs.SOURCE: {"source": _OTHER},
+        Inputs.REFERENCES: {"references": (_OTHER,)},
+        Inputs.CONTEXT: {"context": (Segment(_OTHER, _OTHER, (_OTHER,)),)},
+    }
+    for text, other in others.items():
         if text not in metric.inputs:
-            changed = [replace(segment, **other) for segment in segments]
+            changed = [replace(segment, **other) for segment in segments]  # type: ignore[arg-type]
             what = f"{name}, whose inputs do not name {str(text.name).lower()}, with another one"
             _check_same(_scored(metric, changed, name), scores, segments, tolerance, what)
 

@@ -1,8 +1,10 @@
 """What people bring: entries with human judgements, error spans, data sets and findings about them."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -71,6 +73,38 @@ class Finding:
         return {"kind": kind, "code": self.code, "file": self.file, "line": self.line, "message": self.message}
 
 
+_NUMBER = re.compile(r"(\d{1,18})$")
+
+
+def _number_in(name: str) -> tuple[str, int] | None:
+    """Return what an id begins with, and the number that it ends in.
+
+    >>> _number_in("talk3:12"), _number_in("intro")
+    (('talk3:', 12), None)
+    """
+    found = _NUMBER.search(name)
+    return None if found is None else (name[: found.start()], int(found[1]))
+
+
+def _interrupted(dataset: "Dataset", places: Mapping[tuple[str, str], Sequence[int]]) -> list[Finding]:
+    """Return a finding where other documents of the same system stand between the segments of a document."""
+    rank: dict[str, int] = {}
+    within = []
+    for entry in dataset.entries:
+        within.append(rank.setdefault(entry.system, 0))
+        rank[entry.system] += 1
+    names = dict.fromkeys(
+        document for (_, document), own in places.items() if within[own[-1]] - within[own[0]] >= len(own)
+    )
+    if not names:
+        return []
+    message = (
+        f"{len(names)} documents are interrupted by segments of others, the first is {next(iter(names))!r}: their "
+        "context is in the order of the data"
+    )
+    return [Finding("interrupted-document", message)]
+
+
 @dataclass(frozen=True, repr=False)
 class Dataset(Result):
     """Entries of one or more systems, in the order they were read."""
@@ -123,6 +157,50 @@ class Dataset(Result):
     def of(self, system: str) -> "Dataset":
         """Return the entries of one system."""
         return replace(self, entries=tuple(entry for entry in self.entries if entry.system == system))
+
+    def with_context(self, count: int) -> "Dataset":
+        """Return the data with up to `count` previous segments of the same document and system beside each segment.
+
+        Every entry must name its document, and all systems must have its segments in one order: that of their numbers
+        where ids end in one.
+        """
+        if count <= 0:
+            return self
+        places: dict[tuple[str, str], list[int]] = {}
+        for k, entry in enumerate(self.entries):
+            if entry.document is None:
+                raise DataError(
+                    f"{self.name}: segment {entry.id!r} of system {entry.system!r} names no document, and context is "
+                    "taken from it. Name the column with --columns document=NAME, or leave out --context"
+                )
+            places.setdefault((entry.system, entry.document), []).append(k)
+        self._check_order(places)
+        entries = list(self.entries)
+        for own in places.values():
+            segments = [replace(self.entries[k].segment, context=()) for k in own]
+            for place, k in enumerate(own):
+                before = tuple(segments[max(0, place - count) : place])
+                entries[k] = replace(entries[k], segment=replace(segments[place], context=before))
+        return replace(self, entries=tuple(entries), findings=(*self.findings, *_interrupted(self, places)))
+
+    def _check_order(self, places: Mapping[tuple[str, str], Sequence[int]]) -> None:
+        first: dict[str, tuple[str, list[str]]] = {}
+        for (system, document), own in places.items():
+            ids = [self.entries[k].id for k in own]
+            numbers = [_number_in(name) for name in ids]
+            for before, after in pairwise(zip(numbers, ids, strict=True)):
+                if before[0] and after[0] and before[0][0] == after[0][0] and before[0][1] > after[0][1]:
+                    raise DataError(
+                        f"{self.name}: document {document!r} of system {system!r} is out of order: segment "
+                        f"{after[1]!r} stands after {before[1]!r}. Sort the segments, or leave out --context"
+                    )
+            other, known = first.setdefault(document, (system, ids))
+            common = set(ids) & set(known)
+            if [name for name in ids if name in common] != [name for name in known if name in common]:
+                raise DataError(
+                    f"{self.name}: systems {other!r} and {system!r} have the segments of document {document!r} in "
+                    "different orders. Sort the segments, or leave out --context"
+                )
 
     def human(self, name: str) -> FloatVector:
         """Return the human score of that name for every entry, NaN where there is none."""

@@ -1,6 +1,6 @@
 """What a metric sees: a segment, its sides and the places of its texts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Flag, StrEnum
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ class Inputs(Flag):
     HYPOTHESIS = 1
     SOURCE = 2
     REFERENCES = 4
+    CONTEXT = 8
 
 
 class Side(StrEnum):
@@ -41,12 +42,14 @@ SOURCE = Place(Side.SOURCE)
 class Segment:
     """One hypothesis with its source and references, as a metric sees it: a value without an id.
 
-    `references` is one text or several texts *of this segment*, never one list per reference set.
+    `references` is one text or several texts *of this segment*, never one list per reference set. `context` holds the
+    segments before it in its document, the nearest last: metrics that read context are told, the others never see it.
     """
 
     hypothesis: str
     source: str | None = None
     references: tuple[str, ...] = ()
+    context: "tuple[Segment, ...]" = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if type(self.references) is not tuple:
@@ -64,9 +67,10 @@ class Segment:
         """Return the segment without what is not read, so that equal questions are equal values."""
         source = self.source if Inputs.SOURCE in inputs else None
         references = self.references if Inputs.REFERENCES in inputs else ()
-        if source is self.source and references is self.references:
+        context = tuple(one.only(inputs) for one in self.context) if Inputs.CONTEXT in inputs else ()
+        if source is self.source and references is self.references and context == self.context:
             return self
-        return Segment(self.hypothesis, source, references)
+        return Segment(self.hypothesis, source, references, context)
 
     def places(self, inputs: Inputs) -> tuple[Place, ...]:
         """Return the places that are read and present: hypothesis, source, references in order."""
@@ -90,8 +94,9 @@ class Segment:
     def with_text(self, place: Place, text: str) -> "Segment":
         """Return the segment with another text at a place."""
         if place.side is Side.HYPOTHESIS:
-            return Segment(text, self.source, self.references)
+            return Segment(text, self.source, self.references, self.context)
         if place.side is Side.SOURCE:
-            return Segment(self.hypothesis, text, self.references)
+            return Segment(self.hypothesis, text, self.references, self.context)
         k = place.reference or 0
-        return Segment(self.hypothesis, self.source, (*self.references[:k], text, *self.references[k + 1 :]))
+        references = (*self.references[:k], text, *self.references[k + 1 :])
+        return Segment(self.hypothesis, self.source, references, self.context)

@@ -296,8 +296,8 @@ def test_both_are_row_metrics_with_matrices_and_word_scores() -> None:
         assert isinstance(found, MatrixMetric)
         assert isinstance(found, WordScorer)
         assert found.columns == ("precision", "recall", "f")
-    assert BertScore().inputs == Inputs.HYPOTHESIS | Inputs.REFERENCES
-    assert XBertScore().inputs == Inputs.HYPOTHESIS | Inputs.SOURCE
+    assert BertScore().inputs == Inputs.HYPOTHESIS | Inputs.REFERENCES | Inputs.CONTEXT
+    assert XBertScore().inputs == Inputs.HYPOTHESIS | Inputs.SOURCE | Inputs.CONTEXT
 
 
 @pytest.mark.parametrize(

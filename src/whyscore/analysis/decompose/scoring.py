@@ -225,7 +225,7 @@ def ask_matrices(metric: MatrixMetric, segments: Sequence[Segment], marking: Mar
 
 def _plain(segment: Segment, entry: MarkedEntry, texts: TextMasking) -> Segment:
     references = tuple(texts.plain(text) for text in entry.references)
-    return Segment(texts.plain(entry.hypothesis), segment.source, references)
+    return Segment(texts.plain(entry.hypothesis), segment.source, references, segment.context)
 
 
 def _variants(
@@ -236,8 +236,8 @@ def _variants(
             shared[text.number] = texts.variant(text, feature, hypothesis=False)
     references = [shared[text.number] for text in entry.references]
     hypothesis = texts.variant(entry.hypothesis, feature, hypothesis=True)
-    best = Segment(hypothesis.oracle, segment.source, tuple(one.oracle for one in references))
-    return best, Segment(hypothesis.anti, segment.source, tuple(one.anti for one in references))
+    best = Segment(hypothesis.oracle, segment.source, tuple(one.oracle for one in references), segment.context)
+    return best, Segment(hypothesis.anti, segment.source, tuple(one.anti for one in references), segment.context)
 
 
 Units = tuple[NDArray[np.bool_], NDArray[np.bool_]]

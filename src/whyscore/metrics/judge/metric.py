@@ -530,7 +530,7 @@ class _Record:
 
 
 def _key(segment: Segment, order: object, repeat: object) -> tuple[object, ...]:
-    return segment.hypothesis, segment.source, segment.references, order, repeat
+    return segment, order, repeat
 
 
 def _read_record(path: str) -> _Record:
@@ -548,7 +548,7 @@ def _load_record(path: str, _modified: int, _size: int) -> _Record:
     lines: dict[tuple[object, ...], list[_Line]] = {}
     judges: dict[str, None] = {}
     for number, value in read_lines(Path(path)):
-        segment, judge = _segment_of(value, path, number), value.get("judge")
+        segment, judge = _segment_with_context(value, path, number), value.get("judge")
         if judge is not None:
             judges[str(judge)] = None
         key = _key(segment, value.get("order", 0), value.get("repeat", 0))
@@ -558,6 +558,14 @@ def _load_record(path: str, _modified: int, _size: int) -> _Record:
         raise DataError("holds no answers: expected one object a line with the texts and 'answer'", file=path)
     digest = blake2b(Path(path).read_bytes(), digest_size=6).hexdigest()
     return _Record(path, lines, tuple(judges), digest)
+
+
+def _segment_with_context(value: Mapping[str, object], path: str, number: int) -> Segment:
+    before = value.get("context") or ()
+    if not isinstance(before, Sequence) or not all(isinstance(one, Mapping) for one in before):
+        raise DataError("expected 'context' as a list of objects with texts", file=path, line=number)
+    context = tuple(_segment_of(one, path, number) for one in before)
+    return replace(_segment_of(value, path, number), context=context)
 
 
 def _segment_of(value: Mapping[str, object], path: str, number: int) -> Segment:

@@ -13,7 +13,8 @@ user's message), and with fields in braces; other braces are left alone:
 
 | field | becomes |
 |---|---|
-| `{texts}` | the texts that the judge reads, each between its tags |
+| `{texts}` | the texts that the judge reads, each between its tags, after the context |
+| `{context}` | the segments before it in its document, where there are any |
 | `{source}` `{hypothesis}` `{reference}` | one of them (all references together) |
 | `{languages}` | ` from English into German`, or nothing where the languages are not known |
 | `{source_language}` `{target_language}` | the names of the languages |
@@ -46,7 +47,17 @@ Message = dict[str, str]
 ASPECTS = ("coherence", "consistency", "fluency", "relevance")
 SEVERITIES = ("neutral", "minor", "major", "critical")
 _FIELD = re.compile(r"\{([a-z_]+)\}")
-_FIELDS = ("texts", "source", "hypothesis", "reference", "languages", "source_language", "target_language", "code")
+_FIELDS = (
+    "texts",
+    "context",
+    "source",
+    "hypothesis",
+    "reference",
+    "languages",
+    "source_language",
+    "target_language",
+    "code",
+)
 _ROLE = re.compile(r"^=== (system|user)\s*$", re.MULTILINE)
 _TEXTS: Mapping[str, Inputs] = {
     "source": Inputs.SOURCE,
@@ -54,10 +65,11 @@ _TEXTS: Mapping[str, Inputs] = {
     "reference": Inputs.REFERENCES,
 }
 _AGAINST: Mapping[str, Inputs] = {
-    "source": Inputs.HYPOTHESIS | Inputs.SOURCE,
-    "reference": Inputs.HYPOTHESIS | Inputs.REFERENCES,
-    "both": Inputs.HYPOTHESIS | Inputs.SOURCE | Inputs.REFERENCES,
+    "source": Inputs.HYPOTHESIS | Inputs.SOURCE | Inputs.CONTEXT,
+    "reference": Inputs.HYPOTHESIS | Inputs.REFERENCES | Inputs.CONTEXT,
+    "both": Inputs.HYPOTHESIS | Inputs.SOURCE | Inputs.REFERENCES | Inputs.CONTEXT,
 }
+_CONTEXT = "Before it in the same document ({count}), for context only: do not judge this part, report no errors in it."
 
 
 def _strict(properties: Mapping[str, object]) -> dict[str, object]:
@@ -157,7 +169,7 @@ class Prompt:
     def messages(self, segment: Segment, order: int = 0) -> list[Message]:
         """Return the conversation about a segment: instructions, examples, question."""
         system, user = _messages(self.template)
-        code = _code([segment, *(one.segment for one in self.examples)])
+        code = _code([segment, *segment.context, *(one.segment for one in self.examples)])
         found = [{"role": "system", "content": self._fill(system, segment, order, code)}] if system else []
         for one in self.examples:
             found.append({"role": "user", "content": self._fill(user, one.segment, 0, code)})
@@ -165,18 +177,36 @@ class Prompt:
         return [*found, {"role": "user", "content": self._fill(user, segment, order, code)}]
 
     def _fill(self, template: str, segment: Segment, order: int, code: str) -> str:
-        texts = self._tagged(segment, order, code)
+        texts, context = self._tagged(segment, order, code), self._context(segment, code)
         source, target = language_pair(self.languages, "judge") if self.languages else ("", "")
         names = [language_name(language) for language in (source, target)]
         values = {
             **{name: "\n".join(own for label, own in texts if label == name) for name in _TEXTS},
-            "texts": "\n".join(own for _, own in texts),
+            "context": context,
+            "texts": "\n".join(
+                [*([context] if context and "{context}" not in template else ()), *(own for _, own in texts)]
+            ),
             "languages": f" from {names[0]} into {names[1]}" if self.languages else "",
             "source_language": names[0],
             "target_language": names[1],
             "code": code,
         }
         return _FIELD.sub(lambda match: values.get(match[1], match[0]), template)
+
+    def _context(self, segment: Segment, code: str) -> str:
+        """Return the segments before, the source and the translation of each between tags of their own."""
+        if not segment.context:
+            return ""
+        count = len(segment.context)
+        told = _CONTEXT.format(count=f"{count} segment{'s' if count > 1 else ''}")
+        names = [name for name in ("source", "hypothesis") if _TEXTS[name] in self.inputs]
+        each = [
+            f"<context {self.protocol.label(name)} {code}>\n{text}\n</context {self.protocol.label(name)} {code}>"
+            for one in segment.context
+            for name in names
+            if (text := one.source if name == "source" else one.hypothesis)
+        ]
+        return "\n".join([told, *each, ""])
 
     def _tagged(self, segment: Segment, order: int, code: str) -> list[tuple[str, str]]:
         """Return each text between its tags, after what it is; of two translations, in the order that is asked for."""
@@ -221,6 +251,7 @@ def make_prompt(name: str, file: str | None, against: Against, languages: str | 
         inputs = Inputs(0)
         for field in fields & _TEXTS.keys():
             inputs |= _TEXTS[field]
+        inputs |= Inputs.CONTEXT if "context" in fields else Inputs(0)
     return Prompt(protocol, template, inputs, languages, _examples(examples) if examples else ())
 
 

@@ -15,6 +15,9 @@ The signature holds the hash code of bert-score where it offers the same configu
 compared. Without a model `bertscore` takes the one its authors chose for the language. idf and rescaling: `weights`,
 `baseline`.
 
+Segments before it in the document (`--context`) are read together with a text, and only its own units are matched:
+document-level BERTScore (Vernikos et al. 2022, arXiv 2209.13654), with a blank in place of a separator.
+
 What was prepared of a text serves all later calls, within a bound of bytes: probes of one text meet the texts that do
 not change again and again. The least recently used texts are forgotten first; a model in a folder whose files change
 is read anew.
@@ -22,7 +25,7 @@ is read anew.
 
 import importlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from importlib.metadata import version as package_version
@@ -43,6 +46,7 @@ from whyscore.models.encoders.loading import encoder, warn_uncovered
 from whyscore.models.encoders.sentence import opened_states
 from whyscore.models.matching import (
     NOTHING,
+    InContext,
     Numbers,
     Pair,
     Reader,
@@ -118,10 +122,11 @@ def reader_of(asked: Asked) -> Reader:
     encoder = asked.kept.encoder
     warn_uncovered(encoder, asked.languages)
     if asked.phrases:
-        return Reader(partial(by_phrases, encoder=encoder, orders=asked.phrases), Pinned(_MEMORY))
+        prepare = partial(by_phrases, encoder=encoder, orders=asked.phrases)
+        return Reader(encoder, prepare, Pinned(_MEMORY), Pinned(_MEMORY))
     weigh = None if asked.idf is None else read_idf(asked.idf[0], encoder).of
     prepare = partial(by_pieces, encoder=encoder, specials=asked.specials, weigh=weigh)
-    return Reader(prepare, Pinned(_MEMORY))
+    return Reader(encoder, prepare, Pinned(_MEMORY), Pinned(_MEMORY))
 
 
 PUBLISHED = {"en": "roberta-large", "zh": "bert-base-chinese", "tr": "dbmdz/bert-base-turkish-cased"}
@@ -197,7 +202,7 @@ class BertScore:
 
     @property
     def inputs(self) -> Inputs:
-        return Inputs.HYPOTHESIS | (Inputs.SOURCE if self.against == "source" else Inputs.REFERENCES)
+        return Inputs.HYPOTHESIS | Inputs.CONTEXT | (Inputs.SOURCE if self.against == "source" else Inputs.REFERENCES)
 
     def signature(self) -> Signature:
         found = self.encoder()
@@ -267,6 +272,8 @@ class BertScore:
         The best match of a piece is taken as it stands: the score is smooth but where two matches are equally good.
         """
         found = self.encoder()
+        if any(segment.context for segment in segments):
+            raise SpecError(f"{self._name} cannot be looked into with context: use erasure, lime or shap")
         if self._phrases(found) or self.idf is not None:
             asked = "phrases" if self.idf is None else "weights by idf"
             raise SpecError(
@@ -307,7 +314,11 @@ class BertScore:
         else:
             need_references(self._name, segments)
         asked = [compared_texts(segment, self.against, place) for segment in segments]
-        pairs = [(text, s.hypothesis) for s, own in zip(segments, asked, strict=True) for text in own.values()]
+        pairs = [
+            _in_context(segment, other, text)
+            for segment, own in zip(segments, asked, strict=True)
+            for other, text in own.items()
+        ]
         ready = self._reader(found).pairs(pairs)
         return ([_Both(other, *next(ready)) for other in own] for own in asked)
 
@@ -389,6 +400,26 @@ class XBertScore(BertScore):
 
     model: str | None = "embedded"
     against: Literal["reference", "source"] = "source"
+
+
+def _in_context(segment: Segment, place: Place, text: str) -> tuple[InContext, InContext]:
+    """Return a text and the hypothesis, each behind its context.
+
+    Compared with the source, both sides have their own texts before them. Compared with a reference, both have the
+    references before it: an error of an earlier segment counts there, not here (Vernikos et al. 2022).
+    """
+    if not segment.context:
+        return InContext(text), InContext(segment.hypothesis)
+    if place.side is Side.REFERENCE:
+        at = place.reference or 0
+        before = _said(one.references[min(at, len(one.references) - 1)] for one in segment.context if one.references)
+        return InContext(text, before), InContext(segment.hypothesis, before)
+    sources = _said(one.source or "" for one in segment.context)
+    return InContext(text, sources), InContext(segment.hypothesis, _said(one.hypothesis for one in segment.context))
+
+
+def _said(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(text for text in texts if text.strip())
 
 
 class _Both(NamedTuple):
