@@ -131,6 +131,38 @@ def test_experiments_offer_a_table_of_commands_and_nothing_imports_them() -> Non
             assert [name for _, name in imported(path) if name.split(".")[1] in ("experiments", "testing")] == [], path
 
 
+# What experiments are built on: the public names, the foundations, and of the rest these doors alone. An analysis that
+# is a package offers its parts in its `__all__`.
+FOUNDATIONS = {"errors", "marking", "settings", "types", "protocols", "registry", "aggregate", "stats", "text", "data"}
+DOORS = {
+    "analysis": {"boost", "calibrate", "common", "decompose", "explain", "metaeval", "score", "train"},
+    "cli": {"options", "output", "setup"},
+    "explainers": {"inside", "masks.erasure"},
+    "metrics": {
+        "boosted", "estimators.qe", "judge", "lexical.edits", "matching.bertscore", "matching.weights", "needs",
+    },
+    "models": {
+        "encoders.embedded", "encoders.stacks", "encoders.transformer", "maps", "pairs", "rows", "surprisal",
+    },
+    "report": {"figures", "figures.decompose"},
+    "scoring": {"answers", "rows", "stack", "store"},
+}  # fmt: skip
+EXPERIMENTS = sorted((ROOT / "experiments").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_experiments_stand_on_what_others_may_use_too(path: Path) -> None:
+    for line, name in imported(path):
+        first, _, inside = name.removeprefix("whyscore.").partition(".")
+        public = first in whyscore.__all__ and not inside
+        allowed = public or first in FOUNDATIONS | {"experiments"} or inside in DOORS.get(first, ())
+        assert allowed, f"{path}:{line} imports {name}: offer what it needs in the package's __all__"
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("whyscore.analysis."):
+            offered = getattr(importlib.import_module(str(node.module)), "__all__", None)
+            assert offered is None or {alias.name for alias in node.names} <= set(offered), node.module
+
+
 def test_every_room_has_a_layer() -> None:
     rooms = {room(path) for path in ROOT.rglob("*.py")} - FREE
     assert rooms <= set(LEVEL)

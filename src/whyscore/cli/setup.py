@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from whyscore.analysis import common as stores
 from whyscore.analysis.common import as_metric, language_support, of_systems
@@ -40,6 +41,7 @@ from whyscore.scoring.stack import Progress, Resources, rate
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Finding, Gate, Inputs, Segment
 
+Input = TypeVar("Input", bound=InputSettings)
 _SHOWN = 20
 _MANY_UNUSABLE = 0.05
 
@@ -109,6 +111,21 @@ def check_context(settings: InputSettings, metrics: Sequence[str]) -> None:
     if len(without) == len(metrics):
         raise UserError(f"{told}; none of these does: {', '.join(without)}")
     tell(settings, f"{told}; not read by {', '.join(without)}")
+
+
+def load_judged(settings: InputSettings, metric: str, explainers: Sequence[str]) -> list[Dataset]:
+    """Return the data sets with human scores that were named; each file is one."""
+    if not settings.human:
+        raise UserError("no human score: name its column with --human, for example --human da")
+    files: list[tuple[str, ...]] = [(file,) for file in settings.data] or [()]
+    return [load_dataset(replace(settings, data=file), [metric], explainers) for file in files]
+
+
+def with_target_language(settings: Input) -> Input:
+    """Return the settings; a language alone (`-l en`) is that of hypotheses and references."""
+    if settings.lang_pair and "-" not in settings.lang_pair:
+        return replace(settings, lang_pair=f"und-{settings.lang_pair}")
+    return settings
 
 
 def show_columns(data: Dataset, output: QuietSettings) -> None:

@@ -55,17 +55,18 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from whyscore.analysis.metaeval.annotators import (
+from whyscore import metaevaluate_words
+from whyscore.analysis.metaeval import (
+    AnnotatorAgreement,
     Annotators,
+    MetaevalWordsSettings,
+    WordsResult,
     annotator_agreement,
     annotators_of,
     gold_by_majority,
     gold_of,
     read_annotators,
 )
-from whyscore.analysis.metaeval.result import AnnotatorAgreement, WordsResult
-from whyscore.analysis.metaeval.settings import MetaevalWordsSettings
-from whyscore.analysis.metaeval.words import metaevaluate_words
 from whyscore.cli.options import Command, FolderSettings, OutputSettings
 from whyscore.cli.output import emit_result, tell
 from whyscore.data.formats.eval4nlp import (

@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
-from whyscore.analysis.metaeval.annotators import gold_of
-from whyscore.analysis.metaeval.words import segments_of
+from whyscore.analysis.metaeval import gold_of, segments_of
 from whyscore.cli.options import Command, InputSettings, MetricSettings, OutputSettings, QuietSettings
 from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures
 from whyscore.cli.setup import load_dataset, requested_metrics

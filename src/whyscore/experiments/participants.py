@@ -29,12 +29,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
+from whyscore import train
 from whyscore.analysis.common import as_metric
-from whyscore.analysis.metaeval.words import explained_submission, segments_of
-from whyscore.analysis.train.examples import label_spans
-from whyscore.analysis.train.labels import WRONG, Rated, read_rated
-from whyscore.analysis.train.settings import LabelSource, TrainSettings
-from whyscore.analysis.train.train import train
+from whyscore.analysis.metaeval import explained_submission, segments_of
+from whyscore.analysis.train import WRONG, LabelSource, Rated, TrainSettings, label_spans, read_rated
 from whyscore.cli.options import Command, FolderSettings
 from whyscore.cli.output import emit_result, tell
 from whyscore.data.formats.eval4nlp import SIDES, Gold, Judged, Scored, Submission, Track, read_gold, write_submission

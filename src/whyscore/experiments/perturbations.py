@@ -18,7 +18,7 @@ import numpy as np
 
 from whyscore.analysis.common import MetricLike, requested_name
 from whyscore.analysis.score import score
-from whyscore.analysis.train.perturbations import Perturber, check_kinds
+from whyscore.analysis.train import Perturber, check_kinds
 from whyscore.cli.options import Command, InputSettings, LimitSettings, MetricSettings, OutputSettings
 from whyscore.cli.output import emit_result
 from whyscore.cli.setup import load_dataset, requested_metrics, take_first

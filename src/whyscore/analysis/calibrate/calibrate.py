@@ -8,23 +8,20 @@
    (`cross-domain`), each beside controls that know nothing: the length of the hypothesis, and random importances.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 
 import numpy as np
 
 from whyscore.analysis.calibrate.file import Calibration, Outcome, SettingReport, input_digest
 from whyscore.analysis.calibrate.judgement import (
-    BREVITY,
-    LENGTH,
-    RANDOM,
     Question,
     Source,
     cross_domain,
     in_domain,
     oracle,
     outcome,
+    sources_of,
     verdict,
     with_corrections,
     with_test,
@@ -40,7 +37,7 @@ from whyscore.analysis.calibrate.material import (
     settings_of,
 )
 from whyscore.analysis.calibrate.rules import Choice
-from whyscore.analysis.calibrate.settings import CalibrateSettings, JudgingSettings, at
+from whyscore.analysis.calibrate.settings import AgreementSettings, CalibrateSettings, JudgingSettings, at
 from whyscore.analysis.common import MetricLike, as_metric, with_languages
 from whyscore.analysis.explain import explain
 from whyscore.metrics.boosted import check_sides
@@ -89,44 +86,37 @@ def calibrate(
 
 def calibrate_explained(found: Explained, settings: JudgingSettings) -> Calibration:
     """Return the calibration of what was explained already; no metric is asked."""
-    values = human_of(found.data, settings.human)
-    check_judged(found.data, values)
-    groups = groups_of(found.data, settings.group)
-    judged, notes = settings_of(found.material, values, groups, settings.level, settings.coefficient)
-    search = settings.search
-    question = Question(judged, search.weights, search.epsilon, search.rule, search.keep_reversed)
-    return calibration_of(found, question, settings, notes)
+    check_judged(found.data, human_of(found.data, settings.human))
+    judged, notes = judged_settings(found, settings)
+    return calibration_of(found, Question.of(judged, settings.search), settings, notes)
+
+
+def judged_settings(found: Explained, settings: AgreementSettings) -> tuple[tuple[Setting, ...], list[str]]:
+    """Return the settings of explained entries that can be judged, and a note for each that cannot."""
+    human, groups = human_of(found.data, settings.human), groups_of(found.data, settings.group)
+    return settings_of(found.material, human, groups, settings.level, settings.coefficient)
 
 
 def calibration_of(
-    about: Explained, question: Question, how: JudgingSettings, notes: list[str], choice: Choice | None = None
+    about: Explained, question: Question, how: JudgingSettings, notes: Sequence[str] = (), choice: Choice | None = None
 ) -> Calibration:
     """Return the calibration: the choice (that of the rule where none is given), settings, outcomes and verdict."""
-    own, material, search = about.explainer, about.material, how.search
-    main = Source(own, material, search.family, search.parameters, search.scale)
-    lengths = (replace(main, name=name, scale="raw") for name in (LENGTH, BREVITY))
-    sources = (main, *lengths, replace(main, name=RANDOM, material=about.noise))
-    for setting in question.settings:
-        if not question.counts(material, setting):
-            before = setting.at(material).before
-            notes.append(f"{setting.name} has no vote: the original score has a correlation of {before:.4f} there")
+    search, sources = how.search, sources_of(about, how.search)
+    main = sources[0]
     choice = choice or oracle(main, question)[0]
     rows = np.unique(np.concatenate([setting.rows for setting in question.settings]))
     at_choice, shift, stretch = main.at(choice.p if choice.boosted else 1.0, rows)
     reports = [_report(main, question, setting, choice, about.data) for setting in question.settings]
     every = [one for source in sources for one in _outcomes(source, question, how, about.seed)]
     outcomes = with_corrections(every, how.testing.correction)
-    notes += how.choices("the settings of a source and protocol")
     degenerate = float(at_choice.degenerate_share(rows)[0]) if choice.boosted else 0.0
-    if degenerate > _WARN_DEGENERATE:
-        notes.append(f"at p = {choice.p:g} the aggregate hangs on the floor alone in {degenerate:.0%} of the segments")
     family = search.family
     fixed = family if family.parameter is None or not choice.boosted else at(family, choice.p)
     metric_signature = about.metric.signature()
     return Calibration(
         metric=metric_signature.spec,
         metric_signature=str(metric_signature),
-        explainer=own,
+        explainer=about.explainer,
         masker=about.masker,
         unit=about.unit,
         parts=about.parts,
@@ -145,14 +135,27 @@ def calibration_of(
         degenerate=degenerate,
         settings=tuple(reports),
         outcomes=tuple(outcomes),
-        verdict=verdict(choice, outcomes, own),
-        notes=tuple(notes),
+        verdict=verdict(choice, outcomes, about.explainer),
+        notes=(*notes, *_notes(main, question, how, choice, degenerate)),
         correction=how.testing.correction,
         inputs=tuple(dict.fromkeys(input_digest(about.data.entries[row].segment) for row in rows.tolist())),
         seed=about.seed,
         versions={"whyscore": __version__, "numpy": np.__version__},
         gains=_kept_gains(main, question) if how.keep_gains else None,
     )
+
+
+def _notes(
+    source: Source, question: Question, how: JudgingSettings, choice: Choice, degenerate: float
+) -> Iterator[str]:
+    """Yield which settings have no vote, what was chosen, and where the floor decides."""
+    for setting in question.settings:
+        if not question.counts(source.material, setting):
+            before = setting.at(source.material).before
+            yield f"{setting.name} has no vote: the original score has a correlation of {before:.4f} there"
+    yield from how.choices("the settings of a source and protocol")
+    if degenerate > _WARN_DEGENERATE:
+        yield f"at p = {choice.p:g} the aggregate hangs on the floor alone in {degenerate:.0%} of the segments"
 
 
 def _outcomes(source: Source, question: Question, how: JudgingSettings, seed: int) -> list[Outcome]:

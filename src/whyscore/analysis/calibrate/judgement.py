@@ -8,7 +8,7 @@
 4. Every gain is tested by permuting original and boosted scores, and gets an interval by the bootstrap.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -20,21 +20,21 @@ from whyscore.aggregate import Family
 from whyscore.analysis.calibrate.file import Outcome, Protocol
 from whyscore.analysis.calibrate.material import (
     Columns,
+    Explained,
     Material,
-    Numbers,
     Setting,
     columns_of,
     length_columns,
     rescale,
 )
 from whyscore.analysis.calibrate.rules import FOLDS, Choice, Problem, Rule, choose
-from whyscore.analysis.calibrate.settings import Testing
+from whyscore.analysis.calibrate.settings import Search, Testing
 from whyscore.stats.coefficients import chance_of
 from whyscore.stats.correction import correct_p
 from whyscore.stats.draws import Resample
 from whyscore.stats.intervals import DRAWS, bootstrap_difference
 from whyscore.stats.significance import permutation_test
-from whyscore.types import FloatMatrix, FloatVector
+from whyscore.types import FloatMatrix, FloatVector, IntVector
 
 LENGTH, BREVITY, RANDOM = "length", "brevity", "random"
 CONTROLS = (LENGTH, BREVITY, RANDOM)
@@ -56,12 +56,12 @@ class Source:
         """The whole table, computed once."""
         return columns_of(self.material, self.family, self.parameters)
 
-    def columns(self, rows: Numbers) -> Columns:
+    def columns(self, rows: IntVector) -> Columns:
         if self.name in _SIGNS:
             return length_columns(self.material, rows, _SIGNS[self.name])
         return rescale(self.raw, self.material, rows)[0] if self.scale == "z" else self.raw
 
-    def at(self, p: float, rows: Numbers) -> tuple[Columns, float, float]:
+    def at(self, p: float, rows: IntVector) -> tuple[Columns, float, float]:
         """Return the table at exactly one parameter, on the grid or not, with the shift and stretch it got."""
         if self.name in _SIGNS:
             return length_columns(self.material, rows, _SIGNS[self.name]), 0.0, 1.0
@@ -71,13 +71,20 @@ class Source:
         scaled, shift, stretch = rescale(one, self.material, rows)
         return scaled, float(shift[0]), float(stretch[0])
 
-    def mixed(self, choice: Choice, rows: Numbers) -> FloatVector:
+    def mixed(self, choice: Choice, rows: IntVector) -> FloatVector:
         """Return the boosted score of every entry, the choice having been made from some rows."""
         if not choice.boosted:
             return self.material.scores
         values = self.at(choice.p, rows)[0].values[0]
         mixture: FloatVector = choice.w * self.material.scores + (1 - choice.w) * values
         return mixture
+
+
+def sources_of(explained: Explained, search: Search) -> tuple[Source, ...]:
+    """Return the sources that are compared: the explainer first, then the controls."""
+    main = Source(explained.explainer, explained.material, search.family, search.parameters, search.scale)
+    lengths = (replace(main, name=name, scale="raw") for name in (LENGTH, BREVITY))
+    return (main, *lengths, replace(main, name=RANDOM, material=explained.noise))
 
 
 class Question(NamedTuple):
@@ -88,6 +95,11 @@ class Question(NamedTuple):
     epsilon: float
     rule: Rule
     keep_reversed: bool = False
+
+    @classmethod
+    def of(cls, settings: Iterable[Setting], search: Search, rule: Rule | None = None) -> "Question":
+        """Return the question that a search asks about settings."""
+        return cls(tuple(settings), search.weights, search.epsilon, rule or search.rule, search.keep_reversed)
 
     def choose(self, source: Source, settings: Sequence[Setting]) -> Choice:
         """Return what the rule chooses from some settings, those that count."""
@@ -137,7 +149,7 @@ def assign_folds(material: Material, settings: Sequence[Setting], count: int) ->
     return turn
 
 
-def _on_scale_of(values: FloatVector, scores: FloatVector, rows: Numbers) -> FloatVector:
+def _on_scale_of(values: FloatVector, scores: FloatVector, rows: IntVector) -> FloatVector:
     """Return scores on the scale the original has on some rows, so that folds can stand together."""
     spread = float(np.nanstd(values[rows]))
     if values is scores or not spread > 0:
@@ -169,17 +181,25 @@ def with_test(
     """Return an outcome with its p-value and interval; without them where nothing was changed."""
     if n < 1 or not np.isfinite(found.gain) or np.array_equal(values, material.scores, equal_nan=True):
         return found
-    x, y, z = (as_matrix(one, material, setting) for one in (values, material.scores, setting.human))
-    given = (x, y, z, setting.level, setting.coefficient)
-    test = permutation_test(
-        *given, permute=testing.permute, alternative="greater", n=n, seed=seed, compat=testing.compat
-    )
+    x, y, z = (_as_matrix(one, material, setting) for one in (values, material.scores, setting.human))
     resample: Resample = "systems" if x.shape[1] == 1 else "both"
-    interval = bootstrap_difference(*given, resample=resample, n=min(n, DRAWS), seed=seed)
-    return replace(found, p_value=test.p, low=interval.estimate.low, high=interval.estimate.high)
+    interval = bootstrap_difference(
+        x, y, z, setting.level, setting.coefficient, resample=resample, n=min(n, DRAWS), seed=seed
+    )
+    p = gain_p(material, setting, values, n=n, seed=seed, testing=testing)
+    return replace(found, p_value=p, low=interval.estimate.low, high=interval.estimate.high)
 
 
-def as_matrix(values: FloatVector, material: Material, setting: Setting) -> FloatMatrix:
+def gain_p(material: Material, setting: Setting, values: FloatVector, *, n: int, seed: int, testing: Testing) -> float:
+    """Return the p-value of scores in place of the original ones: that they agree with people better."""
+    x, y, z = (_as_matrix(one, material, setting) for one in (values, material.scores, setting.human))
+    given = (x, y, z, setting.level, setting.coefficient)
+    return permutation_test(
+        *given, permute=testing.permute, alternative="greater", n=n, seed=seed, compat=testing.compat
+    ).p
+
+
+def _as_matrix(values: FloatVector, material: Material, setting: Setting) -> FloatMatrix:
     """Return one value per entry as systems x segments; pooled segments are one column."""
     rows = setting.rows
     if setting.level == "global":
@@ -234,5 +254,5 @@ def verdict(choice: Choice, outcomes: Sequence[Outcome], source: str) -> str:
     return f"boosting helps: {told}{tests}"
 
 
-def _rows(settings: Sequence[Setting]) -> Numbers:
+def _rows(settings: Sequence[Setting]) -> IntVector:
     return np.unique(np.concatenate([setting.rows for setting in settings]))

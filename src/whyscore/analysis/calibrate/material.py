@@ -25,9 +25,7 @@ from whyscore.scoring.rows import oriented
 from whyscore.stats.coefficients import CLASSIFYING, coefficient_of
 from whyscore.stats.grid import Target
 from whyscore.stats.matrices import level_of
-from whyscore.types import Dataset, Entry, Evidence, Explanation, FloatMatrix, FloatVector
-
-Numbers = NDArray[np.int64]
+from whyscore.types import Dataset, Entry, Evidence, Explanation, FloatMatrix, FloatVector, IntVector
 
 DEGENERATE = 0.99
 """A segment whose floored values carry this share of the sum of v^p has a power mean that sees nothing else."""
@@ -41,9 +39,9 @@ class Material:
     bags: Bags
     lengths: FloatVector
     """Words of the hypothesis."""
-    systems: Numbers
-    segments: Numbers
-    documents: Numbers
+    systems: IntVector
+    segments: IntVector
+    documents: IntVector
     """Entries of one document are never parted."""
     has_documents: bool = False
     """Whether documents are more than single segments."""
@@ -65,7 +63,7 @@ class Columns:
     degenerate: NDArray[np.bool_] | None = None
     """Where the number hangs on the floor alone; None for aggregators without a floor."""
 
-    def degenerate_share(self, rows: Numbers) -> FloatVector:
+    def degenerate_share(self, rows: IntVector) -> FloatVector:
         """Return for each parameter the share of entries whose number hangs on the floor alone."""
         if self.degenerate is None or not len(rows):
             return np.zeros(len(self.parameters))
@@ -81,7 +79,7 @@ def columns_of(material: Material, family: Family, parameters: FloatVector) -> C
     return Columns(parameters, family.table(material.bags, parameters))
 
 
-def length_columns(material: Material, rows: Numbers, sign: float = 1.0) -> Columns:
+def length_columns(material: Material, rows: IntVector, sign: float = 1.0) -> Columns:
     """Return a control: the hypothesis length, brought to mean and deviation of the scores of some rows.
 
     A sign of -1 turns it round: the shorter, the better.
@@ -93,7 +91,7 @@ def length_columns(material: Material, rows: Numbers, sign: float = 1.0) -> Colu
     return Columns(np.ones(1), values[None])
 
 
-def rescale(columns: Columns, material: Material, rows: Numbers) -> tuple[Columns, FloatVector, FloatVector]:
+def rescale(columns: Columns, material: Material, rows: IntVector) -> tuple[Columns, FloatVector, FloatVector]:
     """Return the columns with mean and deviation of the scores of some rows, and the shift and stretch of each."""
     known = columns.values[:, rows]
     spread = np.nanstd(known, axis=1)
@@ -115,11 +113,11 @@ class Setting:
     human_name: str
     coefficient: str
     level: str
-    rows: Numbers
+    rows: IntVector
     human: FloatVector
     """Aligned with all entries of the material; NaN where nobody judged."""
 
-    def on(self, rows: Numbers) -> "Setting":
+    def on(self, rows: IntVector) -> "Setting":
         """Return the same question about other entries."""
         return replace(self, rows=rows)
 
@@ -192,7 +190,7 @@ def material_from(data: Dataset, scores: FloatVector, bags: Bags) -> Material:
     )
 
 
-def positions(names: Sequence[str]) -> Numbers:
+def positions(names: Sequence[str]) -> IntVector:
     """Return a whole number per name, equal for equal names, in the order of their first appearance."""
     first: dict[str, int] = {}
     return np.array([first.setdefault(name, len(first)) for name in names], dtype=np.int64)
@@ -309,7 +307,7 @@ def possible_settings(
     return tuple(settings), notes
 
 
-def _unusable(material: Material, human: FloatVector, rows: Numbers, level: str) -> str:
+def _unusable(material: Material, human: FloatVector, rows: IntVector, level: str) -> str:
     """Return why a group cannot be judged by a human score, or nothing."""
     judged = rows[~np.isnan(human[rows]) & ~np.isnan(material.scores[rows])]
     if not len(judged):

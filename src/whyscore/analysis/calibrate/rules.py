@@ -20,9 +20,9 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.analysis.calibrate.material import Columns, Material, Numbers, Setting
+from whyscore.analysis.calibrate.material import Columns, Material, Setting
 from whyscore.errors import SpecError
-from whyscore.types import FloatMatrix, FloatVector
+from whyscore.types import FloatMatrix, FloatVector, IntVector
 
 Rule = Literal["median", "median_of_argmax", "argmax", "plateau", "cv_shrinkage", "cautious"]
 RULES: tuple[Rule, ...] = get_args(Rule)
@@ -67,13 +67,13 @@ class Problem(NamedTuple):
 
     material: Material
     settings: Sequence[Setting]
-    columns: Callable[[Numbers], Columns]
+    columns: Callable[[IntVector], Columns]
     """The columns, given the rows that may be looked at."""
     weights: FloatVector
     epsilon: float
 
     @property
-    def rows(self) -> Numbers:
+    def rows(self) -> IntVector:
         return np.unique(np.concatenate([setting.rows for setting in self.settings]))
 
 

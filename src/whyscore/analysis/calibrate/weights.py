@@ -33,13 +33,11 @@ from whyscore.stats.grid import grid_correlations
 from whyscore.stats.matrices import level_of
 from whyscore.text.randomness import generator
 from whyscore.text.strict import finite
-from whyscore.types import Dataset, FloatMatrix, FloatVector, Signature
+from whyscore.types import Dataset, FloatMatrix, FloatVector, IntVector, Signature
 from whyscore.types.result import Result
 
 _STEPS = 20
 _LEAST_FOLDS = 2
-
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +253,7 @@ def _best(correlations: FloatVector) -> int:
     return int(np.nanargmax(np.round(correlations, 12)))
 
 
-def _folds(data: Dataset, folds: int, seed: int) -> tuple[Numbers, str]:
+def _folds(data: Dataset, folds: int, seed: int) -> tuple[IntVector, str]:
     """Return the fold of each entry, and what folds are made of."""
     if folds < _LEAST_FOLDS:
         raise SpecError(f"fit_weights: folds is {folds}, expected 2 or more")

@@ -19,7 +19,7 @@ from whyscore.analysis.decompose.masking import masking_for
 from whyscore.analysis.decompose.result import Cost, Decompositions
 from whyscore.analysis.decompose.scoring import Study, decomposed_metric, measure, questions
 from whyscore.analysis.decompose.sentences import as_scorer, score_sentences
-from whyscore.analysis.decompose.settings import DecomposeSettings, Level, Need
+from whyscore.analysis.decompose.settings import DecomposeSettings, FeatureSettings, Level, Need
 from whyscore.analysis.decompose.shares import fit_rows
 from whyscore.analysis.decompose.tagging import mark, members_of
 from whyscore.errors import SpecError
@@ -84,6 +84,20 @@ def plan(data: Segments, metric: MetricLike, *, settings: DecomposeSettings, res
         segments, chosen = [segment for group in groups for segment in group], texts.metric
     tagging = marking.asked, marking.distinct, marking.tagged
     return Cost(*tagging, *score_cost(chosen, segments, resources.store))
+
+
+def prepare_study(
+    data: Segments, metric: MetricLike, settings: FeatureSettings, resources: Resources, *, compat: bool = False
+) -> tuple[Study[FeatureSettings], Metric, str]:
+    """Return what a study of features works on: the data with its features marked, the metric and its name.
+
+    Studies that make texts of their own mask tokens, which mode="compat" does not: `compat` says which can do it.
+    """
+    if settings.mode == "compat" and not compat:
+        raise SpecError("mode='compat' is for decompose and frequency: this experiment masks tokens, use mode='paper'")
+    dataset, chosen = as_dataset(data), decomposed_metric(metric, settings.mode)
+    check_metric(chosen, dataset)
+    return Study(dataset, mark(dataset, settings, resources), settings, resources), chosen, requested_name(metric)
 
 
 def check_metric(metric: Metric, dataset: Dataset, level: Level = "segment") -> None:

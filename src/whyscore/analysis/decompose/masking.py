@@ -118,7 +118,7 @@ class TokenMasking(_Simple):
     def tokens(self, text: Marked) -> TokenRow:
         known = self._known.get(text.number)
         if known is None:
-            known = self._known[text.number] = token_row(self.cut(text.text), text.text)
+            known = self._known[text.number] = _token_row(self.cut(text.text), text.text)
         return known
 
     def plain(self, text: Marked) -> str:
@@ -168,7 +168,7 @@ class OpaqueMasking(_Simple):
         return hide_in_text(text.text, pieces, strings, spaced=True)
 
 
-def token_row(tokens: Sequence[Token], text: str) -> TokenRow:
+def _token_row(tokens: Sequence[Token], text: str) -> TokenRow:
     """Return the tokens of a text column by column."""
     places = [(one.start, one.end) for one in tokens]
     # Two tokens in one place (an entity that became two) must both be found: no shortcut then.
@@ -184,7 +184,7 @@ def masking_for(metric: Metric, marking: Marking, settings: FeatureSettings, mas
         return compat_masking(metric, marking)
     texts = [text.text for text in marking.texts]
     if isinstance(metric, TokenMetric):
-        cut = cutter(metric, marking, settings.tokens)
+        cut = _cutter(metric, marking, settings.tokens)
         return TokenMasking(metric.on_tokens(), unused_characters(texts), settings.unit, cut)
     if masking == "character":
         lengths = mean_lengths(marking, settings.unit)
@@ -194,7 +194,13 @@ def masking_for(metric: Metric, marking: Marking, settings: FeatureSettings, mas
     return OpaqueMasking(metric, declared or unused_words(texts), settings.unit)
 
 
-def cutter(metric: Metric, marking: Marking, tokens: Tokens | None) -> Cut:
+def tokenizer_of(metric: Metric, marking: Marking, tokens: Tokens | None) -> Callable[[Marked], TokenRow]:
+    """Return what gives the tokens of marked texts, cut as `tokens` says."""
+    cut = _cutter(metric, marking, tokens)
+    return lambda text: _token_row(cut(text.text), text.text)
+
+
+def _cutter(metric: Metric, marking: Marking, tokens: Tokens | None) -> Cut:
     """Return how texts are cut: as the tagger did, as NLTK does, or as the metric does where it has tokens."""
     chosen = tokens or ("tagger" if marking.gives_tokens else "metric")
     if chosen == "tagger":

@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whyscore.analysis.decompose.masking import TokenMasking, cutter, token_row
+from whyscore.analysis.decompose.masking import TokenMasking, tokenizer_of
 from whyscore.analysis.decompose.result import (
     Cost,
     Decomposition,
@@ -401,6 +401,15 @@ def cell_of(values: Values, feature: int, chosen: Sequence[int]) -> Cell:
     )
 
 
+def cells_by_system(study: Study[FeatureSettings], measured: Measured, feature: int) -> list[tuple[str, Cell]]:
+    """Return the numbers of one feature for each system."""
+    entries, members = study.dataset.entries, measured.values.members[feature]
+    return [
+        (system, cell_of(measured.values, feature, [k for k, e in enumerate(members) if entries[e].system == system]))
+        for system in study.dataset.systems
+    ]
+
+
 def share_of(sigma: float, oracle: float, anti: float, floor: float = FLOOR) -> float | None:
     """Return (oracle - sigma) / (oracle - anti), Eq. 2 of the paper; None where the range is not above the floor.
 
@@ -595,8 +604,8 @@ def fit_rows(
 def _tokens(study: _Study, one: Measured) -> Callable[[Marked], TokenRow]:
     if isinstance(one.texts, TokenMasking):
         return one.texts.tokens
-    cut = cutter(one.metric, study.marking, "nltk" if study.settings.mode == "compat" else study.settings.tokens)
-    return lambda text: token_row(cut(text.text), text.text)
+    tokens = "nltk" if study.settings.mode == "compat" else study.settings.tokens
+    return tokenizer_of(one.metric, study.marking, tokens)
 
 
 def _system_rows(

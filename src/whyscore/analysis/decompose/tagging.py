@@ -5,9 +5,8 @@
 2. The features that were asked for (or all that were found) select spans from the tags.
 """
 
-import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from whyscore.analysis.decompose.settings import FeatureSettings, Initial, Need, TaggerLike
@@ -29,6 +28,10 @@ class Marked:
     number: int
     text: str
     spans: Sequence[tuple[Span, ...]]
+
+
+SpansOf = Callable[[Marked, bool], Sequence[tuple[Span, ...]]]
+"""The spans of each feature of a text, which is a hypothesis or a reference."""
 
 
 class MarkedEntry(NamedTuple):
@@ -58,6 +61,25 @@ class Marking:
         found |= {entry.hypothesis.number: entry.hypothesis for entry in self.entries}
         return list(found.values())
 
+    def with_features(self, names: tuple[str, ...], spans: SpansOf) -> "Marking":
+        """Return a marking with other features, made from each text and whether it is a hypothesis."""
+        known: dict[tuple[int, bool], Marked] = {}
+
+        def change(text: Marked, *, hypothesis: bool) -> Marked:
+            key = (text.number, hypothesis)
+            if key not in known:
+                known[key] = Marked(text.number, text.text, spans(text, hypothesis))
+            return known[key]
+
+        entries = tuple(
+            MarkedEntry(
+                change(entry.hypothesis, hypothesis=True),
+                tuple(change(text, hypothesis=False) for text in entry.references),
+            )
+            for entry in self.entries
+        )
+        return replace(self, entries=entries, features=names)
+
 
 class _Tagged(NamedTuple):
     """The tags of one entry."""
@@ -72,7 +94,7 @@ def as_tagger(given: TaggerLike, languages: tuple[str, str] | None) -> Tagger | 
     if not isinstance(tagger, Tagger | AlignedTagger):
         raise SpecError(f"{tagger!r} is no tagger: it needs signature() and tag(texts)")
     if languages is not None and isinstance(tagger, SupportsLanguage) and tagger.language is None:
-        return dataclasses.replace(tagger, language=languages[1])  # type: ignore[type-var]
+        return replace(tagger, language=languages[1])  # type: ignore[type-var]
     return tagger
 
 

@@ -9,7 +9,7 @@ from whyscore.analysis.calibrate.settings import CalibrateSettings
 from whyscore.analysis.explain import cost
 from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result, format_of, tell
-from whyscore.cli.setup import load_dataset, make_resources, only_metric, working
+from whyscore.cli.setup import load_judged, make_resources, only_metric, working
 from whyscore.errors import UserError
 from whyscore.settings import option
 from whyscore.types import Dataset
@@ -54,7 +54,7 @@ SETTINGS = CalibrateCommand
 def run(settings: CalibrateCommand) -> int:
     """Calibrate, save the calibration, and report."""
     metric = only_metric(settings)
-    data = load_datasets(settings, metric, [settings.explainer])
+    data = load_judged(settings, metric, [settings.explainer])
     if settings.fit_weights:
         return _fit_weights(settings, data, metric)
     if settings.dry_run:
@@ -74,14 +74,6 @@ def run(settings: CalibrateCommand) -> int:
             tell(settings, line)
     tell(settings, f"signature: {found.metric_signature}")
     return 0
-
-
-def load_datasets(settings: InputSettings, metric: str, explainers: Sequence[str]) -> list[Dataset]:
-    """Return the data sets that were named; each file is one."""
-    if not settings.human:
-        raise UserError("no human score: name its column with --human, for example --human da")
-    files: list[tuple[str, ...]] = [(file,) for file in settings.data] or [()]
-    return [load_dataset(replace(settings, data=file), [metric], explainers) for file in files]
 
 
 def _fit_weights(settings: CalibrateCommand, data: Sequence[Dataset], metric: str) -> int:

@@ -4,14 +4,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 from whyscore.analysis.decompose.decompose import decompose, plan
 from whyscore.analysis.decompose.result import Decompositions
 from whyscore.analysis.decompose.settings import DecomposeSettings
 from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures
-from whyscore.cli.setup import load_dataset, make_resources, requested_metrics, working
+from whyscore.cli.setup import load_dataset, make_resources, requested_metrics, with_target_language, working
 from whyscore.errors import UserError
 from whyscore.settings import again, option
 from whyscore.text.placeholders import hide_in_text
@@ -43,7 +42,6 @@ class DecomposeCommand(
 
 
 SETTINGS = DecomposeCommand
-Command = TypeVar("Command", bound=InputSettings)
 
 
 def run(settings: DecomposeCommand) -> int:
@@ -70,13 +68,6 @@ def run(settings: DecomposeCommand) -> int:
     if settings.figures:
         _draw(found, settings)
     return 0
-
-
-def with_target_language(settings: Command) -> Command:
-    """Return the settings; a language alone (`-l en`) is that of hypotheses and references."""
-    if settings.lang_pair and "-" not in settings.lang_pair:
-        return replace(settings, lang_pair=f"und-{settings.lang_pair}")
-    return settings
 
 
 def _planned(data: Dataset, metrics: list[str], settings: DecomposeCommand) -> Iterator[str]:

@@ -5,13 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from whyscore.analysis.calibrate.material import join_datasets
-from whyscore.analysis.calibrate.settings import JudgingSettings
+from whyscore.analysis.calibrate import JudgingSettings, join_datasets
 from whyscore.analysis.explain import cost
-from whyscore.cli.commands.calibrate import load_datasets
 from whyscore.cli.options import Command, FolderSettings, InputSettings, MetricSettings, RunningSettings
 from whyscore.cli.output import emit_result, tell
-from whyscore.cli.setup import check_names, load_dataset, only_metric, requested_metrics, working
+from whyscore.cli.setup import check_names, load_dataset, load_judged, only_metric, requested_metrics, working
 from whyscore.data.reading import read
 from whyscore.errors import MissingExtra, UserError
 from whyscore.experiments.bmx.study import Run, StabilitySettings, bmx_grid, bmx_stability, thin
@@ -132,7 +130,7 @@ def short_name(file: str) -> str:
 def run_grid(settings: GridCommand) -> int:
     """Write the whole grid, the calibrations and the figures of every explainer."""
     metric, explainers = only_metric(settings), settings.explainers
-    data = join_datasets(load_datasets(settings, metric, explainers))
+    data = join_datasets(load_judged(settings, metric, explainers))
 
     def work(output: str, resources: Resources) -> Run:
         return bmx_grid(data, metric, explainers, output=output, settings=settings, resources=resources)

@@ -27,20 +27,22 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 import numpy as np
 
 from whyscore.aggregate import Bags, Family
-from whyscore.analysis.calibrate.calibrate import calibrate_explained
-from whyscore.analysis.calibrate.file import Calibration
-from whyscore.analysis.calibrate.material import (
+from whyscore.analysis.calibrate import (
+    AgreementSettings,
+    Calibration,
+    ChoosingSettings,
     Explained,
+    JudgingSettings,
     Material,
-    Numbers,
+    Search,
     Setting,
+    calibrate_explained,
     columns_of,
     groups_of,
     human_of,
+    judged_settings,
     material_from,
-    settings_of,
 )
-from whyscore.analysis.calibrate.settings import AgreementSettings, ChoosingSettings, JudgingSettings, Search
 from whyscore.analysis.common import MetricLike, as_metric
 from whyscore.analysis.explain import cost, explain
 from whyscore.data.codec import Where, decode
@@ -58,7 +60,7 @@ from whyscore.stats.coefficients import pearson
 from whyscore.text.files import json_of, text_of
 from whyscore.text.splitters import WhiteSpace
 from whyscore.text.strict import finite, line
-from whyscore.types import Dataset, Evidence, FloatMatrix, FloatVector
+from whyscore.types import Dataset, Evidence, FloatMatrix, FloatVector, IntVector
 from whyscore.types.result import Result
 from whyscore.types.table import Cell, Table
 
@@ -308,9 +310,7 @@ def bmx_grid(
         judged = calibrate_explained(found, settings)
         judged.save(folder.path / f"calibration_{len(calibrations)}.json")
         calibrations.append(judged)
-        human, groups = human_of(found.data, settings.human), groups_of(found.data, settings.group)
-        asked, _ = settings_of(found.material, human, groups, settings.level, settings.coefficient)
-        grids += grid_rows(found, asked, settings.search)
+        grids += grid_rows(found, judged_settings(found, settings)[0], settings.search)
         ordered += score_rows(found, judged, settings)
         costs.append(cost_row)
     folder.write("grid", grids, epsilon=settings.search.epsilon)
@@ -470,7 +470,7 @@ def stability(
 
 
 def _by_weight(
-    tables: Sequence[FloatMatrix], scores: FloatVector, members: Numbers, weights: FloatVector
+    tables: Sequence[FloatMatrix], scores: FloatVector, members: IntVector, weights: FloatVector
 ) -> FloatVector:
     """Return the mean correlation between runs for each weight, over all parameters."""
     found = []

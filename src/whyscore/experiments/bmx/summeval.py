@@ -19,10 +19,19 @@ from typing import ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 
-from whyscore.analysis.calibrate.judgement import BREVITY, CONTROLS, LENGTH, RANDOM, Question, Source, as_matrix
-from whyscore.analysis.calibrate.material import Explained, Numbers, Setting
-from whyscore.analysis.calibrate.rules import RULES, Choice, Rule
-from whyscore.analysis.calibrate.settings import TestedSettings
+from whyscore.analysis.calibrate import (
+    CONTROLS,
+    RULES,
+    Choice,
+    Explained,
+    Question,
+    Rule,
+    Setting,
+    Source,
+    TestedSettings,
+    gain_p,
+    sources_of,
+)
 from whyscore.analysis.common import MetricLike
 from whyscore.data.codec import Where, decode
 from whyscore.data.formats.summaries import ASPECTS
@@ -31,8 +40,7 @@ from whyscore.experiments.bmx.study import Figure, Row, Run, RunFolder, explain_
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import Seeded, option, takes
 from whyscore.stats.correction import correct_p
-from whyscore.stats.significance import permutation_test
-from whyscore.types import Dataset, Entry, FloatVector, Segment
+from whyscore.types import Dataset, Entry, FloatVector, IntVector, Segment
 from whyscore.types.table import Cell, Table
 
 SPLIT = "bmx_split"
@@ -276,21 +284,13 @@ def bmx_summeval(
 def splits(found: Explained, how: SummevalSettings, controls: Sequence[str] = CONTROLS) -> Iterator[Split]:
     """Yield what every source and rule did on every split, then what the controls did."""
     search = how.search
-    main = Source(found.explainer, found.material, search.family, search.parameters, search.scale)
-    lengths = [Source(name, found.material, search.family, search.parameters) for name in (LENGTH, BREVITY)]
-    noise = Source(RANDOM, found.noise, search.family, search.parameters, search.scale)
+    main, *others = sources_of(found, search)
     number = np.array([entry.extra[SPLIT] for entry in found.data.entries])
-    for source in (main, *(one for one in (*lengths, noise) if one.name in controls)):
+    for source in (main, *(one for one in others if one.name in controls)):
         for rule in how.compared:
             for split in np.unique(number).tolist():
                 fitted, judged = np.flatnonzero(number == split), np.flatnonzero(number != split)
-                question = Question(
-                    tuple(_settings(found.data, fitted, how.fitted)),
-                    search.weights,
-                    search.epsilon,
-                    rule,
-                    search.keep_reversed,
-                )
+                question = Question.of(_settings(found.data, fitted, how.fitted), search, rule)
                 choice = question.choose(source, question.settings)
                 votes = sum(question.counts(source.material, one) for one in question.settings)
                 values = source.mixed(choice, fitted)
@@ -299,7 +299,7 @@ def splits(found: Explained, how: SummevalSettings, controls: Sequence[str] = CO
                     yield _row(source, setting, rule, split, len(fitted), votes, choice, values, p_value)
 
 
-def _settings(data: Dataset, rows: Numbers, coefficients: Sequence[str]) -> Iterator[Setting]:
+def _settings(data: Dataset, rows: IntVector, coefficients: Sequence[str]) -> Iterator[Setting]:
     for coefficient in coefficients:
         for aspect in ASPECTS:
             yield Setting(f"{aspect} {coefficient}", "", aspect, coefficient, "system", rows, data.human(aspect))
@@ -322,11 +322,7 @@ def _p_value(
 ) -> float | None:
     if not choice.boosted or how.resamples < 1:
         return None
-    x, y, z = (as_matrix(one, source.material, setting) for one in (values, source.material.scores, setting.human))
-    return permutation_test(
-        x, y, z, level="system", coefficient=setting.coefficient, permute=how.testing.permute, alternative="greater",
-        n=how.resamples, seed=how.seed, compat=how.testing.compat,
-    ).p  # fmt: skip
+    return gain_p(source.material, setting, values, n=how.resamples, seed=how.seed, testing=how.testing)
 
 
 class Summary(NamedTuple):

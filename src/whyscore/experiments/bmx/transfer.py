@@ -22,19 +22,26 @@ import numpy as np
 
 from whyscore.aggregate import Bags
 from whyscore.analysis.boost import boosted
-from whyscore.analysis.calibrate.calibrate import calibration_of
-from whyscore.analysis.calibrate.file import Calibration, input_digest
-from whyscore.analysis.calibrate.judgement import LENGTH, RANDOM, Question, Source, outcome, with_test
-from whyscore.analysis.calibrate.material import (
+from whyscore.analysis.calibrate import (
+    LENGTH,
+    RANDOM,
+    AgreementSettings,
+    Calibration,
+    Choice,
     Explained,
-    Numbers,
+    JudgingSettings,
+    Question,
     Setting,
+    Source,
+    calibration_of,
+    input_digest,
     join_datasets,
     material_from,
+    outcome,
     possible_settings,
+    sources_of,
+    with_test,
 )
-from whyscore.analysis.calibrate.rules import Choice
-from whyscore.analysis.calibrate.settings import AgreementSettings, JudgingSettings
 from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
 from whyscore.data.formats.summaries import ASPECTS
 from whyscore.errors import DataError, SpecError, UserError
@@ -47,7 +54,7 @@ from whyscore.settings import again, option, takes
 from whyscore.stats.coefficients import coefficient_of
 from whyscore.stats.correction import correct_p
 from whyscore.stats.matrices import is_human, level_of
-from whyscore.types import Dataset, FloatVector, Inputs
+from whyscore.types import Dataset, FloatVector, Inputs, IntVector
 from whyscore.types.result import Record
 from whyscore.types.table import Cell, Mark, Table
 
@@ -510,11 +517,11 @@ class _Study:
         for role, there in (("calibrate", placed), ("evaluate", held)):
             if not there:
                 raise DataError(f"nothing to {role} {name} on: {'; '.join(self.left_out[-5:])}")
-        search, question = self.settings.search, self._question(placed)
-        main = Source(fitted.explainer, every.material, search.family, search.parameters, search.scale)
+        question = Question.of((one.setting for one in placed), self.settings.search)
+        main, *others = sources_of(every._replace(explainer=fitted.explainer), self.settings.search)
         choice = self._choose(main, question)
         self._judge(main, choice, question, held, (name, iteration))
-        for control in (replace(main, name=LENGTH, scale="raw"), replace(main, name=RANDOM, material=every.noise)):
+        for control in others:
             if control.name in controls:
                 self._judge(control, self._choose(control, question), question, held, (name, iteration))
         if FINE_TUNED in controls:
@@ -538,7 +545,7 @@ class _Study:
     def _calibrate(self, fitted: Explained, question: Question, choice: Choice, work: tuple[str, int]) -> Calibration:
         """Return the calibration that a choice makes; it and its grid are written to the folder."""
         number, search = len(self.chosen), self.settings.search
-        calibration = calibration_of(fitted, question, replace(self.settings, resamples=0), [], choice)
+        calibration = calibration_of(fitted, question, replace(self.settings, resamples=0), choice=choice)
         file = f"calibration_{number}.json"
         calibration.save(self.folder.path / file)
         grid = grid_rows(fitted, question.settings, search)
@@ -577,11 +584,6 @@ class _Study:
                 ]
             start += len(part.material)
         return joined, placed
-
-    def _question(self, placed: Sequence[Placed]) -> Question:
-        search = self.settings.search
-        settings = tuple(one.setting for one in placed)
-        return Question(settings, search.weights, search.epsilon, search.rule, search.keep_reversed)
 
     def _choose(self, source: Source, question: Question) -> Choice:
         """Return what the rule chooses from all settings, or the mean of what it chooses on every block."""
@@ -679,7 +681,7 @@ def _lifted(setting: Setting, start: int, total: int) -> Setting:
     return replace(setting, rows=setting.rows + start, human=human)
 
 
-def _blocks(source: Source, setting: Setting, count: int) -> Numbers:
+def _blocks(source: Source, setting: Setting, count: int) -> IntVector:
     """Return the block of each row of a setting: its documents in order, cut into that many blocks."""
     documents = np.unique(source.material.documents[setting.rows], return_inverse=True)[1]
     size = -(-(int(documents.max()) + 1) // count)

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from whyscore.analysis.decompose.settings import FeatureSettings
-from whyscore.cli.commands.decompose import with_target_language
+from whyscore.analysis.decompose import FeatureSettings
 from whyscore.cli.options import Command, FolderSettings, InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result, tell
-from whyscore.cli.setup import load_dataset, only_metric, requested_metrics, working
+from whyscore.cli.setup import load_dataset, only_metric, requested_metrics, with_target_language, working
 from whyscore.errors import UserError
 from whyscore.experiments.muler.random import SpecificitySettings, TagnoiseSettings, specificity, tagnoise
 from whyscore.experiments.muler.shares import FrequencySettings, HybridSettings, Rows, frequency, hybrid

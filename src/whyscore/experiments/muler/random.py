@@ -23,12 +23,19 @@ import numpy as np
 from numpy.random import Generator
 
 from whyscore.analysis.common import MetricLike, Segments
-from whyscore.analysis.decompose.masking import cutter, token_row
-from whyscore.analysis.decompose.scoring import FLOOR, Reading, Study, measure
-from whyscore.analysis.decompose.settings import FeatureSettings
-from whyscore.analysis.decompose.shares import carriers_of
-from whyscore.analysis.decompose.tagging import Marked
-from whyscore.experiments.muler.shares import Rows, cells, derived, start
+from whyscore.analysis.decompose import (
+    FLOOR,
+    FeatureSettings,
+    Marked,
+    Reading,
+    Study,
+    carriers_of,
+    cells_by_system,
+    measure,
+    prepare_study,
+    tokenizer_of,
+)
+from whyscore.experiments.muler.shares import Rows
 from whyscore.marking import Span
 from whyscore.metrics.needs import traits_of
 from whyscore.protocols import Metric, SupportsHiddenWords, TokenMetric
@@ -107,7 +114,7 @@ def specificity(
     data: Segments, metric: MetricLike, *, settings: SpecificitySettings, resources: Resources = LOCAL
 ) -> Rows[SpecificityRow]:
     """Return the shares of random words: p groups of the vocabulary, and groups as frequent as each feature."""
-    study, chosen, name = start(data, metric, settings, resources)
+    study, chosen, name = prepare_study(data, metric, settings, resources)
     tokens = _token_rows(study, chosen)
     drawn = _drawn(study, tokens, settings)
     real = measure(study, name, chosen)
@@ -122,7 +129,7 @@ def specificity(
                 number = study.marking.features.index(feature)
                 row = replace(
                     row,
-                    real=dict(cells(study, real, number))[system].share,
+                    real=dict(cells_by_system(study, real, number))[system].share,
                     real_reference=_frequency(study, tokens, number, system),
                     real_hypothesis=_frequency(study, tokens, number, system, "hypothesis"),
                 )
@@ -135,7 +142,7 @@ def tagnoise(
     data: Segments, metric: MetricLike, *, settings: TagnoiseSettings, resources: Resources = LOCAL
 ) -> Rows[NoiseRow]:
     """Return each feature's share with more and more of its tags wrong on one side, or random on both."""
-    study, chosen, name = start(data, metric, settings, resources)
+    study, chosen, name = prepare_study(data, metric, settings, resources)
     noise, side = settings.noise, settings.side
     marking, names = study.marking, study.marking.features
     tokens = _token_rows(study, chosen)
@@ -153,11 +160,11 @@ def tagnoise(
         ]
 
     titles = tuple(f"{names[k]} {rate:g}" for k, rate in plans)
-    measured = measure(study._replace(marking=derived(marking, titles, spans)), name, chosen)
+    measured = measure(study._replace(marking=marking.with_features(titles, spans)), name, chosen)
     found = [
         NoiseRow(system, name, names[k], noise, side, rate, cell.n, cell.share)
         for number, (k, rate) in enumerate(plans)
-        for system, cell in cells(study, measured, number)
+        for system, cell in cells_by_system(study, measured, number)
     ]
     return Rows(study.dataset, found)
 
@@ -171,8 +178,8 @@ class _Drawn(NamedTuple):
 
 
 def _token_rows(study: Study[FeatureSettings], metric: Metric) -> dict[int, TokenRow]:
-    cut = cutter(metric, study.marking, study.settings.tokens)
-    return {text.number: token_row(cut(text.text), text.text) for text in study.marking.texts}
+    cut = tokenizer_of(metric, study.marking, study.settings.tokens)
+    return {text.number: cut(text) for text in study.marking.texts}
 
 
 def _drawn(study: Study[FeatureSettings], tokens: Mapping[int, TokenRow], settings: SpecificitySettings) -> _Drawn:
@@ -246,10 +253,10 @@ def _shares_by_segments(
         block = range(first, min(first + size, len(drawn.plans)))
         spans = {number: _spans_of(row, drawn, block) for number, row in tokens.items()}
         names = tuple(str(k) for k in block)
-        changed = study._replace(marking=derived(study.marking, names, lambda text, _: spans[text.number]))  # noqa: B023
+        changed = study._replace(marking=study.marking.with_features(names, lambda text, _: spans[text.number]))  # noqa: B023
         measured = measure(changed, name, metric)
         for number in range(len(block)):
-            for system, cell in cells(changed, measured, number):
+            for system, cell in cells_by_system(changed, measured, number):
                 found[system].append(np.nan if cell.share is None else cell.share)
     return {system: np.array(shares) for system, shares in found.items()}
 

@@ -12,25 +12,36 @@ the published code (mode "compat").
 All variants of all features and systems are one score call.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from string import ascii_lowercase
 from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from whyscore.analysis.common import MetricLike, Segments, as_dataset, requested_name
-from whyscore.analysis.decompose.decompose import check_metric
-from whyscore.analysis.decompose.masking import Mask, TextMasking, masking_for
-from whyscore.analysis.decompose.scoring import Measured, Reading, Study, decomposed_metric, measure, pooled, questions
-from whyscore.analysis.decompose.settings import FeatureSettings
-from whyscore.analysis.decompose.shares import Cell, cell_of, share_of
-from whyscore.analysis.decompose.tagging import Marked, MarkedEntry, Marking, mark, members_of
+from whyscore.analysis.common import MetricLike, Segments
+from whyscore.analysis.decompose import (
+    FeatureSettings,
+    Marked,
+    Marking,
+    Mask,
+    Reading,
+    Study,
+    TextMasking,
+    cells_by_system,
+    masking_for,
+    measure,
+    members_of,
+    pooled,
+    prepare_study,
+    questions,
+    share_of,
+)
 from whyscore.data.records import Kind, header_of
 from whyscore.errors import SpecError
 from whyscore.marking import Span
 from whyscore.metrics.needs import traits_of
-from whyscore.protocols import MatrixMetric, Metric
+from whyscore.protocols import MatrixMetric
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import again, option, takes
 from whyscore.types import Dataset, FloatVector, Segment
@@ -149,7 +160,7 @@ class FrequencyRow:
 @takes(HybridSettings)
 def hybrid(data: Segments, metric: MetricLike, *, settings: HybridSettings, resources: Resources = LOCAL) -> Hybrids:
     """Return the scores of hybrids in which a share `alpha` of each feature is right and the rest wrong."""
-    study, chosen, name = start(data, metric, settings, resources)
+    study, chosen, name = prepare_study(data, metric, settings, resources)
     if isinstance(chosen, MatrixMetric):
         raise SpecError(f"{name} is decomposed by its matrix: hybrids are made of texts; use another metric")
     traits, alpha = traits_of(chosen), settings.alpha
@@ -180,7 +191,7 @@ def frequency(
     data: Segments, metric: MetricLike, *, settings: FrequencySettings, resources: Resources = LOCAL
 ) -> Rows[FrequencyRow]:
     """Return each feature's share when only a part of its words, from a to some letter, is looked at."""
-    study, chosen, name = start(data, metric, settings, resources, compat=True)
+    study, chosen, name = prepare_study(data, metric, settings, resources, compat=True)
     marking = study.marking
     plans = [(k, part, letter_of(marking, k, part)) for k in range(len(marking.features)) for part in settings.alpha]
 
@@ -188,55 +199,13 @@ def frequency(
         return [_up_to(text, k, letter) for k, _, letter in plans]
 
     names = tuple(f"{marking.features[k]} {part:g}" for k, part, _ in plans)
-    measured = measure(study._replace(marking=derived(marking, names, spans)), name, chosen)
+    measured = measure(study._replace(marking=marking.with_features(names, spans)), name, chosen)
     found = [
         FrequencyRow(system, name, marking.features[k], part, letter, cell.n, cell.share, cell.guarded, cell.gain)
         for number, (k, part, letter) in enumerate(plans)
-        for system, cell in cells(study, measured, number)
+        for system, cell in cells_by_system(study, measured, number)
     ]
     return Rows(study.dataset, found)
-
-
-def start(
-    data: Segments, metric: MetricLike, settings: FeatureSettings, resources: Resources, *, compat: bool = False
-) -> tuple[Study[FeatureSettings], Metric, str]:
-    """Return what an experiment works on: the data with its features marked, the metric and its name."""
-    if settings.mode == "compat" and not compat:
-        raise SpecError("mode='compat' is for decompose and frequency: this experiment masks tokens, use mode='paper'")
-    dataset, chosen = as_dataset(data), decomposed_metric(metric, settings.mode)
-    check_metric(chosen, dataset)
-    return Study(dataset, mark(dataset, settings, resources), settings, resources), chosen, requested_name(metric)
-
-
-def derived(
-    marking: Marking, names: tuple[str, ...], spans: Callable[[Marked, bool], Sequence[tuple[Span, ...]]]
-) -> Marking:
-    """Return a marking with other features, made from each text's spans and whether it is a hypothesis."""
-    known: dict[tuple[int, bool], Marked] = {}
-
-    def one(text: Marked, *, hypothesis: bool) -> Marked:
-        key = (text.number, hypothesis)
-        if key not in known:
-            known[key] = Marked(text.number, text.text, spans(text, hypothesis))
-        return known[key]
-
-    entries = tuple(
-        MarkedEntry(
-            one(entry.hypothesis, hypothesis=True), tuple(one(text, hypothesis=False) for text in entry.references)
-        )
-        for entry in marking.entries
-    )
-    return replace(marking, entries=entries, features=names)
-
-
-def cells(study: Study[FeatureSettings], measured: Measured, feature: int) -> list[tuple[str, Cell]]:
-    """Return the numbers of one feature for each system."""
-    entries = study.dataset.entries
-    members = measured.values.members[feature]
-    return [
-        (system, cell_of(measured.values, feature, [k for k, e in enumerate(members) if entries[e].system == system]))
-        for system in study.dataset.systems
-    ]
 
 
 def letter_of(marking: Marking, feature: int, alpha: float) -> str:

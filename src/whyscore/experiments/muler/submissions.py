@@ -24,12 +24,10 @@ from typing import ClassVar, cast
 
 from markupsafe import Markup
 
+from whyscore import decompose
 from whyscore.analysis.common import MetricLike, Segments, as_dataset
-from whyscore.analysis.decompose.decompose import decompose
-from whyscore.analysis.decompose.result import Decomposition, Decompositions, ScorerDifference
-from whyscore.analysis.decompose.settings import DecomposeSettings
-from whyscore.analysis.decompose.shares import share_of
-from whyscore.analysis.metaeval.tables import Columns, read_columns
+from whyscore.analysis.decompose import DecomposeSettings, Decomposition, Decompositions, ScorerDifference, share_of
+from whyscore.analysis.metaeval import Columns, read_columns
 from whyscore.data.codec import Where, convert, decode
 from whyscore.data.files import TextFile
 from whyscore.data.naming import few, plain_name
