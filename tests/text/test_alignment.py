@@ -71,10 +71,7 @@ def test_words_without_a_piece_are_filled_as_asked_and_reported(fill: str, expec
 
 
 def test_by_default_a_word_without_a_piece_is_an_error_with_its_name() -> None:
-    message = (
-        "1 word(s) of 'a cat' have no piece, first word 2 'cat' (no_piece); choose a fill: previous, next, median, "
-        "value or null"
-    )
+    message = "1 word(s) of 'a cat' have no piece, first 'cat'; choose fill='previous', 'next', 'median' or 'null'"
     with pytest.raises(DataError, match=re.escape(message)):
         pool_words(white_space("a cat"), Pieces([(0, 1)]), np.array([1.0]))
 

@@ -53,7 +53,6 @@ from scipy.stats import rankdata
 from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.explainers.engine import check_least
 from whyscore.models.attribution import (
-    Fill,
     Inside,
     Line,
     PieceScorer,
@@ -78,7 +77,7 @@ from whyscore.models.attribution import (
 from whyscore.models.pairs import Row, budget_of
 from whyscore.protocols import Metric, WordScorer
 from whyscore.settings import check_fields
-from whyscore.text.alignment import Pool
+from whyscore.text.alignment import Fill, Pool
 from whyscore.types import FloatMatrix, FloatVector, Place, Segment, Side, Words
 
 if TYPE_CHECKING:

@@ -7,18 +7,14 @@ a sum it has a share all the same: it goes to the piece that follows, which it s
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.errors import DataError
 from whyscore.marking import Span
-from whyscore.text.alignment import BOUNDARY_MARKS, Pieces, Pool, align, pool_words
+from whyscore.text.alignment import BOUNDARY_MARKS, Fill, Pieces, Pool, align, pool_words
 from whyscore.types import FloatVector, Words, WordScores
-
-Fill = Literal["error", "previous", "next", "median", "null"]
-"""What a word without a piece gets; words the model did not read have no number under any of these."""
 
 
 class PieceScores(NamedTuple):
@@ -44,18 +40,8 @@ def word_scores(words: Words, scores: PieceScores, pool: Pool, fill: Fill, what:
     Words beyond the end of what was read are NaN, with the note `truncated`.
     """
     pieces = Pieces(scores.spans, scores.pieces, seen=scores.seen)
-    pooled = pool_words(words, pieces, scores.values, pool=pool, fill="null" if fill == "error" else fill)
-    lost = [word for word, reason in pooled.missing if reason != "truncated"]
-    if fill == "error" and lost:
-        name = words.text[slice(*words.spans[lost[0]])]
-        raise DataError(
-            f"{len(lost)} word(s) of {words.text!r} have no piece, first {name!r}; choose fill='previous', 'next', "
-            "'median' or 'null'"
-        )
-    notes = _notes(words, pieces, scores, what)
-    for word, reason in pooled.missing:
-        notes[word] = f"{reason}, filled" if word in pooled.filled else reason
-    return WordScores(pooled.values, tuple(notes))
+    pooled = pool_words(words, pieces, scores.values, pool=pool, fill=fill)
+    return WordScores(pooled.values, tuple(pooled.explain_missing(_notes(words, pieces, scores, what))))
 
 
 def _notes(words: Words, pieces: Pieces, scores: PieceScores, what: str) -> list[str]:

@@ -39,20 +39,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar, cast, 
 
 import numpy as np
 
-from whyscore.errors import DataError, SpecError
+from whyscore.errors import SpecError
 from whyscore.marking import Span
 from whyscore.models.pairs import Coded, Coder, Cuts, Frame, Row, budget_of, in_batches
 from whyscore.protocols import Metric, WordScorer
-from whyscore.text.alignment import Pieces, Pool, Pooled, align, pool_words
+from whyscore.text.alignment import Fill, Pieces, Pool, Pooled, align, pool_words
 from whyscore.types import FloatMatrix, FloatVector, Place, Segment, Words, WordScores
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Linear, Module
-
-
-Fill = Literal["error", "previous", "next", "median", "null"]
-"""What a word without a piece gets; words the network did not read have no number under any of these."""
 
 
 class Part(NamedTuple):
@@ -180,24 +176,13 @@ class PieceScorer:
 
     def _words(self, words: Words, part: Part, values: FloatVector) -> WordScores:
         pooled = pooled_words(words, part, values, self.pool, self.fill)
-        notes = _notes(words, part, values, self.what)
-        for word, reason in pooled.missing:
-            notes[word] = f"{reason}, filled" if word in pooled.filled else reason
+        notes = pooled.explain_missing(_notes(words, part, values, self.what))
         return WordScores(pooled.values, tuple(notes))
 
 
 def pooled_words(words: Words, part: Part, values: FloatVector, pool: Pool, fill: Fill) -> Pooled:
     """Return one number per word from one per piece of a text; NaN for words that were not read."""
-    policy = "null" if fill == "error" else fill
-    pooled = pool_words(words, _pieces(part), values, pool=pool, fill=policy, split=pool == "sum")
-    lost = [word for word, reason in pooled.missing if reason != "truncated"]
-    if fill == "error" and lost:
-        name = words.text[slice(*words.spans[lost[0]])]
-        raise DataError(
-            f"{len(lost)} word(s) of {words.text!r} have no piece, first {name!r}; choose fill='previous', 'next', "
-            "'median' or 'null'"
-        )
-    return pooled
+    return pool_words(words, _pieces(part), values, pool=pool, fill=fill, split=pool == "sum")
 
 
 def at_place(

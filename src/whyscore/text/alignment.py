@@ -26,7 +26,8 @@ from whyscore.marking import Span
 from whyscore.types import FloatVector, Words
 
 Pool = Literal["mean", "sum", "max", "min", "first"]
-Fill = Literal["error", "previous", "next", "median", "value", "null"]
+Fill = Literal["error", "previous", "next", "median", "null"]
+"""What a word without a piece gets; words the model did not read have no number under any of these."""
 Reason = Literal["truncated", "dropped", "no_piece"]
 
 BOUNDARY_MARKS = "▁Ġ"
@@ -74,6 +75,11 @@ class Pooled(NamedTuple):
     filled: tuple[int, ...] = ()
     """The missing words that got a number from elsewhere."""
 
+    def explain_missing(self, notes: Sequence[str]) -> list[str]:
+        """Return one note per word: for a word without a piece the reason, and whether it was filled."""
+        reasons = {word: f"{reason}, filled" if word in self.filled else reason for word, reason in self.missing}
+        return [reasons.get(word, note) for word, note in enumerate(notes)]
+
 
 def pool_words(
     words: Words,
@@ -81,14 +87,14 @@ def pool_words(
     values: FloatVector,
     *,
     pool: Pool = "mean",
-    fill: Fill = "error",
+    fill: Fill | Literal["value"] = "error",
     value: float | None = None,
     split: bool = False,
 ) -> Pooled:
     """Return one number per word from one number per piece.
 
     `fill="value"` gives missing words `value`. Truncated words stay NaN under every other policy, as nothing near
-    them was read.
+    them was read; other words without a piece are an error where no policy is chosen.
 
     >>> pool_words(Words("a bcd", ((0, 1), (2, 5))), Pieces([(0, 1), (2, 3), (3, 5)]), np.array([1., 2., 4.])).values
     array([1., 3.])
@@ -229,27 +235,28 @@ def _missing(words: Words, pieces: Pieces, pairs: Pairs) -> tuple[Missing, ...]:
 
 
 def _filled(
-    words: Words, values: FloatVector, missing: Sequence[Missing], fill: Fill, value: float | None
+    words: Words, values: FloatVector, missing: Sequence[Missing], fill: Fill | Literal["value"], value: float | None
 ) -> tuple[FloatVector, tuple[int, ...]]:
     """Return the values with missing words filled by the policy, where it reaches them, and which were filled."""
     if fill == "value" and value is None:
         raise SpecError("fill='value' needs the value to fill with, got None")
     if not missing or fill == "null":
         return values, ()
-    if fill == "error":
-        word, reason = missing[0]
-        name = words.text[slice(*words.spans[word])]
-        raise DataError(
-            f"{len(missing)} word(s) of {words.text!r} have no piece, first word {word + 1} {name!r} ({reason}); "
-            "choose a fill: previous, next, median, value or null"
-        )
     wanted = [word for word, reason in missing if fill == "value" or reason != "truncated"]
+    if fill == "error" and wanted:
+        name = words.text[slice(*words.spans[wanted[0]])]
+        raise DataError(
+            f"{len(wanted)} word(s) of {words.text!r} have no piece, first {name!r}; choose fill='previous', 'next', "
+            "'median' or 'null'"
+        )
     result = values.copy()
     result[wanted] = _substitutes(values, np.array(wanted, dtype=np.intp), fill, value)
     return result, tuple(word for word in wanted if not np.isnan(result[word]))
 
 
-def _substitutes(values: FloatVector, wanted: Indices, fill: Fill, value: float | None) -> FloatVector:
+def _substitutes(
+    values: FloatVector, wanted: Indices, fill: Fill | Literal["value"], value: float | None
+) -> FloatVector:
     """Return what stands in for each missing word; NaN where no word of the text has a number."""
     present = np.flatnonzero(~np.isnan(values))
     if fill == "value":

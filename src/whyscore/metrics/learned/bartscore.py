@@ -35,7 +35,7 @@ import numpy as np
 
 from whyscore.errors import SpecError
 from whyscore.metrics.needs import compared_texts, need_references, need_source
-from whyscore.metrics.pieces import Fill, PieceScores, word_scores
+from whyscore.metrics.pieces import PieceScores, word_scores
 from whyscore.models.attribution import Inside, Line, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
 from whyscore.models.checkpoints import (
     NETWORKS,
@@ -59,6 +59,7 @@ from whyscore.models.heads import widened
 from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Row, as_tensors, budget_of, in_batches, positions
 from whyscore.registry import runs_code
 from whyscore.settings import check_fields
+from whyscore.text.alignment import Fill
 from whyscore.types import (
     HYPOTHESIS,
     SOURCE,

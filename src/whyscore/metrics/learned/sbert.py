@@ -18,9 +18,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.errors import DataError, MissingInput, SpecError
+from whyscore.errors import MissingInput, SpecError
 from whyscore.metrics.needs import need_references, need_source, present
-from whyscore.metrics.pieces import Fill, carried
+from whyscore.metrics.pieces import carried
 from whyscore.models.attribution import Inside
 from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.loading import encoder as load_encoder
@@ -32,7 +32,7 @@ from whyscore.models.rows import Long
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
-from whyscore.text.alignment import Pieces, pool_words
+from whyscore.text.alignment import Fill, Pieces, pool_words
 from whyscore.types import (
     SOURCE,
     FloatVector,
@@ -192,19 +192,8 @@ class _Rows:
         written = [self._encoded.pieces[piece] for piece in real.tolist()]
         pieces = Pieces(spans, written, seen=seen)
         shares = carried(words.text, spans, written, values[real])
-        policy = "null" if fill == "error" else fill
-        pooled = pool_words(words, pieces, shares, pool="sum", fill=policy, split=True)
-        lost = [word for word, reason in pooled.missing if reason != "truncated"]
-        if fill == "error" and lost:
-            name = words.text[slice(*words.spans[lost[0]])]
-            raise DataError(
-                f"{len(lost)} word(s) of {words.text!r} have no piece, first {name!r}; choose fill='previous', "
-                "'next', 'median' or 'null'"
-            )
-        notes = [""] * len(words)
-        for word, reason in pooled.missing:
-            notes[word] = f"{reason}, filled" if word in pooled.filled else reason
-        return WordScores(pooled.values, tuple(notes))
+        pooled = pool_words(words, pieces, shares, pool="sum", fill=fill, split=True)
+        return WordScores(pooled.values, tuple(pooled.explain_missing([""] * len(words))))
 
 
 def _additive(encoder: Encoder) -> bool:

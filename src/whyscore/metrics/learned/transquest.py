@@ -30,7 +30,7 @@ import numpy as np
 
 from whyscore.errors import DataError, SpecError
 from whyscore.metrics.needs import need_source
-from whyscore.metrics.pieces import Fill, PieceScores, word_scores
+from whyscore.metrics.pieces import PieceScores, word_scores
 from whyscore.models.attribution import Inside, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
 from whyscore.models.checkpoints import (
     NETWORKS,
@@ -53,6 +53,7 @@ from whyscore.models.heads import Pooling, pooled, widened
 from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Result, Row, as_tensors, budget_of, in_batches, shorter
 from whyscore.registry import runs_code
 from whyscore.settings import check_fields
+from whyscore.text.alignment import Fill
 from whyscore.text.splitters import white_space
 from whyscore.types import (
     HYPOTHESIS,

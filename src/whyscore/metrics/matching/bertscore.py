@@ -38,7 +38,6 @@ from whyscore.errors import MissingExtra, SpecError
 from whyscore.metrics.matching.weights import Baseline, layer_of, read_baseline, read_idf
 from whyscore.metrics.matching.words import Scale, TextPair, Wanted, text_pair, word_scores
 from whyscore.metrics.needs import compared_texts, need_references, need_source
-from whyscore.metrics.pieces import Fill
 from whyscore.models.attribution import Inside, Line, Reading
 from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.embedded import pools_itself
@@ -64,7 +63,7 @@ from whyscore.models.rows import Long
 from whyscore.protocols import Encoder, Similarities
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
-from whyscore.text.alignment import Pool
+from whyscore.text.alignment import Fill, Pool
 from whyscore.types import (
     HYPOTHESIS,
     FloatMatrix,

@@ -70,7 +70,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, cast
 
 import numpy as np
 
-from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
+from whyscore.errors import MissingExtra, MissingInput, SpecError
 from whyscore.metrics.matching.units import (
     Apply,
     Cut,
@@ -86,7 +86,7 @@ from whyscore.metrics.matching.units import (
 )
 from whyscore.metrics.matching.weights import Table, table_of, tell_uniform
 from whyscore.metrics.needs import compared_texts, need_references, need_source
-from whyscore.metrics.pieces import Fill, PieceScores, carried
+from whyscore.metrics.pieces import PieceScores, carried
 from whyscore.metrics.pieces import word_scores as pool_pieces
 from whyscore.models import language_models as text_probability
 from whyscore.models.attribution import Inside, Reading
@@ -102,7 +102,7 @@ from whyscore.models.rows import Long
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import files_of, spec_of
 from whyscore.settings import check_fields
-from whyscore.text.alignment import Pairs, Pieces, Pool, Pooled, pool_words
+from whyscore.text.alignment import Fill, Pairs, Pieces, Pool, Pooled, pool_words
 from whyscore.types import (
     HYPOTHESIS,
     FloatMatrix,
@@ -340,27 +340,17 @@ def word_scores(words: Words, pair: Sides, options: WordOptions) -> WordScores:
     shares = carried(words.text, spans, written, values[real]) if options.word == "flow" else values[real]
     pooled = _pooled(words, pieces, -shares, options)
     goals = _goals(pair, options, pooled.pairs, real.tolist(), len(words))
-    notes = [_note(own, word) for own, word in zip(goals, words, strict=True)]
-    for word, reason in pooled.missing:
-        notes[word] = f"{reason}, filled" if word in pooled.filled else reason
+    notes = pooled.explain_missing([_note(own, word) for own, word in zip(goals, words, strict=True)])
     return WordScores(pooled.values, tuple(notes), tuple(tuple(goal.match for goal in own) for own in goals))
 
 
 def _pooled(words: Words, pieces: Pieces, values: FloatVector, options: WordOptions) -> Pooled:
     flow = options.word == "flow"
-    fill = "null" if flow or options.fill == "error" else options.fill
+    fill = "null" if flow else options.fill
     pooled = pool_words(words, pieces, values, pool="sum" if flow else options.pool, fill=fill, split=flow)
     if flow:
         unmoved = [word for word, reason in pooled.missing if reason != "truncated"]
         pooled.values[unmoved] = 0.0
-        return pooled
-    lost = [word for word, reason in pooled.missing if reason != "truncated"]
-    if options.fill == "error" and lost:
-        name = words.text[slice(*words.spans[lost[0]])]
-        raise DataError(
-            f"{len(lost)} word(s) of {words.text!r} have no piece, first {name!r}; choose fill='previous', 'next', "
-            "'median' or 'null'"
-        )
     return pooled
 
 

@@ -20,12 +20,10 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from whyscore.errors import DataError
 from whyscore.marking import Span
 from whyscore.metrics.matching.weights import rescaled
-from whyscore.metrics.pieces import Fill
 from whyscore.models.matching import Pair, Sided
-from whyscore.text.alignment import Indices, Pieces, Pool, Pooled, align, pool_words
+from whyscore.text.alignment import Fill, Indices, Pieces, Pool, Pooled, align, pool_words
 from whyscore.text.splitters import Auto
 from whyscore.types import FloatMatrix, FloatVector, Place, Segment, WordMatch, Words, WordScores
 
@@ -77,9 +75,7 @@ def word_scores(words: Words, found: TextPair | None, wanted: Wanted) -> WordSco
     pieces = Pieces(spans, [found.own.pieces[k] for k in kept], seen=found.own.seen)
     pooled = _pooled(words, pieces, values[kept], wanted)
     matches = _matches(words, pooled, found, kept)
-    notes = [_note(match, found.place) for match in matches]
-    for word, reason in pooled.missing:
-        notes[word] = f"{reason}, filled" if word in pooled.filled else reason
+    notes = pooled.explain_missing([_note(match, found.place) for match in matches])
     if wanted.scale == "contribution" and notes:
         outside = float(values.sum() - np.nansum(pooled.values))
         notes[0] += f"; {outside:.6f} belongs to no word" if abs(outside) > _LEAST else ""
@@ -88,16 +84,7 @@ def word_scores(words: Words, found: TextPair | None, wanted: Wanted) -> WordSco
 
 def _pooled(words: Words, pieces: Pieces, values: FloatVector, wanted: Wanted) -> Pooled:
     whole = wanted.scale == "contribution"
-    fill = "null" if wanted.fill == "error" else wanted.fill
-    pooled = pool_words(words, pieces, values, pool="sum" if whole else wanted.pool, fill=fill, split=whole)
-    lost = [word for word, reason in pooled.missing if reason != "truncated"]
-    if wanted.fill == "error" and lost:
-        name = words.text[slice(*words.spans[lost[0]])]
-        raise DataError(
-            f"{len(lost)} word(s) of {words.text!r} have no piece, first {name!r}; choose fill='previous', 'next', "
-            "'median' or 'null'"
-        )
-    return pooled
+    return pool_words(words, pieces, values, pool="sum" if whole else wanted.pool, fill=wanted.fill, split=whole)
 
 
 def _matches(words: Words, pooled: Pooled, found: TextPair, kept: Indices) -> list[WordMatch | None]:

@@ -42,14 +42,14 @@ from whyscore.marking import Span
 from whyscore.metrics.learned.comet.checkpoint import HPARAMS, Settings, checkpoint_of, settings_of
 from whyscore.metrics.learned.comet.network import Asked, CometModel, Judged, Texts, limit_of, load, opened
 from whyscore.metrics.needs import need_references, need_source, present
-from whyscore.metrics.pieces import Fill, PieceScores, word_scores
+from whyscore.metrics.pieces import PieceScores, word_scores
 from whyscore.models.attribution import Inside
 from whyscore.models.checkpoints import Precision, device_of, model_signature
 from whyscore.models.heads import LayerMix
 from whyscore.models.pairs import Frame
 from whyscore.registry import runs_code
 from whyscore.settings import check_fields
-from whyscore.text.alignment import BOUNDARY_MARKS, Pool
+from whyscore.text.alignment import BOUNDARY_MARKS, Fill, Pool
 from whyscore.types import (
     ErrorSpan,
     FloatMatrix,
