@@ -301,8 +301,8 @@ class TestGates:
         done = run(*asked, "-t", "prod.txt", "new.txt")
         assert done.code == 5
         told = complaint(done)
-        assert told.startswith("the quality gate is not passed: new is significantly worse than prod by token_f1 (")
-        assert "new is significantly worse than prod by ter (" in told
+        assert told.startswith("the quality gate is not passed: new is significantly worse than prod on token_f1 (")
+        assert "new is significantly worse than prod on ter (" in told
         assert "new" in done.out  # the table is there all the same
         assert run(*asked, "-t", "new.txt", "prod.txt").code == 0
         assert run(*asked, "prod", "-t", "new.txt", "prod.txt").code == 5

@@ -27,7 +27,7 @@ from whyscore.runs import evaluate as runs_evaluate
 from whyscore.runs import folder as runs
 from whyscore.runs.evaluate import default_executor, evaluate
 from whyscore.runs.folder import Blocks, Run, read_run
-from whyscore.runs.gates import check_gates, check_names, judge_gates, junit_lines, read_limits
+from whyscore.runs.gates import check_baseline, check_gates, judge_gates, junit_lines, read_limits
 from whyscore.runs.settings import EvaluateSettings, chosen_segments, default_metrics, request_metrics, with_tagger
 from whyscore.scoring.executors import Processes, Serial
 from whyscore.scoring.stack import Resources
@@ -546,7 +546,7 @@ def test_a_gate_against_a_system_fails_where_another_is_worse_beyond_chance(tmp_
     found = evaluate(Dataset("gate", tuple(entries)), ["token_f1"], output=tmp_path / "run", budget=0, settings=QUICK)
     assert failures(judge_gates(found, {}, "new")) == []
     (told,) = failures(judge_gates(found, {}, "base"))
-    assert told.startswith("new is significantly worse than base by token_f1 (0.33, p = 0.000")
+    assert told.startswith("new is significantly worse than base on token_f1 (-0.33, p = 0.000")
 
 
 def test_a_gate_where_lower_is_better_is_turned_round(tmp_path: Path, small: Dataset) -> None:
@@ -558,16 +558,31 @@ def test_a_gate_where_lower_is_better_is_turned_round(tmp_path: Path, small: Dat
 @pytest.mark.parametrize("text", ["chrf", "chrf=", "=5", "chrf=high"])
 def test_a_gate_that_cannot_be_read_is_refused(text: str) -> None:
     with pytest.raises(UserError, match=re.escape(f"cannot read the gate {text!r}: write METRIC=NUMBER")):
-        read_limits([text])
+        read_limits([text], ["chrf"])
+
+
+@pytest.mark.parametrize(
+    ("given", "metric"),
+    [("BLEU=10", "bleu"), ("chrF++=10", "chrf(word_order=2)"), ("chrf( word_order = 2 )=10", "chrf(word_order=2)")]
+    + [("bertscore(model='embedded')=10", 'bertscore(model="embedded")'), ("Human Score=10", "Human Score")],
+)
+def test_a_gate_names_its_metric_in_any_way_that_is_accepted_for_metrics(given: str, metric: str) -> None:
+    known = ["bleu", "chrf(word_order=2)", 'bertscore(model="embedded")', "Human Score"]
+    assert read_limits([given], known) == {metric: 10.0}
+
+
+def test_a_gate_against_a_baseline_shows_the_difference_as_the_scores_do() -> None:
+    better = Gate("ter", "new", True, 40.0, baseline="prod", difference=3.0, p=0.5, higher_is_better=False)
+    assert str(better) == "new is not significantly worse than prod on ter (-3.00, p = 0.5)"
 
 
 def test_gates_on_what_is_not_evaluated_are_refused() -> None:
     with pytest.raises(UserError, match=re.escape("--fail-under: no metric 'bleu'. Metrics: chrf")):
-        check_names(["chrf"], ["a", "b"], {"bleu": 1.0}, None)
+        read_limits(["bleu=1"], ["chrf"])
     with pytest.raises(UserError, match=re.escape("--fail-if-worse: no system 'c'. Systems: a, b")):
-        check_names(["chrf"], ["a", "b"], {}, "c")
+        check_baseline(["a", "b"], "c")
     with pytest.raises(UserError, match=re.escape("--fail-if-worse a needs another system beside it")):
-        check_names(["chrf"], ["a"], {}, "a")
+        check_baseline(["a"], "a")
 
 
 def test_a_span_outside_of_its_text_stops_the_work_before_it_begins(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 from xml.sax.saxutils import escape, quoteattr
 
-from whyscore.errors import DataError, GateNotPassed, UserError
+from whyscore.analysis.common import requested_name
+from whyscore.errors import DataError, GateNotPassed, SpecError, UserError
 from whyscore.types import Gate, PairTest, Total
 from whyscore.types.table import Table
 
@@ -28,30 +29,41 @@ class Tested(Protocol):
         """Yield the corpus scores."""
 
 
-def read_limits(given: Iterable[str]) -> dict[str, float]:
-    """Return the limits that `METRIC=NUMBER` texts name.
+def read_limits(given: Iterable[str], metrics: Iterable[str]) -> dict[str, float]:
+    """Return by metric the limits that `METRIC=NUMBER` texts name; the metric may be written in any way that `-m` takes.
 
-    >>> read_limits(["chrf=50", "ter=60.5"])
+    >>> read_limits(["chrf=50", "ter=60.5"], ["chrf", "ter"])
     {'chrf': 50.0, 'ter': 60.5}
+    >>> read_limits(["chrF++=50"], ["bleu", "chrf(word_order=2)"])
+    {'chrf(word_order=2)': 50.0}
     """
+    known = {_tidied(name): name for name in metrics}
     found = {}
     for text in given:
         name, _, value = text.rpartition("=")
         try:
-            found[name.strip()] = float(value)
+            limit = float(value)
         except ValueError:
-            name = ""
+            name, limit = "", 0.0
         if not name:
             raise UserError(f"cannot read the gate {text!r}: write METRIC=NUMBER, for example chrf=50")
+        if _tidied(name) not in known:
+            raise UserError(f"--fail-under: no metric {name!r}. Metrics: {', '.join(known.values())}")
+        found[known[_tidied(name)]] = limit
     return found
 
 
-def check_names(metrics: Iterable[str], systems: Iterable[str], under: Mapping[str, float], worse: str | None) -> None:
-    """Refuse gates on metrics and systems that are not evaluated, before any work."""
-    known, there = list(metrics), list(systems)
-    for name in under:
-        if name not in known:
-            raise UserError(f"--fail-under: no metric {name!r}. Metrics: {', '.join(known)}")
+def _tidied(name: str) -> str:
+    """Return the name of a metric without differences of case, quotes and spaces; human scores have any name."""
+    try:
+        return requested_name(name).casefold()
+    except SpecError:
+        return name.strip().casefold()
+
+
+def check_baseline(systems: Iterable[str], worse: str | None) -> None:
+    """Refuse a gate on a system that is not evaluated, or that has nothing beside it, before any work."""
+    there = list(systems)
     if worse is not None and worse not in there:
         raise UserError(f"--fail-if-worse: no system {worse!r}. Systems: {', '.join(there)}")
     if worse is not None and len(there) < 2:  # noqa: PLR2004 - a comparison takes two

@@ -259,8 +259,8 @@ class Gate:
             )
         how = "not significantly" if self.passed else "significantly"
         p = "" if self.p is None else f", p = {self.p:.3g}"
-        gap = abs(self.difference or 0.0)
-        return f"{self.system} is {how} worse than {self.baseline} by {self.metric} ({gap:.2f}{p})"
+        gap = (self.difference or 0.0) * (1 if self.higher_is_better else -1)
+        return f"{self.system} is {how} worse than {self.baseline} on {self.metric} ({gap:+.2f}{p})"
 
 
 @dataclass(frozen=True, slots=True)

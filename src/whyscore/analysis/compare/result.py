@@ -164,11 +164,11 @@ class Comparison(Result):
     def how(self) -> str:
         """What the numbers mean, in one line."""
         used = self.settings
-        unit = f"{self.blocks} documents" if self.blocks else f"{self.n} segments"
+        size, drawn = (f" in {self.blocks} documents", " over documents") if self.blocks else ("", "")
         corrected = "" if used.correction == "none" else f", p-values {_CORRECTED[used.correction]} per metric"
         return (
-            f"{self.n} segments; brackets: 95 % bootstrap confidence interval over {unit}; rank: cluster of systems "
-            f"that do not differ significantly ({used.test} test, two-sided, alpha {used.alpha:g}, seed {used.seed}"
+            f"{self.n} segments{size}; in brackets: 95 % bootstrap confidence intervals{drawn}; systems of equal rank "
+            f"do not differ significantly ({used.test} test, two-sided, alpha {used.alpha:g}, seed {used.seed}"
             f"{corrected})"
         )
 

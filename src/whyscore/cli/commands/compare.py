@@ -20,7 +20,7 @@ from whyscore.cli.setup import (
 )
 from whyscore.errors import UserError
 from whyscore.present import Look, Tables, present
-from whyscore.runs.gates import check_gates, check_names, judge_gates, read_limits
+from whyscore.runs.gates import check_baseline, check_gates, judge_gates, read_limits
 from whyscore.scoring.answers import AsksModel
 from whyscore.scoring.stack import cost
 from whyscore.settings import option
@@ -56,8 +56,9 @@ def run(settings: CompareCommand) -> int:
     if not metrics and not settings.human:
         raise UserError("no metric: name one with -m, for example -m chrf")
     data = load_dataset(settings, metrics)
-    under, worse = read_limits(settings.fail_under or ()), baseline_of(settings, data)
-    check_names([*map(requested_name, metrics), *(settings.human or ())], data.systems, under, worse)
+    under = read_limits(settings.fail_under or (), [*map(requested_name, metrics), *(settings.human or ())])
+    worse = baseline_of(settings, data)
+    check_baseline(data.systems, worse)
     if settings.dry_run:
         emit(settings, _planned(settings, data, metrics))
         return 0

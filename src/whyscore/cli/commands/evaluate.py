@@ -37,7 +37,7 @@ from whyscore.report import build_report
 from whyscore.report.model import Report, ReportSettings
 from whyscore.runs.evaluate import can_decompose, evaluate
 from whyscore.runs.folder import Run, record_gates
-from whyscore.runs.gates import check_gates, check_names, judge_gates, read_limits
+from whyscore.runs.gates import check_baseline, check_gates, judge_gates, read_limits
 from whyscore.runs.settings import EvaluateSettings, RequestedMetric, request_metrics, with_tagger
 from whyscore.runs.shards import STORE, describe, read_shard, settings_of_shard, shard_of
 from whyscore.scoring.stack import Resources, Stages, cost
@@ -92,8 +92,9 @@ def run(settings: EvaluateCommand) -> int:
         settings = with_tagger(settings, data)
         tell(settings, f"linguistic features: {settings.tagger}")
     requested = request_metrics(data, metrics, settings)
-    under, worse = read_limits(settings.fail_under or ()), baseline_of(settings, data)
-    check_names([one.name for one in requested], data.systems, under, worse)
+    under = read_limits(settings.fail_under or (), [one.name for one in requested])
+    worse = baseline_of(settings, data)
+    check_baseline(data.systems, worse)
     if settings.dry_run:
         return _say_costs(settings, data, requested)
     shard = read_shard(settings.shard) if settings.shard else None
