@@ -8,6 +8,7 @@ import whyscore as ws
 from whyscore.analysis.common import languages_of, with_languages
 from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.registry import build
+from whyscore.runs.gates import judge_gates
 from whyscore.types import Dataset
 
 DATA = Dataset("dogs", (ws.Entry("0", "a", ws.Segment("ein Hund", "koer", ("ein Hund",))),), ("et", "de"))
@@ -27,7 +28,7 @@ def test_languages_choose_the_model_only_where_none_is_named() -> None:
 
 @pytest.mark.parametrize("name", ["xbertscore", "xmoverscore", "sbert"])
 def test_a_language_the_model_was_not_made_for_is_told_and_changes_no_name(name: str) -> None:
-    with pytest.warns(CoverageNotice, match="was not made for 'et'"):
+    with pytest.warns(CoverageNotice, match="does not support 'et'"):
         told = ws.score(DATA, name)
     assert "et" not in told.signature.spec.replace("xbertscore", "").replace("sbert", "")
 
@@ -49,3 +50,16 @@ def test_every_analysis_tells_metrics_the_languages_of_the_data() -> None:
     told = 'qe(languages="zh-en")'
     assert told in str(ws.compare(data, "qe", draws=200).document()["signatures"])
     assert ws.calibrate(data, "qe", "intrinsic", human="mqm").metric == told
+
+
+@pytest.mark.filterwarnings("ignore::whyscore.models.encoders.loading.CoverageNotice")
+def test_scores_and_comparisons_name_the_languages_that_a_metric_does_not_support() -> None:
+    texts = [f"Kissa istui ikkunalla ja katseli lumisadetta {k}." for k in range(6)]
+    data = ws.from_texts({"a": texts, "b": texts[::-1]}, sources=["The cat sat there."] * 6, languages=("en", "fi"))
+    records = ws.score_systems(data, ["qe", "length"], draws=0).records()
+    assert {record["metric"]: record.get("unsupported") for record in records} == {"qe": ["fi"], "length": None}
+    compared = ws.compare(data, ["qe"], draws=20)
+    assert compared.unsupported == {"qe": ("fi",)}
+    assert compared.document()["unsupported"] == {"qe": ("fi",)}
+    (gate,) = judge_gates(compared, {}, "a", compared.unsupported)
+    assert gate.warning == "does not support fi"

@@ -233,7 +233,7 @@ def test_findings_are_told_and_can_be_made_errors(run: Run) -> None:
 def test_validate_says_what_was_read(run: Run) -> None:
     done = run("validate", *FILES)
     assert done.code == 0
-    assert "2 segments, 2 system(s): sysA, sysB" in done.out
+    assert "2 segments, 2 systems: sysA, sysB" in done.out
 
 
 def test_compressed_files_and_stdin_are_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,7 +161,11 @@ def test_a_folder_that_may_not_be_written_in_is_named_before_any_work(
         (("data.tsv", "--text"), "data.tsv holds its own texts, but --text came with it"),
         (("--sample", "data.tsv"), "--sample holds its own texts, but data.tsv came with it"),
         (("--sample", "-t", "sysA.txt", "-r", "ref.txt"), "--sample holds its own texts, but -t and -r came with it"),
-        (("data.tsv", "-t", "sysA.txt"), "one data file or -t, not both: got data.tsv"),
+        (("data.tsv", "-t", "sysA.txt"), "got a data file and -t: give one, with all texts."),
+        (
+            ("ref.txt", "sysA.txt"),
+            "got 2 data files: give one, with all texts. For files with one text per line use -r ref.txt -t sysA.txt",
+        ),
         (
             ("-r", "ref.txt", "sysA.txt"),
             "no input: give hypotheses with -t (and -r, -s), a data file, or --sample. sysA.txt was taken by -r",

@@ -91,7 +91,7 @@ def test_a_path_that_is_not_there_is_never_asked_of_the_hub(name: str, monkeypat
 
 def test_without_network_the_message_ends_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huggingface_hub, "snapshot_download", refusing(FileNotFoundError("no copy here\nlong story")))
-    told = "comet: cannot fetch hparams.yaml of Unbabel/x@v2: no copy here Fetch it with: hf download Unbabel/x"
+    told = "comet: cannot download hparams.yaml of Unbabel/x@v2 (no copy here). Fetch it with: hf download Unbabel/x"
     with pytest.raises(MissingExtra, match=f"^{re.escape(told)}$"):
         find("Unbabel/x@v2", ["hparams.yaml", "README.md"], "comet")
 

@@ -48,7 +48,7 @@ def test_the_static_encoder_has_one_layer() -> None:
 def test_languages_a_model_was_not_made_for_are_told() -> None:
     assert uncovered(Embedded(), ["en", "et", "zh-TW", "pt_BR", "EN", "et", "km"]) == ("et", "km")
     assert uncovered(Static(), ["et"]) == ()
-    with pytest.warns(CoverageNotice, match="was not made for 'et', its vectors mean little there; it knows: ar de en"):
+    with pytest.warns(CoverageNotice, match="does not support 'et': scores are not meaningful; it supports: ar de en"):
         encoder("embedded", languages=("et", "en"))
 
 

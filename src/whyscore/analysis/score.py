@@ -21,6 +21,7 @@ from whyscore.analysis.common import (
     Segments,
     as_metric,
     as_segments,
+    language_support,
     languages_of,
     requested_name,
     with_languages,
@@ -60,6 +61,8 @@ class MetricResult:
     """What is to be known beside the scores: repeats and failures of a judge."""
     common: Mapping[str, Estimate] = field(default_factory=dict)
     """Over the segments that all systems have, where some have others besides."""
+    unsupported: tuple[str, ...] = ()
+    """Languages of the data that the model behind the metric was not made for: its scores decide nothing."""
 
     @property
     def missing(self) -> float:
@@ -95,6 +98,7 @@ class SystemScores(Result, list[MetricResult]):
                 record |= {"low": total.low, "high": total.high, "level": total.level, "n": total.n}
                 if one.common:
                     record |= {"common_score": one.common[system].value, "common_n": one.common[system].n}
+                record |= {"unsupported": list(one.unsupported)} if one.unsupported else {}
                 yield record | {"higher_is_better": one.higher_is_better}
 
     def tables(self, *, long: bool = False) -> list[Table]:
@@ -169,7 +173,9 @@ def score(segments: Segments, metric: MetricLike, *, resources: Resources = LOCA
     array([0.75])
     """
     asked = as_segments(segments)
-    prepared = resources.prepare(with_languages(as_metric(metric), languages_of(segments)))
+    known = with_languages(as_metric(metric), languages_of(segments))
+    require(known, asked)
+    prepared = resources.prepare(known)
     return _scores(prepared, _rows(prepared, asked), asked)
 
 
@@ -183,7 +189,11 @@ def score_systems(
     facts = _data_facts(dataset.segments)
     results = []
     known = [with_languages(as_metric(metric), dataset.languages) for metric in metrics]
-    for name, prepared in zip(map(requested_name, metrics), map(resources.prepare, known), strict=True):
+    for metric in known:
+        require(metric, dataset.segments)  # before any model is loaded
+    names = [requested_name(metric) for metric in metrics]
+    unsupported, _ = language_support(dataset, dict(zip(names, known, strict=True)))
+    for name, prepared in zip(names, map(resources.prepare, known), strict=True):
         rows = _rows(prepared, dataset.segments)
         scores = _scores(prepared, rows, dataset.segments)
         totals = {
@@ -196,7 +206,8 @@ def score_systems(
         }
         signature = prepared.signature().with_facts(**_facts_for(prepared, facts))
         notes = tuple(judge_remarks(prepared, dataset))
-        results.append(MetricResult(name, totals, scores, signature, prepared.higher_is_better, notes, common))
+        told = notes, common, unsupported.get(name, ())
+        results.append(MetricResult(name, totals, scores, signature, prepared.higher_is_better, *told))
     return SystemScores(dataset, results)
 
 
@@ -243,7 +254,6 @@ def nrefs(segments: Sequence[Segment]) -> str:
 
 
 def _rows(prepared: Prepared, segments: Sequence[Segment]) -> FloatMatrix:
-    require(prepared.metric, segments)
     return prepared.statistics(segments) if isinstance(prepared, RowMetric) else prepared.score(segments)[:, None]
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import shlex
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,6 +33,7 @@ from whyscore.data.reading import add_references, join_systems, read
 from whyscore.data.style import normalize
 from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, GateNotPassed, UserError
+from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.present import render
 from whyscore.protocols import ConfigurableExecutor, Executor, Metric, SupportsRates
 from whyscore.registry import build, parse, spec_of
@@ -135,13 +137,12 @@ def show_columns(data: Dataset, output: QuietSettings) -> None:
 
 
 def warn_unsupported(settings: QuietSettings, data: Dataset, metrics: Mapping[str, Metric]) -> None:
-    """Warn of metrics that do not support the languages of the data, as far as those were identified.
-
-    Of languages that were given, metrics warn themselves.
-    """
-    if data.entries and data.languages is None:
-        for finding in language_support(data, metrics)[1]:
-            tell(settings, f"warning: {finding}")
+    """Warn once of metrics that do not support the languages of the data, given or identified."""
+    found = language_support(data, metrics)[1] if data.entries else ()
+    for finding in found:
+        tell(settings, f"warning: {finding}")
+    if found:  # what the models have to say of their languages is said
+        warnings.simplefilter("ignore", CoverageNotice)
 
 
 def report_gates(gates: Sequence[Gate], settings: GateSettings, name: str) -> None:
@@ -314,8 +315,7 @@ def _check_single(inputs: InputSettings) -> None:
             raise UserError(f"{path} is an XLIFF file: give it without -t, first: {command}")
     units = bool(inputs.data) and all(map(_is_one_system, inputs.data))
     if (len(inputs.data) > 1 and not units) or (inputs.data and inputs.hypotheses):
-        got = " ".join((*inputs.data, *(("-t", *inputs.hypotheses) if inputs.hypotheses else ())))
-        raise UserError(f"one data file or -t, not both: got {got}. For plain text use -r REFERENCE -t SYSTEM ...")
+        raise UserError(_too_many_files(inputs))
     texts = {"-t": inputs.hypotheses, "-r": inputs.references, "-s": inputs.source, "--text": inputs.text}
     beside = [option for option, given in texts.items() if given and not (units and option == "-r")]
     if inputs.sample:
@@ -325,7 +325,17 @@ def _check_single(inputs: InputSettings) -> None:
     if beside:
         one = "--sample" if inputs.sample else inputs.data[0]
         told = f"{one} holds its own texts, but {' and '.join(beside)} came with it"
-        raise UserError(f"{told}: leave out one or the other; texts in files of lines are given with -t, -r and -s")
+        raise UserError(f"{told}: leave out one or the other; files with one text per line go with -t, -r and -s")
+
+
+def _too_many_files(inputs: InputSettings) -> str:
+    """Return what is wrong with several data files, or one beside hypotheses, and the options for texts in lines."""
+    if inputs.hypotheses:
+        told, (first, *rest) = "got a data file and -t", (*inputs.data, *inputs.hypotheses)
+    else:
+        told, (first, *rest) = f"got {len(inputs.data)} data files", inputs.data
+    lines = shlex.join(["-r", *(inputs.references or [first]), "-t", *([first] if inputs.references else []), *rest])
+    return f"{told}: give one, with all texts. For files with one text per line use {lines}"
 
 
 def _limits(inputs: InputSettings) -> Limits:

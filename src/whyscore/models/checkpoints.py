@@ -405,7 +405,8 @@ def _not_fetched(name: str, patterns: Sequence[str], error: Exception, who: str)
         page = f"https://huggingface.co/{name.partition('@')[0]}"
         return MissingExtra(f"{who}: {name} is gated. Accept the licence at {page} and log in with: hf auth login")
     wanted = next((pattern for pattern in patterns if pattern not in SMALL), patterns[0])
-    return MissingExtra(f"{who}: cannot fetch {wanted} of {name}: {reason} {_fetch(name, '')}")
+    reason = reason.removeprefix("Got: ").rstrip(".")
+    return MissingExtra(f"{who}: cannot download {wanted} of {name} ({reason}). {_fetch(name, '')}")
 
 
 def _unpacked(path: Path, who: str, *, trusted: bool) -> object:

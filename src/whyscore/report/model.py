@@ -22,6 +22,7 @@ _FEATURES = {
     "ent:ORG": "names of organisations", "ent:GPE": "names of countries and cities", "ent:LOC": "names of places",
     "ent:DATE": "dates", "ent:TIME": "times", "ent:MONEY": "amounts of money", "ent:PERCENT": "percentages",
     "ent:CARDINAL": "numbers", "ent:ORDINAL": "ordinal numbers", "ent:QUANTITY": "quantities",
+    "capitalised": "capitalised words", "all_caps": "words in capitals", "quotation": "quotation marks",
 }  # fmt: skip
 _PACKED = ("explorer", "figures", "changes", "segments", "digits", "trend")
 
@@ -412,7 +413,7 @@ def feature_name(feature: str) -> str:
     """Return a feature as readers name it.
 
     >>> feature_name("upos:NOUN"), feature_name("all_caps"), feature_name("ent:FAC")
-    ('nouns', 'all caps', 'ent:FAC')
+    ('nouns', 'words in capitals', 'ent:FAC')
     """
     return _FEATURES.get(feature, feature.replace("_", " "))
 

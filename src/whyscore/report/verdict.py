@@ -21,6 +21,7 @@ from whyscore.types import PairTest
 _CLEAR = 0.8
 _CHANCE = 0.5
 _PAIR = 2
+_UNDECIDED = "No metric of this run supports the language, so there is no verdict"
 
 
 def with_verdict(report: Report) -> Report:
@@ -32,6 +33,7 @@ def with_verdict(report: Report) -> Report:
         # Of two systems everything is said then.
         sentences += [_leader(report, k) for k in report.supported] if len(candidates) != 1 else []
         sentences += [_people(report, k) for k in range(len(report.human))]
+        sentences += [] if report.supported else [f"{_UNDECIDED}."]
     else:
         sentences.append(_alone(report))
     sentences += [*_lost(report), *_trust(report)]
@@ -157,7 +159,7 @@ def _alone(report: Report) -> str:
     row = report.systems[0]
     numbers = [f"{report.metrics[k].name} {with_interval(row.totals[k], report.digits[k])}" for k in report.supported]
     if not numbers:
-        return f"{row.system}: no metric of this run supports the language, so there is no verdict."
+        return f"{row.system}: {_UNDECIDED[0].lower()}{_UNDECIDED[1:]}."
     return f"{row.system}: {', '.join(numbers)}. There is no other system to compare with."
 
 
@@ -336,9 +338,15 @@ def _marked(report: Report) -> list[Step]:
 
 
 def _each(tops: Sequence[Sequence[str]], names: Sequence[str]) -> str:
-    told = [
-        f"{_few(top)} {'leads' if len(top) == 1 else 'lead'} on {name}" for top, name in zip(tops, names, strict=True)
-    ]
+    """Return who leads on which metrics.
+
+    >>> _each([["a"], ["b"], ["a"]], ["chrf", "bleu", "ter"])
+    'a leads on chrf and ter, b leads on bleu'
+    """
+    metrics: dict[tuple[str, ...], list[str]] = {}
+    for top, name in zip(tops, names, strict=True):
+        metrics.setdefault(tuple(top), []).append(name)
+    told = [f"{_few(top)} {'leads' if len(top) == 1 else 'lead'} on {named(on)}" for top, on in metrics.items()]
     return ", ".join(told)
 
 

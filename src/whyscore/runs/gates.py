@@ -30,7 +30,7 @@ class Tested(Protocol):
 
 
 def read_limits(given: Iterable[str], metrics: Iterable[str]) -> dict[str, float]:
-    """Return by metric the limits that `METRIC=NUMBER` texts name; the metric may be written in any way that `-m` takes.
+    """Return by metric the limits that `METRIC=NUMBER` texts name; metrics are written in any way that `-m` takes.
 
     >>> read_limits(["chrf=50", "ter=60.5"], ["chrf", "ter"])
     {'chrf': 50.0, 'ter': 60.5}
@@ -71,7 +71,10 @@ def check_baseline(systems: Iterable[str], worse: str | None) -> None:
 
 
 def judge_gates(
-    tested: Tested, under: Mapping[str, float], worse: str | None, warnings: Mapping[str, str] | None = None
+    tested: Tested,
+    under: Mapping[str, float],
+    worse: str | None,
+    unsupported: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Gate]:
     """Return every gate on every candidate, passed or not.
 
@@ -79,9 +82,9 @@ def judge_gates(
         tested: A run or a comparison.
         under: By metric, the number that candidates have to reach.
         worse: The baseline that no candidate may be significantly worse than; it is no candidate itself.
-        warnings: By metric, why it should not decide.
+        unsupported: By metric, the languages that it was not made for: a reason why it should not decide.
     """
-    told = warnings or {}
+    told = {name: f"does not support {', '.join(codes)}" for name, codes in (unsupported or {}).items()}
     totals = [total for total in tested.total_records() if total.system != worse]
     found = []
     for total in totals:

@@ -19,6 +19,7 @@ from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
 from whyscore.protocols import Metric, Tagger, WordScorer
 from whyscore.registry import build, files_of
 from whyscore.scoring.answers import AsksModel
+from whyscore.scoring.stack import require
 from whyscore.settings import Bootstrapped, Seeded, check, option
 from whyscore.taggers.spacy import installed_pipeline
 from whyscore.text.randomness import generator
@@ -104,6 +105,8 @@ def request_metrics(
 ) -> list[RequestedMetric]:
     """Return each metric with its explainer and budget: as asked for, or by default."""
     given = list(metrics or default_metrics(dataset))
+    for metric in given:
+        require(as_metric(metric), dataset.segments)  # before any model is loaded
     names = [requested_name(metric) for metric in given]
     for name in names:
         if names.count(name) > 1:

@@ -16,8 +16,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from whyscore.errors import ContractError, TextFailure, WhyscoreError
+from whyscore.errors import ContractError, MissingExtra, TextFailure, WhyscoreError
 from whyscore.protocols import Metric, RowMetric, SupportsNeeds
+from whyscore.registry import spec_of
 from whyscore.scoring.answers import Answers, AsksModel, Missing
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Segment, Signature
 
@@ -53,8 +54,11 @@ def width(metric: Metric) -> int:
 
 
 def name(metric: Metric) -> str:
-    """Return what messages call a metric: the spec of its signature."""
-    return metric.signature().spec
+    """Return what messages call a metric: the spec of its signature, or its own where the model is not here."""
+    try:
+        return metric.signature().spec
+    except MissingExtra:
+        return spec_of(metric)
 
 
 def ask(metric: Metric, segments: Sequence[Segment]) -> Answer:

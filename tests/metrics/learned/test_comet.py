@@ -14,6 +14,7 @@ import pytest
 
 from support import tiny_models
 from whyscore.analysis.explain import explain
+from whyscore.analysis.score import score
 from whyscore.errors import DataError, ExecutionError, MissingExtra, MissingInput, SpecError
 from whyscore.metrics.learned.comet import network as comet_model
 from whyscore.metrics.learned.comet.checkpoint import KINDS
@@ -828,10 +829,24 @@ def test_an_encoder_that_is_nowhere_is_named(regression: Made, tmp_path: Path, m
     monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
     copy = Path(shutil.copytree(regression[1], tmp_path / "c"))
     shutil.rmtree(copy / "encoder")
-    told = "has no config.json of its encoder, and comet: cannot fetch *.json of nobody/base: no network and no copy"
+    told = (
+        "has no config.json of its encoder, and comet: cannot download *.json of nobody/base (no network and no copy)"
+    )
     with pytest.raises(MissingExtra, match=re.escape(told)) as caught:
         comet(copy).score(SEGMENTS[:1])
     assert str(caught.value).endswith("Fetch it with: hf download nobody/base")
+
+
+@pytest.mark.parametrize("model", ["Unbabel/wmt22-comet-da", "Unbabel/wmt22-cometkiwi-da"])
+def test_a_missing_source_is_said_before_the_missing_checkpoint(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    def offline(*_: object, **__: object) -> str:
+        raise FileNotFoundError("no network and no copy")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
+    with pytest.raises(MissingInput, match="Give a source with -s"):
+        score([Segment("a cat", references=("a dog",))], f"comet(model={model!r})")
 
 
 def test_configuration_and_tokenizer_may_lie_in_the_folder_itself(regression: Made, tmp_path: Path) -> None:

@@ -441,7 +441,7 @@ def test_the_signature_names_mode_units_model_and_licence(minilm: Path) -> None:
 
 def test_languages_the_model_does_not_know_are_told_once() -> None:
     found = XBertScore(languages="et-en")
-    with pytest.warns(CoverageNotice, match="was not made for 'et'") as told:
+    with pytest.warns(CoverageNotice, match="does not support 'et'") as told:
         found.score([Segment("a dog", "koer")])
     assert len(told) == 1
     assert found.score([Segment("a cat", "kass")]).shape == (1,)

@@ -484,9 +484,9 @@ def test_a_long_segment_is_scored_in_every_mode() -> None:
 
 
 def test_a_language_the_encoder_was_not_made_for_is_told() -> None:
-    with pytest.warns(CoverageNotice, match=re.escape("was not made for 'et'")):
+    with pytest.warns(CoverageNotice, match=re.escape("does not support 'et'")):
         Mee2(words=None, language="et").score([segment("tere", "tere")])
-    with pytest.warns(CoverageNotice, match=re.escape("embedded(layer=0) was not made for 'et'")):
+    with pytest.warns(CoverageNotice, match=re.escape("embedded(layer=0) does not support 'et'")):
         Mee(language="et").score([segment("kass", "koer")])
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
+from whyscore.analysis.common import MetricLike, as_metric, language_support, requested_name, with_languages
 from whyscore.analysis.compare.result import (
     CompareSettings,
     Comparison,
@@ -29,7 +29,7 @@ from whyscore.analysis.score import nrefs
 from whyscore.data.naming import few
 from whyscore.errors import DataError, SpecError
 from whyscore.protocols import CorpusMetric
-from whyscore.scoring.stack import LOCAL, Progress, Resources, Stages
+from whyscore.scoring.stack import LOCAL, Progress, Resources, Stages, require
 from whyscore.settings import takes
 from whyscore.stats.correction import Clusters, clusters, correct_p
 from whyscore.stats.resampling import content_order
@@ -123,13 +123,17 @@ def compare(
     measures += [_judged(dataset, name) for name in settings.human or ()]
     progress = resources.progress or Stages()
     progress.begin("test", len(measures) * math.comb(len(common.places), 2))
-    found = tuple(_compared(one, common, settings, progress) for one in measures)
+    unsupported, doubts = language_support(dataset, {requested_name(one): as_metric(one) for one in requested})
+    found = tuple(
+        replace(_compared(one, common, settings, progress), unsupported=unsupported.get(one.name, ()))
+        for one in measures
+    )
     blocks = len(set(common.documents)) if common.documents else None
     small = smallness(common.n, blocks, settings.test, settings.alpha)
     if common.n < len(dataset.ids):
         notes += [_own_totals(one, dataset) for one in measures]
     told = dict.fromkeys((*notes, *small, *(note for one in found for note in remarks(one))))
-    return Comparison(dataset, found, settings, common.n, blocks, tuple(told))
+    return Comparison(dataset, found, settings, common.n, blocks, tuple(told), tuple(map(str, doubts)))
 
 
 def _own_totals(measure: _Measure, dataset: Dataset) -> str:
@@ -172,7 +176,9 @@ def _common(dataset: Dataset, *, documents: bool) -> tuple[_Common, list[str]]:
 
 
 def _measured(dataset: Dataset, metric: MetricLike, resources: Resources) -> _Measure:
-    prepared = resources.prepare(with_languages(as_metric(metric), dataset.languages))
+    known = with_languages(as_metric(metric), dataset.languages)
+    require(known, dataset.segments)
+    prepared = resources.prepare(known)
     name, direction, signature = requested_name(metric), prepared.higher_is_better, prepared.signature()
     if "nrefs" in dict(signature.facts):
         signature = signature.with_facts(nrefs=nrefs(dataset.segments))

@@ -123,6 +123,8 @@ class MetricComparison:
     """Of the strengths, by resampled segments; empty where they were not requested."""
     powers: tuple[PairPower, ...] = ()
     """By simulation; empty where it was not requested."""
+    unsupported: tuple[str, ...] = ()
+    """Languages of the data that the model behind the metric was not made for."""
 
     @property
     def won(self) -> str:
@@ -148,12 +150,19 @@ class Comparison(Result):
     """Segments that all systems have."""
     blocks: int | None
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """On metrics that do not support the languages of the data."""
     decimals: int = _DECIMALS
     """Of scores in the table for people."""
     kind: ClassVar[Kind] = "comparisons"
 
     def __iter__(self) -> Iterator[MetricComparison]:
         return iter(self.metrics)
+
+    @property
+    def unsupported(self) -> dict[str, tuple[str, ...]]:
+        """By metric, the languages of the data that it does not support."""
+        return {one.metric: one.unsupported for one in self.metrics if one.unsupported}
 
     @property
     def pairs(self) -> tuple[PairTest, ...]:
@@ -194,7 +203,8 @@ class Comparison(Result):
         found = {
             **self.header(),
             **how,
-            "notes": list(self.notes),
+            "notes": [*self.warnings, *self.notes],
+            **({"unsupported": self.unsupported} if self.unsupported else {}),
             "systems": self.scores(),
             "records": list(self.records()),
         }
@@ -219,7 +229,7 @@ class Comparison(Result):
         )
         directions = {one.metric: one.higher_is_better for one in self.metrics}
         signatures = dict.fromkeys(str(one.signature) for one in self.metrics if one.signature)
-        return Table(columns, tuple(rows), directions, best, (self.how, *self.notes, *signatures))
+        return Table(columns, tuple(rows), directions, best, (self.how, *self.warnings, *self.notes, *signatures))
 
     def scores(self) -> list[dict[str, Cell]]:
         return [

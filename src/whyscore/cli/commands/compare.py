@@ -66,7 +66,7 @@ def run(settings: CompareCommand) -> int:
     with working(settings) as resources:
         found = compare(data, metrics, settings=asked, resources=resources)
     _emit(found if settings.width is None else replace(found, decimals=settings.width), settings)
-    gates = judge_gates(found, under, worse)
+    gates = judge_gates(found, under, worse, found.unsupported)
     report_gates(gates, settings, data.name)
     check_gates(gates, worse, under)
     fail_if_unparsed(settings, resources)

@@ -32,6 +32,7 @@ from whyscore.cli.setup import (
     working,
 )
 from whyscore.data.checks import findings
+from whyscore.data.naming import counted
 from whyscore.marking import visible
 from whyscore.report import build_report
 from whyscore.report.model import Report, ReportSettings
@@ -116,10 +117,8 @@ def run(settings: EvaluateCommand) -> int:
             command=command_line("evaluate"),
             overwrite=settings.overwrite,
         )
-        doubts = {
-            one.name: f"does not support {', '.join(one.unsupported)}" for one in found.metrics if one.unsupported
-        }
-        gates = judge_gates(found, under, worse, doubts)
+        unsupported = {one.name: one.unsupported for one in found.metrics if one.unsupported}
+        gates = judge_gates(found, under, worse, unsupported)
         (resources.progress or Stages()).begin("report")
         report = make_report(settings, record_gates(found, gates))
     if shard is not None:
@@ -158,7 +157,8 @@ def command_line(name: str) -> list[str] | None:
 def _say_costs(settings: EvaluateCommand, data: Dataset, requested: list[RequestedMetric]) -> int:
     """Say what each stage would take; which segments are explained depends on scores not known yet."""
     resources = make_resources(settings)
-    print(f"read: {len(data)} texts, {len(data.systems)} systems, {len(data.ids)} segments")
+    sizes = {"text": len(data), "system": len(data.systems), "segment": len(data.ids)}
+    print(f"read: {', '.join(counted(number, noun) for noun, number in sizes.items())}")
     for one in requested:
         metric = with_languages(one.metric, data.languages)
         texts = cost(metric, data.segments, resources.store)
@@ -169,7 +169,8 @@ def _say_costs(settings: EvaluateCommand, data: Dataset, requested: list[Request
         tell_time(settings, one.name, metric, data.segments, left)
     scores = len(requested) + len({name for entry in data.entries for name in entry.human})
     pairs = math.comb(len(data.systems), 2)
-    print(f"test: {scores * pairs} differences ({pairs} pairs of systems, {scores} scores)" if pairs else "test: none")
+    size = f"{counted(pairs, 'pair')} of systems, {counted(scores, 'score')}"
+    print(f"test: {counted(scores * pairs, 'difference')} ({size})" if pairs else "test: none")
     print(f"report: {Path(settings.output) / PAGE}")
     return 0
 
@@ -182,7 +183,7 @@ def _say_probes(settings: EvaluateCommand, data: Dataset, one: RequestedMetric, 
     texts = explain_cost(part, one.metric, one.explainer or "", resources=resources, **used)
     distinct = len({segment.only(one.metric.inputs) for segment in part})
     probes = max(0, texts.distinct - max(distinct, texts.stored))
-    print(f"explain {one.name} by {one.explainer}: about {len(wanted)} segments, {probes or 'no'} more texts")
+    print(f"explain {one.name} by {one.explainer}: about {len(wanted)} segments, {probes or 'no'} more texts to score")
     return probes
 
 

@@ -6,6 +6,7 @@ from whyscore.analysis.select import SelectSettings, select, simulate_selection
 from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result
 from whyscore.cli.setup import load_dataset, requested_metrics, working
+from whyscore.data.naming import counted
 from whyscore.errors import UserError
 from whyscore.settings import option
 
@@ -35,7 +36,7 @@ def run(settings: SelectCommand) -> int:
     data = load_dataset(settings, metrics)
     if settings.dry_run:
         scored = ", ".join(metrics) or "none"
-        print(f"{len(data.ids)} segments of {len(data.systems)} system(s); metrics to score: {scored}")
+        print(f"{len(data.ids)} segments of {counted(len(data.systems), 'system')}; metrics to score: {scored}")
         return 0
     with working(settings) as resources:
         if settings.simulate:

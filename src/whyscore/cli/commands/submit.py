@@ -6,6 +6,7 @@ from whyscore.analysis.submit import SubmitSettings, submit, submit_scores, subm
 from whyscore.cli.options import InputSettings, MetricSettings, RunningSettings
 from whyscore.cli.output import tell
 from whyscore.cli.setup import explaining_costs, load_dataset, requested_metrics, working
+from whyscore.data.naming import counted
 from whyscore.errors import UserError
 from whyscore.settings import option
 
@@ -70,12 +71,12 @@ def _run_scores(settings: SubmitCommand, metrics: list[str]) -> int:
         raise UserError("the metrics task takes no word scores: leave out -e")
     data = load_dataset(settings, metrics)
     if settings.dry_run:
-        print(f"{len(data)} segments of {len(data.systems)} system(s); metrics to score: {', '.join(metrics)}")
+        print(f"{len(data)} segments of {counted(len(data.systems), 'system')}; metrics to score: {', '.join(metrics)}")
         return 0
     with working(settings) as resources:
         written = submit_scores(data, metrics, str(settings.output), settings=settings, resources=resources)
     print(*written.files, sep="\n")
-    tell(settings, f"{len(data.systems)} system(s), {len(data.ids)} segments")
+    tell(settings, f"{counted(len(data.systems), 'system')}, {len(data.ids)} segments")
     return 0
 
 
@@ -85,12 +86,12 @@ def _run_wmt26(settings: SubmitCommand, metrics: list[str]) -> int:
         raise UserError("a WMT26 submission needs one metric and a file: -m qe -o predictions.jsonl")
     data = load_dataset(settings, metrics, [settings.explainer] if settings.explainer else [])
     if settings.dry_run:
-        print(f"{len(data)} segments of {len(data.systems)} system(s); metric to score: {metrics[0]}")
+        print(f"{len(data)} segments of {counted(len(data.systems), 'system')}; metric to score: {metrics[0]}")
         return 0
     with working(settings) as resources:
         written = submit_wmt26(
             data, metrics[0], settings.explainer, settings.output, settings=settings, resources=resources
         )
     print(*written.files, sep="\n")
-    tell(settings, f"{len(data.ids)} items, {len(data.systems)} system(s)")
+    tell(settings, f"{len(data.ids)} items, {counted(len(data.systems), 'system')}")
     return 0

@@ -9,6 +9,7 @@ from whyscore.cli.setup import load_and_validate, refuse_data, show_findings
 from whyscore.data.checks import Findings
 from whyscore.data.formats.eval4nlp import look_at_gold, look_at_submission, metadata_faults, misfits
 from whyscore.data.located import describe_columns
+from whyscore.data.naming import counted
 from whyscore.errors import DataError, UserError
 from whyscore.marking import visible
 from whyscore.settings import option
@@ -53,7 +54,7 @@ def run(settings: ValidateCommand) -> int:
         return 0
     show_findings(found, settings)
     refuse_data(data, found, strict=settings.strict)
-    systems = f"{len(data.systems)} system(s): {', '.join(data.systems)}"
+    systems = f"{counted(len(data.systems), 'system')}: {', '.join(data.systems)}"
     lines = [f"{data.name}: {len(data.ids)} segments, {systems}\n"]
     if columns := describe_columns(data):
         lines.append(f"columns: {columns}\n")

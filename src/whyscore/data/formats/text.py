@@ -129,6 +129,8 @@ def from_texts(
     >>> from_texts(["a cat"], references=[["a dog", "one dog"]]).segments[0].references
     ('a dog', 'one dog')
     """
+    if languages is not None and (isinstance(languages, str) or len(languages) != 2):  # noqa: PLR2004 - a pair
+        raise DataError(f"languages is {languages!r}: give source and target, for example ('en', 'de')")
     systems = hypotheses if isinstance(hypotheses, Mapping) else {"hypothesis": hypotheses}
     counts = {system: _length("hypotheses", texts) for system, texts in systems.items()}
     if not counts or not all(counts.values()):

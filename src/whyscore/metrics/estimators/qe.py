@@ -43,7 +43,7 @@ from whyscore.metrics.estimators.trees import make_trees
 from whyscore.metrics.needs import need_source
 from whyscore.models.attribution import Inside
 from whyscore.models.encoders.embedded import Embedded
-from whyscore.models.encoders.loading import uncovered
+from whyscore.models.encoders.loading import CoverageNotice, uncovered
 from whyscore.models.evidence import Setting, error_evidence
 from whyscore.models.pairs import Pinned
 from whyscore.registry import spec_of
@@ -78,7 +78,7 @@ TREES = {"edits": 0, "spans": 0, "source_edits": 1}
 """The sets of trees, with the side they read."""
 
 
-class UnseenNotice(UserWarning):
+class UnseenNotice(CoverageNotice):
     """The estimator was not trained on a language pair."""
 
 

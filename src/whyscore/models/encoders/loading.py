@@ -79,7 +79,7 @@ def warn_uncovered(encoder: Encoder, languages: Iterable[str]) -> None:
     for code in uncovered(encoder, languages):
         known = " ".join(sorted(encoder.languages() or ()))
         warnings.warn(
-            f"{encoder.signature().spec} was not made for {code!r}, its vectors mean little there; it knows: {known}",
+            f"{encoder.signature().spec} does not support {code!r}: scores are not meaningful; it supports: {known}",
             CoverageNotice,
             stacklevel=2,
         )

@@ -146,6 +146,14 @@ class Shape(NamedTuple):
     weights: tuple[float, ...]
 
 
+_FREE = Inputs.HYPOTHESIS | Inputs.SOURCE
+_INPUTS = {
+    "Unbabel/wmt22-comet-da": _FREE | Inputs.REFERENCES,
+    "Unbabel/wmt20-comet-da": _FREE | Inputs.REFERENCES,
+    "Unbabel/wmt22-cometkiwi-da": _FREE,
+}
+"""What the models of these names read."""
+
 _ONE = Shape(("score",), (1.0,))
 _UNITE = Shape(("source", "reference", "unified"), (1 / 3, 1 / 3, 1 / 3))
 _XCOMET = Shape(("source", "reference", "unified", "mqm"), (0.12, 0.33, 0.33, 0.22))
@@ -204,6 +212,8 @@ class Comet:
 
     @property
     def inputs(self) -> Inputs:
+        if self.against == "auto" and self.model in _INPUTS:
+            return _INPUTS[self.model]  # a missing text is said before a checkpoint is looked for
         inputs = self._settings().inputs
         if self.against == "auto":
             return inputs
