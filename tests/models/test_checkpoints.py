@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import tiny_models
@@ -406,8 +406,26 @@ def test_answers_come_in_the_order_asked_and_batches_keep_their_budget() -> None
         return [-number for number in batch]
 
     assert in_batches(lengths, 14, compute, "x") == [0, -1, -2, -3, -4, -5]
-    assert batches == [[10], [7, 7], [3, 2, 1]]
+    assert batches == [[10], [7, 7], [3], [2], [1]]
     assert in_batches([], 14, compute, "x") == []
+    batches.clear()
+    in_batches(lengths, 50, compute, "x")
+    assert batches == [[10], [7, 7], [3, 2, 1]], "rows of other lengths meet up to a fifth of the budget"
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(1, 40), max_size=60), st.integers(1, 400))
+def test_batches_hold_every_row_once_and_padding_stays_small(lengths: list[int], budget: int) -> None:
+    batches: list[list[int]] = []
+
+    def compute(batch: list[int]) -> list[int]:
+        batches.append([lengths[number] for number in batch])
+        return batch
+
+    assert in_batches(lengths, budget, compute, "x") == list(range(len(lengths)))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * batch[0] <= budget
+        assert len(set(batch)) == 1 or len(batch) * batch[0] <= budget / 5
 
 
 def test_a_smaller_budget_is_kept_after_memory_ran_out() -> None:

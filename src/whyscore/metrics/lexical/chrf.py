@@ -119,8 +119,10 @@ class Chrf:
 
 def _character_spans(rows: ChrfRows, counted: str, text: str) -> Sequence[Span]:
     """Return where the characters chrF counts stand in the text."""
-    if rows.whitespace and len(counted) == len(text):
-        return [(start, start + 1) for start in range(len(text))]
+    # Upper and lower case are equally long nearly always: then each character stands where it stood.
+    places = range(len(text)) if rows.whitespace else [k for k, letter in enumerate(text) if not letter.isspace()]
+    if len(counted) == len(places):
+        return [(place, place + 1) for place in places]
     return [(token.start, token.end) for token in located(counted, text)]
 
 

@@ -21,14 +21,13 @@ from whyscore.models.encoders.stacks import (
     Encoding,
     Source,
     Stack,
-    batch_of,
     languages_of,
     limit_facts,
     mean,
     source,
     stack,
 )
-from whyscore.models.pairs import Cuts, Inputs
+from whyscore.models.pairs import Cuts, Inputs, budget_of
 from whyscore.models.rows import Long, RowCoder
 from whyscore.protocols import Encoded
 from whyscore.registry import spec_of
@@ -105,7 +104,7 @@ class PowerMeans:
             width=_PARTS * model.shape.width,
             limit=model.limit,
             long=self.long,
-            batch=batch_of(device),
+            batch=budget_of(device),
             cuts=cuts,
             who=WHO,
         )

@@ -35,7 +35,6 @@ from whyscore.models.encoders.power_means import PowerMeans
 from whyscore.models.encoders.stacks import (
     Encoding,
     Source,
-    batch_of,
     languages_of,
     lengths,
     limit_facts,
@@ -44,7 +43,7 @@ from whyscore.models.encoders.stacks import (
 )
 from whyscore.models.encoders.transformer import Transformer
 from whyscore.models.heads import ACTIVATIONS, pooled
-from whyscore.models.pairs import Coded, Cuts, Frame, as_tensors
+from whyscore.models.pairs import Coded, Cuts, Frame, as_tensors, budget_of
 from whyscore.models.rows import Long, RowCoder, Vectors
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import runs_code, spec_of
@@ -157,7 +156,7 @@ class Sentence:
             width=pipeline.source.shape.width,
             limit=pipeline.limit,
             long=self.long,
-            batch=self.batch or batch_of(device),
+            batch=self.batch or budget_of(device),
             cuts=pipeline.cuts,
             who=WHO,
         )

@@ -49,7 +49,7 @@ from whyscore.models.checkpoints import (
     warn_of,
     weights_of,
 )
-from whyscore.models.pairs import Cuts, Inputs, Row, as_tensors, budget_of, in_batches, positions
+from whyscore.models.pairs import Cuts, Inputs, Row, as_tensors, in_batches, positions
 from whyscore.models.rows import Long, Reader, RowCoder, Vectors
 from whyscore.protocols import Encoded
 
@@ -280,8 +280,6 @@ def block_list(encoder: "Module", number: int) -> "ModuleList | None":
     return lists[outer[0]] if len(outer) == 1 else None
 
 
-# Larger batches leave the caches of a processor and hold more padding: 8,192 takes half as long again (MiniLM).
-_PROCESSOR = 2048
 # Texts whose vectors are held at a time where only one vector of each is wanted.
 _HELD = 512
 
@@ -325,11 +323,6 @@ class Encoding:
         for first in range(0, len(distinct), _HELD):
             part = distinct[first : first + _HELD]
             yield from zip(part, self.encode(part), strict=True)
-
-
-def batch_of(device: str) -> int:
-    """Return how many pieces, padding counted, are computed at once on a device."""
-    return min(_PROCESSOR, budget_of(device)) if device == "cpu" else budget_of(device)
 
 
 def mean(encoded: Encoded) -> Vectors:

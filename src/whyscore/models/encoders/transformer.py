@@ -40,7 +40,6 @@ from whyscore.models.encoders.stacks import (
     Encoding,
     Source,
     Stack,
-    batch_of,
     block_list,
     checked,
     languages_of,
@@ -51,7 +50,7 @@ from whyscore.models.encoders.stacks import (
     source,
     stack,
 )
-from whyscore.models.pairs import Cuts, Inputs, Row, as_tensors
+from whyscore.models.pairs import Cuts, Inputs, Row, as_tensors, budget_of
 from whyscore.models.rows import Long, RowCoder, Vectors
 from whyscore.protocols import Encoded
 from whyscore.registry import runs_code, spec_of
@@ -258,7 +257,7 @@ class Transformer:
             width=plan.source.shape.width,
             limit=plan.source.limit,
             long=self.long,
-            batch=self.batch or batch_of(device),
+            batch=self.batch or budget_of(device),
             cuts=plan.cuts,
             who=WHO,
         )
