@@ -10,7 +10,9 @@ import pytest
 
 from support import tiny_models
 from support.cli import Run
-from whyscore.analysis.train.perturbations import PERTURBATIONS, Perturber
+from whyscore.analysis.train.labels import Rated
+from whyscore.analysis.train.perturbations import PERTURBATIONS, Perturber, perturb_rows
+from whyscore.analysis.train.settings import TrainSettings
 from whyscore.data.formats.eval4nlp import Scored, Submission, read_gold
 from whyscore.errors import UnknownName, UserError
 from whyscore.experiments.participants import PARTICIPANTS, join_submissions, participants
@@ -21,6 +23,8 @@ from whyscore.types import Dataset, Entry, Segment
 
 SOURCES = ["Die Katze sah 12 Hunde in Berlin .", "Der Hund war nicht in Paris .", "Die Katze war in Rom ."] * 4
 TEXTS = ["The cat saw 12 dogs in Berlin .", "The dog was not in Paris .", "The cat was in Rome ."] * 4
+PAIRS = list(zip(SOURCES, TEXTS, strict=True))
+VOCABULARY = [word for text in (*SOURCES, *TEXTS) for word in (*text.split(), *text.capitalize().split())]
 
 
 def test_every_perturbation_changes_a_text_and_marks_where() -> None:
@@ -146,6 +150,33 @@ def test_recipes_look_into_a_network_of_transformers(tmp_path: Path) -> None:
     assert any(line.startswith("ist-unbabel-constrained: layer") for line in lines)
     settings = json.loads((tmp_path / "run/models/de-en/heytuda/settings.json").read_text("utf-8"))["settings"]
     assert (settings["word_loss"], settings["labels"]) == (0.0, ["human"])
+
+
+def test_gold_and_training_data_are_found_in_the_working_directory(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    missing = run("experiment", "eval4nlp", "--system", "gringham", "-l", "de-en", "-o", "run")
+    assert missing.code == 2
+    assert "no gold folder: give one with --gold dev/de-en; looked for de-en, dev/de-en" in missing.err
+    write_gold(tmp_path / "data" / "dev" / "de-en")
+    done = run("experiment", "eval4nlp", "--system", "gringham", "-l", "de-en", "-o", "run", "--limit", 3)
+    assert done.code == 0, done.err
+    assert "gold: data/dev/de-en; training data: none" in done.err
+    assert (tmp_path / "run" / "gringham" / "de-en" / "target.submission").exists()
+    assert (
+        "nict: these recipes train a model"
+        in run("experiment", "eval4nlp", "--system", "nict", "-l", "de-en", "-o", "run").err
+    )
+
+
+def test_only_kinds_with_a_rate_are_trained_on_unless_named() -> None:
+    rows = [Rated(f"{source} {k}", "", reference=f"{text} {k}") for k, (source, text) in enumerate(PAIRS)]
+    copies = [row for row in perturb_rows(rows, TrainSettings()) if row.words or row.gaps]
+    assert not any(word not in {*VOCABULARY} and word.isalpha() for row in copies for word in row.hypothesis.split())
+    named = perturb_rows(rows, TrainSettings(perturbations=("spelling",)))
+    words = {word for row in named for word in row.hypothesis.split()}
+    assert any(word not in {*VOCABULARY} and word.isalpha() for word in words)
 
 
 def test_every_participant_says_what_the_paper_leaves_open(tmp_path: Path) -> None:

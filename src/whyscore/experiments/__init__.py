@@ -13,7 +13,10 @@ from typing import cast
 from whyscore.cli.options import Command
 from whyscore.errors import SpecError, UnknownName
 
-PAPERS = ("bmx.command", "muler.command", "matching", "eval4nlp", "injection", "participants", "perturbations")
+PAPERS = (
+    *("bmx.command", "muler.command", "matching", "eval4nlp", "injection", "participants", "perturbations"),
+    "categories",
+)
 
 
 def experiments() -> dict[str, Command]:

@@ -10,9 +10,10 @@
 | `nict` | tags from aligning MT and references, metric embeddings whose attention scores words; mean of both |
 | `cuni` | a word-level model, first subword per word with an encoder of transformers, no sentence loss |
 
-1. Train what the recipe trains, on `data` (`whyscore.analysis.train`), with the chosen encoder. Recipes that look into
-   a network (attention, gradients) do so where `encoder` is one of transformers. On the embedded encoder, HeyTUDa's
-   estimator is the `qe` that ships, without gradients, and IST-Unbabel's constrained model is explained by occlusion.
+1. Train what the recipe trains, on `data` (`whyscore.analysis.train`), with the chosen encoder; segments whose source
+   or hypothesis occurs in the gold set are left out. Recipes that look into a network (attention, gradients) do so
+   where `encoder` is one of transformers. On the embedded encoder, HeyTUDa's estimator is the `qe` that ships, without
+   gradients, and IST-Unbabel's constrained model is explained by occlusion.
 2. Each part is a metric with an explainer; parts are joined by the mean of the ranks of the words of a sentence, and by
    the mean of the standardised sentence scores.
 3. Submissions are written in the format of the task and judged by its rule (`ranking`).
@@ -221,7 +222,7 @@ def _submission(name: str, gold: Gold, job: _Job) -> Submission:
         report(f"{name}: training on {gold.name}")
         declared = {one.name: getattr(settings, one.name) for one in settings_of(TrainSettings)}
         options = declared | {"labels": participant.labels} | dict(participant.options)
-        train(*data, output=model, lang_pair=lang_pair, report=report, **options)
+        train(*data, output=model, lang_pair=lang_pair, exclude=segments_of(gold), report=report, **options)
     report(f"{name}: explaining {len(gold)} segments of {gold.name}")
     segments = segments_of(gold)
     languages = tuple(gold.name.split("-")) if len(gold.name.split("-")) == 2 else None  # noqa: PLR2004 - et-en
@@ -298,9 +299,13 @@ class ParticipantsCommand(FolderSettings, ParticipantsSettings):
     TITLE: ClassVar[str] = "input"
 
     gold: tuple[str, ...] = option(
-        REQUIRED, "gold folders, each named after its language pair", metavar="GOLD", basic=True
-    )
-    data: tuple[str, ...] = option((), "labelled segments that recipes train on", metavar="PATH", basic=True)
+        (), "gold folders, each named after its language pair (default with -l: dev/RO-EN and the like in this folder)",
+        metavar="GOLD", basic=True,
+    )  # fmt: skip
+    data: tuple[str, ...] = option(
+        (), "labelled segments that recipes train on (default: mlqe_pe_train.jsonl.gz in this folder)", metavar="PATH",
+        basic=True,
+    )  # fmt: skip
     lang_pair: str | None = option(
         None, "of the gold folders, take the one of this pair", flags=("-l", "--lang-pair"), metavar="RO-EN", basic=True
     )
@@ -309,15 +314,37 @@ class ParticipantsCommand(FolderSettings, ParticipantsSettings):
     )
 
 
+GOLD_PLACES = ("{pair}", "dev/{pair}", "data/dev/{pair}", "eval4nlp2021/dev/{pair}")
+"""Where gold folders are looked for: the layout of the repository of the shared task, and parts of it."""
+DATA_PLACES = ("mlqe_pe_train.jsonl.gz", "quality_estimation/mlqe_pe_train.jsonl.gz")
+
+
+def find_gold(pair: str | None) -> Path:
+    """Return the gold folder of a language pair below the working directory."""
+    places = [Path(place.format(pair=pair or "ro-en")) for place in GOLD_PLACES]
+    found = next((place for place in places if pair and place.is_dir()), None)
+    if found is None:
+        looked = f"; looked for {', '.join(map(str, places))}" if pair else ""
+        raise UserError(
+            f"no gold folder: give one with --gold dev/{pair or 'ro-en'}{looked}. The gold data are in data/ of the "
+            "repository eval4nlp/SharedTask2021"
+        )
+    return found
+
+
 def run_participants(settings: ParticipantsCommand) -> int:
     """Rebuild participants, judge them, and say what the paper leaves open."""
-    golds = [read_gold(path) for path in settings.gold]
+    places = [Path(path) for path in settings.gold] or [find_gold(settings.lang_pair)]
+    data = [Path(path) for path in settings.data] or [path for path in map(Path, DATA_PLACES) if path.exists()][:1]
+    if not settings.gold or not settings.data:
+        tell(settings, f"gold: {' '.join(map(str, places))}; training data: {' '.join(map(str, data)) or 'none'}")
+    golds = [read_gold(path) for path in places]
     chosen = [gold for gold in golds if settings.lang_pair in (None, gold.name)]
     if not chosen:
         names = ", ".join(gold.name for gold in golds)
         raise UserError(f"-l {settings.lang_pair}: no gold folder of that name. There is {names}")
     result = participants(
-        chosen, data=settings.data, output=settings.folder, report=lambda line: tell(settings, line), settings=settings
+        chosen, data=data, output=settings.folder, report=lambda line: tell(settings, line), settings=settings
     )
     emit_result(result, settings)
     for name in settings.systems or tuple(PARTICIPANTS):
@@ -328,6 +355,7 @@ def run_participants(settings: ParticipantsCommand) -> int:
 
 _EXAMPLES = """\
 examples:
+  whyscore experiment eval4nlp --system ist-unbabel heytuda gringham clip-umd nict cuni -l ro-en -o run/
   whyscore experiment eval4nlp --system gringham heytuda --gold dev/ro-en -o run/
   whyscore experiment eval4nlp --system ist-unbabel clip-umd nict cuni --gold dev/ro-en --data train.jsonl.gz -o run/
 """

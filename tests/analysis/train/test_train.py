@@ -1,8 +1,11 @@
 """Training from each source of labels, going on after a kill, what is refused, and what a trained folder gives."""
 
 import json
+import subprocess
+import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +24,7 @@ from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, Segment
 
 torch = pytest.importorskip("torch")
+from whyscore.analysis.train.loop import Trainer  # noqa: E402 - needs torch
 
 WORDS = {
     "Katze": "cat", "Hund": "dog", "Haus": "house", "Tisch": "table", "Baum": "tree", "Stadt": "city", "Fluss": "river",
@@ -225,7 +229,7 @@ def broken(rows: list[dict[str, object]], **values: object) -> list[dict[str, ob
         ([*records(3), records(1)[0] | {"mt_tags": [0]}], {}, "data.jsonl:4: 1 mt_tags for 5 words"),
         (broken(records(), mt="a b", mt_tags=[0, 0], gap_tags=[0, 0, 0]), {}, "one class only"),
         (broken(records(), mt="a b", mt_tags=[1, 1], gap_tags=[0, 0, 0]), {}, "one class only"),
-        (broken(records(), doc="one"), {}, "no held-out documents: 60 segments come from 1 documents"),
+        (broken(records(), doc="one"), {}, "no held-out documents: 60 segments come from 1 document,"),
         (records(30), {"least_segments": 200}, "30 labelled segments are too few to train on"),
         (records(), {"lang_pair": "et-en"}, "holds no segments of et-en"),
     ],
@@ -242,9 +246,68 @@ def test_bad_data_is_refused(
 
 def test_a_loss_that_is_no_number_stops_with_its_batch(tmp_path: Path) -> None:
     data = write(tmp_path / "data.jsonl", records())
-    with pytest.raises(ExecutionError, match=r"the loss is nan at epoch \d, batch \d+ of \d+ .*lower --rate"):
+    with pytest.raises(ExecutionError, match=r"the loss is nan at epoch \d, batch \d+ of \d+ .*a lower --rate"):
         run_training(data, output=tmp_path / "model", rate=1e30)
     assert (tmp_path / "model" / "work" / "plan.json").exists()
+
+
+def test_a_loss_that_is_no_number_leaves_the_last_good_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = write(tmp_path / "data.jsonl", records())
+    whole = run_training(data, output=tmp_path / "whole")
+    train_epoch = Trainer._train_epoch
+
+    def fail_late(self: Trainer, rows: Any, progress: Any) -> float:
+        if progress.epoch == 1:
+            monkeypatch.setattr(Trainer, "_loss", lambda *_: torch.tensor(torch.nan))
+        return train_epoch(self, rows, progress)
+
+    with monkeypatch.context() as broken_loss:
+        broken_loss.setattr(Trainer, "_train_epoch", fail_late)
+        with pytest.raises(
+            ExecutionError, match=r"the loss is nan at epoch 2, batch 1 of .*state after epoch 1 is kept"
+        ):
+            run_training(data, output=tmp_path / "model")
+    monkeypatch.undo()
+    assert run_training(data, output=tmp_path / "model").digest == whole.digest
+
+
+@pytest.mark.slow
+def test_a_training_ended_by_sigkill_goes_on_to_the_same_digest(tmp_path: Path) -> None:
+    data = write(tmp_path / "data.jsonl", records())
+    options = FAST | {"epochs": 6}
+    whole = run_training(data, output=tmp_path / "whole", **options)
+    code = (
+        "import sys; from whyscore.analysis.train.train import train\n"
+        f"train(sys.argv[1], output=sys.argv[2], report=lambda line: print(line, flush=True), **{options!r})"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", code, str(data), str(tmp_path / "killed")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("epoch 2/"):
+                process.kill()
+                break
+    assert process.returncode == -9
+    lines: list[str] = []
+    assert run_training(data, output=tmp_path / "killed", report=lines.append, **options).digest == whole.digest
+    assert any(line.startswith("going on after epoch") for line in lines)
+
+
+def test_with_test_data_the_documents_of_the_card_are_trained_on(tmp_path: Path) -> None:
+    data, test = write(tmp_path / "data.jsonl", records()), write(tmp_path / "test.jsonl", records(3))
+    held_out = run_training(data, output=tmp_path / "held_out", epochs=1)
+    tested = run_training(data, output=tmp_path / "tested", epochs=1, test=[test])
+    assert tested.judged == 3
+    assert tested.segments > held_out.segments
+
+
+def test_segments_to_be_judged_on_later_are_not_trained_on(tmp_path: Path) -> None:
+    rows = records()
+    data = write(tmp_path / "data.jsonl", rows)
+    judged = [Segment(str(row["mt"]).upper(), "something else") for row in rows[:5]]
+    lines: list[str] = []
+    run_training(data, output=tmp_path / "model", epochs=1, exclude=judged, report=lines.append)
+    assert "5 segments were left out: their source or hypothesis occurs in the test data" in lines
 
 
 def test_small_data_uncovered_languages_and_unbeaten_controls_are_said(tmp_path: Path) -> None:

@@ -107,8 +107,8 @@ class Trainer:
                 texts = self.cuts[int(batch[0])].row.hypothesis
                 raise ExecutionError(
                     f"the loss is {float(loss.detach())} at epoch {epoch + 1}, batch {number + 1} of {len(groups)} "
-                    f"(first segment: {texts[:60]!r}). The state after epoch {epoch} is kept: lower --rate "
-                    f"(now {self.rate:g}) or look at the data"
+                    f"(first segment: {texts[:60]!r}). The state after epoch {epoch} is kept. Look at the data, or "
+                    f"train with a lower --rate (now {self.rate:g}) and another -o"
                 )
             progress.optimiser.zero_grad()
             loss.backward()

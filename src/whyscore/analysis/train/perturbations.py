@@ -14,6 +14,11 @@ source word, or any word of like length | the word |
 | `number` | a digit of a number is changed | the number |
 | `name` | a capitalised word inside a sentence becomes another one | the name |
 | `negation` | a negation is taken out, or put in after an English auxiliary | the gap or the word |
+| `inflection` | a word becomes another word of the data with the same beginning | the word |
+| `spelling` | two neighbouring letters change places, or one is left out | the word |
+| `punctuation` | a mark is changed or left out, or a comma is put in | the word it stands at |
+
+The last three have the rate 0: they are for check-lists and for naming spans, and are trained on where they are named.
 
 1. A text of parallel data has white-space words; source words are linked by IBM model 1.
 2. Each text gets `perturbed` copies, each with one to three perturbations of different words. Kinds are drawn by their
@@ -49,6 +54,9 @@ _AUXILIARIES = frozenset([
 _LONGEST_PHRASE = 3
 _MOST = 3
 _DIGIT = re.compile(r"\d")
+_ENDING = re.compile(r"[^\w\s]+$")
+_MARKS = (",", ".", ";", ":", "!", "?", "")
+_LEAST_STEM, _LONGEST_ENDING, _LEAST_LETTERS = 3, 3, 4
 _LIKE_LENGTH = 3
 _CANDIDATES = 5
 _INFILL_BATCH = 8192  # pieces
@@ -90,7 +98,7 @@ Perturbation = Callable[[Draft, Resources, np.random.Generator], bool]
 
 
 class Kind(NamedTuple):
-    """A perturbation, and how often it is drawn in training."""
+    """A perturbation, and how often it is drawn in training; 0: where it is named."""
 
     apply: Perturbation
     rate: float
@@ -212,6 +220,47 @@ def _negate(draft: Draft, resources: Resources, draw: np.random.Generator) -> bo
     return True
 
 
+def _inflect(draft: Draft, resources: Resources, draw: np.random.Generator) -> bool:
+    places = [k for k in draft.free() if draft.words[k].isalpha() and len(draft.words[k]) >= _LEAST_LETTERS]
+    if not places:
+        return False
+    place = _pick(places, draw)
+    own = draft.words[place].lower()
+    stem = own[: max(_LEAST_STEM, len(own) - _LONGEST_ENDING)]
+    known = [
+        word
+        for word in resources.vocabulary
+        if word != own and word.startswith(stem) and len(word) - len(stem) <= 2 * _LONGEST_ENDING
+    ]
+    return bool(known) and _replace(draft, place, known[int(draw.integers(len(known)))], resources)
+
+
+def _misspell(draft: Draft, resources: Resources, draw: np.random.Generator) -> bool:
+    places = [k for k in draft.free() if draft.words[k].isalpha() and len(draft.words[k]) >= _LEAST_LETTERS]
+    if not places:
+        return False
+    place = _pick(places, draw)
+    own = draft.words[place]
+    letter = int(draw.integers(1, len(own) - 1))
+    swapped = own[:letter] + own[letter + 1] + own[letter] + own[letter + 2 :]
+    shorter = own[:letter] + own[letter + 1 :]
+    return _replace(draft, place, swapped if draw.random() < 1 / 2 and swapped != own else shorter, resources)
+
+
+def _punctuate(draft: Draft, resources: Resources, draw: np.random.Generator) -> bool:
+    del resources  # the meaning stays, and with it the source words
+    places = draft.free()
+    if not places:
+        return False
+    marked = [k for k in places if _ENDING.search(draft.words[k])]
+    place = _pick(marked if marked and draw.random() < 1 / 2 else places, draw)
+    own = draft.words[place]
+    bare = _ENDING.sub("", own)
+    marks = [mark for mark in _MARKS if bare + mark not in ("", own)] if bare != own else [","]
+    draft.words[place], draft.labels[place] = bare + marks[int(draw.integers(len(marks)))], 1.0
+    return True
+
+
 PERTURBATIONS: Mapping[str, Kind] = {
     "deletion": Kind(_delete, 0.2),
     "insertion": Kind(_insert, 0.15),
@@ -221,6 +270,9 @@ PERTURBATIONS: Mapping[str, Kind] = {
     "number": Kind(_change_number, 0.05),
     "name": Kind(_change_name, 0.05),
     "negation": Kind(_negate, 0.05),
+    "inflection": Kind(_inflect, 0.0),
+    "spelling": Kind(_misspell, 0.0),
+    "punctuation": Kind(_punctuate, 0.0),
 }
 
 
@@ -283,6 +335,7 @@ class Perturber:
         wanted = int(draw.integers(1, most + 1))
         applied: list[str] = []
         rates = np.array([PERTURBATIONS[kind].rate for kind in kinds])
+        rates = rates if rates.all() else np.ones(len(kinds))  # named although it has the rate 0: all alike
         for k in draw.choice(len(kinds), size=4 * wanted, p=rates / rates.sum()).tolist() if len(words) else ():
             if len(applied) < wanted and PERTURBATIONS[kinds[k]].apply(draft, resources, draw):
                 applied.append(kinds[k])
@@ -334,7 +387,7 @@ def check_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
 
 def perturb_rows(rows: Sequence[Rated], settings: TrainSettings) -> list[Rated]:
     """Return the references of rows and their perturbed copies, labelled."""
-    kinds = check_kinds(settings.perturbations)
+    kinds = check_kinds(settings.perturbations or [kind for kind, own in PERTURBATIONS.items() if own.rate])
     pairs = dict.fromkeys((row.source, row.reference) for row in rows if row.reference and row.source.split())
     if not pairs:
         raise DataError(

@@ -28,7 +28,8 @@ class TrainSettings(Seeded):
         basic=True,
     )
     held_out: float = option(
-        0.2, "share of documents kept: half for early stopping and calibration, half for the card",
+        0.2,
+        "share of documents kept: half for early stopping and calibration, half for the card (trained on with --test)",
         least=0.02, most=0.8, metavar="X", basic=True,
     )  # fmt: skip
     epochs: int = option(15, "at most", least=1, metavar="N", basic=True)
@@ -39,7 +40,9 @@ class TrainSettings(Seeded):
     batch_words: int = option(1500, "words of both sides in a batch", least=10, metavar="N")
     least_segments: int = option(200, "refuse to train on fewer labelled segments", least=2, metavar="N")
     perturbed: int = option(1, "perturbed copies of each reference", least=1, metavar="N")
-    perturbations: tuple[str, ...] = option((), "kinds of perturbation (default: all)", metavar="KIND")
+    perturbations: tuple[str, ...] = option(
+        (), "kinds of perturbation (default: those with a rate above 0)", metavar="KIND"
+    )
     infill: str | None = option(
         None, "masked language model that substitutes words (default: a lexicon of the data)", metavar="NAME"
     )

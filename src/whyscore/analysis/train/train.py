@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -145,6 +146,7 @@ def train(
     hypotheses: str | Path | None = None,
     lang_pair: str | None = None,
     test: Sequence[str | Path] = (),
+    exclude: Sequence[Segment] = (),
     report: Callable[[str], None] | None = None,
     settings: TrainSettings,
 ) -> TrainResult:
@@ -157,6 +159,7 @@ def train(
         hypotheses: Translations of the same sources by a system.
         lang_pair: As in `et-en`; chooses among the language pairs of the data.
         test: Files or folders with labels to judge on, instead of held-out documents.
+        exclude: Segments to be judged on later: what has their source or hypothesis is not trained on.
         report: Hears what is being done.
         settings: Labels, encoder, losses, schedule.
     """
@@ -166,15 +169,15 @@ def train(
     _refuse_used(folder)
     rows = make_rows(data, parallel, hypotheses, lang_pair, settings)
     judged = [row for path in test for row in read_rated(path, lang_pair)]
-    kept = without_overlap(rows, judged)
+    kept = without_overlap(rows, [*(Segment(row.hypothesis, row.source) for row in judged), *exclude])
     if len(kept) < len(rows):
         tell(f"{len(rows) - len(kept)} segments were left out: their source or hypothesis occurs in the test data")
     return _Job(folder, settings, kept, judged, tell).run()
 
 
-def without_overlap(rows: Sequence[Rated], judged: Sequence[Rated]) -> list[Rated]:
-    """Return the rows whose source and hypothesis do not occur in others, letters and digits compared."""
-    seen = {_letters(text) for row in judged for text in (row.source, row.hypothesis)}
+def without_overlap(rows: Sequence[Rated], judged: Sequence[Segment]) -> list[Rated]:
+    """Return the rows whose source and hypothesis do not occur in segments, letters and digits compared."""
+    seen = {_letters(text) for segment in judged for text in (segment.source or "", segment.hypothesis)}
     return [row for row in rows if _letters(row.source) not in seen and _letters(row.hypothesis) not in seen]
 
 
@@ -237,18 +240,21 @@ class Split(NamedTuple):
     judged: NDArray[np.intp]
 
 
-def split_rows(cuts: Sequence[Cut], held_out: float, seed: int) -> Split:
-    """Return rows to train on, to stop and calibrate on, and to judge on, by their documents."""
+def split_rows(cuts: Sequence[Cut], held_out: float, seed: int, *, tested: bool = False) -> Split:
+    """Return rows to train on, to stop and calibrate on, and to judge on, by their documents.
+
+    Where a test set is named, the documents that would be judged on are trained on.
+    """
     places = {
         name: float(generator(seed, "held out", name).random()) for name in dict.fromkeys(cut.row.group for cut in cuts)
     }
     share = np.array([places[cut.row.group] for cut in cuts])
-    parts = Split(
-        *map(np.flatnonzero, (share >= held_out, share < held_out / 2, (share >= held_out / 2) & (share < held_out)))
-    )
-    if not all(len(part) for part in parts):
+    trained = share >= (held_out / 2 if tested else held_out)
+    tuning = share < held_out / 2
+    parts = Split(*map(np.flatnonzero, (trained, tuning, ~trained & ~tuning)))
+    if not all(len(part) for part in (parts[:2] if tested else parts)):
         named = sum(bool(cut.row.document) for cut in cuts)
-        unit = "documents" if named else "different sources"
+        unit = ("document" if named else "source") + ("s" if len(places) > 1 else "")
         raise DataError(
             f"no held-out documents: {len(cuts)} segments come from {len(places)} {unit}, too few to keep a share of "
             f"{held_out:g} of them for early stopping and for the card. Give more documents or raise --held-out"
@@ -276,7 +282,7 @@ class _Job:
                 f"{len(self.cuts)} labelled segments are too few to train on (--least-segments "
                 f"{settings.least_segments}). {MEASURED}"
             )
-        self.split = split_rows(self.cuts, settings.held_out, settings.seed)
+        self.split = split_rows(self.cuts, settings.held_out, settings.seed, tested=bool(test))
         self.kinds = tuple(kind for kind in KINDS if any(cut.row.kind == kind for cut in self.cuts))
         self.metrics = METRICS if "alignment" in self.kinds else ()
         self.data_digest = digest_rows([*rows, *test])
@@ -486,12 +492,21 @@ def fit_platt(rows: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]]) -
 
 def judge(rows: Sequence[Rated], model: str) -> dict[str, dict[str, Measured]]:
     """Return what a model, the controls, `evidence` and the shipped `qe` reach on labelled segments."""
-    segments = [Segment(row.hypothesis, row.source) for row in rows]
+    own = {"this model": _judge(rows, "this model", as_metric(f"qe(model={model!r})"))}
+    return own | {name: judge_baseline(tuple(rows), name) for name in (*CONTROLS, "evidence", "qe")}
+
+
+@lru_cache(maxsize=16)
+def judge_baseline(rows: tuple[Rated, ...], name: str) -> dict[str, Measured]:
+    """Return what a control, `evidence` or the shipped `qe` reaches; asked for again for each model of a comparison."""
     pairs = {row.pair for row in rows}
     languages = f"languages={rows[0].pair!r}" if len(pairs) == 1 and rows[0].pair else ""
-    metrics = {"this model": as_metric(f"qe(model={model!r})"), "qe": as_metric(f"qe({languages})")}
-    names = ("this model", *CONTROLS, "evidence", "qe")
-    measures: dict[str, dict[str, Measured]] = {name: {} for name in names}
+    return _judge(rows, name, as_metric(f"qe({languages})") if name == "qe" else None)
+
+
+def _judge(rows: Sequence[Rated], name: str, metric: Any) -> dict[str, Measured]:  # noqa: ANN401 - `qe`, or None
+    segments = [Segment(row.hypothesis, row.source) for row in rows]
+    measures: dict[str, Measured] = {}
     sides: tuple[tuple[str, Place, Callable[[Rated], Stretches | None]], ...] = (
         ("words", HYPOTHESIS, lambda row: row.words),
         ("source words", SOURCE, lambda row: row.source_words),
@@ -504,30 +519,31 @@ def judge(rows: Sequence[Rated], model: str) -> dict[str, dict[str, Measured]]:
             label_spans(np.array(one.spans).reshape(-1, 2), labels_of(rows[k])) >= WRONG
             for one, k in zip(words, chosen, strict=True)
         ]
-        gold = Ragged.of([one.astype(np.float64) for one in labels])
-        for name in names if chosen else ():
-            found = word_errors(name, metrics, own, place, words)
-            if found is not None:
-                values = agree(gold, Ragged.of(found)).auc
-                (estimate,) = mean_estimates(values[~np.isnan(values)][None], draws=_DRAWS)
-                low, high = (np.nan if bound is None else bound for bound in (estimate.low, estimate.high))
-                measures[name][measure] = Measured(estimate.value, low, high)
+        found = word_errors(name, metric, own, place, words) if chosen else None
+        if found is not None:
+            values = agree(Ragged.of([one.astype(np.float64) for one in labels]), Ragged.of(found)).auc
+            (estimate,) = mean_estimates(values[~np.isnan(values)][None], draws=_DRAWS)
+            low, high = (np.nan if bound is None else bound for bound in (estimate.low, estimate.high))
+            measures[measure] = Measured(estimate.value, low, high)
     scored = [k for k, row in enumerate(rows) if row.score is not None]
     if len(scored) > 2:  # noqa: PLR2004 - a correlation needs three
         human = np.array([rows[k].score for k in scored], dtype=np.float64)
         own = [segments[k] for k in scored]
-        words = [white_space(segment.hypothesis) for segment in own]
-        for name in names:
-            if name in metrics:
-                scores = np.asarray(metrics[name].score(own), dtype=np.float64)
-            else:
-                scores = np.array([-one.mean() for one in word_errors(name, metrics, own, HYPOTHESIS, words) or ()])
-            measures[name]["sentences"] = correlate(human, scores)
+        if metric is None:
+            words = [white_space(segment.hypothesis) for segment in own]
+            scores = np.array([-one.mean() for one in word_errors(name, metric, own, HYPOTHESIS, words) or ()])
+        else:
+            scores = np.asarray(metric.score(own), dtype=np.float64)
+        measures["sentences"] = correlate(human, scores)
     return measures
 
 
 def word_errors(
-    name: str, metrics: Mapping[str, Any], segments: Sequence[Segment], place: Place, words: Sequence[Words]
+    name: str,
+    metric: Any,  # noqa: ANN401 - `qe`, or None
+    segments: Sequence[Segment],
+    place: Place,
+    words: Sequence[Words],
 ) -> list[FloatVector] | None:
     """Return how wrong each word is by a control, `evidence` or a metric; None where it does not judge that side."""
     if name == "length":
@@ -537,7 +553,7 @@ def word_errors(
     if name == "evidence":
         return error_evidence(segments, place.side, words, Setting())
     try:
-        return [-own.importance for own in metrics[name].word_scores(segments, place, words)]
+        return [-own.importance for own in metric.word_scores(segments, place, words)]
     except SpecError:
         return None
 

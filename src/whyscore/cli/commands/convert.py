@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from whyscore.analysis.categories import Naming, name_spans
 from whyscore.analysis.convert import (
     Converted,
     ConvertSettings,
@@ -34,6 +35,7 @@ EXAMPLES = """\
 examples:
   whyscore convert mqm.tsv --to whyscore -o rated.jsonl
   whyscore convert explanations.jsonl --to spans --threshold auto -o spans.jsonl
+  whyscore convert explanations.jsonl -s src.txt -t mt.txt --to spans --threshold auto --categories mqm
   whyscore convert explanations.jsonl --to eval4nlp --team me --track constrained -o submission/
   whyscore convert mqm.tsv --to tags -o dev.tgt-tags
 """
@@ -68,6 +70,10 @@ class ConvertCommand(QuietSettings, SubmissionSettings, SpanSettings, TextSettin
     tagger: str | None = option(
         None, "give spans without a category the feature a tagger finds", metavar="SPEC", basic=True
     )
+    categories: Naming | None = option(
+        None, "name spans without a category after the error put in on purpose that they resemble most; needs sources",
+        basic=True,
+    )  # fmt: skip
 
 
 SETTINGS = ConvertCommand
@@ -91,7 +97,9 @@ def _converted(settings: ConvertCommand, dialect: str) -> Converted:
             raise UserError("a submission is a folder: name it with -o")
         return to_submission(read_explanations(settings.data), settings.output, settings=settings)
     origin, data = _read(settings, dialect)
-    if settings.tagger:
+    if settings.categories:
+        data = name_spans(data, settings.categories, tagger=settings.tagger or "rules")
+    elif settings.tagger:
         data = categorised(data, settings.tagger)
     for finding in data.findings:
         tell(settings, f"note: {finding}")
