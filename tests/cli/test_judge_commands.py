@@ -81,3 +81,165 @@ def test_human_scores_are_compared_with_a_judge(run: Run, tmp_path: Path, monkey
         found = run("metaeval", "scores", "data.tsv", "--human", "da", "-m", judge, "--level", "global", "-f", "json")
     assert found.code == 0, found.err
     assert '"value": 1.0' in found.out or "0.99" in found.out
+
+
+# --- every analysis takes a judge, and a missing answer is a missing value
+
+REFUSED = 7  # the segment whose answer cannot be used
+COUNT = 30
+
+
+@pytest.fixture
+def answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Rated texts with marked errors in data.jsonl, and answers about them that were made elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    rows, answers = [], []
+    for k in range(COUNT):
+        words = ["good", "morning", "number", f"w{k}", "bad" if k % 3 == 0 else "fine"]
+        text = " ".join(words)
+        start = text.index(words[4])
+        marked = [{"start": start, "end": len(text), "severity": "major"}] if k % 3 == 0 else []
+        texts = {"hypothesis": text, "source": f"guten Morgen Nummer {k}"}
+        rows.append(
+            {"id": str(k), "system": "a", **texts, "references": [f"hello no {k}"], "da": k % 7, "errors": marked}
+        )
+        quote = words[4] if k % 3 == 0 else words[k % 2]
+        errors = [{"quote": quote, "severity": "major", "category": "style", "reason": "odd"}] if k % 4 else []
+        answer = "I cannot rate this." if k == REFUSED else {"errors": errors, "score": 10 * (k % 7) + k % 5}
+        answers.append({**texts, "answer": answer})
+    for name, lines in (("data.jsonl", rows), ("answers.jsonl", answers)):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8")
+    return "judge(recorded='answers.jsonl')"
+
+
+def test_boost_takes_a_judge(run: Run, answered: str) -> None:
+    found = run("boost", "data.jsonl", "-m", answered, "-e", "intrinsic", "-p", "1", "--segments", "-f", "jsonl")
+    assert found.code == 0, found.err
+    rows = [json.loads(line) for line in found.out.splitlines()[1:]]
+    assert {row["id"]: row["reason"] for row in rows if row["score"] is None} == {str(REFUSED): "refused"}
+    assert rows[1]["parts"]["original"] == 11
+    systems = run("boost", "data.jsonl", "-m", answered, "-e", "intrinsic", "-f", "json")
+    assert json.loads(systems.out)["records"][0]["segments"] == COUNT - 1
+    assert f"1 of {COUNT} segments have no score: 1 refused" in systems.err
+
+
+def test_calibrate_takes_a_judge(run: Run, answered: str) -> None:
+    found = run(
+        "calibrate",
+        "data.jsonl",
+        "--human",
+        "da",
+        "-m",
+        answered,
+        "-e",
+        "intrinsic",
+        "--grid",
+        "coarse",
+        "-o",
+        "c.json",
+    )
+    assert found.code == 0, found.err
+    saved = json.loads(Path("c.json").read_text("utf-8"))
+    assert [one["n"] for one in saved["settings"]] == [COUNT - 1]
+    assert f"1 of {COUNT} segments have no score and were left out" in saved["notes"]
+    assert all(one["after"] is not None and one["n"] == COUNT - 1 for one in saved["outcomes"])
+    boosted = run("boost", "data.jsonl", "--calibration", "c.json", "--allow-overlap")
+    assert boosted.code == 0, boosted.err
+
+
+def test_metaeval_words_takes_a_judge(run: Run, answered: str) -> None:
+    found = run("metaeval", "words", "data.jsonl", "-m", answered, "-e", "intrinsic", "--human", "da", "-f", "json")
+    assert found.code == 0, found.err
+    target = json.loads(found.out)["sides"]["target"]
+    assert (target["n"], target["missing"]) == (COUNT, 1)
+    assert target["n_eval"] == sum(k % 3 == 0 for k in range(COUNT))
+    assert target["auc"] > 0.8
+    assert f"1 of {COUNT} sentences have no word scores: left out" in found.err
+
+
+def test_metaeval_spans_takes_a_judge(run: Run, answered: str) -> None:
+    found = run("metaeval", "spans", "data.jsonl", "-m", answered, "-f", "json")
+    assert found.code == 0, found.err
+    document = json.loads(found.out)
+    side = document["sides"]["hypothesis"]
+    assert (document["missing"], side["n"], side["gold"]) == (1, COUNT - 1, 10)
+    quoted = [k for k in range(COUNT) if k % 4 and k != REFUSED]
+    hits = sum(k % 3 == 0 for k in quoted)
+    assert side["predicted"] == len(quoted)
+    assert side["exact"] == pytest.approx(
+        {"precision": hits / len(quoted), "recall": hits / 10, "f1": 2 * hits / (len(quoted) + 10)}
+    )
+    wrong = run("metaeval", "spans", "data.jsonl", "-m", "chrf")
+    assert "chrf marks no error spans" in wrong.err
+
+
+def test_metaeval_scores_takes_a_judge(run: Run, answered: str) -> None:
+    found = run("metaeval", "scores", "data.jsonl", "--human", "da", "-m", answered, "--level", "global", "-f", "json")
+    assert found.code == 0, found.err
+    judged = json.loads(found.out)["metrics"][0]
+    assert (judged["n"], judged["n_used"], judged["dropped"]) == (COUNT, COUNT - 1, 1)
+
+
+def test_decompose_takes_a_judge(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, words in (("src", "Satz"), ("a", "Text"), ("ref", "Phrase")):
+        (tmp_path / f"{name}.txt").write_text("".join(f"{words} {k} und\n" for k in range(12)), encoding="utf-8")
+    texts = ["-s", "src.txt", "-t", "a.txt", "-r", "ref.txt", "--features", "number", "--segments", "-f", "jsonl"]
+
+    def script(request: dict[str, Any], times: int) -> Turn:
+        text = request["messages"][-1]["content"]
+        return Turn("no") if "Satz 5 " in text else by_length(request, times)
+
+    with serving(script) as endpoint:
+        judge = f"judge(model='m', url='{endpoint.url}', against='both', protocol='score')"
+        live = run("decompose", *texts, "-m", judge, "--record", "answers.jsonl")
+        assert live.code == 0, live.err
+    replayed = run("decompose", *texts, "-m", "judge(recorded='answers.jsonl')")
+    assert replayed.code == 0, replayed.err
+    rows, again = ([json.loads(line) for line in one.out.splitlines()[1:]] for one in (live, replayed))
+    numbers = ("sigma", "oracle", "anti")
+    assert [[row.get(name) for name in numbers] for row in rows] == [
+        [row.get(name) for name in numbers] for row in again
+    ]
+
+
+def test_submissions_need_a_score_for_every_segment(run: Run, answered: str) -> None:
+    found = run("submit", "wmt-metrics", "data.jsonl", "-m", answered, "-l", "de-en", "-o", "out")
+    assert found.code == 3
+    assert f"gave none for 1 of {COUNT}" in found.err
+
+
+def test_compare_asks_a_pairwise_judge_about_every_two_systems(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "src.txt").write_text("".join(f"Satz {k}\n" for k in range(10)), encoding="utf-8")
+    for name in ("good", "poor"):
+        (tmp_path / f"{name}.txt").write_text(
+            "".join("same\n" if k == 0 else f"{name} {k}\n" for k in range(10)), encoding="utf-8"
+        )
+
+    def script(request: dict[str, Any], _times: int) -> Turn:
+        text = request["messages"][-1]["content"]
+        if "Satz 1\n" in text and text.index("good") < text.index("poor"):
+            return Turn("no idea")  # one of two orders: this comparison has no verdict
+        first = "A" if text.index("good") < text.index("poor") or "Satz 2\n" in text else "B"
+        return Turn(json.dumps({"better": "tie" if "Satz 3\n" in text else first, "reason": ""}))
+
+    texts = ["-s", "src.txt", "-t", "good.txt", "poor.txt"]
+    with serving(script) as endpoint:
+        judge = f"judge(model='m', url='{endpoint.url}', protocol='pairwise')"
+        planned = run("compare", *texts, "-m", judge, "--dry-run")
+        assert "9 texts, 9 distinct, 0 already stored" in planned.out
+        assert "18 calls" in planned.out
+        assert not endpoint.requests
+        found = run("compare", *texts, "-m", judge, "-f", "json")
+        assert found.code == 0, found.err
+        assert len(endpoint.requests) == 18
+    document = json.loads(found.out)
+    # 6 won, 3 even (equal texts, one that the order decided, one tie), 1 without a verdict.
+    scores = {row["system"]: (row["score"], row["n"]) for row in document["systems"]}
+    assert scores == {"good": (pytest.approx(750 / 9), 9), "poor": (pytest.approx(150 / 9), 9)}
+    assert (document["records"][0]["first"], document["records"][0]["better"]) == ("good", "good")
+    assert "rivals:systems" in next(iter(document["signatures"].values()))
+    assert any("position bias: 12.5% of 8 preferences change with the order" in note for note in document["notes"])

@@ -1,7 +1,7 @@
 """Boosted scores: explain, aggregate, mix. The twin of `whyscore boost`."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -12,7 +12,7 @@ from whyscore.aggregate import Bags, FlooredFamily
 from whyscore.analysis.calibrate.file import Calibration
 from whyscore.analysis.calibrate.material import DEGENERATE
 from whyscore.analysis.calibrate.settings import CalibrateSettings
-from whyscore.analysis.common import MetricLike, Segments, as_dataset, as_metric, as_segments
+from whyscore.analysis.common import MetricLike, Segments, as_dataset, as_metric, as_segments, with_languages
 from whyscore.analysis.explain import MaskingSettings
 from whyscore.analysis.explain import cost as explain_cost
 from whyscore.data.records import Kind, header_of, score_records
@@ -77,13 +77,15 @@ class BoostResult(Result):
     """Share of segments whose power mean is determined by the floor alone: it counts words and sees nothing else."""
     empty: int
     """Segments without any word."""
+    missing: Mapping[int, str] = field(default_factory=dict)
+    """Why segments have no score, by their number, where a language model gave none."""
     kind: ClassVar[Kind] = "scores"
 
     def header(self) -> Record:
         return _header(self.kind, self)
 
     def records(self) -> Iterator[Record]:
-        reasons = dict.fromkeys(np.flatnonzero(np.isnan(self.scores.values)).tolist(), "empty")
+        reasons = dict.fromkeys(np.flatnonzero(np.isnan(self.scores.values)).tolist(), "empty") | dict(self.missing)
         name = self.scores.signature.spec
         return score_records(self.dataset, {name: self.scores}, parts=True, reasons={name: reasons})
 
@@ -100,7 +102,8 @@ class BoostResult(Result):
         rows: list[tuple[Cell, ...]] = []
         for system in self.dataset.systems:
             own = [k for k, entry in enumerate(self.dataset.entries) if entry.system == system]
-            rows.append((system, *(_mean(values[own]) for values in self._columns()), len(own)))
+            scored = len(own) - sum(k in self.missing for k in own)
+            rows.append((system, *(_mean(values[own]) for values in self._columns()), scored))
         return BoostedSystems(self, tuple(rows))
 
     def _columns(self) -> tuple[FloatVector, FloatVector, FloatVector]:
@@ -207,12 +210,15 @@ def boost_segments(
     dataset = as_dataset(segments)
     if settings.calibration is not None and not settings.allow_overlap:
         _refuse_overlap(dataset.segments, _loaded(settings.calibration))
-    original, aggregate, explanations, bags = metric.components(dataset.segments, resources)
+    metric = replace(metric, metric=with_languages(metric.metric, dataset.languages))
+    original, aggregate, explanations, bags, missing = metric.components(dataset.segments, resources)
+    if len(missing) == len(dataset):
+        raise DataError(f"{metric.metric.signature().spec} gave no score for any segment: there is nothing to boost")
     rows = np.stack([original, aggregate], axis=1)
     scores = Scores(metric.mix(original, aggregate), metric.signature(), rows=rows, columns=("original", "aggregate"))
-    empty = int(np.isnan(aggregate).sum())
+    empty = int((np.isnan(aggregate) & ~np.isnan(original)).sum())
     degenerate = degenerate_share(metric, bags)
-    return BoostResult(metric, dataset, scores, original, aggregate, tuple(explanations), degenerate, empty)
+    return BoostResult(metric, dataset, scores, original, aggregate, tuple(explanations), degenerate, empty, missing)
 
 
 def cost(segments: Segments, metric: Boosted, *, resources: Resources = LOCAL) -> Cost:

@@ -37,6 +37,7 @@ from whyscore.explainers.engine import (
 )
 from whyscore.metrics.matching.words import SupportsSimilarity, TextPair, word_cosines
 from whyscore.protocols import Explainer, Masker, Metric, Splitter
+from whyscore.scoring.rows import asks_model
 from whyscore.scoring.stack import LOCAL, Cost, Resources
 from whyscore.scoring.stack import cost as score_cost
 from whyscore.settings import Seeded, option, takes
@@ -187,6 +188,22 @@ def explain(
     """
     found = attempt(segments, metric, explainer, settings=settings, resources=resources)
     if found.failures:
+        raise Unexplained(failure_message(found.failures, len(as_segments(segments))))
+    return found
+
+
+@takes(ExplainSettings)
+def explain_scored(
+    segments: Segments,
+    metric: MetricLike,
+    explainer: str | Explainer = "erasure",
+    *,
+    settings: ExplainSettings,
+    resources: Resources = LOCAL,
+) -> Explanations:
+    """Return the explanations of all segments, but of those that a language model gave no usable answer for."""
+    found = attempt(segments, metric, explainer, settings=settings, resources=resources)
+    if found.failures and (not found or not asks_model(as_metric(metric))):
         raise Unexplained(failure_message(found.failures, len(as_segments(segments))))
     return found
 

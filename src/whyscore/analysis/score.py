@@ -205,18 +205,17 @@ def score_systems(
             for system, indices in shared.items()
         }
         signature = prepared.signature().with_facts(**_facts_for(prepared, facts))
-        notes = tuple(judge_remarks(prepared, dataset))
+        notes = tuple(judge_remarks(prepared, dataset.segments, [entry.system for entry in dataset.entries]))
         told = notes, common, unsupported.get(name, ())
         results.append(MetricResult(name, totals, scores, signature, prepared.higher_is_better, *told))
     return SystemScores(dataset, results)
 
 
-def judge_remarks(prepared: Prepared, dataset: Dataset) -> Iterator[str]:
-    """Yield what the language models behind a metric have to say beside its scores."""
-    systems = [entry.system for entry in dataset.entries]
+def judge_remarks(prepared: Prepared, segments: Sequence[Segment], systems: Sequence[str] = ()) -> Iterator[str]:
+    """Yield what is to be known of the language models behind a metric: what failed, repeats, position bias."""
     for part in parts_of(prepared.metric):
         if isinstance(part, AsksModel):
-            yield from part.remarks(dataset.segments, systems)
+            yield from part.remarks(segments, systems)
 
 
 def _common(dataset: Dataset, parts: Mapping[str, list[int]]) -> dict[str, list[int]]:

@@ -37,6 +37,7 @@ import numpy as np
 from whyscore.analysis.common import MetricLike, Segments, as_metric, requested_name, with_languages
 from whyscore.analysis.convert import SubmissionSettings, split_scores
 from whyscore.analysis.explain import explain
+from whyscore.analysis.metaeval.spans import predict_spans
 from whyscore.analysis.metaeval.words import explained_submission
 from whyscore.analysis.score import MetricResult, estimate, score_systems
 from whyscore.data.formats.eval4nlp import (
@@ -57,7 +58,7 @@ from whyscore.registry import parse
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import Seeded, again, option, takes
 from whyscore.stats.spans import Thresholds, to_spans
-from whyscore.types import Dataset, Entry, ErrorSpan, Inputs, Side
+from whyscore.types import Dataset, Entry, ErrorSpan, FloatVector, Inputs, Side
 from whyscore.types.result import Record, Result
 
 _ALL = "all"
@@ -118,6 +119,7 @@ def submit(
     if not settings.team.strip():
         raise DataError("a submission needs the name of a team")
     made = explained_submission(segments, metric, explainer, seed=settings.seed, resources=resources)
+    _refuse_missing(made.name, np.zeros(0) if made.sentence is None else made.sentence)
     task: Literal["eval4nlp2021", "wmt22"] = "wmt22" if settings.task == "wmt22" else "eval4nlp2021"
     files = write_submission(
         folder,
@@ -161,6 +163,8 @@ def submit_scores(
     place = made_folder(folder)
     scored = score_systems(dataset, metrics, draws=0, resources=resources)
     files = []
+    for result in scored:
+        _refuse_missing(result.metric, result.entries.values)
     for name, result in zip(names, scored, strict=True):
         metric = with_languages(as_metric(metrics[names.index(name)]), dataset.languages)
         table = _Scores(name, dataset, metric, result, settings)
@@ -194,6 +198,7 @@ def submit_wmt26(
     result = score_systems(dataset, [metric], draws=0, resources=resources)[0]
     sign = 1.0 if result.higher_is_better else -1.0
     times = 1.0 if isinstance(used, SupportsScale) and used.score_scale not in (None, 1) else 100.0
+    _refuse_missing(result.metric, result.entries.values)
     spans = _predicted_spans(dataset, used, explainer, settings, resources)
     entries = []
     for k, (entry, value) in enumerate(zip(dataset.entries, result.entries.values.tolist(), strict=True)):
@@ -212,13 +217,24 @@ def _predicted_spans(
     dataset: Dataset, metric: Metric, explainer: str | Explainer | None, settings: SubmitSettings, resources: Resources
 ) -> list[tuple[ErrorSpan, ...]] | None:
     if explainer is None:
-        return metric.error_spans(dataset.segments) if isinstance(metric, SupportsErrorSpans) else None
+        if not isinstance(metric, SupportsErrorSpans):
+            return None
+        return [own or () for own in predict_spans(dataset, metric, resources)]
     found = explain(dataset, metric, explainer, sides=["hypothesis"], seed=settings.seed, resources=resources)
     thresholds = Thresholds(*split_scores(np.concatenate([-one.importance for one in found])))
     spans: list[tuple[ErrorSpan, ...]] = [()] * len(dataset)
     for one in found:
         spans[one.index] = tuple(to_spans(one.words, -one.importance, thresholds, Side.HYPOTHESIS))
     return spans
+
+
+def _refuse_missing(metric: str, values: FloatVector) -> None:
+    missing = int(np.isnan(values).sum())
+    if missing:
+        raise DataError(
+            f"a submission needs a score for every segment, {metric} gave none for {missing:,} of {len(values):,}: run "
+            "it again, or take another model or prompt"
+        )
 
 
 def _name(metric: MetricLike) -> str:

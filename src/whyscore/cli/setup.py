@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from whyscore.analysis import common as stores
-from whyscore.analysis.common import as_metric, language_support, of_systems
+from whyscore.analysis.common import as_metric, language_support, of_systems, with_languages
 from whyscore.analysis.explain import cost
 from whyscore.cli.options import (
     GateSettings,
@@ -39,7 +39,9 @@ from whyscore.protocols import ConfigurableExecutor, Executor, Metric, SupportsR
 from whyscore.registry import build, parse, spec_of
 from whyscore.runs.gates import gate_table, junit_lines
 from whyscore.scoring.answers import Answers, AsksModel
+from whyscore.scoring.rows import parts_of
 from whyscore.scoring.stack import Progress, Resources, rate
+from whyscore.scoring.stack import cost as score_cost
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Finding, Gate, Inputs, Segment
 
@@ -404,27 +406,50 @@ def show_findings(found: Sequence[Finding], output: QuietSettings) -> None:
 
 
 def explaining_costs(
-    running: RunningSettings, segments: Sequence[Segment], metrics: Sequence[str], explainers: Sequence[str]
+    running: RunningSettings,
+    segments: Sequence[Segment],
+    metrics: Sequence[str],
+    explainers: Sequence[str],
+    languages: tuple[str, str] | None = None,
 ) -> Iterator[str]:
     """Yield how many texts each metric would score for each explainer, whose words stand between blanks."""
     resources = make_resources(running)
     for metric in metrics:
+        used = with_languages(as_metric(metric), languages)
         for explainer in explainers:
-            asked, distinct, stored = cost(segments, metric, explainer, resources=resources, unit=SPLITTER)[:3]
+            asked, distinct, stored = cost(segments, used, explainer, resources=resources, unit=SPLITTER)[:3]
             yield f"{metric} {explainer}: {asked} texts, {distinct} distinct, {stored} already stored"
+            yield from call_costs(metric, used, segments, distinct - stored)
 
 
 _TRIED = 2_000  # segments whose calls are counted
 
 
+def call_costs(name: str, metric: Metric, segments: Sequence[Segment], left: int) -> Iterator[str]:
+    """Yield how many calls and tokens `left` texts like these segments would take the language models of a metric."""
+    for part in parts_of(metric):
+        if isinstance(part, AsksModel):
+            each = part.with_answers(Answers()).calls(segments[:_TRIED])
+            texts = len({segment.only(part.inputs) for segment in segments[:_TRIED]})
+            share = left / texts if texts else 0.0
+            counts = [round(share * one) for one in (each.calls, each.prompt_tokens, each.answer_tokens)]
+            yield f"{name}: {counts[0]:,} calls, about {counts[1]:,} tokens sent, at most {counts[2]:,} tokens back"
+
+
+def score_costs(
+    running: RunningSettings, metric: str, segments: Sequence[Segment], languages: tuple[str, str] | None
+) -> Iterator[str]:
+    """Yield how many texts a metric would score, and how many calls that takes where it asks a language model."""
+    used = with_languages(as_metric(metric), languages)
+    asked = score_cost(used, segments, make_resources(running).store)
+    yield f"{metric}: {asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored"
+    yield from call_costs(metric, used, segments, asked.distinct - asked.stored)
+
+
 def tell_time(output: QuietSettings, name: str, metric: Metric, segments: Sequence[Segment], left: int) -> None:
     """Say how long `left` texts like these segments would take one worker; of a judge, how many calls and tokens."""
-    if isinstance(metric, AsksModel):
-        each = metric.with_answers(Answers()).calls(segments[:_TRIED])
-        texts = len({segment.only(metric.inputs) for segment in segments[:_TRIED]})
-        share = left / texts if texts else 0.0
-        counts = [round(share * one) for one in (each.calls, each.prompt_tokens, each.answer_tokens)]
-        print(f"{name}: {counts[0]:,} calls, about {counts[1]:,} tokens sent, at most {counts[2]:,} tokens back")
+    if calls := list(call_costs(name, metric, segments, left)):
+        print(*calls, sep="\n")
         return
     if not segments or not left or output.quiet:
         return

@@ -11,7 +11,7 @@ The probes ship with whyscore (`metrics/judge/probes.jsonl`); others in the same
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -21,15 +21,15 @@ import numpy as np
 
 from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments, languages_of, with_languages
 from whyscore.cli.options import Command, InputSettings, LimitSettings, MetricSettings, OutputSettings, RunningSettings
-from whyscore.cli.output import emit_result, tell_signatures
-from whyscore.cli.setup import load_dataset, only_metric, take_first, working
+from whyscore.cli.output import emit, emit_result, tell_signatures
+from whyscore.cli.setup import load_dataset, only_metric, score_costs, take_first, working
 from whyscore.errors import DataError
 from whyscore.metrics.needs import traits_of
 from whyscore.scoring.answers import read_lines
 from whyscore.scoring.rows import oriented
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import option, takes
-from whyscore.types import FloatMatrix, Signature
+from whyscore.types import FloatMatrix, Segment, Signature
 from whyscore.types.result import Record, Result
 from whyscore.types.table import Table
 
@@ -100,12 +100,16 @@ def injection(
     asked, probes = as_segments(segments), read_probes(settings.probes)
     prepared = resources.prepare(with_languages(as_metric(metric), languages_of(segments)))
     margin = settings.margin * traits_of(prepared.metric).scale
-    texts = [Probe("", _PLACE), *probes]
-    probed = [replace(one, hypothesis=probe.text.replace(_PLACE, one.hypothesis)) for probe in texts for one in asked]
-    values, _ = prepared.attempt(probed)
-    scores = (oriented(prepared.metric).sign * values).reshape(len(texts), len(asked))
+    values, _ = prepared.attempt(probed_segments(asked, probes))
+    scores = (oriented(prepared.metric).sign * values).reshape(1 + len(probes), len(asked))
     signature = prepared.signature().with_facts(probes=len(probes), margin=f"{settings.margin:g}")
     return Injection(tuple(_rows(scores, probes, margin)), signature)
+
+
+def probed_segments(segments: Sequence[Segment], probes: Sequence[Probe]) -> list[Segment]:
+    """Return the segments as they are, then all of them with the first probe, with the second ..."""
+    texts = [Probe("", _PLACE), *probes]
+    return [replace(one, hypothesis=probe.text.replace(_PLACE, one.hypothesis)) for probe in texts for one in segments]
 
 
 def _rows(scores: FloatMatrix, probes: list[Probe], margin: float) -> Iterator[Record]:
@@ -155,6 +159,10 @@ def run_injection(settings: InjectionCommand) -> int:
     """Put the probes to a metric and write out what they do."""
     metric = only_metric(settings)
     data = take_first(load_dataset(settings, [metric]), settings.limit)
+    if settings.dry_run:
+        probed = probed_segments(data.segments, read_probes(settings.probes))
+        emit(settings, (f"{line}\n" for line in score_costs(settings, metric, probed, data.languages)))
+        return 0
     with working(settings) as resources:
         found = injection(data, metric, settings=settings, resources=resources)
     emit_result(found, settings)

@@ -8,8 +8,9 @@ The result is a metric: it can be scored, explained, and boosted again by nestin
 are turned first, so that a boosted metric is always higher-is-better.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from whyscore.explainers.engine import explain_segments, failure_message, make_p
 from whyscore.explainers.masks.erasure import Erasure
 from whyscore.protocols import Aggregator, Explainer, Masker, Metric, Splitter
 from whyscore.registry import component, spec_of
-from whyscore.scoring.rows import needs, oriented
+from whyscore.scoring.rows import asks_model, needs, oriented
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import check_fields
 from whyscore.text.splitters import WhiteSpace
@@ -29,6 +30,8 @@ from whyscore.version import __version__
 
 Parts = Literal["all", "hypothesis", "first_reference"]
 OnEmpty = Literal["fail", "score"]
+UNSCORED = "undefined"
+"""The reason of a segment that has a score itself, but not with some word masked."""
 
 
 class BoostComponents(NamedTuple):
@@ -40,6 +43,8 @@ class BoostComponents(NamedTuple):
     """The aggregated importances; NaN where no text has a word."""
     explanations: list[Explanation]
     bags: Bags
+    missing: Mapping[int, str] = MappingProxyType({})
+    """Why a language model gave some segments no score; both numbers are NaN there."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +136,7 @@ class Boosted:
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         found = self.components(segments)
         mixed = self.mix(found.original, found.aggregate)
-        empty = np.flatnonzero(np.isnan(mixed))
-        if len(empty):
+        if (np.isnan(mixed) & ~np.isnan(found.original)).any():
             raise TextFailure(
                 "boosted", 'has no word to explain in some segment; on_empty="score" keeps the original score there'
             )
@@ -148,13 +152,18 @@ class Boosted:
         if not segments:
             return BoostComponents(np.zeros(0), np.zeros(0), [], Bags.of([]))
         sides = sides_of(["hypothesis"] if self.parts == "hypothesis" else None)
+        resources = resources.keeping_answers(self.metric)
         plan = make_plan(self.metric, self.explainer, unit=self.unit, masker=self.masker, seed=self.seed)
         found, failures = explain_segments(plan, segments, sides, resources)
+        missing = {}
         if failures:
-            raise TextFailure("boosted", failure_message(failures, len(segments)))
+            if not asks_model(self.metric):
+                raise TextFailure("boosted", failure_message(failures, len(segments)))
+            reasons = resources.prepare(self.metric).missing(segments)
+            missing = {k: reasons[k].reason if k in reasons else UNSCORED for k in failures}
         original, bags = gathered(found, len(segments), self.parts)
         original = oriented(self.metric).sign * original
-        return BoostComponents(original, _aggregated(self.mean, bags), list(found), bags)
+        return BoostComponents(original, _aggregated(self.mean, bags), list(found), bags, missing)
 
 
 def check_sides(aggregator: object, parts: Parts) -> None:

@@ -105,6 +105,10 @@ class AsksModel(Metric, Protocol):
     def marks_words(self) -> bool:
         """Whether the answers mark errors, so that there are word scores."""
 
+    @property
+    def compares_texts(self) -> bool:
+        """Whether a score says how often the hypothesis is preferred to the reference, 0 to 100, 50 for a tie."""
+
     def with_answers(self, answers: "Answers") -> Self:
         """Return the metric with a place to keep answers."""
 

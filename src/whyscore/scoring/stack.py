@@ -15,7 +15,7 @@ How fast a metric is, for an estimate before the work:
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, cast
 
 import numpy as np
@@ -388,6 +388,13 @@ class Resources:
     size: int | None = None
     answers: Answers | None = None
     """Where the answers of language models are kept, and what they may cost; in the store where it is None."""
+
+    def keeping_answers(self, metric: Metric) -> "Resources":
+        """Return resources that keep the answers of a language model behind the metric between score calls."""
+        apart = self.answers is None and (self.store is not None or self.progress is not None)
+        return (
+            replace(self, answers=Answers(self.store, progress=self.progress)) if apart and asks_model(metric) else self
+        )
 
     def prepare(self, metric: Metric) -> Prepared:
         """Return the metric behind deduplication, this store and this executor."""

@@ -39,7 +39,7 @@ from whyscore.analysis.calibrate.material import (
 from whyscore.analysis.calibrate.rules import Choice
 from whyscore.analysis.calibrate.settings import AgreementSettings, CalibrateSettings, JudgingSettings, at
 from whyscore.analysis.common import MetricLike, as_metric, with_languages
-from whyscore.analysis.explain import explain
+from whyscore.analysis.explain import explain_scored
 from whyscore.metrics.boosted import check_sides
 from whyscore.protocols import Explainer
 from whyscore.registry import spec_of
@@ -76,7 +76,7 @@ def calibrate(
     check_judged(data, human_of(data, settings.human))
     check_sides(settings.search.family, settings.parts)
     if explanations is None:
-        explanations = explain(
+        explanations = explain_scored(
             *(data, chosen, explainer),
             unit=settings.unit, masker=settings.masker, seed=settings.seed, resources=resources,
         )  # fmt: skip
@@ -94,7 +94,11 @@ def calibrate_explained(found: Explained, settings: JudgingSettings) -> Calibrat
 def judged_settings(found: Explained, settings: AgreementSettings) -> tuple[tuple[Setting, ...], list[str]]:
     """Return the settings of explained entries that can be judged, and a note for each that cannot."""
     human, groups = human_of(found.data, settings.human), groups_of(found.data, settings.group)
-    return settings_of(found.material, human, groups, settings.level, settings.coefficient)
+    judged, notes = settings_of(found.material, human, groups, settings.level, settings.coefficient)
+    missing = int(np.isnan(found.material.scores).sum())
+    if missing:
+        notes.append(f"{missing:,} of {len(found.data):,} segments have no score and were left out")
+    return judged, notes
 
 
 def calibration_of(

@@ -84,6 +84,7 @@ def length_columns(material: Material, rows: IntVector, sign: float = 1.0) -> Co
 
     A sign of -1 turns it round: the shorter, the better.
     """
+    rows = rows[~np.isnan(material.scores[rows])]
     own, scores = sign * material.lengths[rows], material.scores[rows]
     spread = float(own.std())
     stretch = float(scores.std()) / spread if spread > 0 else 0.0

@@ -1,7 +1,9 @@
 """Is A better than B? Systems x metrics with tests, intervals and clusters.
 
 1. Every metric is asked once for everything. A corpus metric (BLEU, chrF, TER) gives rows of counts, which are
-   resampled instead of texts; any other metric, and a human score, counts by the mean of its segments.
+   resampled instead of texts; any other metric, and a human score, counts by the mean of its segments. A judge that
+   says which of two texts is better (`protocol='pairwise'`) is asked about every two systems: the score of a hypothesis
+   is how often it is preferred to those of the other systems, a tie counts half. Equal hypotheses are a tie unasked.
 2. Systems are compared on the segments that all of them have.
 3. Every two systems are tested (`stats.systems`); whole documents are resampled where that is asked for.
 4. Systems that do not differ significantly share a rank (`stats.clusters`).
@@ -25,11 +27,12 @@ from whyscore.analysis.compare.result import (
     pair_draws,
     pair_power,
 )
-from whyscore.analysis.score import nrefs
+from whyscore.analysis.score import judge_remarks, nrefs
 from whyscore.data.naming import few
 from whyscore.errors import DataError, SpecError
-from whyscore.protocols import CorpusMetric
-from whyscore.scoring.stack import LOCAL, Progress, Resources, Stages, require
+from whyscore.protocols import CorpusMetric, Metric
+from whyscore.scoring.answers import AsksModel
+from whyscore.scoring.stack import LOCAL, Prepared, Progress, Resources, Stages, require
 from whyscore.settings import takes
 from whyscore.stats.correction import Clusters, clusters, correct_p
 from whyscore.stats.resampling import content_order
@@ -48,7 +51,7 @@ from whyscore.stats.systems import (
     mean_totals,
     resample,
 )
-from whyscore.types import Dataset, Estimate, FloatMatrix, FloatVector, PairTest, Signature
+from whyscore.types import Dataset, Estimate, FloatMatrix, FloatVector, PairTest, Segment, Signature
 
 
 def smallness(n: int, blocks: int | None, test: str, alpha: float) -> list[str]:
@@ -95,6 +98,7 @@ class _Measure(NamedTuple):
     higher_is_better: bool
     corpus: bool
     signature: Signature | None
+    notes: tuple[str, ...] = ()
 
 
 class _Common(NamedTuple):
@@ -119,7 +123,7 @@ def compare(
     if not requested and not settings.human:
         raise SpecError("no metric to compare by: name one, for example ['chrf']")
     common, notes = _common(dataset, documents=settings.documents)
-    measures = [_measured(dataset, metric, resources) for metric in requested]
+    measures = [_measured(dataset, metric, common, resources) for metric in requested]
     measures += [_judged(dataset, name) for name in settings.human or ()]
     progress = resources.progress or Stages()
     progress.begin("test", len(measures) * math.comb(len(common.places), 2))
@@ -130,6 +134,7 @@ def compare(
     )
     blocks = len(set(common.documents)) if common.documents else None
     small = smallness(common.n, blocks, settings.test, settings.alpha)
+    notes += [f"{one.name}: {note}" for one in measures for note in one.notes]
     if common.n < len(dataset.ids):
         notes += [_own_totals(one, dataset) for one in measures]
     told = dict.fromkeys((*notes, *small, *(note for one in found for note in remarks(one))))
@@ -175,11 +180,13 @@ def _common(dataset: Dataset, *, documents: bool) -> tuple[_Common, list[str]]:
     return _Common(places, [str(one) for one in named] if documents else None, len(shared)), notes
 
 
-def _measured(dataset: Dataset, metric: MetricLike, resources: Resources) -> _Measure:
+def _measured(dataset: Dataset, metric: MetricLike, common: _Common, resources: Resources) -> _Measure:
     known = with_languages(as_metric(metric), dataset.languages)
-    require(known, dataset.segments)
     prepared = resources.prepare(known)
     name, direction, signature = requested_name(metric), prepared.higher_is_better, prepared.signature()
+    if compares_texts(prepared.metric):
+        return _preferred(dataset, name, prepared, common)
+    require(known, dataset.segments)
     if "nrefs" in dict(signature.facts):
         signature = signature.with_facts(nrefs=nrefs(dataset.segments))
     if isinstance(prepared, CorpusMetric):
@@ -187,7 +194,72 @@ def _measured(dataset: Dataset, metric: MetricLike, resources: Resources) -> _Me
         scores = prepared.scores(rows)
         return _Measure(name, rows, scores, _totals_of(prepared), direction, corpus=True, signature=signature)
     values = prepared.score(dataset.segments)
-    return _Measure(name, mean_rows(values), values, mean_totals, direction, corpus=False, signature=signature)
+    notes = tuple(judge_remarks(prepared, dataset.segments, [entry.system for entry in dataset.entries]))
+    return _Measure(
+        name, mean_rows(values), values, mean_totals, direction, corpus=False, signature=signature, notes=notes
+    )
+
+
+def compares_texts(metric: Metric) -> bool:
+    """Return whether a metric says which of two texts is better, so that systems can be compared with one another."""
+    return isinstance(metric, AsksModel) and metric.compares_texts
+
+
+def compared_segments(dataset: Dataset, metric: Metric) -> list[Segment]:
+    """Return what a metric is asked about in a comparison."""
+    if not compares_texts(metric):
+        return list(dataset.segments)
+    return [one.segment for one in _matches(dataset, _common(dataset, documents=False)[0]) if not one.equal]
+
+
+class _Match(NamedTuple):
+    """Two hypotheses of one segment: their entries, and the first with the second in place of a reference."""
+
+    first: int
+    second: int
+    segment: Segment
+
+    @property
+    def equal(self) -> bool:
+        """Whether both are the same text."""
+        return self.segment.references == (self.segment.hypothesis,)
+
+
+def _matches(dataset: Dataset, common: _Common) -> list[_Match]:
+    found = []
+    for one, other in combinations(common.places.values(), 2):
+        for first, second in zip(one, other, strict=True):
+            segment, rival = (dataset.entries[k].segment for k in (first, second))
+            found.append(_Match(first, second, replace(segment, references=(rival.hypothesis,))))
+    return found
+
+
+_TIE = 50.0
+
+
+def _preferred(dataset: Dataset, name: str, prepared: Prepared, common: _Common) -> _Measure:
+    """Return how often each hypothesis is preferred to those of the other systems; NaN where one verdict is missing."""
+    matches = _matches(dataset, common)
+    open_matches = [one for one in matches if not one.equal]
+    asked = [one.segment for one in open_matches]
+    verdicts = dict(zip(open_matches, prepared.score(asked).tolist() if asked else [], strict=True))
+    rivals = len(common.places) - 1
+    values = np.full(len(dataset), np.nan)
+    values[[place for places in common.places.values() for place in places]] = 0.0
+    for one in matches:
+        verdict = verdicts.get(one, _TIE)
+        values[one.first] += verdict / rivals
+        values[one.second] += (2 * _TIE - verdict) / rivals
+    signature = prepared.signature().with_facts(rivals="systems")
+    meaning = "scores say how often a system is preferred to the others, in %; ties count half"
+    notes = (meaning, *judge_remarks(prepared, asked))
+    return _Measure(
+        *(name, mean_rows(values), values, mean_totals),
+        higher_is_better=True,
+        corpus=False,
+        signature=signature,
+        notes=notes,
+    )
 
 
 def _totals_of(metric: CorpusMetric) -> Totals:

@@ -266,6 +266,8 @@ class SideResult:
 
     values: WordAgreement
     estimates: Mapping[Measure, Estimate]
+    missing: int = 0
+    """Sentences without word scores, because a language model gave no answer that can be used."""
     mismatch: int = 0
     """Sentences whose number of scores was not the gold's."""
     cut: bool = False
@@ -313,6 +315,8 @@ class SideResult:
     def record(self, *, tie_interval: bool = False) -> dict[str, object]:
         """Return the means with their intervals, and what was left out."""
         record: dict[str, object] = {"n": self.n, "n_eval": self.n_eval, "dropped": self.dropped, "ties": self.ties}
+        if self.missing:
+            record["missing"] = self.missing
         if self.cut and self.mismatch:
             record["truncated"] = self.mismatch
         record |= {name: self.mean(name) for name in (*MEASURES, "recall_at_k_legacy")}

@@ -2,17 +2,22 @@
 
 1. Entries are matched by system and id, or by id alone where the gold has one system and the prediction another.
 2. Each side is judged on its own (`stats.spans`), over the entries that people rated.
+3. A metric that marks errors itself (`judge`, xCOMET) is asked about the texts of the gold. Entries for which a
+   language model gave no answer that can be used are left out and counted: no spans would mean no error.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
 from whyscore.analysis.metaeval.settings import MetaevalSpansSettings
 from whyscore.data.naming import few
-from whyscore.errors import DataError
+from whyscore.errors import DataError, SpecError
+from whyscore.protocols import SupportsErrorSpans
+from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import takes
 from whyscore.stats.spans import Marked, SpanResult, judge_spans
-from whyscore.types import Dataset, Entry, Side, Signature
+from whyscore.types import Dataset, Entry, ErrorSpan, Side, Signature
 from whyscore.types.result import Record, Result
 from whyscore.types.table import Table
 from whyscore.version import __version__
@@ -29,6 +34,8 @@ class SpansResult(Result):
     gold: str
     sides: Mapping[Side, SpanResult]
     signature: Signature
+    missing: int = 0
+    """Entries that were left out, because a language model gave no answer that can be used."""
 
     def document(self) -> Record:
         sides = {
@@ -42,7 +49,7 @@ class SpansResult(Result):
             "signature": str(self.signature),
             "gold": self.gold,
             "sides": sides,
-        }
+        } | ({"missing": self.missing} if self.missing else {})
 
     def records(self) -> Iterator[Record]:
         yield self.document()
@@ -89,6 +96,50 @@ def metaevaluate_spans(
     facts |= {} if settings.average == "micro" else {"average": settings.average}
     facts |= {"version": __version__}
     return SpansResult(gold.name, sides, Signature("spans", tuple(facts.items())))
+
+
+@takes(MetaevalSpansSettings)
+def metaevaluate_metric_spans(
+    gold: Dataset,
+    metric: MetricLike,
+    *,
+    weights: Mapping[str, float] | None = None,
+    settings: MetaevalSpansSettings,
+    resources: Resources = LOCAL,
+) -> SpansResult:
+    """Return how well the errors that a metric marks in the texts of the gold fit the marked ones.
+
+    Args:
+        gold: entries with texts and spans; entries that nobody rated are left out.
+        metric: marks errors itself: a spec or a metric.
+        weights: of spans by severity, in the measures that count spans.
+        settings: what a match is.
+        resources: store, executor and progress.
+    """
+    entries = [entry for entry in gold.entries if entry.spans is not None]
+    spans = predict_spans(replace(gold, entries=tuple(entries)), metric, resources)
+    there = [(entry, own) for entry, own in zip(entries, spans, strict=True) if own is not None]
+    if entries and not there:
+        raise DataError(f"{requested_name(metric)} gave no answer that can be used for any segment of {gold.name}")
+    predicted = Dataset(requested_name(metric), tuple(replace(entry, spans=own) for entry, own in there))
+    rated = replace(gold, entries=tuple(entry for entry, _ in there))
+    found = metaevaluate_spans(predicted, rated, weights=weights, settings=settings)
+    return replace(found, missing=len(entries) - len(there))
+
+
+def predict_spans(
+    dataset: Dataset, metric: MetricLike, resources: Resources = LOCAL
+) -> list[tuple[ErrorSpan, ...] | None]:
+    """Return the errors that a metric marks in each entry; None where a language model gave no answer to be used."""
+    prepared = resources.prepare(with_languages(as_metric(metric), dataset.languages))
+    if not isinstance(prepared.metric, SupportsErrorSpans):
+        raise SpecError(
+            f"{requested_name(metric)} marks no error spans: explain it and turn its word scores into spans with "
+            "whyscore convert explanations.jsonl --to spans"
+        )
+    missing = prepared.missing(dataset.segments)
+    spans = prepared.metric.error_spans(dataset.segments)
+    return [None if k in missing else own for k, own in enumerate(spans)]
 
 
 def _matched(predicted: Dataset, gold: Dataset) -> list[tuple[Entry, Entry]]:

@@ -41,8 +41,8 @@ from typing import cast
 
 import numpy as np
 
-from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments, requested_name
-from whyscore.analysis.explain import explain
+from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments, requested_name, with_languages
+from whyscore.analysis.explain import explain_scored
 from whyscore.analysis.metaeval.faithfulness import faithfulness, stability
 from whyscore.analysis.metaeval.result import (
     Decision,
@@ -113,6 +113,7 @@ def below_control(who: str, auc: float, controls: Mapping[str, float]) -> Findin
 
 
 BASELINES = ("random", *CONTROLS, "position", "constant", "copy")
+_NO_SCORES = np.zeros(0)
 _SHOWN_LINES = 20
 _SMALLEST_P = 0.0001
 _JUDGED: dict[Side, Judged] = {Side.HYPOTHESIS: "target", Side.SOURCE: "source"}
@@ -149,7 +150,10 @@ def metaevaluate_words(
     if metrics and not segments:
         raise UserError("explainers need the texts: give a gold folder that has them, or -t, -s and -r")
     pairs = [(metric, explainer) for metric in metrics for explainer in explainers]
-    explained = [explained_submission(segments, *pair, seed=settings.seed, resources=resources) for pair in pairs]
+    explained = [
+        explained_submission(segments, *pair, languages=gold.languages, seed=settings.seed, resources=resources)
+        for pair in pairs
+    ]
     judged = [*submissions, *explained]
     refuse_twice([one.name for one in judged])
     if settings.gaps:
@@ -269,6 +273,10 @@ def judge_side(gold: GoldSide, scored: Scored, settings: MetaevalWordsSettings) 
         raise DataError(f"{scored.file} has {len(scores)} lines, {gold.file} has {len(tags)}: line counts must match")
     if settings.drop_eos:
         scores = _without_eos(gold, scores)
+    if scored.missing:
+        there = tags.lengths.copy()
+        there[list(scored.missing)] = 0
+        tags, scores = tags.cut(there), scores.cut(there)
     wrong = tags.lengths != scores.lengths
     if wrong.any() and settings.on_mismatch == "error":
         raise _mismatch(gold, scored, np.flatnonzero(wrong).tolist())
@@ -279,7 +287,7 @@ def judge_side(gold: GoldSide, scored: Scored, settings: MetaevalWordsSettings) 
         tags, scores = tags.cut(scores.lengths), scores.cut(tags.lengths)
     result = side_result(agree(tags, scores, settings.ties), settings)
     cut = settings.on_mismatch == "truncate"
-    return replace(result, mismatch=int(wrong.sum()), cut=cut, tags=tags, scores=scores)
+    return replace(result, mismatch=int(wrong.sum()), cut=cut, missing=len(scored.missing), tags=tags, scores=scores)
 
 
 def judged_tags(gold: GoldSide, settings: MetaevalWordsSettings) -> Ragged:
@@ -323,6 +331,8 @@ def _warnings(result: SideResult, side: Judged, *, baseline: bool) -> list[str]:
         shown = f"{guard.mean:.4f}".replace("0.", ".", 1)
         message = f"AUC {shown} is below chance ({p}): are the scores error scores? --flip turns them round"
         warnings.append(f"{side}: {message}")
+    if result.missing:
+        warnings.append(f"{side}: {result.missing} of {len(result.values.auc)} sentences have no word scores: left out")
     if result.mismatch:
         done = "cut to the shorter" if result.cut else "left out"
         warnings.append(f"{side}: {result.mismatch} sentences with a wrong number of scores were {done}")
@@ -565,24 +575,28 @@ def explained_submission(
     explainer: str | Explainer,
     *,
     masker: str | None = None,
+    languages: tuple[str, str] | None = None,
     seed: int = 0,
     resources: Resources = LOCAL,
 ) -> Submission:
     """Return an explainer's error scores for both sides, and the metric's scores of the sentences."""
-    base = as_metric(metric)
+    base, count = with_languages(as_metric(metric), languages), len(as_segments(segments))
     sides = ["hypothesis", "source"] if Inputs.SOURCE in base.inputs else ["hypothesis"]
-    explained = explain(
+    explained = explain_scored(
         segments, base, explainer, sides=sides, unit=SPLITTER, masker=masker, seed=seed, resources=resources
     )
     name = f"{requested_name(metric)} {requested_name(explainer)}"
-    rows = {_JUDGED[side]: [one for one in explained if one.place.side is side] for side in _JUDGED}
+    missing = tuple(sorted(explained.failures))
+    rows = {_JUDGED[side]: {one.index: one for one in explained if one.place.side is side} for side in _JUDGED}
     scored = {
-        side: Scored(Ragged.of([one.error_scores for one in own]), name)
+        side: Scored(Ragged.of([own[k].error_scores if k in own else _NO_SCORES for k in range(count)]), name, missing)
         for side, own in rows.items()
-        if len(own) == len(as_segments(segments))
+        if len(own) == count - len(missing)
     }
-    sign = 1.0 if base.higher_is_better else -1.0
-    return Submission(name, scored, sign * np.array([one.score for one in rows["target"]]), name)
+    sentence = np.full(count, np.nan)
+    for k, one in rows["target"].items():
+        sentence[k] = one.score if base.higher_is_better else -one.score
+    return Submission(name, scored, sentence, name)
 
 
 def segments_of(gold: Gold) -> list[Segment]:

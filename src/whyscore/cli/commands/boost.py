@@ -1,11 +1,13 @@
 """`whyscore boost`: a metric's scores, made better by its own explanations."""
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 
 from whyscore.analysis.boost import BoostResult, BoostSettings, boost_segments, boosted, cost
+from whyscore.analysis.common import with_languages
 from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result, format_of, tell, tell_signatures
-from whyscore.cli.setup import load_dataset, make_resources, requested_metrics, working
+from whyscore.cli.setup import call_costs, load_dataset, make_resources, requested_metrics, working
 from whyscore.errors import UserError
 from whyscore.metrics.boosted import Boosted
 from whyscore.settings import option
@@ -59,10 +61,13 @@ def run(settings: BoostCommand) -> int:
 
 def _say_cost(data: Dataset, metric: Boosted, settings: BoostCommand) -> int:
     """Say how many texts would be scored."""
+    metric = replace(metric, metric=with_languages(metric.metric, data.languages))
     asked = cost(data, metric, resources=make_resources(settings))
     nested = " at the most: the costs of nested explainers multiply" if metric.inner else ""
     spec = metric.signature().spec
     print(f"{spec}: {asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored{nested}")
+    for line in call_costs(spec, metric, data.segments, asked.distinct - asked.stored):
+        print(line)
     return 0
 
 
@@ -74,6 +79,9 @@ def _say(result: BoostResult, settings: BoostCommand) -> None:
             f"warning: in {result.degenerate:.0%} of the segments the power mean is determined by its floor alone: it "
             "only counts words. Use a larger p, or -a 'power_mean(p=..., floor=relative)'",
         )
+    if result.missing:
+        counts = ", ".join(f"{count:,} {reason}" for reason, count in Counter(result.missing.values()).most_common())
+        tell(settings, f"note: {len(result.missing):,} of {len(result.scores):,} segments have no score: {counts}")
     if result.empty:
         kept = "keep the original score" if result.metric.on_empty == "score" else "get no boosted score"
         tell(settings, f"note: {result.empty} segments have no word to explain and {kept}")

@@ -6,10 +6,11 @@ from typing import ClassVar
 
 from whyscore.analysis.calibrate.calibrate import calibrate
 from whyscore.analysis.calibrate.settings import CalibrateSettings
+from whyscore.analysis.common import as_metric, with_languages
 from whyscore.analysis.explain import cost
 from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result, format_of, tell
-from whyscore.cli.setup import load_judged, make_resources, only_metric, working
+from whyscore.cli.setup import call_costs, load_judged, make_resources, only_metric, working
 from whyscore.errors import UserError
 from whyscore.settings import option
 from whyscore.types import Dataset
@@ -62,6 +63,11 @@ def run(settings: CalibrateCommand) -> int:
         costs = [cost(one, metric, settings.explainer, resources=resources) for one in data]
         total, distinct, stored = (sum(column) for column in zip(*costs, strict=True))
         print(f"{metric}: {total} texts, {distinct} distinct, {stored} already stored")
+        segments = [segment for one in data for segment in one.segments]
+        for line in call_costs(
+            metric, with_languages(as_metric(metric), data[0].languages), segments, distinct - stored
+        ):
+            print(line)
         return 0
     with working(settings) as resources:
         found = calibrate(data, metric, settings.explainer, settings=settings, resources=resources)

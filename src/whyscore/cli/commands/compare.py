@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from whyscore.analysis.common import as_metric, requested_name
-from whyscore.analysis.compare.compare import compare
+from whyscore.analysis.compare.compare import compare, compared_segments
 from whyscore.analysis.compare.result import CompareSettings, Comparison
 from whyscore.cli.options import GateSettings, InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures, terminal_width
@@ -12,17 +12,14 @@ from whyscore.cli.setup import (
     baseline_of,
     fail_if_unparsed,
     load_dataset,
-    make_resources,
     report_gates,
     requested_metrics,
-    tell_time,
+    score_costs,
     working,
 )
 from whyscore.errors import UserError
 from whyscore.present import Look, Tables, present
 from whyscore.runs.gates import check_baseline, check_gates, judge_gates, read_limits
-from whyscore.scoring.answers import AsksModel
-from whyscore.scoring.stack import cost
 from whyscore.settings import option
 from whyscore.types import Dataset
 
@@ -97,10 +94,6 @@ def _text(found: Comparison, settings: CompareCommand) -> Iterator[str]:
 
 
 def _planned(settings: CompareCommand, data: Dataset, metrics: Sequence[str]) -> Iterator[str]:
-    store = make_resources(settings).store
     for metric in metrics:
-        used = as_metric(metric)
-        asked = cost(used, data.segments, store)
-        yield f"{metric}: {asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored\n"
-        if isinstance(used, AsksModel):
-            tell_time(settings, metric, used, data.segments, asked.distinct - asked.stored)
+        segments = compared_segments(data, as_metric(metric))
+        yield from (f"{line}\n" for line in score_costs(settings, metric, segments, data.languages))

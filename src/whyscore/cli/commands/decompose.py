@@ -5,12 +5,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from whyscore.analysis.common import as_metric, with_languages
 from whyscore.analysis.decompose.decompose import decompose, plan
 from whyscore.analysis.decompose.result import Decompositions
 from whyscore.analysis.decompose.settings import DecomposeSettings
 from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures
-from whyscore.cli.setup import load_dataset, make_resources, requested_metrics, with_target_language, working
+from whyscore.cli.setup import (
+    call_costs,
+    load_dataset,
+    make_resources,
+    requested_metrics,
+    with_target_language,
+    working,
+)
 from whyscore.errors import UserError
 from whyscore.settings import again, option
 from whyscore.text.placeholders import hide_in_text
@@ -78,6 +86,8 @@ def _planned(data: Dataset, metrics: list[str], settings: DecomposeCommand) -> I
             f"{metric}: {cost.texts} texts, {cost.distinct_texts} distinct, {cost.tagged} tagged now; "
             f"{cost.asked} segments asked, {cost.distinct} distinct, {cost.stored} already stored\n"
         )
+        used = with_languages(as_metric(metric), data.languages)
+        yield from (f"{line}\n" for line in call_costs(metric, used, data.segments, cost.distinct - cost.stored))
 
 
 def example_lines(found: Decompositions) -> Iterator[str]:

@@ -22,7 +22,7 @@ from whyscore.analysis.metaeval.settings import (
     MetaevalSpansSettings,
     MetaevalWordsSettings,
 )
-from whyscore.analysis.metaeval.spans import metaevaluate_spans
+from whyscore.analysis.metaeval.spans import metaevaluate_metric_spans, metaevaluate_spans
 from whyscore.analysis.metaeval.tables import (
     LISTED_SCORES,
     MQM,
@@ -47,6 +47,7 @@ from whyscore.cli.setup import (
     language_pair,
     load_dataset,
     requested_metrics,
+    score_costs,
     take_first,
     working,
 )
@@ -124,6 +125,9 @@ def run_scores(settings: ScoresCommand) -> int:
     table, human, columns, specs = _input(settings)
     if settings.dry_run:
         print(f"{len(table)} rows; metrics to score: {', '.join(specs) or 'none'}")
+        texts = table.texts or Dataset(table.name, ())
+        for spec in specs:
+            print(*score_costs(settings, spec, texts.segments, texts.languages), sep="\n")
         return 0
     with working(settings) as resources:
         table = with_metrics(table, specs, resources)
@@ -233,7 +237,7 @@ def run_words(settings: WordsCommand) -> int:
         raise UserError("explainers need a metric: name one with -m, for example -m chrf")
     gold, segments, annotators = _word_gold(settings)
     if settings.dry_run:
-        print(*explaining_costs(settings, segments, metrics, explainers), sep="\n")
+        print(*explaining_costs(settings, segments, metrics, explainers, gold.languages), sep="\n")
         return 0
     submissions = _submissions(settings, gold)
     tuning = _tuning(settings, len(submissions) + len(metrics) * len(explainers)) if settings.tune_on else None
@@ -319,16 +323,22 @@ SPANS_EXAMPLES = """\
 examples:
   whyscore metaeval spans predicted.jsonl --gold mqm.tsv
   whyscore metaeval spans predicted.jsonl --gold GOLD_FOLDER --severity -f json
+  whyscore metaeval spans mqm.tsv -m "judge(recorded='answers.jsonl')"           # a metric that marks errors
 """
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpansCommand(OutputSettings, MetaevalSpansSettings):
+class SpansCommand(RunningSettings, OutputSettings, MetaevalSpansSettings, MetricSettings):
     """What `whyscore metaeval spans` takes."""
 
     data: str = option(
-        "", "predicted spans in any dialect, with their texts", positional=True, metavar="FILE", basic=True
+        "",
+        "predicted spans in any dialect, with their texts; with -m, texts with the spans that people marked",
+        positional=True,
+        metavar="FILE",
+        basic=True,
     )
+    lang_pair: str | None = again(InputSettings, "lang_pair")
     gold: str | None = option(None, "marked spans in any dialect, or a gold folder", metavar="PATH", basic=True)
     weights: tuple[str, ...] | None = option(
         None, "weights of spans by severity, e.g. minor=1 major=5", metavar="NAME=X", basic=True
@@ -337,10 +347,26 @@ class SpansCommand(OutputSettings, MetaevalSpansSettings):
 
 def run_spans(settings: SpansCommand) -> int:
     """Judge the spans and write the result out."""
-    if settings.gold is None:
-        raise UserError("no gold: give marked spans with --gold PATH")
-    predicted, gold = _read_spans(settings, settings.data), _read_spans(settings, settings.gold)
-    result = metaevaluate_spans(predicted, gold, weights=_span_weights(settings.weights), settings=settings)
+    metrics, weights = requested_metrics(settings), _span_weights(settings.weights)
+    if not metrics and settings.gold is None:
+        raise UserError("no gold: give marked spans with --gold PATH, or a metric that marks errors with -m")
+    if len(metrics) > 1 or (metrics and settings.gold is not None):
+        raise UserError("give one metric and a file with texts and marked spans, or predicted spans and --gold PATH")
+    data = _read_spans(settings, settings.data)
+    if metrics:
+        gold = replace(data, languages=language_pair(settings.lang_pair) or data.languages)
+        if settings.dry_run:
+            print(*score_costs(settings, metrics[0], gold.segments, gold.languages), sep="\n")
+            return 0
+        with working(settings) as resources:
+            result = metaevaluate_metric_spans(
+                gold, metrics[0], weights=weights, settings=settings, resources=resources
+            )
+        if result.missing:
+            tell(settings, f"note: {result.missing:,} segments have no answer that can be used and were left out")
+    else:
+        gold = _read_spans(settings, str(settings.gold))
+        result = metaevaluate_spans(data, gold, weights=weights, settings=settings)
     emit_result(result, settings)
     if format_of(settings) == "text":
         tell_signatures(settings, [result.signature])
@@ -395,7 +421,7 @@ def run_faithfulness(settings: FaithfulnessCommand) -> int:
         raise UserError("no explainer: name some with -e, for example -e erasure lime random")
     data = take_first(load_dataset(settings, metrics, explainers), settings.limit)
     if settings.dry_run:
-        print(*explaining_costs(settings, data.segments, metrics, explainers), sep="\n")
+        print(*explaining_costs(settings, data.segments, metrics, explainers, data.languages), sep="\n")
         tell(settings, f"and for each explained text of n words {settings.orders + 1} orders of 2 (n + 1) texts")
         return 0
     with working(settings) as resources:

@@ -52,7 +52,7 @@ def run(settings: SubmitCommand) -> int:
     if len(data.systems) > 1:
         raise UserError(f"one system a submission, got {', '.join(data.systems)}")
     if settings.dry_run:
-        print(*explaining_costs(settings, data.segments, metrics, [explainer]), sep="\n")
+        print(*explaining_costs(settings, data.segments, metrics, [explainer], data.languages), sep="\n")
         return 0
     with working(settings) as resources:
         written = submit(data, metrics[0], explainer, folder, settings=settings, resources=resources)

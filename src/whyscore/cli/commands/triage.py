@@ -1,5 +1,6 @@
 """`whyscore triage`: which segments of a run need no review, at a chosen precision."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -8,6 +9,7 @@ import numpy as np
 
 from whyscore.analysis.common import as_metric
 from whyscore.analysis.metaeval.scores import scored_by_language
+from whyscore.analysis.metaeval.spans import predict_spans
 from whyscore.analysis.triage import Triage, TriageSettings, triage
 from whyscore.cli.options import OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result, tell
@@ -67,8 +69,8 @@ def run(settings: TriageCommand) -> int:
         names = ", ".join(one.name for one in work.metrics)
         raise UserError(f"{settings.run} has several metrics: choose one with -m; there are: {names}")
     metric = work.metric(settings.metric or work.metrics[0].name).name
-    values = _values(work, metric, settings.by)
     with working(settings) as resources:
+        values = _values(work, metric, settings.by, resources)
         rated, rated_scores = _rated(settings, work, metric, resources)
     result = triage(work.dataset, values, rated, rated_scores, metric=metric, settings=settings)
     write_triage(work, result.header(), {(o.entry.system, o.entry.id): o.review for o in result.decisions})
@@ -86,7 +88,7 @@ def _rated(settings: TriageCommand, work: Run, metric: str, resources: Resources
     if Path(path, RUN).is_file():
         other = read_run(path)
         other.metric(metric)
-        return other.dataset, _values(other, metric, settings.by)
+        return other.dataset, _values(other, metric, settings.by, resources)
     if settings.by == "worst-word":
         raise UserError(
             f"--by {settings.by} needs a run on the rated data, with the options of this run: whyscore evaluate {path} "
@@ -96,16 +98,16 @@ def _rated(settings: TriageCommand, work: Run, metric: str, resources: Resources
     rated = read(path, human=settings.human or (), languages=languages)
     spec = Signature.parse(work.metric(metric).signature).spec
     if settings.by == "spans":
-        return rated, _span_weights(rated, spec)
+        return rated, _span_weights(rated, spec, resources)
     return rated, scored_by_language(rated, spec, resources)
 
 
-def _values(work: Run, metric: str, by: str) -> FloatVector:
+def _values(work: Run, metric: str, by: str, resources: Resources) -> FloatVector:
     """Return one number per entry of a run, higher is better; NaN where it is not known."""
     if by == "score":
         return work.scores[metric] if work.metric(metric).higher_is_better else -work.scores[metric]
     if by == "spans":
-        return _span_weights(work.dataset, Signature.parse(work.metric(metric).signature).spec)
+        return _span_weights(work.dataset, Signature.parse(work.metric(metric).signature).spec, resources)
     values = np.full(len(work.dataset), np.nan)
     for one in work.explanations:
         if one.metric == metric and one.place.side is Side.HYPOTHESIS and len(one.importance):
@@ -115,14 +117,13 @@ def _values(work: Run, metric: str, by: str) -> FloatVector:
     return values
 
 
-def _span_weights(dataset: Dataset, spec: str) -> FloatVector:
-    """Return minus what the errors cost that a metric marks in each segment, by the weights of MQM."""
-    metric = as_metric(spec)
-    if not isinstance(metric, SupportsErrorSpans):
+def _span_weights(dataset: Dataset, spec: str, resources: Resources) -> FloatVector:
+    """Return minus what the errors cost that a metric marks in each segment, by the weights of MQM; NaN: no answer."""
+    if not isinstance(as_metric(spec), SupportsErrorSpans):
         raise UserError(f"{spec} marks no error spans: use --by score")
     costs = [
-        sum(GOOGLE.of(span.severity or "major", span.category or "") for span in spans)
-        for spans in metric.error_spans(dataset.segments)
+        math.nan if spans is None else sum(GOOGLE.of(one.severity or "major", one.category or "") for one in spans)
+        for spans in predict_spans(dataset, spec, resources)
     ]
     return -np.array(costs, dtype=np.float64)
 

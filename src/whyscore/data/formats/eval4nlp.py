@@ -100,6 +100,8 @@ class Scored(NamedTuple):
 
     scores: Ragged
     file: str
+    missing: tuple[int, ...] = ()
+    """Sentences without scores, because a language model gave no answer that can be used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,7 +321,7 @@ def look_at_submission(path: str | Path, *, name: str | None = None, limits: Lim
 def misfits(submission: Submission, gold: Gold) -> list[Finding]:
     """Return every line whose number of scores is not the gold's, and every file with another number of lines."""
     findings: list[Finding] = []
-    for side, (scores, file) in submission.sides.items():
+    for side, (scores, file, _) in submission.sides.items():
         own = gold.side(side)
         if own is None or not _check_count(len(scores), len(own.tags), file, own.file, findings):
             continue

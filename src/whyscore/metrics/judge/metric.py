@@ -160,6 +160,10 @@ class Judge:
         return self.build_prompt().protocol.spans
 
     @property
+    def compares_texts(self) -> bool:
+        return self.build_prompt().protocol.orders > 1
+
+    @property
     def score_scale(self) -> float:
         return self.build_prompt().protocol.scale
 
@@ -378,10 +382,13 @@ class Judge:
         }
 
     def combine_answers(self, judgements: tuple[Judgement, ...], protocol: Protocol) -> Verdict:
-        """Return the combined numbers of a segment; orders count as answers."""
+        """Return the combined numbers of a segment; each order of a comparison needs an answer that can be used."""
         good = [one for one in judgements if one.score is not None]
-        if not good:
-            return Verdict(judgements, np.full(len(_columns(protocol)), np.nan), judgements[0].missing)
+        per_order = len(judgements) // protocol.orders
+        for start in range(0, len(judgements), per_order):
+            own = judgements[start : start + per_order]
+            if all(one.score is None for one in own):
+                return Verdict(judgements, np.full(len(_columns(protocol)), np.nan), own[0].missing)
         values = np.array([one.score for one in good], dtype=np.float64)
         kept = _within(values) if self.combine == "trimmed" else np.ones(len(values), dtype=np.bool_)
         middle = float(np.median(values)) if self.combine == "median" else math.fsum(values[kept]) / int(kept.sum())
