@@ -53,7 +53,8 @@ def test_pooled_vectors_are_those_of_the_package() -> None:
 
 
 def test_the_projected_vectors_of_its_pieces_make_the_vector_of_a_text() -> None:
-    (d0, d1, d2, d3), (p1, p3) = embedded_package.parts().weights.hidden, embedded_package.parts().weights.skips
+    entrance, d1, exits, d3 = (own.weights for own in embedded_package.parts().weights.hidden)
+    (p1, d0), (p3, d2) = np.split(entrance, 2, axis=1), np.split(exits, 2, axis=1)
     for text, encoded in zip(TEXTS, Embedded(2).encode(TEXTS), strict=True):
         mean = encoded.vectors.sum(axis=0) / np.sqrt(encoded.total)
         middle = np.maximum(mean @ p1 + np.maximum(mean @ d0, 0) @ d1, 0)

@@ -21,7 +21,7 @@ from jsonschema import Draft202012Validator
 from whyscore.cli.main import main
 from whyscore.data.files import TextFile
 from whyscore.data.records import schema
-from whyscore.errors import DataError, GateNotPassed, MissingInput, SpecError, UserError
+from whyscore.errors import DataError, ExecutionError, GateNotPassed, MissingInput, SpecError, UserError
 from whyscore.report import build_report
 from whyscore.runs import evaluate as runs_evaluate
 from whyscore.runs import folder as runs
@@ -377,7 +377,7 @@ with locked({str(folder)!r}):
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        with pytest.raises(UserError, match=rf"in use by process {holder.pid} on .*, since 20..-.*: wait"):
+        with pytest.raises(ExecutionError, match=rf"in use by process {holder.pid} on .*, since 20..-.*: wait"):
             evaluate(small, ["chrf"], output=folder, budget=0, tagger=None)
         assert not (folder / "run.json").exists()
         holder.kill()

@@ -6,6 +6,7 @@ An internal error is one line for the user too, with a file to report that holds
 import argparse
 import contextlib
 import importlib
+import io
 import os
 import platform
 import sys
@@ -99,6 +100,9 @@ INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # PYTHONIOENCODING may ask for an encoding without arrows or umlauts; they are escaped then, as on stderr.
+        sys.stdout.reconfigure(errors="backslashreplace")
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = _shown_once()

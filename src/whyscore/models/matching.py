@@ -36,6 +36,7 @@ import regex
 from numpy.typing import NDArray
 
 from whyscore.models.encoders.embedded import Surprising, code, mean_phrases, pool_phrases, pools_itself
+from whyscore.models.exact import multiply_rows
 from whyscore.models.pairs import Pinned
 from whyscore.protocols import Encoded, Encoder, SupportsLengths
 from whyscore.text.alignment import BOUNDARY_MARKS
@@ -112,7 +113,7 @@ def lengths_of(vectors: NDArray[np.float32]) -> FloatVector:
 
 def cosines(other: Sided, hypothesis: Sided) -> FloatMatrix:
     """Return the cosine of every run of the other text with every run of the hypothesis."""
-    products = other.vectors.astype(np.float64) @ hypothesis.vectors.astype(np.float64).T
+    products = multiply_rows(other.vectors, hypothesis.vectors)
     products /= other.lengths[:, None]
     products /= hypothesis.lengths
     return products

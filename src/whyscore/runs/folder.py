@@ -44,7 +44,7 @@ from whyscore.data.codec import Where, convert, record_of
 from whyscore.data.dataset import dataset_lines, read_dataset
 from whyscore.data.records import Kind, read_records
 from whyscore.data.writing import Growing, cut_torn_line, growing, has_name, hold, write_lines
-from whyscore.errors import DataError, UserError
+from whyscore.errors import DataError, ExecutionError, UserError
 from whyscore.text.files import whole
 from whyscore.text.strict import finite
 from whyscore.types import (
@@ -121,7 +121,9 @@ def _open_lock(folder: Path) -> IO[str] | None:
             with file:
                 file.seek(0)
                 holder = file.read().strip() or "another process"
-            raise UserError(f"{folder} is in use by {holder}: wait until it ends, or choose another folder with -o")
+            raise ExecutionError(
+                f"{folder} is in use by {holder}: wait until it ends, or choose another folder with -o"
+            )
         if has_name(file):
             return file
         file.close()  # the holder before removed it when it ended

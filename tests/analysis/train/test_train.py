@@ -17,7 +17,7 @@ from whyscore.analysis.train.train import TrainNotice, TrainResult, train
 from whyscore.errors import DataError, ExecutionError, SpecError, UserError
 from whyscore.explainers.inside import Attention, Gradient
 from whyscore.metrics.estimators.joint import read_tensors, write_tensors
-from whyscore.metrics.estimators.network import Batch
+from whyscore.metrics.estimators.network import Batch, make_network
 from whyscore.metrics.estimators.network import run as run_numpy
 from whyscore.metrics.estimators.qe import QE, load
 from whyscore.text.splitters import white_space
@@ -170,7 +170,7 @@ def test_numpy_runs_what_torch_trained(trained: Path) -> None:
     with torch.no_grad():
         wanted = network(tensors[0], tensors[1], torch.from_numpy(cosines), tensors[2])
     numbers = {name: values.numpy() for name, values in network.state_dict().items()}
-    found = run_numpy(numbers, Batch(tuple(features), tuple(vectors), cosines, tuple(present)))  # type: ignore[arg-type]
+    found = run_numpy(make_network(numbers), Batch(tuple(features), tuple(vectors), cosines, tuple(present)))  # type: ignore[arg-type]
     np.testing.assert_allclose(found.words[0][present[0]], wanted.words[0].numpy()[present[0]], atol=1e-5)
     np.testing.assert_allclose(found.sentences, wanted.sentences.numpy(), atol=1e-5)
     assert found.gaps is not None

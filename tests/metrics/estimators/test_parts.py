@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from whyscore.metrics.estimators.network import Batch, run
+from whyscore.metrics.estimators.network import Batch, make_network, run
 from whyscore.metrics.estimators.qe import QE, load
 from whyscore.metrics.estimators.tables import Tables, make_table, neighbour_keys, pair_keys, read_tables, word_keys
 from whyscore.metrics.estimators.trees import make_trees
@@ -52,7 +52,7 @@ def test_network_is_the_one_that_was_trained() -> None:
             tensor(batch.cosines),
             tuple(map(tensor, batch.present)),
         )
-    found = run({name: values.numpy() for name, values in trained.state_dict().items()}, batch)
+    found = run(make_network({name: values.numpy() for name, values in trained.state_dict().items()}), batch)
     for side in (0, 1):
         kept = batch.present[side]
         np.testing.assert_allclose(found.words[side][kept], expected[side].numpy()[kept], atol=2e-6)

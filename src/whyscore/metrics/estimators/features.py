@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from whyscore.metrics.estimators.tables import Keys, Tables, neighbour_keys, pair_keys, word_keys
 from whyscore.metrics.estimators.units import Units, find_units
 from whyscore.models.encoders.embedded import Embedded, Phrases, code, pool_phrases
+from whyscore.models.exact import multiply_rows
 
 Array = NDArray[np.float32]
 
@@ -189,8 +190,8 @@ def _look(word: str) -> _Look:
 
 def match(hypothesis: ReadText, source: ReadText, tables: Tables) -> Matched:
     """Return the features of all words of a segment; both texts must have words."""
-    runs = hypothesis.runs @ source.runs.T
-    projected = hypothesis.projections @ source.projections.T
+    runs = multiply_rows(hypothesis.runs, source.runs).astype(np.float32)
+    projected = multiply_rows(hypothesis.projections, source.projections).astype(np.float32)
     translations = tables.translations.look_up(pair_keys(source.keys[:, None], hypothesis.keys[None, :]))
     here = _side(hypothesis, source, runs, projected)
     there = _side(source, hypothesis, runs.T, projected.T)
@@ -257,9 +258,8 @@ def _matching(
         -(weights * np.log(weights + np.float32(1e-9))).sum(axis=1),
         np.abs(places / max(words - 1, 1) - counterpart / max(others - 1, 1)),
         np.minimum(np.abs(np.diff(counterpart, prepend=counterpart[0] - 1) - 1), _FARTHEST_JUMP),
-        own.words @ other.whole,
-        own.words @ own.whole,
-        np.full(words, own.whole @ other.whole),
+        *multiply_rows(np.stack([other.whole, own.whole]), own.words),
+        np.full(words, multiply_rows(own.whole[None], other.whole[None])),
     ]
 
 

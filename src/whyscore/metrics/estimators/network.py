@@ -13,19 +13,36 @@
    hypothesis, which reads the states on both sides of a gap; and, where they learned from metrics, one embedding per
    metric that attends to the words of both sides.
 
-Texts of similar length are computed together; masked places have no weight, so that no number depends on the batch
-beyond rounding.
+Texts of similar length are computed together. Masked places have no weight, and products and sums over words are exact
+(`whyscore.models.exact`), so that no number depends on the batch.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from whyscore.models.exact import Factor, add, factor, multiply, multiply_rows
+
 Array = NDArray[np.float32]
-Numbers = Mapping[str, Array]
+
+
+class Network(NamedTuple):
+    """The weights of a network by their names."""
+
+    layers: Mapping[str, Factor]
+    """Of what is multiplied: inputs x outputs."""
+    numbers: Mapping[str, Array]
+    """All others."""
+
+    def under(self, prefix: str) -> "Network":
+        """Return the weights whose names begin so, without the beginning."""
+        return Network(_under(self.layers, prefix), _under(self.numbers, prefix))
+
+
+_T = TypeVar("_T")
 
 _FARTHEST = 8
 _MASKED = np.float32(-1e4)
@@ -58,16 +75,26 @@ class Outputs(NamedTuple):
     """Of each side: segments x metrics x words."""
 
 
-def run(numbers: Numbers, batch: Batch) -> Outputs:
+def make_network(numbers: Mapping[str, NDArray[np.generic]]) -> Network:
+    """Return a network from its weights, those of layers outputs x inputs."""
+    layers = {name for name, values in numbers.items() if values.ndim == 2 and name.endswith(".weight")}  # noqa: PLR2004
+    layers |= {"metric"} & numbers.keys()
+    return Network(
+        {name.removesuffix(".weight"): factor(numbers[name].astype(np.float32).T) for name in layers},
+        {name: values.astype(np.float32) for name, values in numbers.items() if name not in layers},
+    )
+
+
+def run(network: Network, batch: Batch) -> Outputs:
     """Return logits of words and scores of sentences."""
     masks = [np.where(present, np.float32(0), _MASKED)[:, None, None, :] for present in batch.present]
     sides = [
-        _enter(numbers, features, vectors, side)
+        _enter(network, features, vectors, side)
         for side, (features, vectors) in enumerate(zip(batch.features, batch.vectors, strict=True))
     ]
     layer = 0
-    while f"layers.{layer}.f1.weight" in numbers:
-        own = _under(numbers, f"layers.{layer}.")
+    while f"layers.{layer}.f1" in network.layers:
+        own = network.under(f"layers.{layer}.")
         sides = [_attend_own(own, side, mask) for side, mask in zip(sides, masks, strict=True)]
         sides = [
             _attend_other(own, sides[0], sides[1], batch.cosines, masks[1]),
@@ -75,95 +102,96 @@ def run(numbers: Numbers, batch: Batch) -> Outputs:
         ]
         sides = [side + _linear(own, "f2", _gelu(_linear(own, "f1", _norm(own, "n3", side)))) for side in sides]
         layer += 1
-    sides = [_norm(numbers, "nf", side) for side in sides]
-    words = [_linear(numbers, "w2", _gelu(_linear(numbers, "w1", side))) for side in sides]
+    sides = [_norm(network, "nf", side) for side in sides]
+    words = [_linear(network, "w2", _gelu(_linear(network, "w1", side))) for side in sides]
     return Outputs(
         (words[0], words[1]),
-        _sentences(numbers, sides, words, batch.present),
-        _gaps(numbers, sides[0] * batch.present[0][..., None]) if "p1.weight" in numbers else None,
-        _metric_attention(numbers, sides, masks) if "metric" in numbers else None,
+        _sentences(network, sides, words, batch.present),
+        _gaps(network, sides[0] * batch.present[0][..., None]) if "p1" in network.layers else None,
+        _metric_attention(network, sides, masks) if "metric" in network.layers else None,
     )
 
 
-def _enter(numbers: Numbers, features: Array, vectors: Array, side: int) -> Array:
-    states = _linear(numbers, "fi", features) + _linear(numbers, "vi", vectors) + numbers["side"][side]
-    return _norm(numbers, "n0", states + _linear(numbers, "g2", _gelu(_linear(numbers, "g1", states))))
+def _enter(network: Network, features: Array, vectors: Array, side: int) -> Array:
+    states = _linear(network, "fi", features) + _linear(network, "vi", vectors) + network.numbers["side"][side]
+    return _norm(network, "n0", states + _linear(network, "g2", _gelu(_linear(network, "g1", states))))
 
 
-def _attend_own(own: Numbers, states: Array, mask: Array) -> Array:
+def _attend_own(own: Network, states: Array, mask: Array) -> Array:
     queries, keys, values = np.split(_linear(own, "qkv", _norm(own, "n1", states)), 3, axis=-1)
     places = np.arange(states.shape[1])
     distance = np.clip(places[None] - places[:, None], -_FARTHEST, _FARTHEST) + _FARTHEST
-    bias = own["rel"][:, distance][None] + mask
-    return states + _linear(own, "o1", _attend(queries, keys, values, bias))
+    bias = own.numbers["rel"][:, distance][None] + mask
+    return states + _linear(own, "o1", _attend(queries, keys, values, bias, mask))
 
 
-def _attend_other(own: Numbers, states: Array, other: Array, cosines: Array, mask: Array) -> Array:
+def _attend_other(own: Network, states: Array, other: Array, cosines: Array, mask: Array) -> Array:
     keys, values = np.split(_linear(own, "kv", _norm(own, "n2o", other)), 2, axis=-1)
     queries = _linear(own, "q", _norm(own, "n2", states))
-    bias = own["cos"][None, :, None, None] * cosines[:, None] + mask
-    return states + _linear(own, "o2", _attend(queries, keys, values, bias))
+    bias = own.numbers["cos"][None, :, None, None] * cosines[:, None] + mask
+    return states + _linear(own, "o2", _attend(queries, keys, values, bias, mask))
 
 
-def _attend(queries: Array, keys: Array, values: Array, bias: Array) -> Array:
-    """Return attention with as many heads as the bias has."""
+def _attend(queries: Array, keys: Array, values: Array, bias: Array, mask: Array) -> Array:
+    """Return attention with as many heads as the bias has; masked values count nothing."""
     heads = bias.shape[1]
     split = [part.reshape(*part.shape[:2], heads, -1).transpose(0, 2, 1, 3) for part in (queries, keys, values)]
-    weights: Array = split[0] @ split[1].transpose(0, 1, 3, 2) / np.float32(np.sqrt(split[0].shape[-1]))
+    weights = multiply_rows(split[0], split[1]).astype(np.float32) / np.float32(np.sqrt(split[0].shape[-1]))
     weights += bias
     weights -= weights.max(axis=-1, keepdims=True)
     np.exp(weights, out=weights)
-    weights /= weights.sum(axis=-1, keepdims=True)
-    joined = (weights @ split[2]).transpose(0, 2, 1, 3)
-    result: Array = np.ascontiguousarray(joined).reshape(*joined.shape[:2], -1)
-    return result
+    weights /= add(weights, -1).astype(np.float32)
+    kept = split[2].transpose(0, 1, 3, 2) * (mask == 0)
+    joined = multiply_rows(weights, kept).transpose(0, 2, 1, 3)
+    return joined.astype(np.float32, order="C").reshape(*joined.shape[:2], -1)
 
 
 def _sentences(
-    numbers: Numbers, sides: Sequence[Array], words: Sequence[Array], present: Sequence[NDArray[np.bool_]]
+    network: Network, sides: Sequence[Array], words: Sequence[Array], present: Sequence[NDArray[np.bool_]]
 ) -> Array:
     pooled, rates = [], []
     for side, logits, there in zip(sides, words, present, strict=True):
         kept = there[..., None].astype(np.float32)
         count = kept.sum(axis=1)
-        pooled += [(side * kept).sum(axis=1) / count, (side + (1 - kept) * _MASKED).max(axis=1)]
-        rates.append((expit(logits) * kept).sum(axis=1) / count)
+        mean = add(side * kept, 1)[:, 0].astype(np.float32) / count
+        pooled += [mean, (side + (1 - kept) * _MASKED).max(axis=1)]
+        rates.append(add(expit(logits) * kept, 1)[:, 0].astype(np.float32) / count)
     # Rates of both sides for the one kind of error, then for the other.
     table = np.stack(rates, axis=2).reshape(len(rates[0]), -1)
-    return _linear(numbers, "s2", _gelu(_linear(numbers, "s1", np.concatenate([*pooled, table], axis=1))))
+    return _linear(network, "s2", _gelu(_linear(network, "s1", np.concatenate([*pooled, table], axis=1))))
 
 
-def _gaps(numbers: Numbers, states: Array) -> Array:
+def _gaps(network: Network, states: Array) -> Array:
     empty = np.zeros_like(states[:, :1])
     both = [np.concatenate([empty, states], axis=1), np.concatenate([states, empty], axis=1)]
-    return _linear(numbers, "p2", _gelu(_linear(numbers, "p1", np.concatenate(both, axis=2))))
+    return _linear(network, "p2", _gelu(_linear(network, "p1", np.concatenate(both, axis=2))))
 
 
-def _metric_attention(numbers: Numbers, sides: Sequence[Array], masks: Sequence[Array]) -> tuple[Array, Array]:
+def _metric_attention(network: Network, sides: Sequence[Array], masks: Sequence[Array]) -> tuple[Array, Array]:
     states = np.concatenate(sides, axis=1)
-    scores = _linear(numbers, "m1", states) @ numbers["metric"].T / np.float32(np.sqrt(states.shape[-1]))
+    scores = multiply(_linear(network, "m1", states), network.layers["metric"]) / np.float32(np.sqrt(states.shape[-1]))
     scores += np.concatenate([mask[:, 0, 0] for mask in masks], axis=1)[..., None]
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    weights = (weights / weights.sum(axis=1, keepdims=True)).transpose(0, 2, 1)
+    weights = (weights / add(weights, 1).astype(np.float32)).transpose(0, 2, 1)
     border = sides[0].shape[1]
     return weights[..., :border], weights[..., border:]
 
 
-def _under(numbers: Numbers, prefix: str) -> dict[str, Array]:
+def _under(numbers: Mapping[str, _T], prefix: str) -> dict[str, _T]:
     return {name.removeprefix(prefix): values for name, values in numbers.items() if name.startswith(prefix)}
 
 
-def _linear(numbers: Numbers, name: str, states: Array) -> Array:
-    result: Array = states @ numbers[f"{name}.weight"].T
-    result += numbers[f"{name}.bias"]
+def _linear(network: Network, name: str, states: Array) -> Array:
+    result = multiply(states, network.layers[name])
+    result += network.numbers[f"{name}.bias"]
     return result
 
 
-def _norm(numbers: Numbers, name: str, states: Array) -> Array:
+def _norm(network: Network, name: str, states: Array) -> Array:
     centred: Array = states - states.mean(axis=-1, keepdims=True)
     centred /= np.sqrt(np.mean(centred * centred, axis=-1, keepdims=True) + _EPSILON)
-    centred *= numbers[f"{name}.weight"]
-    centred += numbers[f"{name}.bias"]
+    centred *= network.numbers[f"{name}.weight"]
+    centred += network.numbers[f"{name}.bias"]
     return centred
 
 

@@ -37,7 +37,7 @@ from scipy.special import expit
 
 from whyscore.errors import DataError, SpecError
 from whyscore.metrics.estimators.features import LEARNED, NAMES, Matched, ReadText, compare, match, read_texts
-from whyscore.metrics.estimators.network import Batch, run
+from whyscore.metrics.estimators.network import Batch, make_network, run
 from whyscore.metrics.estimators.tables import read_tables
 from whyscore.metrics.estimators.trees import make_trees
 from whyscore.metrics.needs import need_source
@@ -45,6 +45,7 @@ from whyscore.models.attribution import Inside
 from whyscore.models.encoders.embedded import Embedded
 from whyscore.models.encoders.loading import CoverageNotice, uncovered
 from whyscore.models.evidence import Setting, error_evidence
+from whyscore.models.exact import factor, multiply
 from whyscore.models.pairs import Pinned
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
@@ -239,14 +240,12 @@ class Estimator:
         if card.get("columns", len(NAMES)) != len(NAMES):
             raise ValueError(f"was trained on {card['columns']} features per word, this version has {len(NAMES)}")
         self._tables = read_tables(arrays)
-        self._components = arrays["components"].astype(np.float32)
+        self._components = factor(arrays["components"].astype(np.float32))
         self._norm = {name: arrays[name].astype(np.float32) for name in ("mean", "deviation", "scale")}
-        self._networks = [
-            {name: values.astype(np.float32) for name, values in _under(arrays, f"network{number}.").items()}
-            for number in range(int(card["networks"]))
-        ]
+        self._networks = [make_network(_under(arrays, f"network{number}.")) for number in range(int(card["networks"]))]
         self._trees = {name: make_trees(own) for name in TREES if (own := _under(arrays, f"trees.{name}."))}
-        self._heads = {name: numbers.astype(np.float32) for name, numbers in _under(arrays, "head.").items()}
+        heads = {name: numbers.astype(np.float32) for name, numbers in _under(arrays, "head.").items()}
+        self._heads = {name: (factor(numbers[:-1, None]), numbers[-1]) for name, numbers in heads.items()}
         self._texts: Pinned[ReadText] = Pinned(_MEMORY)
 
     def _read_card(self, card: Mapping[str, Any], digest: str) -> None:
@@ -305,7 +304,7 @@ class Estimator:
         trees = {name: self._ask_trees(name, TREES[name], matched) for name in self._trees}
         gaps, attention = networks[0].gaps, networks[0].attention
         compared = compare(*(np.stack([pair[side].whole for pair in read]) for side in (0, 1)))
-        heads = {name: compared @ numbers[:-1] + numbers[-1] for name, numbers in self._heads.items()}
+        heads = {name: multiply(compared, weights)[:, 0] + bias for name, (weights, bias) in self._heads.items()}
         for place, pair in enumerate(read):
             words, others = (len(text.units.words) for text in pair)
             own = {kind: here[place, :words, k] for k, kind in enumerate(self.kinds)}
@@ -357,7 +356,7 @@ class Estimator:
 
     def _projected(self, text: ReadText) -> Array:
         vectors = np.concatenate([text.words, text.projections], axis=1)
-        result: Array = vectors @ self._components / self._norm["scale"]
+        result: Array = multiply(vectors, self._components) / self._norm["scale"]
         return result
 
     def _estimate(self, known: Known, languages: str) -> Estimate:

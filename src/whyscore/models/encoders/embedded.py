@@ -28,6 +28,9 @@ The network:
 5. The vector of a text: projections summed and divided by the square root of their number, then two residual layers,
    tanh and unit length.
 
+All products of matrices are exact (`whyscore.models.exact`), and all else goes row by row, so that a vector depends on
+its text alone: not on other texts, threads or the machine's library.
+
 Two things make it fast, and neither changes a number by more than rounding. What depends on the piece alone (1, 2, and
 each neighbour's share of the first convolution) is computed once per distinct piece. What depends on a piece and its
 neighbours is computed once per distinct neighbourhood, so that probes of one text, which differ in a word, share most.
@@ -71,6 +74,7 @@ from numpy.typing import NDArray
 
 from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.marking import Span
+from whyscore.models.exact import Factor, factor, multiply
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
@@ -255,10 +259,12 @@ class Branch(NamedTuple):
 
     left: int
     """How many neighbours to the left the window reaches."""
-    first: NDArray[np.float32]
-    """Window x width x width."""
+    slots: int
+    """How many pieces the window holds."""
+    first: Factor
+    """Width x (window x width)."""
     first_bias: Vector
-    second: Matrix
+    second: Factor
     """(Window x width) x width."""
     second_bias: Vector
 
@@ -271,15 +277,15 @@ class Weights(NamedTuple):
     low: Vector
     chunks: int
     """Piece i is quantised with scale and low number i modulo chunks."""
-    inner: Matrix
+    inner: Factor
     inner_bias: Vector
     inner_norm: tuple[Vector, Vector]
     branches: tuple[Branch, ...]
     norm: tuple[Vector, Vector]
-    outer: Matrix
+    outer: Factor
     outer_bias: Vector
-    hidden: tuple[Matrix, Matrix, Matrix, Matrix]
-    skips: tuple[Matrix, Matrix]
+    hidden: tuple[Factor, Factor, Factor, Factor]
+    """Of two residual layers: the shortcut and the first map side by side, then the second map."""
     epsilon: float
 
 
@@ -298,14 +304,14 @@ def static(weights: Weights, pieces: Indices) -> Rows:
 
 def features(weights: Weights, pieces: Indices, lengths: Sequence[int]) -> Rows:
     """Return the normed features of each piece of texts that follow one another in `pieces`."""
-    reach = max(max(b.left, len(b.first) - 1 - b.left) for b in weights.branches)
+    reach = max(max(b.left, b.slots - 1 - b.left) for b in weights.branches)
     near = _window_indices(lengths, reach)
     known, of = np.unique(pieces, return_inverse=True)
     vectors = _static(weights, known)
-    inner = vectors @ weights.inner
+    inner = multiply(vectors, weights.inner)
     inner += weights.inner_bias
     _layer_norm(inner, weights.inner_norm, weights.epsilon)
-    width = weights.branches[0].second.shape[1]
+    width = weights.branches[0].second.values.shape[1]
     parts = [inner[:, i * width : (i + 1) * width] for i in range(len(weights.branches))]
     # Position -1 stands for no neighbour, whose piece is the one after the last.
     beside = np.append(of, len(known))[near]
@@ -325,7 +331,7 @@ def features(weights: Weights, pieces: Indices, lengths: Sequence[int]) -> Rows:
 
 def projected(weights: Weights, rows: Rows) -> Rows:
     """Return the projection of each piece's features."""
-    result = rows.distinct @ weights.outer
+    result = multiply(rows.distinct, weights.outer)
     result += weights.outer_bias
     return Rows(result, rows.of)
 
@@ -335,12 +341,9 @@ def pooled(weights: Weights, rows: Rows, lengths: Sequence[int]) -> Matrix:
     number = np.array(lengths, dtype=np.float32)[:, None]
     starts = np.cumsum([0, *lengths[:-1]])
     # The projection is linear, so it is done once per text, after the sum.
-    mean = np.add.reduceat(rows.distinct[rows.of], starts, axis=0) @ weights.outer
-    mean += number * weights.outer_bias
-    mean /= np.sqrt(number)
-    (d0, d1, d2, d3), (p1, p3) = weights.hidden, weights.skips
-    middle = _relu(mean @ p1 + _relu(mean @ d0) @ d1)
-    top: Matrix = np.tanh(middle @ p3 + _relu(middle @ d2) @ d3)
+    mean = multiply(np.add.reduceat(rows.distinct[rows.of], starts, axis=0) / np.sqrt(number), weights.outer)
+    mean += np.sqrt(number) * weights.outer_bias
+    top = _last_layers(weights, multiply(mean, weights.hidden[0]))
     top /= np.sqrt(np.maximum(np.sum(top * top, axis=1, keepdims=True), weights.epsilon))
     return top
 
@@ -388,10 +391,9 @@ def _distinct(values: Indices, starts: Indices, counts: Indices) -> tuple[Indice
 
 def _first(branch: Branch, inputs: Matrix, of: Indices, beside: Indices, reach: int) -> Matrix:
     """Return the first convolution at each position, and a last row of zeros for what lies outside."""
-    slots, width = len(branch.first), inputs.shape[1]
+    slots, width = branch.slots, inputs.shape[1]
     shares = np.zeros((len(inputs) + 1, slots, width), dtype=np.float32)
-    weights = branch.first.transpose(1, 0, 2).reshape(width, -1)
-    np.matmul(inputs, weights, out=shares[:-1].reshape(len(inputs), -1))
+    shares[:-1] = multiply(inputs, branch.first).reshape(-1, slots, width)
     result = np.zeros((len(of) + 1, width), dtype=np.float32)
     for begin in range(0, len(of), _ROWS):
         rows = slice(begin, min(begin + _ROWS, len(of)))
@@ -406,8 +408,8 @@ def _first(branch: Branch, inputs: Matrix, of: Indices, beside: Indices, reach: 
 
 def _second(branch: Branch, inputs: Matrix, rows: Indices, near: Indices, reach: int) -> Matrix:
     first = reach - branch.left
-    columns = near[rows, first : first + len(branch.first)]
-    result: Matrix = inputs[columns].reshape(len(rows), -1) @ branch.second
+    columns = near[rows, first : first + branch.slots]
+    result = multiply(inputs[columns].reshape(len(rows), -1), branch.second)
     result += branch.second_bias
     np.maximum(result, 0, out=result)
     result += inputs[rows]
@@ -538,7 +540,7 @@ def _weights(path: Path) -> Weights:
         scale=numbers["scale"],
         low=numbers["lo"],
         chunks=_CHUNKS,
-        inner=np.concatenate([numbers[f"proj{order}"] for order in orders], axis=1),
+        inner=factor(*(numbers[f"proj{order}"] for order in orders)),
         inner_bias=np.concatenate([numbers[f"proj_b{order}"] for order in orders]),
         inner_norm=(
             np.concatenate([numbers[f"ln_g{order}"] for order in orders]),
@@ -546,10 +548,14 @@ def _weights(path: Path) -> Weights:
         ),
         branches=tuple(_branch(numbers, order, left) for order, left in _WINDOWS),
         norm=(numbers["ln_g"], numbers["ln_b"]),
-        outer=numbers["cnn_W"],
+        outer=factor(numbers["cnn_W"]),
         outer_bias=numbers["cnn_b"],
-        hidden=(numbers["d0"], numbers["d1"], numbers["d2"], numbers["d3"]),
-        skips=(numbers["p1"], numbers["p3"]),
+        hidden=(
+            factor(numbers["p1"], numbers["d0"]),
+            factor(numbers["d1"]),
+            factor(numbers["p3"], numbers["d2"]),
+            factor(numbers["d3"]),
+        ),
         epsilon=float(numbers["eps"]),
     )
 
@@ -558,9 +564,10 @@ def _branch(numbers: Mapping[str, NDArray[np.float32]], order: int, left: int) -
     first = numbers[f"w1_{order}"]
     return Branch(
         left=left,
-        first=first.reshape(order, -1, first.shape[1]),
+        slots=order,
+        first=factor(*first.reshape(order, -1, first.shape[1])),
         first_bias=numbers[f"b1_{order}"],
-        second=numbers[f"w2_{order}"],
+        second=factor(numbers[f"w2_{order}"]),
         second_bias=numbers[f"b2_{order}"],
     )
 
@@ -619,7 +626,7 @@ class Embedded:
             for window in _windows(distinct)
         ]
         place = {text: number for number, text in enumerate(distinct)}
-        vectors = np.concatenate([np.empty((0, weights.outer.shape[1]), dtype=np.float32), *blocks])
+        vectors = np.concatenate([np.empty((0, weights.outer.values.shape[1]), dtype=np.float32), *blocks])
         return vectors[[place[text] for text in texts]]
 
     def surprisal(self, pieces: Sequence[str]) -> FloatVector:
@@ -799,14 +806,14 @@ def _pool_window(weights: Weights, window: _Window, ranges: Sequence[Ranges], wa
     sizes = np.diff(edges, append=len(border))
     rows = features(weights, window.pieces, window.lengths)
     one, atoms = _distinct(rows.of, edges, sizes)
-    projections = _sum_stretches(rows.distinct, rows.of, edges[one], sizes[one]) @ weights.outer
+    projections = multiply(_sum_stretches(rows.distinct, rows.of, edges[one], sizes[one]), weights.outer)
     projections += sizes[one, None].astype(np.float32) * weights.outer_bias
     first, number = of[starts], of[ends] - of[starts]
     outside = atoms[of[begins]] * len(one) + atoms[of[begins + lengths - 1]]
     _, around = np.unique(outside, return_inverse=True)
     _, inside = _distinct(atoms, first, number)
     _, chosen, phrase = np.unique(inside * len(ranges) + around[text], return_index=True, return_inverse=True)
-    entered = projections @ np.concatenate([weights.skips[0], weights.hidden[0]], axis=1)
+    entered = multiply(projections, weights.hidden[0])
     pooled = _sum_stretches(entered, atoms, first[chosen], number[chosen])
     pooled += (entered[atoms[of[begins]]] + entered[atoms[of[begins + lengths - 1]]])[text[chosen]]
     pooled /= np.sqrt(ends - starts + 2, dtype=np.float32)[chosen, None]
@@ -834,16 +841,15 @@ def _sum_stretches(rows: Matrix, of: Indices, starts: Indices, counts: Indices) 
 
 def _last_layers(weights: Weights, entered: Matrix) -> Matrix:
     """Return what the network makes of pooled projections, given what its first layer makes of them."""
-    (_, d1, d2, d3), (_, p3) = weights.hidden, weights.skips
-    middle, width = len(d1), p3.shape[1]
-    both = np.concatenate([p3, d2], axis=1)
-    result = np.empty((len(entered), d3.shape[1]), dtype=np.float32)
+    _, second, third, last = weights.hidden
+    middle, width = len(second.values), last.values.shape[1]
+    result = np.empty((len(entered), width), dtype=np.float32)
     for start in range(0, len(entered), _ROWS):
         block = entered[start : start + _ROWS]
-        states = _relu(block[:, middle:]) @ d1
+        states = multiply(_relu(block[:, middle:]), second)
         states += block[:, :middle]
-        outer = np.maximum(states, 0, out=states) @ both
-        top = _relu(outer[:, width:]) @ d3
+        outer = multiply(np.maximum(states, 0, out=states), third)
+        top = multiply(_relu(outer[:, width:]), last)
         top += outer[:, :width]
         np.tanh(top, out=result[start : start + _ROWS])
     return result
