@@ -32,7 +32,7 @@ import io
 import struct
 import zlib
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 from whyscore.errors import ContractError, DataError, MissingExtra, SpecError
 from whyscore.models.checkpoints import ModelLocation, revision
 from whyscore.models.encoders.loading import encoder
-from whyscore.types import FloatMatrix, Signature
+from whyscore.types import FloatMatrix, FloatVector, Signature
 
 _MAGIC, _VERSION = 793712314, 12
 _HEAD = struct.Struct("<2i12id3i2q")
@@ -55,8 +55,8 @@ _FNV_START, _FNV_PRIME, _BITS = 2166136261, 16777619, 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
-class BinaryVectors:
-    """The vectors of a fastText model, also of words it never saw."""
+class _FileVectors:
+    """Word vectors in a file."""
 
     path: str
 
@@ -65,17 +65,29 @@ class BinaryVectors:
         return Signature(f"{file.name}@{revision(ModelLocation(self.path, file.parent, hub=False), [file])}")
 
     def vectors(self, words: Sequence[str]) -> tuple[FloatMatrix, NDArray[np.bool_]]:
-        """Return one row of unit length per word; a word without a row or an n-gram is unknown."""
-        file = Path(self.path).expanduser()
-        model = _model(str(file), file.stat().st_mtime_ns)
-        rows = np.zeros((len(words), model.matrix.shape[1]), dtype=np.float64)
+        """Return one row of unit length per word, and which words are known."""
+        width, found = self._rows(Path(self.path).expanduser(), words)
+        rows = np.zeros((len(words), width), dtype=np.float64)
         known = np.zeros(len(words), dtype=np.bool_)
-        for number, word in enumerate(words):
-            places = model.rows_of(word)
-            if places:
-                rows[number], known[number] = model.mean(places, self.path), True
+        for number, row in enumerate(found):
+            if row is not None:
+                rows[number], known[number] = row, True
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         return rows / np.where(lengths > 0, lengths, 1.0), known
+
+    def _rows(self, file: Path, words: Sequence[str]) -> "tuple[int, Iterable[Row | FloatVector | None]]":
+        """Return the width of the vectors, and the row of each word or None."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryVectors(_FileVectors):
+    """The vectors of a fastText model, also of words it never saw; a word without a row or an n-gram is unknown."""
+
+    def _rows(self, file: Path, words: Sequence[str]) -> "tuple[int, Iterable[Row | FloatVector | None]]":
+        model = _model(str(file), file.stat().st_mtime_ns)
+        places = (model.rows_of(word) for word in words)
+        return model.matrix.shape[1], (model.mean(own, self.path) if own else None for own in places)
 
 
 class _Model(NamedTuple):
@@ -192,28 +204,14 @@ _DIGITS, _WIDEST = 12, 99_999
 
 
 @dataclass(frozen=True, slots=True)
-class TextVectors:
+class TextVectors(_FileVectors):
     """The rows of a text file of word vectors."""
 
-    path: str
-
-    def signature(self) -> Signature:
-        file = Path(self.path).expanduser()
-        return Signature(f"{file.name}@{revision(ModelLocation(self.path, file.parent, hub=False), [file])}")
-
-    def vectors(self, words: Sequence[str]) -> tuple[FloatMatrix, NDArray[np.bool_]]:
-        """Return one row of unit length per word, and which words are in the file."""
-        file = Path(self.path).expanduser()
+    def _rows(self, file: Path, words: Sequence[str]) -> "tuple[int, Iterable[Row | FloatVector | None]]":
         opened = _table(str(file), file.stat().st_mtime_ns, file.stat().st_size)
-        found = opened.rows({word.encode("utf-8", "surrogatepass"): None for word in words})
-        rows = np.zeros((len(words), opened.width), dtype=np.float64)
-        known = np.zeros(len(words), dtype=np.bool_)
-        for number, word in enumerate(words):
-            row = found.get(word.encode("utf-8", "surrogatepass"))
-            if row is not None:
-                rows[number], known[number] = row, True
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return rows / np.where(lengths > 0, lengths, 1.0), known
+        written = [word.encode("utf-8", "surrogatepass") for word in words]
+        found = opened.rows(dict.fromkeys(written))
+        return opened.width, map(found.get, written)
 
 
 Row = NDArray[np.float32]

@@ -27,8 +27,8 @@ import numpy as np
 
 from whyscore.errors import DataError
 from whyscore.stats.coefficients import pearson, spearman
-from whyscore.stats.words import Ragged, Whole
-from whyscore.types import FloatMatrix, FloatVector
+from whyscore.stats.words import Ragged
+from whyscore.types import FloatMatrix, FloatVector, IntVector
 
 _EPSILON = 1e-12
 
@@ -144,7 +144,7 @@ def weighted_auc(gold: FloatVector, scores: FloatVector) -> float:
     return float((weights * right).sum() / total) if total > 0 else float("nan")
 
 
-def _votes(annotators: Sequence[Ragged]) -> tuple[FloatMatrix, Whole]:
+def _votes(annotators: Sequence[Ragged]) -> tuple[FloatMatrix, IntVector]:
     """Return annotators x words, NaN where an annotator did not see the sentence, and the lengths of all sentences."""
     lengths = _lengths(annotators)
     votes = np.full((len(annotators), int(lengths.sum())), np.nan)
@@ -153,7 +153,7 @@ def _votes(annotators: Sequence[Ragged]) -> tuple[FloatMatrix, Whole]:
     return votes, lengths
 
 
-def _lengths(annotators: Sequence[Ragged]) -> Whole:
+def _lengths(annotators: Sequence[Ragged]) -> IntVector:
     """Return how many words each sentence has; annotators who saw it must agree on that."""
     if len(annotators) < 2:  # noqa: PLR2004 - nobody to agree with
         raise DataError(f"{len(annotators)} annotator(s): agreement needs two or more")
@@ -162,7 +162,7 @@ def _lengths(annotators: Sequence[Ragged]) -> Whole:
         if len(one) != len(first):
             raise DataError(f"annotator {number} has {len(one)} sentences, annotator 1 has {len(first)}: align them")
     counts = np.stack([one.lengths for one in annotators])
-    lengths: Whole = counts.max(axis=0)
+    lengths: IntVector = counts.max(axis=0)
     wrong = np.argwhere((counts != lengths) & (counts > 0))
     if len(wrong):
         who, where = wrong[0].tolist()

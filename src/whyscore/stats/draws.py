@@ -12,17 +12,15 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whyscore.stats.coefficients import LONG, Coefficient, Stack, from_pairs
 from whyscore.stats.correlation import Undefined, mean_of_defined, vector_values
 from whyscore.stats.kendall import MOST, TABLED, Places
 from whyscore.stats.matrices import TIE_TOLERANCE, Level
 from whyscore.stats.resampling import block_sizes
-from whyscore.types import FloatMatrix, FloatVector
+from whyscore.types import FloatMatrix, FloatVector, IntVector
 
 Resample = Literal["systems", "inputs", "both"]
-Numbers = NDArray[np.int64]
 
 MEMORY = 256_000_000
 _ACCURACIES = ("acc_23", "tau_23")
@@ -43,8 +41,8 @@ class Drawing(NamedTuple):
 class Drawn(NamedTuple):
     """A block of draws: which rows and which columns, None for all of them."""
 
-    rows: Numbers | None
-    columns: Numbers | None
+    rows: IntVector | None
+    columns: IntVector | None
 
     def row_counts(self, rows: int) -> FloatMatrix:
         """Return how often each row was drawn, draws x rows."""
@@ -58,7 +56,7 @@ class Drawn(NamedTuple):
         return len(self.columns if self.rows is None else self.rows)  # type: ignore[arg-type]
 
 
-def _counts(drawn: Drawn, picked: Numbers | None, size: int) -> FloatMatrix:
+def _counts(drawn: Drawn, picked: IntVector | None, size: int) -> FloatMatrix:
     if picked is None:
         return np.ones((len(drawn), size))
     shifted = picked + size * np.arange(len(picked))[:, None]

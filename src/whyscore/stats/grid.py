@@ -38,10 +38,7 @@ from whyscore.stats.coefficients import (
     pearson,
 )
 from whyscore.stats.matrices import TIE_TOLERANCE, Level, level_of, tie
-from whyscore.types import FloatMatrix, FloatVector
-
-Numbers = NDArray[np.int64]
-"""One whole number per entry."""
+from whyscore.types import FloatMatrix, FloatVector, IntVector
 
 _FEW = 48  # up to here all pairs are held at once
 _STRIPES = 4
@@ -105,7 +102,7 @@ def _tied_pairs(ranks: NDArray[np.int64] | NDArray[np.int16], length: int) -> Fl
     return result
 
 
-def _concordant(ranks: NDArray[np.int16], own: Numbers) -> FloatVector:
+def _concordant(ranks: NDArray[np.int16], own: IntVector) -> FloatVector:
     """Return how many pairs of each row rise with the human ranks, which rise from left to right."""
     length = ranks.shape[1]
     if length <= _FEW:
@@ -134,7 +131,7 @@ _FLAT = 1e-13  # relative spread below which a vector is constant but for roundi
 class _Block(NamedTuple):
     """Entries that are correlated together, all groups of one size: groups x places."""
 
-    places: Numbers
+    places: IntVector
     human: FloatMatrix
 
 
@@ -143,7 +140,7 @@ class Target:
     """Human scores made ready for one level and some coefficients."""
 
     coefficients: tuple[Coefficient, ...]
-    entries: Numbers
+    entries: IntVector
     """Which of the given entries count."""
     means: FloatMatrix | None
     """At the level system: entries x systems, the weight of each entry in its system's mean."""
@@ -156,8 +153,8 @@ class Target:
         *,
         coefficients: Sequence[str] = ("pearson",),
         level: str = "global",
-        systems: Numbers | None = None,
-        segments: Numbers | None = None,
+        systems: IntVector | None = None,
+        segments: IntVector | None = None,
         valid: NDArray[np.bool_] | None = None,
     ) -> "Target":
         """Return the human scores, prepared.
@@ -242,8 +239,8 @@ def grid_correlations(
     *,
     coefficients: Sequence[str] = ("pearson",),
     level: str = "global",
-    systems: Numbers | None = None,
-    segments: Numbers | None = None,
+    systems: IntVector | None = None,
+    segments: IntVector | None = None,
 ) -> FloatMatrix:
     """Return coefficients x versions: how each row of scores agrees with the human scores.
 
@@ -275,7 +272,7 @@ def _mixed_pearson(
     return found.clip(-1.0, 1.0)
 
 
-def _mean_weights(systems: Numbers) -> FloatMatrix:
+def _mean_weights(systems: IntVector) -> FloatMatrix:
     names, numbers = np.unique(systems, return_inverse=True)
     weights = np.zeros((len(systems), len(names)))
     weights[np.arange(len(systems)), numbers] = 1.0
@@ -283,7 +280,7 @@ def _mean_weights(systems: Numbers) -> FloatMatrix:
     return shares
 
 
-def _group_cells(by: Numbers, human: FloatVector) -> list[_Block]:
+def _group_cells(by: IntVector, human: FloatVector) -> list[_Block]:
     """Return the groups of two and more entries, those of one size together."""
     order = np.argsort(by, kind="stable")
     sizes = np.unique(by, return_counts=True)[1]

@@ -29,9 +29,8 @@ from numpy.typing import NDArray
 from whyscore.stats.coefficients import LONG, Coefficient, Pairs, Stack, from_pairs, kendall_b
 from whyscore.stats.correlation import mean_of_defined
 from whyscore.stats.matrices import Level, Swaps
-from whyscore.types import FloatMatrix, FloatVector
+from whyscore.types import FloatMatrix, FloatVector, IntVector
 
-Numbers = NDArray[np.int64]
 Weights = NDArray[np.float32]
 """Draws x places: how often each place counts. Whole numbers, so that sums are exact up to 2^24."""
 
@@ -44,7 +43,7 @@ _HELD = 500_000  # weights that are looked at together: what fits a cache
 class _Blocks(NamedTuple):
     """Which pairs within a block are inversions (blocks x size x size), and where the block's places stand."""
 
-    places: Numbers
+    places: IntVector
     inverted: Weights
 
 
@@ -52,11 +51,11 @@ class _Runs(NamedTuple):
     """Runs of equal values: the places that stand alone, and those of longer runs with where each run begins."""
 
     alone: FloatVector
-    places: Numbers
-    starts: Numbers
+    places: IntVector
+    starts: IntVector
 
     @classmethod
-    def of(cls, new: NDArray[np.bool_], order: Numbers) -> "_Runs":
+    def of(cls, new: NDArray[np.bool_], order: IntVector) -> "_Runs":
         """Return the runs of places in an order, given where a place differs from the one before it."""
         edges = np.concatenate([[True], new, [True]])[: len(order) + 1]
         single = edges[1:] & edges[:-1]
@@ -77,13 +76,13 @@ class _Runs(NamedTuple):
 class Places:
     """Places of two vectors, sorted once; weights are looked at in the order of x, then of z."""
 
-    order: Numbers
+    order: IntVector
     x_runs: _Runs
     z_runs: _Runs
     both_runs: _Runs
     x_blocks: _Blocks
     z_blocks: _Blocks
-    cells: Numbers
+    cells: IntVector
     """Of each position, its block by x and its block by z, as one number."""
 
     @classmethod
@@ -180,7 +179,7 @@ class Places:
         return result
 
 
-def _blocks(by_z: Numbers) -> tuple[_Blocks, _Blocks, Numbers]:
+def _blocks(by_z: IntVector) -> tuple[_Blocks, _Blocks, IntVector]:
     """Return the blocks of neighbours in x and in z, and the cell of each position; `by_z` is the order of z."""
     count = len(by_z)
     size = 1 << max(3, round(np.log2(max(count, 1)) / 2))

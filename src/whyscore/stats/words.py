@@ -49,13 +49,12 @@ from numpy.typing import NDArray
 from whyscore.errors import DataError, SpecError
 from whyscore.stats import coefficients
 from whyscore.stats.resampling import block_sizes, content_order, draw_counts, percentiles
-from whyscore.types import Estimate, FloatMatrix, FloatVector
+from whyscore.types import Estimate, FloatMatrix, FloatVector, IntVector
 
 Ties = Literal["expected", "legacy", "first", "low", "high"]
 TIES: tuple[Ties, ...] = get_args(Ties)
 Measure = Literal["auc", "ap", "recall_at_k"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
-Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +62,7 @@ class Ragged:
     """Numbers of sentences of different length, in one vector: sentence i has `lengths[i]` of them."""
 
     values: FloatVector
-    lengths: Whole
+    lengths: IntVector
 
     @classmethod
     def of(cls, rows: Iterable[Sequence[float] | FloatVector]) -> "Ragged":
@@ -80,12 +79,12 @@ class Ragged:
         return len(self.lengths)
 
     @property
-    def starts(self) -> Whole:
+    def starts(self) -> IntVector:
         """Where each sentence begins in the vector."""
         return np.concatenate([[0], np.cumsum(self.lengths)[:-1]]).astype(np.int64) if len(self) else self.lengths
 
     @property
-    def sentences(self) -> Whole:
+    def sentences(self) -> IntVector:
         """The sentence of each number."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
@@ -100,7 +99,7 @@ class Ragged:
         """Return some of the sentences, given as one truth value each."""
         return Ragged(self.values[np.repeat(kept, self.lengths)], self.lengths[kept])
 
-    def cut(self, lengths: Whole) -> "Ragged":
+    def cut(self, lengths: IntVector) -> "Ragged":
         """Return the first `lengths[i]` numbers of each sentence, or all where it has fewer."""
         kept = np.minimum(self.lengths, lengths)
         places = np.arange(len(self.values)) - np.repeat(self.starts, self.lengths)
@@ -122,9 +121,9 @@ class Agreement(NamedTuple):
     recall_at_k_high: FloatVector
     ties: NDArray[np.bool_]
     """Whether a group of equal scores crosses the border K."""
-    marked: Whole
+    marked: IntVector
     """P of each sentence."""
-    words: Whole
+    words: IntVector
     """n of each sentence."""
 
     @property
@@ -141,11 +140,11 @@ class Agreement(NamedTuple):
 class _Groups(NamedTuple):
     """Equal scores of a sentence: size, marked words, and how many words and marked words stand above."""
 
-    sentence: Whole
-    size: Whole
-    marked: Whole
-    above: Whole
-    marked_above: Whole
+    sentence: IntVector
+    size: IntVector
+    marked: IntVector
+    above: IntVector
+    marked_above: IntVector
 
 
 def agree(gold: Ragged, scores: Ragged, ties: Ties = "expected") -> Agreement:
@@ -164,7 +163,7 @@ def agree(gold: Ragged, scores: Ragged, ties: Ties = "expected") -> Agreement:
     groups = _groups(sentence[order], scores.values[order], gold.values[order], gold.starts)
     places = np.clip(marked[groups.sentence] - groups.above, 0, groups.size)
 
-    def mean(parts: FloatVector | Whole, over: Whole) -> FloatVector:
+    def mean(parts: FloatVector | IntVector, over: IntVector) -> FloatVector:
         sums = np.bincount(groups.sentence, weights=parts, minlength=count)
         means: FloatVector = np.divide(sums, over, out=np.full(count, np.nan), where=defined)
         return means
@@ -226,7 +225,7 @@ def _check(gold: Ragged, scores: Ragged, ties: str) -> None:
         raise DataError("word scores must be finite: NaN and infinities have no rank")
 
 
-def _groups(sentence: Whole, scores: FloatVector, gold: FloatVector, starts: Whole) -> _Groups:
+def _groups(sentence: IntVector, scores: FloatVector, gold: FloatVector, starts: IntVector) -> _Groups:
     """Return the groups of equal scores of words that are sorted by sentence and falling score."""
     if not len(scores):
         none = np.zeros(0, dtype=np.int64)
@@ -244,7 +243,7 @@ def _groups(sentence: Whole, scores: FloatVector, gold: FloatVector, starts: Who
     )
 
 
-def _right_pairs(groups: _Groups, unmarked: Whole) -> FloatVector:
+def _right_pairs(groups: _Groups, unmarked: IntVector) -> FloatVector:
     """Return for each group its (marked, unmarked) pairs in the right order, ties half."""
     own = groups.size - groups.marked
     below = unmarked[groups.sentence] - (groups.above - groups.marked_above) - own
@@ -257,7 +256,7 @@ class _Hits(NamedTuple):
     later: FloatVector
 
 
-def _ordered_hits(groups: _Groups, gold: FloatVector, places: Whole) -> _Hits:
+def _ordered_hits(groups: _Groups, gold: FloatVector, places: IntVector) -> _Hits:
     """Return for each group the marked words that get a place, where the earlier or the later word wins."""
     sums = np.r_[0.0, np.cumsum(gold)]
     begins = np.cumsum(groups.size) - groups.size

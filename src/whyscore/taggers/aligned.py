@@ -18,11 +18,15 @@ Roots and punctuation have no distance.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from whyscore.errors import DataError, SpecError
 from whyscore.protocols import Tagged
+from whyscore.registry import spec_of
+from whyscore.settings import check_fields
+from whyscore.taggers.lexicon import digest_of
 from whyscore.types import Signature
 
 Tags = tuple[Tagged, ...]
@@ -58,9 +62,45 @@ class AlignedTagger(Protocol):
         """Return the tags of every line of every file."""
 
 
-def files_for(owner: str, side: str, given: Files, wanted: Sequence[str]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class FileTagger:
+    """A tagger that reads a file of tags beside each file of texts; how one file is read is up to the kind of file."""
+
+    reference: Files
+    hypothesis: Files
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def signature(self) -> Signature:
+        files = [file for given in (self.reference, self.hypothesis) for file in _several(given)]
+        return Signature(spec_of(self), tuple((Path(file).name, digest_of(file)) for file in files))
+
+    def tag_lines(self, lines: Lines) -> AlignedTags:
+        references = _files_for(self.name, "reference", self.reference, _references_wanted(lines))
+        hypotheses = _files_for(self.name, "hypothesis", self.hypothesis, list(lines.hypotheses))
+        return AlignedTags(
+            [self.read_tags(file, texts) for file, texts in zip(references, lines.references, strict=True)],
+            {
+                system: self.read_tags(file, texts)
+                for file, (system, texts) in zip(hypotheses, lines.hypotheses.items(), strict=True)
+            },
+        )
+
+    def read_tags(self, file: str, texts: Sequence[str]) -> list[Tags]:
+        """Return the tags of a file, one entry per text."""
+        raise NotImplementedError
+
+
+def _several(given: Files) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else given
+
+
+def _files_for(owner: str, side: str, given: Files, wanted: Sequence[str]) -> tuple[str, ...]:
     """Return one tag file per file of texts, or say how many are missing."""
-    files = [given] if isinstance(given, str) else list(given)
+    files = _several(given)
     if len(files) != len(wanted):
         raise SpecError(
             f"{owner}: {side} names {len(files)} file(s), the data have {len(wanted)} ({', '.join(wanted)}): "
@@ -79,7 +119,7 @@ def same_length(file: str, found: int, texts: int, what: str = "lines") -> None:
         )
 
 
-def references_wanted(lines: Lines) -> list[str]:
+def _references_wanted(lines: Lines) -> list[str]:
     """Return what the sets of references are called in messages."""
     return [f"reference {number}" for number in range(1, len(lines.references) + 1)]
 

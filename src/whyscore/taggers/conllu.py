@@ -8,35 +8,26 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from whyscore.errors import DataError
 from whyscore.protocols import Tagged
-from whyscore.registry import spec_of
-from whyscore.settings import check_fields
 from whyscore.taggers.aligned import (
-    AlignedTags,
-    Files,
-    Lines,
+    FileTagger,
     Tags,
     Word,
     entities,
-    files_for,
     lines_of,
-    references_wanted,
     same_length,
     tagged_words,
 )
-from whyscore.taggers.lexicon import digest_of
-from whyscore.types import Signature
 
 _COLUMNS = 10
 _DIGITS = 9  # no sentence has a billion words
 
 
 @dataclass(frozen=True, slots=True)
-class Conllu:
+class Conllu(FileTagger):
     """Reads tags from CoNLL-U files whose sentences follow the texts.
 
     Args:
@@ -44,30 +35,18 @@ class Conllu:
         hypothesis: the file of the hypotheses, or one per system.
     """
 
-    reference: Files
-    hypothesis: Files
-
     gives_tokens: ClassVar[bool] = False
+    name: ClassVar[str] = "conllu"
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
-    def signature(self) -> Signature:
-        given = [[files] if isinstance(files, str) else files for files in (self.reference, self.hypothesis)]
-        facts = tuple((Path(file).name, digest_of(file)) for files in given for file in files)
-        return Signature(spec_of(self), facts)
-
-    def tag_lines(self, lines: Lines) -> AlignedTags:
-        """Return the tags of every line of every file."""
-        references = files_for("conllu", "reference", self.reference, references_wanted(lines))
-        hypotheses = files_for("conllu", "hypothesis", self.hypothesis, list(lines.hypotheses))
-        return AlignedTags(
-            [_tags(file, texts) for file, texts in zip(references, lines.references, strict=True)],
-            {
-                system: _tags(file, texts)
-                for file, (system, texts) in zip(hypotheses, lines.hypotheses.items(), strict=True)
-            },
-        )
+    def read_tags(self, file: str, texts: Sequence[str]) -> list[Tags]:
+        blocks = list(_blocks(file))
+        place = 0
+        found: list[Tags] = []
+        for number, text in enumerate(texts, start=1):
+            tags, place = _line(text, blocks, place, file, number)
+            found.append(tags)
+        same_length(file, len(blocks), place, "sentences")
+        return found
 
 
 class _Row(NamedTuple):
@@ -90,17 +69,6 @@ class _Block(NamedTuple):
     spans: dict[int, tuple[int, int]]
     rows: list[_Row]
     number: int
-
-
-def _tags(file: str, texts: Sequence[str]) -> list[Tags]:
-    blocks = list(_blocks(file))
-    place = 0
-    found: list[Tags] = []
-    for number, text in enumerate(texts, start=1):
-        tags, place = _line(text, blocks, place, file, number)
-        found.append(tags)
-    same_length(file, len(blocks), place, "sentences")
-    return found
 
 
 def _line(text: str, blocks: Sequence[_Block], place: int, file: str, number: int) -> tuple[Tags, int]:

@@ -16,21 +16,18 @@ from functools import lru_cache
 from itertools import starmap
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from whyscore.errors import SpecError
 from whyscore.marking import Span
 from whyscore.metrics.lexical.ngrams import Chain, Order, balances, portions
-from whyscore.metrics.lexical.rows import ChrfRows, run_credits
+from whyscore.metrics.lexical.rows import ChrfRows, CountedMetric, run_credits
 from whyscore.metrics.needs import need_place, need_references
 from whyscore.metrics.spans import located
-from whyscore.registry import spec_of
 from whyscore.settings import check_fields
-from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
+from whyscore.types import Inputs, Place, Segment, Side, Words, WordScores
 
 
 @dataclass(frozen=True, slots=True)
-class Chrf:
+class Chrf(CountedMetric):
     """F-score of the character n-grams that hypothesis and reference share, 0 to 100.
 
     Args:
@@ -49,6 +46,7 @@ class Chrf:
     whitespace: bool = False
     eps_smoothing: bool = False
 
+    name: ClassVar[str] = "chrf"
     inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.REFERENCES
     higher_is_better: ClassVar[bool] = True
     score_scale: ClassVar[float] = 100.0
@@ -72,24 +70,9 @@ class Chrf:
     def masking(self) -> Literal["character", "opaque"]:
         return "character" if self.char_order else "opaque"
 
-    def signature(self) -> Signature:
-        return Signature(spec_of(self), _rows(self).facts())
-
-    def segment_signature(self) -> Signature:
-        return self.signature()
-
-    def score(self, segments: Sequence[Segment]) -> FloatVector:
-        return self.scores(self.statistics(segments))
-
-    def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        need_references("chrf", segments)
-        return _rows(self).rows(segments)
-
-    def scores(self, rows: FloatMatrix) -> FloatVector:
-        return np.array([_rows(self).formula(row) for row in rows.tolist()], dtype=np.float64)
-
-    def total(self, row: FloatVector) -> float:
-        return float(_rows(self).formula(row.tolist()))
+    @property
+    def counts(self) -> ChrfRows:
+        return _rows(self)
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         need_place("chrf", place)
@@ -99,7 +82,7 @@ class Chrf:
 
     def _chains(self, segments: Sequence[Segment], place: Place) -> list[list[Chain]]:
         """Return the n-grams of each text that match its best reference, or a reference's that match the hypothesis."""
-        rows, on_hypothesis = _rows(self), place.side is Side.HYPOTHESIS
+        rows, on_hypothesis = self.counts, place.side is Side.HYPOTHESIS
         texts = [segment.text(place) for segment in segments]
         others = [rows.best(segment) if on_hypothesis else segment.hypothesis for segment in segments]
         chains: list[list[Chain]] = [[] for _ in segments]

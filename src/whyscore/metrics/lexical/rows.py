@@ -21,19 +21,17 @@ most often.
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from whyscore.metrics.lexical.edits import edits
-from whyscore.metrics.needs import present
-from whyscore.types import FloatMatrix, FloatVector, Segment
-
-Integers = NDArray[np.int64]
+from whyscore.metrics.needs import need_references, present
+from whyscore.registry import spec_of
+from whyscore.types import FloatMatrix, FloatVector, IntVector, Segment, Signature
 
 Units = Sequence[str]
 """A text as the sequence of its characters, or a list of words."""
@@ -53,15 +51,15 @@ class Pairs(NamedTuple):
 class _Flat(NamedTuple):
     """Several texts in one row of numbers."""
 
-    units: Integers
-    lengths: Integers
+    units: IntVector
+    lengths: IntVector
 
-    def spread(self, values: Integers) -> Integers:
+    def spread(self, values: IntVector) -> IntVector:
         """Return the value of each text for each of its units."""
         return np.repeat(values, self.lengths)
 
     @property
-    def left(self) -> Integers:
+    def left(self) -> IntVector:
         """How many units the text has from here on."""
         return self.spread(np.cumsum(self.lengths)) - np.arange(len(self.units))
 
@@ -70,12 +68,12 @@ class _Batch(NamedTuple):
     """A portion of the pairs as numbers; `owner` says which group each fixed text belongs to."""
 
     fixed: _Flat
-    owner: Integers
+    owner: IntVector
     moving: _Flat
-    group: Integers
+    group: IntVector
 
 
-def shared_runs(pairs: Pairs, longest: int) -> Integers:
+def shared_runs(pairs: Pairs, longest: int) -> IntVector:
     """Return for each pair (rows) and each length 1 .. `longest` (columns) the number of runs both sides have.
 
     >>> shared_runs(Pairs([["banana"]], ["ananas", "ban"], [0, 0]), 2).tolist()
@@ -120,7 +118,7 @@ def _numbered(pairs: Pairs, portion: Sequence[int]) -> _Batch:
     )
 
 
-def _units(texts: Sequence[Units]) -> Integers:
+def _units(texts: Sequence[Units]) -> IntVector:
     """Return the units of all texts as numbers."""
     if isinstance(texts[0], str):
         points = np.frombuffer("".join(chain(*texts)).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
@@ -129,7 +127,7 @@ def _units(texts: Sequence[Units]) -> Integers:
     return np.array([numbers.setdefault(word, len(numbers)) for word in chain(*texts)], dtype=np.int64)
 
 
-def _counted(batch: _Batch, longest: int) -> Integers:
+def _counted(batch: _Batch, longest: int) -> IntVector:
     """Return the shared runs of one batch, by step 2 to 4."""
     fixed, owner, moving, group = batch
     result = np.zeros((len(group), longest), dtype=np.int64)
@@ -158,7 +156,7 @@ def _counted(batch: _Batch, longest: int) -> Integers:
     return result
 
 
-def _most(names: Integers, text: Integers, texts: int) -> Integers:
+def _most(names: IntVector, text: IntVector, texts: int) -> IntVector:
     """Return how often each named run occurs in the text that has it most often."""
     result = np.zeros(int(names.max()) + 1, dtype=np.int64)
     cells, counts = np.unique(names * texts + text, return_counts=True)
@@ -166,7 +164,7 @@ def _most(names: Integers, text: Integers, texts: int) -> Integers:
     return result
 
 
-def _smaller(pair: Integers, name: Integers, counts: Integers, owner: Integers, group: Integers) -> Integers:
+def _smaller(pair: IntVector, name: IntVector, counts: IntVector, owner: IntVector, group: IntVector) -> IntVector:
     """Return for each pair the sum over runs of the smaller of the two counts.
 
     Args:
@@ -230,6 +228,38 @@ def run_credits(own: Sequence[Units], others: Sequence[Sequence[Units]], longest
 TOKENIZERS = tuple(BLEU.TOKENIZERS)
 Row = list[float]
 Facts = tuple[tuple[str, str], ...]
+
+
+class CountedMetric:
+    """A metric whose rows are counts of sacreBLEU, with one formula for segments and corpus."""
+
+    __slots__ = ()
+    name: ClassVar[str]
+
+    @property
+    def counts(self) -> "ChrfRows | TerRows":
+        """What is counted, by sacreBLEU's own code."""
+        raise NotImplementedError
+
+    def signature(self) -> Signature:
+        return Signature(spec_of(self), self.counts.facts())
+
+    def segment_signature(self) -> Signature:
+        return self.signature()
+
+    def score(self, segments: Sequence[Segment]) -> FloatVector:
+        return self.scores(self.statistics(segments))
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
+        need_references(self.name, segments)
+        return self.counts.rows(segments)
+
+    def scores(self, rows: FloatMatrix) -> FloatVector:
+        formula = self.counts.formula
+        return np.array([formula(row) for row in rows.tolist()], dtype=np.float64)
+
+    def total(self, row: FloatVector) -> float:
+        return float(self.counts.formula(row.tolist()))
 
 
 class BleuRows(BLEU):

@@ -20,17 +20,16 @@ import numpy as np
 
 from whyscore.metrics.lexical.edits import Edit, Trace, trace
 from whyscore.metrics.lexical.ngrams import NOT_READ
-from whyscore.metrics.lexical.rows import TerRows, mean_length
+from whyscore.metrics.lexical.rows import CountedMetric, TerRows, mean_length
 from whyscore.metrics.needs import need_place, need_references
 from whyscore.metrics.spans import located, touching
 from whyscore.protocols import Token
-from whyscore.registry import spec_of
 from whyscore.settings import check_fields
-from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
+from whyscore.types import Inputs, Place, Segment, Side, Words, WordScores
 
 
 @dataclass(frozen=True, slots=True)
-class Ter:
+class Ter(CountedMetric):
     """Edits per hundred reference words; 0 is perfect, and more than 100 is possible.
 
     Args:
@@ -45,6 +44,7 @@ class Ter:
     asian_support: bool = False
     case_sensitive: bool = False
 
+    name: ClassVar[str] = "ter"
     inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.REFERENCES
     higher_is_better: ClassVar[bool] = False
     score_scale: ClassVar[float] = 100.0
@@ -53,27 +53,12 @@ class Ter:
     def __post_init__(self) -> None:
         check_fields(self)
 
-    def signature(self) -> Signature:
-        return Signature(spec_of(self), _rows(self).facts())
-
-    def segment_signature(self) -> Signature:
-        return self.signature()
-
-    def score(self, segments: Sequence[Segment]) -> FloatVector:
-        return self.scores(self.statistics(segments))
-
-    def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        need_references("ter", segments)
-        return _rows(self).rows(segments)
-
-    def scores(self, rows: FloatMatrix) -> FloatVector:
-        return np.array([_rows(self).formula(row) for row in rows.tolist()], dtype=np.float64)
-
-    def total(self, row: FloatVector) -> float:
-        return _rows(self).formula(row.tolist())
+    @property
+    def counts(self) -> TerRows:
+        return _rows(self)
 
     def tokens(self, text: str) -> tuple[Token, ...]:
-        return located(_rows(self).tokens(text), text)
+        return located(self.counts.tokens(text), text)
 
     def on_tokens(self) -> "Ter":
         return replace(self, normalized=False, no_punct=False, asian_support=False, case_sensitive=True)
@@ -84,7 +69,7 @@ class Ter:
         return [self._word_scores(segment, place, text) for segment, text in zip(segments, words, strict=True)]
 
     def _word_scores(self, segment: Segment, place: Place, words: Words) -> WordScores:
-        rows = _rows(self)
+        rows = self.counts
         on_hypothesis = place.side is Side.HYPOTHESIS
         text = segment.text(place)
         hypothesis = rows.tokens(segment.hypothesis)
