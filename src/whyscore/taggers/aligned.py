@@ -17,6 +17,7 @@ What a parsed word becomes: the labels it carries, the same for every parser and
 Roots and punctuation have no distance.
 """
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,6 @@ from whyscore.errors import DataError, SpecError
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
-from whyscore.taggers.lexicon import digest_of
 from whyscore.types import Signature
 
 Tags = tuple[Tagged, ...]
@@ -134,6 +134,11 @@ def lines_of(file: str) -> list[str]:
         raise DataError(f"is not UTF-8 at byte {error.start}; convert it", file=file) from error
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     return lines[:-1] if lines[-1] == "" else lines
+
+
+def digest_of(file: str) -> str:
+    """Return a fingerprint of a file."""
+    return hashlib.blake2b("\n".join(lines_of(file)).encode(), digest_size=8).hexdigest()
 
 
 _UNSET = frozenset({"", "_"})

@@ -7,7 +7,6 @@ r"""Word lists and patterns as features.
 | `regex:\d+%` | what a pattern of Python's `re` matches; empty matches are left out |
 """
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from whyscore.marking import Span
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
-from whyscore.taggers.aligned import lines_of
+from whyscore.taggers.aligned import digest_of, lines_of
 from whyscore.taggers.rules import whole_words
 from whyscore.types import Signature
 
@@ -84,11 +83,6 @@ def pattern_of(body: str) -> "re.Pattern[str]":
 def found_by(pattern: "re.Pattern[str]", text: str) -> list[Span]:
     """Return the spans a pattern matches in a text."""
     return [match.span() for match in pattern.finditer(text) if match.group()]
-
-
-def digest_of(file: str) -> str:
-    """Return a fingerprint of a file."""
-    return hashlib.blake2b("\n".join(lines_of(file)).encode(), digest_size=8).hexdigest()
 
 
 @lru_cache(maxsize=256)

@@ -287,42 +287,40 @@ def additive(explained: Sequence[tuple[MarkedEntry, Explanation]], features: int
     return Additive(sums * scale, other * scale)
 
 
+_Study = Study[DecomposeSettings]
+Triple = tuple[FloatVector, FloatVector, FloatVector]
+"""The scores of some segments as they are, in the best and in the worst case."""
+
 _NEGATIVE_EXAMPLES = 3
 
 
-def segment_rows(study: Study[FeatureSettings], one: Measured, feature: int, chosen: list[int]) -> SegmentRows:
-    """Return the numbers of chosen members of a feature, with the spans that were masked."""
-    sigma, oracle, anti = one.values.of(feature, chosen)
-    places = [one.values.members[feature][k] for k in chosen]
+def segment_rows(study: Study[FeatureSettings], feature: int, places: Sequence[int], numbers: Triple) -> SegmentRows:
+    """Return the numbers of some entries that have a feature, with the spans that were masked."""
     marked = [study.marking.entries[place] for place in places]
     return SegmentRows(
         tuple(study.dataset.entries[place].id for place in places),
-        sigma,
-        oracle,
-        anti,
+        *numbers,
         tuple(entry.hypothesis.spans[feature] for entry in marked),
         tuple(tuple(text.spans[feature] for text in entry.references) for entry in marked),
     )
 
 
 def examples_of(
-    study: Study[FeatureSettings], one: Measured, feature: int, chosen: list[int], count: int
+    study: _Study, one: Measured, feature: int, places: Sequence[int], numbers: Triple
 ) -> tuple[Example, ...]:
-    """Return `count` segments with the largest gain, and those that fall most below zero."""
-    sigma, oracle, anti = one.values.of(feature, chosen)
+    """Return some segments with the largest gain, and those that fall most below zero."""
+    sigma, oracle, anti = numbers
+    count = study.settings.examples
     gains = oracle - sigma
     order = np.argsort(-gains, kind="stable").tolist()
     largest = [k for k in order[:count] if gains[k] > 0]
     negative = [k for k in order[::-1][: min(_NEGATIVE_EXAMPLES, count)] if gains[k] < 0]
     return tuple(
-        _example(study, one, feature, chosen[k], (sigma[k], oracle[k], anti[k])) for k in (*largest, *negative)
+        _example(study, one, feature, places[k], (sigma[k], oracle[k], anti[k])) for k in (*largest, *negative)
     )
 
 
-def _example(
-    study: Study[FeatureSettings], one: Measured, feature: int, member: int, numbers: tuple[float, float, float]
-) -> Example:
-    place = one.values.members[feature][member]
+def _example(study: _Study, one: Measured, feature: int, place: int, numbers: tuple[float, float, float]) -> Example:
     entry, marked = study.dataset.entries[place], study.marking.entries[place]
     hypothesis, references = _masked(one, marked, feature)
     sigma, oracle, anti = map(float, numbers)
@@ -347,7 +345,6 @@ def _masked(one: Measured, entry: MarkedEntry, feature: int) -> tuple[str | None
     return hypothesis, tuple(one.texts.variant(text, feature, hypothesis=False).anti for text in entry.references)
 
 
-_Study = Study[DecomposeSettings]
 _CORRECTIONS = {"bh": "benjamini_hochberg"}
 FEW_SEGMENTS = 30
 FEW_INFORMATIVE = 20
@@ -371,11 +368,11 @@ class Cell(NamedTuple):
     reason: str | None
 
 
-def cell_of(values: Values, feature: int, chosen: Sequence[int]) -> Cell:
+def cell_of(values: Values, feature: int, chosen: Sequence[int], numbers: Triple | None = None) -> Cell:
     """Return the numbers of one feature over chosen members; without any there is no number."""
     if not len(chosen):
         return Cell(0, 0, None, None, None, None, None, None, None, 0, (), None)
-    sigma, oracle, anti = values.of(feature, chosen)
+    sigma, oracle, anti = numbers or values.of(feature, chosen)
     gains, ranges = oracle - sigma, oracle - anti
     # Exact sums: the mean of the same numbers in another order is the same.
     means = tuple(math.fsum(own.tolist()) / len(chosen) for own in (sigma, oracle, anti))
@@ -617,10 +614,12 @@ def _system_rows(
     rows = []
     for feature, name in enumerate(study.marking.features):
         chosen = [k for k, entry in enumerate(one.values.members[feature]) if system.lines[entry] >= 0]
-        cell = cell_of(one.values, feature, chosen)
-        members = [study.marking.entries[one.values.members[feature][k]] for k in chosen]
+        places = [one.values.members[feature][k] for k in chosen]
+        numbers = one.values.of(feature, chosen)
+        cell = cell_of(one.values, feature, chosen, numbers)
+        members = [study.marking.entries[place] for place in places]
         usage = _usage(counting, entries, feature)
-        details = examples_of(study, one, feature, chosen, study.settings.examples)
+        details = examples_of(study, one, feature, places, numbers)
         limits = interval(system.draws[:, feature]) if cell.share is not None else Interval(None, None)
         rows.append(
             Decomposition(
@@ -648,7 +647,7 @@ def _system_rows(
                 dropped=limits.dropped,
                 word_f=words_met(pairings, feature)._asdict(),
                 additive=None if view is None else float(view.features[feature]),
-                segments=segment_rows(study, one, feature, chosen),
+                segments=segment_rows(study, feature, places, numbers),
                 examples=tuple(example.id for example in details),
                 details=details,
                 group=system.group,
