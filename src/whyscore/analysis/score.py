@@ -9,6 +9,7 @@ Truncated texts are named beside every score that depends on them, and `--fail-i
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -99,7 +100,14 @@ class SystemScores(Result, list[MetricResult]):
                 if one.common:
                     record |= {"common_score": one.common[system].value, "common_n": one.common[system].n}
                 record |= {"unsupported": list(one.unsupported)} if one.unsupported else {}
+                record |= self._missing(one, system)
                 yield record | {"higher_is_better": one.higher_is_better}
+
+    def _missing(self, one: MetricResult, system: str) -> Record:
+        """Return how many segments of a system have no score, by reason, and their share; empty if none."""
+        places = [k for k, entry in enumerate(self.dataset.entries) if entry.system == system]
+        reasons = Counter(one.entries.reasons[k] for k in places if k in one.entries.reasons)
+        return {"missing": dict(reasons), "missing_share": reasons.total() / len(places)} if reasons else {}
 
     def tables(self, *, long: bool = False) -> list[Table]:
         if long:

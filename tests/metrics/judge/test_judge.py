@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -455,3 +456,75 @@ def test_after_kill_9_only_the_calls_in_flight_are_repeated(tmp_path: Path) -> N
         assert sum(times > 1 for times in endpoint.seen.values()) <= 4
         assert len(endpoint.seen) == 200
     assert float(done.stdout) == sum(len(one.hypothesis) % 101 for one in texts(200))
+
+
+def test_the_user_can_set_a_default_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving() as endpoint:
+        monkeypatch.setenv("WHYSCORE_JUDGE_URL", endpoint.url)
+        scores = Judge(model="m").score(texts(2))
+        assert len(endpoint.requests) == 2
+        monkeypatch.delenv("WHYSCORE_JUDGE_URL")
+        named = Judge(model="m", url=endpoint.url)
+        assert named.score(texts(2)).tolist() == scores.tolist()
+    monkeypatch.setenv("WHYSCORE_JUDGE_URL", "http://me:secret@host/v1")
+    with pytest.raises(SpecError, match="url holds more than an address") as caught:
+        Judge(model="m").score(texts(1))
+    assert "secret" not in str(caught.value)
+
+
+def test_a_comparison_needs_an_answer_in_both_orders() -> None:
+    def script(request: dict[str, Any], _times: int) -> Turn:
+        text = request["messages"][-1]["content"]
+        first = text.index("I have a cat") < text.index("I have a dog")
+        return Turn("no idea" if first else '{"better": "B", "reason": ""}')
+
+    with serving(script) as endpoint:
+        judge = Judge(model="m", url=endpoint.url, protocol="pairwise")
+        assert np.isnan(judge.score([SEGMENT])[0])
+        why = judge.missing([SEGMENT])[0]
+    assert why is not None
+    assert why.reason == "unparsed"
+
+
+def test_calls_begin_no_faster_than_the_rate() -> None:
+    with serving() as endpoint:
+        judge = Judge(model="m", url=endpoint.url, rate=600.0, connections=8)
+        start = time.perf_counter()
+        judge.score(texts(6))
+        assert time.perf_counter() - start >= 0.5  # six calls, a tenth of a second apart
+
+
+def test_ctrl_c_keeps_every_answer_that_came(tmp_path: Path) -> None:
+    def script(request: dict[str, Any], times: int) -> Turn:
+        return by_length(request, times)._replace(delay=0.05)
+
+    for name in ("src", "a"):
+        lines = (f"{name} sentence number {k} of this text\n" for k in range(200))
+        (tmp_path / f"{name}.txt").write_text("".join(lines), encoding="utf-8")
+    with serving(script) as endpoint:
+        judge = f"judge(model='m', url='{endpoint.url}', connections=4)"
+        command = [sys.executable, "-m", "whyscore", "score", "-s", "src.txt", "-t", "a.txt", "-m", judge]
+        command += ["--store", "s.db", "--record", "answers.jsonl", "--segments", "-f", "jsonl"]
+        # A shell's background job ignores interruptions, and so would the child.
+        work = subprocess.Popen(
+            command,
+            cwd=tmp_path,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+        )
+        while len(endpoint.requests) < 60 and work.poll() is None:
+            time.sleep(0.01)
+        work.send_signal(signal.SIGINT)
+        told = work.communicate(timeout=60)[1]
+        assert work.returncode == 130, told
+        assert "Traceback" not in told
+        before = len(endpoint.requests)
+        kept = len((tmp_path / "answers.jsonl").read_text("utf-8").splitlines()) - 1
+        assert before - 4 <= kept <= before < 200
+        done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+        assert len(endpoint.seen) == 200
+        assert sum(times > 1 for times in endpoint.seen.values()) <= 4
+    assert len(done.stdout.splitlines()) == 201
+    assert len((tmp_path / "answers.jsonl").read_text("utf-8").splitlines()) == 201

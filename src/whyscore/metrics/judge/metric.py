@@ -15,6 +15,7 @@ connections, rate, time-outs and retries.
 """
 
 import math
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -54,6 +55,8 @@ _BYTES = 4  # of UTF-8 that a token stands for, about
 _OUTLIER = 2.0  # standard deviations
 _PLACE = ("url", "key", "recorded", "connections", "rate", "timeout", "retries")
 """What says where answers come from, not what is asked."""
+URL = "WHYSCORE_JUDGE_URL"
+"""The environment variable with the endpoint of judges that name none."""
 _RUNNING = ("connections", "rate", "timeout", "retries")
 
 
@@ -71,7 +74,8 @@ class Judge:
 
     Args:
         model: its name at the endpoint.
-        url: the endpoint, like `http://localhost:11434/v1`; nothing is contacted without it.
+        url: the endpoint, like `http://localhost:11434/v1`; by default the one that the environment variable
+            WHYSCORE_JUDGE_URL names. Nothing is contacted without either.
         protocol: score, esa (error spans, then a score), mqm (error spans), pairwise (against the reference), summary.
         recorded: answers in a file instead of an endpoint (`--record` writes one); no network at all.
         key: the name of the environment variable that holds the key.
@@ -276,13 +280,13 @@ class Judge:
         if self.structured:
             schema = {"name": prompt.protocol.name, "strict": True, "schema": prompt.protocol.schema}
             fixed["response_format"] = {"type": "json_schema", "json_schema": schema}
-        found = []
+        found, service = [], self._service() or ""
         for segment in segments:
             for order in range(prompt.protocol.orders):
                 messages = prompt.messages(segment, order)
                 for repeat in range(self.repeats):
                     request = {**fixed, "messages": messages, "seed": self.seed + repeat}
-                    found.append(Question(judge, self.url or "", segment, request, repeat, order))
+                    found.append(Question(judge, service, segment, request, repeat, order))
         return found
 
     def _replies(self, questions: Sequence[Question]) -> dict[Question, Reply]:
@@ -307,14 +311,23 @@ class Judge:
             ask(endpoint, left, keep, self.answers.spend)
         return found
 
+    def _service(self) -> str | None:
+        """Return the endpoint: the one that was given, or the user's default; None where there is neither."""
+        if self.url is None and (default := os.environ.get(URL)):
+            check_url(default)
+            return default
+        return self.url
+
     def _endpoint(self) -> Endpoint:
-        if self.url is None or self.model is None:
+        service = self._service()
+        if service is None or self.model is None:
             raise SpecError(
                 "judge needs a model and where to ask it: judge(model='qwen3:8b', url='http://localhost:11434/v1'), "
-                "or answers in a file: judge(recorded='answers.jsonl')"
+                f"with the url in the environment variable {URL} if you like, or answers in a file: "
+                "judge(recorded='answers.jsonl')"
             )
         return Endpoint(
-            self.url, self.key, self.connections, self.rate, self.timeout, self.retries, structured=self.structured
+            service, self.key, self.connections, self.rate, self.timeout, self.retries, structured=self.structured
         )
 
     def _recorded_settings(self) -> Self:
