@@ -194,7 +194,6 @@ def score_systems(
     """Return every system under every metric: one score call per metric for all systems."""
     parts = {system: _indices(dataset, system) for system in dataset.systems}
     shared = _common(dataset, parts)
-    facts = _data_facts(dataset.segments)
     results = []
     known = [with_languages(as_metric(metric), dataset.languages) for metric in metrics]
     for metric in known:
@@ -212,7 +211,7 @@ def score_systems(
             system: estimate(prepared, rows[indices], scores.values[indices], seed=settings.seed, draws=0)
             for system, indices in shared.items()
         }
-        signature = prepared.signature().with_facts(**_facts_for(prepared, facts))
+        signature = prepared.signature().with_facts(**facts_of_data(prepared, dataset.segments))
         notes = tuple(judge_remarks(prepared, dataset.segments, [entry.system for entry in dataset.entries]))
         told = notes, common, unsupported.get(name, ())
         results.append(MetricResult(name, totals, scores, signature, prepared.higher_is_better, *told))
@@ -271,7 +270,7 @@ def _scores(prepared: Prepared, rows: FloatMatrix, segments: Sequence[Segment]) 
     has_rows = isinstance(prepared, RowMetric)
     return Scores(
         values=prepared.scores(rows) if isinstance(prepared, RowMetric) else rows[:, 0],
-        signature=signature.with_facts(**_facts_for(prepared, _data_facts(segments))),
+        signature=signature.with_facts(**facts_of_data(prepared, segments)),
         higher_is_better=prepared.higher_is_better,
         rows=rows if has_rows else None,
         columns=prepared.columns if isinstance(prepared, RowMetric) else (),
@@ -279,16 +278,11 @@ def _scores(prepared: Prepared, rows: FloatMatrix, segments: Sequence[Segment]) 
     )
 
 
-def _data_facts(segments: Sequence[Segment]) -> dict[str, str]:
-    """Return the facts of signatures that only the data know: references, and segments of context."""
-    return {"nrefs": nrefs(segments), "context": str(max((len(one.context) for one in segments), default=0))}
-
-
-def _facts_for(prepared: Prepared, facts: Mapping[str, str]) -> dict[str, str]:
-    """Return which of these facts matter to a metric."""
-    found = {"nrefs": facts["nrefs"]} if "nrefs" in dict(prepared.signature().facts) else {}
-    reads_context = Inputs.CONTEXT in prepared.inputs and facts["context"] != "0"
-    return found | ({"context": facts["context"]} if reads_context else {})
+def facts_of_data(metric: Metric, segments: Sequence[Segment]) -> dict[str, str]:
+    """Return the facts of a metric's signature that only the data know: references, and segments of context."""
+    found = {"nrefs": nrefs(segments)} if "nrefs" in dict(metric.signature().facts) else {}
+    context = max((len(one.context) for one in segments), default=0) if Inputs.CONTEXT in metric.inputs else 0
+    return found | ({"context": str(context)} if context else {})
 
 
 def _indices(dataset: Dataset, system: str) -> list[int]:

@@ -72,8 +72,9 @@ def convert(kind: type[T], value: object, where: Where) -> T:
 
 
 def record_of(fact: object) -> dict[str, object]:
-    """Return a fact as a plain object."""
-    return {field.name: getattr(fact, field.name) for field in dataclasses.fields(fact)}  # type: ignore[arg-type]
+    """Return a fact as a plain object, and so a fact inside of it."""
+    values = {field.name: getattr(fact, field.name) for field in dataclasses.fields(fact)}  # type: ignore[arg-type]
+    return {name: record_of(value) if dataclasses.is_dataclass(value) else value for name, value in values.items()}
 
 
 @cache

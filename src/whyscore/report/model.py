@@ -356,10 +356,11 @@ class Report(Result):
             (
                 *(one.metric, one.first, one.second, one.difference, one.low, one.high),
                 *("" if one.decisive is None else p_value(one.decisive), one.better or ""),
+                "" if one.humans is None else one.humans.told,
             )
             for one in self.comparisons
         ]
-        columns = ("metric", "system", "against", "difference", "low", "high", "p", "better")
+        columns = ("metric", "system", "against", "difference", "low", "high", "p", "better", "human raters agree")
         return Table(columns, tuple(rows), title="Tests between systems")
 
     def _features_table(self) -> Table:

@@ -42,6 +42,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.random import Generator, RandomState
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
 
 from whyscore.errors import DataError, SpecError
 from whyscore.stats.agreement import PairTable, best_epsilon, group_cells, pair_table, right
@@ -398,6 +399,57 @@ def _drawn(differing: _Differing, n: int, seed: int, memory: int) -> FloatVector
         for size in block_sizes(n, 32 * len(total), memory)
     ]
     return np.concatenate(parts)
+
+
+class SwappedSegments(NamedTuple):
+    """Differences of two metrics in SPA and in acc_eq: what was observed, and after swapping segments, draws x 2."""
+
+    observed: FloatVector
+    drawn: FloatMatrix
+
+
+def swap_segments(x: ArrayLike, y: ArrayLike, z: ArrayLike, *, n: int, seed: int | list[int]) -> SwappedSegments | None:
+    """Return the differences in SPA and acc_eq between X and Y after swapping whole segments; None without pairs.
+
+    1. Both metrics are standardised. A draw swaps their scores of each segment, all systems together, or leaves them:
+       pairs of systems, and pairs of outputs for a segment, are not independent of each other, segments are.
+    2. SPA: the p-value of "i is better than j" by flipping signs is that of the normal distribution with the variance
+       of the flipped sum, for humans and metrics: p = 1 - Phi(sum d / sqrt(sum d^2)). Sums of swapped segments are
+       then products of matrices.
+    3. acc_eq: the gain of X on a segment is swapped with it; the epsilons of both are those without swaps.
+    """
+    (a, b, human), _ = align(x, y, z, missing="paired", level="segment")
+    a, b, human = sort_by_content(a, b, human)
+    tables = [pair_table(one.T, human.T) for one in (a, b)]
+    if not len(tables[0].distance):
+        return None
+    right_pairs = [right(table, best_epsilon(table)).astype(np.float64) for table in tables]
+    gains = np.bincount(
+        tables[0].group, weights=(right_pairs[0] - right_pairs[1]) * tables[0].weight, minlength=a.shape[1]
+    )
+    first, second = np.triu_indices(len(a), 1)
+    dx, dy, dz = (np.nan_to_num(one[first] - one[second]) for one in (standardise(a), standardise(b), human))
+    there = (dx != 0) | (dy != 0) | (dz != 0)
+    known = there.any(axis=1)
+    dx, dy, dz = dx[known], dy[known], dz[known]
+    wanted = _normal_p(dz.sum(axis=1), (dz**2).sum(axis=1))
+    coins = np.random.default_rng(seed).integers(0, 2, size=(n, a.shape[1])).astype(np.float64)
+    swaps = np.vstack([np.zeros(a.shape[1]), coins])  # the first row leaves everything in its place
+    errors = []
+    for own, other in ((dx, dy), (dy, dx)):
+        sums = own.sum(axis=1) + swaps @ (other - own).T
+        squares = (own**2).sum(axis=1) + swaps @ (other**2 - own**2).T
+        errors.append(np.abs(_normal_p(sums, squares) - wanted).mean(axis=1))
+    soft = errors[1] - errors[0]
+    tied = (1 - 2 * swaps) @ gains
+    values = np.column_stack([soft, tied])
+    return SwappedSegments(values[0], values[1:])
+
+
+def _normal_p(sums: FloatMatrix, squares: FloatMatrix) -> FloatMatrix:
+    spread = np.sqrt(np.maximum(squares, 0.0))
+    result: FloatMatrix = ndtr(-np.divide(sums, spread, out=np.zeros_like(sums), where=spread > 0))
+    return result
 
 
 @dataclass(frozen=True, slots=True)

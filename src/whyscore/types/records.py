@@ -47,6 +47,44 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
+class HumanPreference:
+    """How often human raters preferred the system that is ahead by a difference of this size, in data rated before.
+
+    `share` is None, with a `reason`, where the data do not cover the metric, the language pair or the domain.
+    """
+
+    share: float | None = None
+    low: float | None = None
+    high: float | None = None
+    pairs: int = 0
+    """Rated pairs of systems behind it."""
+    least: float | None = None
+    most: float | None = None
+    """The sizes of their differences, up to `most`; None: all larger ones."""
+    segments: int = 0
+    """On how many segments these were measured, at the least."""
+    origin: str = ""
+    """The rated test sets."""
+    reason: str | None = None
+
+    @property
+    def told(self) -> str:
+        """The share with its interval, in a few words."""
+        if self.share is None or self.low is None or self.high is None:
+            return "not known"
+        return f"{self.share:.0%} [{self.low:.0%}, {self.high:.0%}]"
+
+    def __str__(self) -> str:
+        if self.share is None:
+            return f"in human terms: not known ({self.reason})"
+        size = f"{self.least:g} or more" if self.most is None else f"{self.least:g} to {self.most:g}"
+        return (
+            f"in human terms: raters preferred the system ahead by {size} in {self.told} of {self.pairs} pairs "
+            f"({self.origin})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class PairTest:
     """Two systems under one metric: `difference` is the first minus the second, in the metric's own numbers."""
 
@@ -73,6 +111,8 @@ class PairTest:
     needed: int | None = None
     """Segments that the observed difference would take."""
     reason: str | None = None
+    humans: HumanPreference | None = None
+    """What a difference of this size meant to human raters; None: not looked up."""
 
     @property
     def worse(self) -> str:

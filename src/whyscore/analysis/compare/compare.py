@@ -7,7 +7,8 @@
 2. Systems are compared on the segments that all of them have.
 3. Every two systems are tested (`stats.systems`); whole documents are resampled where that is asked for.
 4. Systems that do not differ significantly share a rank (`stats.clusters`).
-5. Notes say what a reader should know before believing it: too few segments, dependent ones, another order.
+5. Beside a difference stands how often human raters preferred the system that was ahead by as much (`deltas`).
+6. Notes say what a reader should know before believing it: too few segments, dependent ones, another order.
 """
 
 import math
@@ -19,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from whyscore.analysis.common import MetricLike, as_metric, language_support, requested_name, with_languages
+from whyscore.analysis.compare.deltas import find_preferences, preference
 from whyscore.analysis.compare.result import (
     CompareSettings,
     Comparison,
@@ -27,7 +29,7 @@ from whyscore.analysis.compare.result import (
     pair_draws,
     pair_power,
 )
-from whyscore.analysis.score import judge_remarks, nrefs
+from whyscore.analysis.score import facts_of_data, judge_remarks
 from whyscore.data.naming import few
 from whyscore.errors import DataError, SpecError
 from whyscore.protocols import CorpusMetric, Metric
@@ -128,17 +130,36 @@ def compare(
     progress = resources.progress or Stages()
     progress.begin("test", len(measures) * math.comb(len(common.places), 2))
     unsupported, doubts = language_support(dataset, {requested_name(one): as_metric(one) for one in requested})
-    found = tuple(
+    tested = [
         replace(_compared(one, common, settings, progress), unsupported=unsupported.get(one.name, ()))
         for one in measures
-    )
+    ]
+    found, unknown = _in_human_terms(tested, dataset.languages, common.n, settings.domain)
     blocks = len(set(common.documents)) if common.documents else None
     small = smallness(common.n, blocks, settings.test, settings.alpha)
     notes += [f"{one.name}: {note}" for one in measures for note in one.notes]
     if common.n < len(dataset.ids):
         notes += [_own_totals(one, dataset) for one in measures]
-    told = dict.fromkeys((*notes, *small, *(note for one in found for note in remarks(one))))
+    told = dict.fromkeys((*notes, *small, *(note for one in found for note in remarks(one)), *unknown))
     return Comparison(dataset, found, settings, common.n, blocks, tuple(told), tuple(map(str, doubts)))
+
+
+def _in_human_terms(
+    tested: Sequence[MetricComparison], languages: tuple[str, str] | None, n: int, domain: str | None
+) -> tuple[tuple[MetricComparison, ...], list[str]]:
+    """Return the comparisons with what each difference meant to human raters, and why that is not known of some."""
+    result, reasons = [], dict[str, list[str]]()
+    for one in tested:
+        if one.signature is None:
+            result.append(one)
+            continue
+        known = find_preferences(one.signature, languages, domain, n)
+        if isinstance(known, str):
+            reasons.setdefault(known, []).append(one.metric)
+        pairs = tuple(replace(pair, humans=preference(known, pair.difference)) for pair in one.pairs)
+        result.append(replace(one, pairs=pairs))
+    notes = [f"{', '.join(names)}: differences in human terms: {reason}" for reason, names in reasons.items()]
+    return tuple(result), notes
 
 
 def _own_totals(measure: _Measure, dataset: Dataset) -> str:
@@ -183,12 +204,11 @@ def _common(dataset: Dataset, *, documents: bool) -> tuple[_Common, list[str]]:
 def _measured(dataset: Dataset, metric: MetricLike, common: _Common, resources: Resources) -> _Measure:
     known = with_languages(as_metric(metric), dataset.languages)
     prepared = resources.prepare(known)
-    name, direction, signature = requested_name(metric), prepared.higher_is_better, prepared.signature()
+    name, direction = requested_name(metric), prepared.higher_is_better
     if compares_texts(prepared.metric):
         return _preferred(dataset, name, prepared, common)
     require(known, dataset.segments)
-    if "nrefs" in dict(signature.facts):
-        signature = signature.with_facts(nrefs=nrefs(dataset.segments))
+    signature = prepared.signature().with_facts(**facts_of_data(prepared, dataset.segments))
     if isinstance(prepared, CorpusMetric):
         rows = prepared.statistics(dataset.segments)
         scores = prepared.scores(rows)

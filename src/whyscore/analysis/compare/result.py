@@ -17,7 +17,7 @@ from whyscore.settings import Seeded, option
 from whyscore.stats.correction import ALPHA, Clusters
 from whyscore.stats.significance import power_curve
 from whyscore.stats.systems import DRAWS, Test
-from whyscore.types import Dataset, Estimate, FloatMatrix, PairTest, Signature, Total
+from whyscore.types import Dataset, Estimate, FloatMatrix, HumanPreference, PairTest, Signature, Total
 from whyscore.types.result import Record, Result
 from whyscore.types.table import Cell, Mark, Table
 
@@ -83,7 +83,8 @@ _DECIMALS = 2
 _SHARE_DECIMALS = 3
 _SHOWN = 50
 _COLUMNS = (
-    "metric first second difference low high p adjusted better test method exact n blocks detectable needed reason"
+    "metric first second difference low high p adjusted better test method exact n blocks detectable needed reason "
+    "human_share human_low human_high human_pairs human_origin human_reason"
 )
 
 
@@ -103,6 +104,9 @@ class CompareSettings(Seeded):
     documents: bool = option(False, "resample whole documents instead of segments", basic=True)
     power: tuple[int, ...] = option(
         (), "power of each test on N segments (documents with --documents), by simulation", least=1, metavar="N"
+    )
+    domain: str | None = option(
+        None, "of the texts, news or ted: what differences mean to human raters was measured there", metavar="NAME"
     )
     strength_draws: int = option(0, "resamples behind intervals of strengths; 0: no intervals", least=0, line=False)
 
@@ -194,6 +198,11 @@ class Comparison(Result):
     def records(self) -> Iterator[Record]:
         for pair in self.pairs:
             record = record_of(pair) | {"test": self.settings.test}
+            known = pair.humans or HumanPreference()
+            record |= {
+                "human_share": known.share, "human_low": known.low, "human_high": known.high,
+                "human_pairs": known.pairs, "human_origin": known.origin or None, "human_reason": known.reason,
+            }  # fmt: skip
             yield {name: record[name] for name in _COLUMNS.split()}
 
     def document(self) -> object:
@@ -281,8 +290,20 @@ def _matrix(one: MetricComparison, settings: CompareSettings) -> Table:
         f"{one.metric}: above the diagonal: row minus column, * or bold if significant at {settings.alpha:g}; "
         f"below it: p-values, {_CORRECTED[settings.correction]} over the {len(one.pairs)} pairs"
     )
+    notes = [note] if (legend := _legend(one)) is None else [note, legend]
     columns = (one.metric, *(str(number) for number in range(1, len(names) + 1)))
-    return Table(columns, tuple(rows), best=frozenset(), notes=(note,), marks=marks)
+    return Table(columns, tuple(rows), best=frozenset(), notes=tuple(notes), marks=marks)
+
+
+def _legend(one: MetricComparison) -> str | None:
+    """Return how often human raters preferred the system ahead, for each size of difference that there is."""
+    known = {pair.humans.least: pair.humans for pair in one.pairs if pair.humans and pair.humans.share is not None}
+    if not known:
+        return None
+    ordered = [known[least] for least in sorted(known, key=lambda least: least or 0.0)]
+    sizes = [f"{own.least:g} to {own.most:g}" if own.most is not None else f"{own.least:g} or more" for own in ordered]
+    shown = ", ".join(f"{size}: {own.told} of {own.pairs}" for size, own in zip(sizes, ordered, strict=True))
+    return f"{one.metric} in human terms: raters preferred the system ahead by {shown} pairs ({ordered[0].origin})"
 
 
 def _strength_ends(one: MetricComparison, system: str) -> dict[str, Cell]:

@@ -209,10 +209,17 @@ class Metaevaluation(Result):
     def _averages(self) -> list[Table]:
         names, averages = self.averages
         rows: tuple[tuple[Cell, ...], ...] = tuple(
-            (one.rank, f"({one.metric})" if one.sentinel else one.metric, one.average, *one.values) for one in averages
+            (one.rank, one.cluster, f"({one.metric})" if one.sentinel else one.metric, one.average, *one.values)
+            for one in averages
         )
-        title = "average over groups and tasks (equal weights; differences are not tested)"
-        return [Table(("rank", "metric", "average", *names), rows, best=frozenset(), title=title)] if rows else []
+        chosen = self.settings
+        title = "average over groups and tasks (equal weights)"
+        how = (
+            f"cluster: metrics that do not differ significantly (permutation test, one-sided, alpha {chosen.alpha:g}, "
+        )
+        how += f"{chosen.test_draws:,} draws, not corrected)"
+        columns = ("rank", "cluster", "metric", "average", *names)
+        return [Table(columns, rows, best=frozenset(), notes=(how,), title=title)] if rows else []
 
     @property
     def significant(self) -> tuple[MetricTest, ...]:

@@ -424,7 +424,10 @@ def _with_uses(
             columns = dict.fromkeys(table.segments[k] for k in rows)
             uses += judge_filters(one, settings.filters, [owners[name] for name in columns], settings.seed)
         result = replace(result, uses=tuple(uses))
-    return replace(result, averages=average_tasks(sets, settings.seed)) if settings.average else result
+    if not settings.average:
+        return result
+    averages = average_tasks(sets, draws=settings.test_draws, alpha=settings.alpha, seed=settings.seed)
+    return replace(result, averages=averages)
 
 
 def _segment_owners(table: ScoreTable) -> dict[str, str]:

@@ -79,7 +79,9 @@ class MetaevalScoresSettings(Bootstrapped, Seeded):
         flags=("--filter", "--filters"),
         metavar="X",
     )
-    average: bool = option(False, "also the average of SPA and tie-calibrated accuracy over all groups, and ranks")
+    average: bool = option(
+        False, "also the average of SPA and tie-calibrated accuracy over all groups, ranks, and significance clusters"
+    )
 
     def __post_init__(self) -> None:
         if self.test == _LONG:

@@ -88,7 +88,10 @@ def _text(found: Comparison, settings: CompareCommand) -> Iterator[str]:
     yield from present(Tables(shown, *matrices), "text", Look(width=terminal_width(settings.output)))
     if not matrices or settings.verbose:
         yield "\n"
-        yield from (f"{pair}\n" for pair in found.pairs)
+        for pair in found.pairs:
+            yield f"{pair}\n"
+            if pair.humans is not None and pair.humans.share is not None:
+                yield f"  {pair.humans}\n"
     yield from (f"{one.won}\n" for one in found if one.strength_intervals)
     yield from (f"{curve}\n" for one in found for curve in one.powers)
 
