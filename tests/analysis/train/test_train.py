@@ -12,8 +12,8 @@ import pytest
 
 from support import tiny_models
 from support.cli import Run
-from whyscore.analysis.train.labels import Rated, align, read_rated
-from whyscore.analysis.train.train import TrainNotice, TrainResult, train
+from whyscore.analysis.train.labels import Rated, TrainNotice, align, read_rated
+from whyscore.analysis.train.train import TrainResult, train
 from whyscore.errors import DataError, ExecutionError, SpecError, UserError
 from whyscore.explainers.inside import Attention, Gradient
 from whyscore.metrics.estimators.joint import read_tensors, write_tensors
@@ -204,6 +204,19 @@ def test_raters_of_spans_become_soft_labels(tmp_path: Path) -> None:
     assert row.words == ((0, 3, 0.5), (3, 7, 0.25))
     assert row.score == -1.5
     assert row.document == "d"
+
+
+def test_spans_beyond_their_text_are_cut_and_counted(tmp_path: Path) -> None:
+    spans = [[4, 9, "major"], [7, 9, "major"], [5, 2, "minor"]]
+    path = write(tmp_path / "spans.jsonl", [{"src": "Katze Hund", "mt": "cat dog", "doc": "d", "spans": spans}])
+    with pytest.warns(TrainNotice, match=r"3 spans end beyond their text or before they begin, first in line 1"):
+        (row,) = read_rated(path)
+    assert row.words == ((4, 7, 1.0),)
+    assert row.score == -5
+    for span in ([0], ["a", 3], [-1, 3], 7):
+        write(path, [{"src": "Katze Hund", "mt": "cat dog", "spans": [span]}])
+        with pytest.raises(DataError, match=r"spans\.jsonl:1: a span is .*expected \[start, end, severity\]"):
+            read_rated(path)
 
 
 def test_gaps_between_the_tags_of_wmt_folders_are_read(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ its own way; a word has the largest number among the stretches it touches, and 0
 """
 
 import hashlib
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -50,6 +51,10 @@ WRONG = 0.5
 _PENALTY = {"neutral": 0.0, "minor": 1.0, "major": 5.0, "critical": 25.0}
 _SCORES = ("da_z", "z_mean", "da", "mean", "hter")
 _TAGS = {"target": ("tgt-tags", "mt_tags", "tags"), "source": ("src-tags", "src_tags", "source_tags")}
+
+
+class TrainNotice(UserWarning):
+    """Something about the data or the result of a training that its user should know."""
 
 
 @dataclass(frozen=True)
@@ -172,20 +177,28 @@ def _spans(lines: Iterator[Object], file: str, pair: str | None) -> list[Rated]:
     """Return marked spans, the ratings of one translation together."""
     ratings: dict[tuple[str, str, str], list[list[tuple[int, int, str]]]] = {}
     documents: dict[tuple[str, str, str], str] = {}
+    misplaced: list[int] = []
     for one in lines:
         key = (str(one.value.get("lp", pair or "")), _text(one, "src", file), _text(one, "mt", file))
         if pair is not None and key[0] != pair:
             continue
         found = []
         for span in cast("list[object]", one.value["spans"]):
-            if not isinstance(span, list) or len(span) < 2 or not 0 <= span[0] <= span[1] <= len(key[2]):  # noqa: PLR2004
-                raise DataError(
-                    f"a span is {span!r}, expected [start, end, severity] within the {len(key[2])} characters of mt",
-                    file=file, line=one.line,
-                )  # fmt: skip
-            found.append((span[0], max(span[1], span[0] + 1), str(span[2]).lower() if span[2:] else "major"))
+            if not isinstance(span, list) or not [type(place) for place in span[:2]] == [int, int] or min(span[:2]) < 0:
+                raise DataError(f"a span is {span!r}, expected [start, end, severity]", file=file, line=one.line)
+            start, end = span[0], min(max(span[1], span[0] + 1), len(key[2]))
+            if span[1] > len(key[2]) or span[0] > span[1]:
+                misplaced.append(one.line)
+            if start < end and span[0] <= span[1]:
+                found.append((start, end, str(span[2]).lower() if span[2:] else "major"))
         ratings.setdefault(key, []).append(found)
         documents[key] = "/".join(str(one.value.get(name, "")) for name in ("set", "doc")).strip("/")
+    if misplaced:
+        warnings.warn(
+            f"{file}: {len(misplaced)} spans end beyond their text or before they begin, first in line {misplaced[0]}: "
+            "they were cut to the text, those that begin outside or are reversed left out",
+            TrainNotice, stacklevel=2,
+        )  # fmt: skip
     return [
         Rated(source, hypothesis, lp, documents[key], "spans", _penalty(own), _soft(own, len(hypothesis)))
         for key, own in ratings.items()
