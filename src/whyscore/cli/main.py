@@ -82,9 +82,14 @@ VERBS = {
     "store": "size and pruning of the score store",
 }
 
-_HOMES = dict.fromkeys(("list", "doctor", "store"), "installation") | dict.fromkeys(
-    ("learn-lexicon", "learn-map"), "learn"
-)
+_HOMES = {
+    "doctor": "installation",
+    "learn-lexicon": "learn",
+    "learn-map": "learn",
+    "list": "installation",
+    "merge": "evaluate",
+    "store": "installation",
+}
 """The modules of verbs that do not have one of their own."""
 
 EXAMPLES = """\

@@ -1,4 +1,4 @@
-"""`whyscore evaluate`: texts in; one run folder, one report and a summary out."""
+"""`whyscore evaluate`: texts in; one run folder, one report and a summary out. `whyscore merge`: joins its shards."""
 
 import math
 import sys
@@ -33,6 +33,7 @@ from whyscore.cli.setup import (
 )
 from whyscore.data.checks import findings
 from whyscore.data.naming import counted
+from whyscore.errors import UserError
 from whyscore.marking import visible
 from whyscore.report import build_report
 from whyscore.report.model import Report, ReportSettings
@@ -40,9 +41,9 @@ from whyscore.runs.evaluate import can_decompose, evaluate
 from whyscore.runs.folder import Run, record_gates
 from whyscore.runs.gates import check_baseline, check_gates, judge_gates, read_limits
 from whyscore.runs.settings import EvaluateSettings, RequestedMetric, request_metrics, with_tagger
-from whyscore.runs.shards import STORE, describe, read_shard, settings_of_shard, shard_of
+from whyscore.runs.shards import STORE, describe, joinable, merge, read_shard, settings_of_shard, shard_of
 from whyscore.scoring.stack import Resources, Stages, cost
-from whyscore.settings import again, option
+from whyscore.settings import Seeded, again, option
 from whyscore.types import Dataset
 
 EXAMPLES = """\
@@ -198,3 +199,47 @@ def _say_masked(settings: EvaluateCommand, data: Dataset, one: RequestedMetric, 
         f"features {one.name} by {settings.tagger}: {tagged}, {texts.distinct} to score, {texts.stored} already stored"
     )
     return texts.distinct - texts.stored
+
+
+MERGE_EXAMPLES = """\
+examples:
+  whyscore merge run-1/ run-2/ run-3/ run-4/ -o run/
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeCommand(RunningSettings, RunFolderSettings, Seeded):
+    """What `whyscore merge` takes; seed and all that decides numbers come from the shards."""
+
+    shards: tuple[str, ...] = option(
+        (), "all folders of whyscore evaluate --shard I/N", positional=True, metavar="RUN", basic=True
+    )
+    allow_code: tuple[str, ...] = option(
+        (), "files and modules that the shards may run code from: those of your own metrics", metavar="PATH"
+    )
+
+
+def run_merge(settings: MergeCommand) -> int:
+    """Join the shards, write the report, print the verdict."""
+    if not settings.shards:
+        raise UserError("no shard: give the folders that whyscore evaluate --shard wrote")
+    if settings.seed:
+        raise UserError(f"--seed is {settings.seed}: the shards bring their own. Leave it out")
+    if settings.dry_run:
+        shards, entries = joinable(settings.shards)
+        sys.stdout.write(f"{shards} shards with {entries} entries can be joined: what they scored is known\n")
+        return 0
+    with working(replace(settings, store=settings.store or "none")) as resources:  # the shards bring their own
+        found = merge(
+            settings.shards,
+            settings.output,
+            resources=resources,
+            overwrite=settings.overwrite,
+            command=command_line("merge"),
+            allow_code=settings.allow_code,
+        )
+    show_report(settings, make_report(settings, found), found)
+    return 0
+
+
+VERBS = {"merge": (MERGE_EXAMPLES, MergeCommand, run_merge)}
