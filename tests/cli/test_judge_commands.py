@@ -243,3 +243,45 @@ def test_compare_asks_a_pairwise_judge_about_every_two_systems(
     assert (document["records"][0]["first"], document["records"][0]["better"]) == ("good", "good")
     assert "rivals:systems" in next(iter(document["signatures"].values()))
     assert any("position bias: 12.5% of 8 preferences change with the order" in note for note in document["notes"])
+
+
+def test_metaeval_words_reads_the_explanations_of_a_judge(run: Run, answered: str) -> None:
+    explained = run("explain", "data.jsonl", "-m", answered, "-e", "intrinsic", "-o", "e.jsonl")
+    assert explained.code == 0, explained.err
+    given = ["metaeval", "words", "data.jsonl", "--submission", "e.jsonl", "--human", "da", "-f", "json"]
+    refused = run(*given)
+    assert refused.code == 3
+    assert "without an explanation: 7 (--on-mismatch skip leaves them out)" in refused.err
+    found = run(*given, "--on-mismatch", "skip")
+    assert found.code == 0, found.err
+    asked = run("metaeval", "words", "data.jsonl", "-m", answered, "-e", "intrinsic", "--human", "da", "-f", "json")
+    one, other = (json.loads(each.out) for each in (found, asked))
+    assert one["sides"]["target"] == other["sides"]["target"]
+    assert one["sentence"] == other["sentence"]
+    assert run("evaluate", "data.jsonl", "-m", answered, "--quick", "-o", "run").code == 0
+    given[4] = "run/explanations.jsonl.gz"
+    kept = json.loads(run(*given, "--on-mismatch", "skip").out)
+    assert kept["sides"]["target"] == other["sides"]["target"]
+
+
+def test_evaluate_keeps_to_the_budget_of_calls(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path)
+    texts = ["-s", "src.txt", "-t", "a.txt", "-r", "b.txt", "-l", "de-en", "-o", "run", "--quick", "--overwrite"]
+    with serving(script) as endpoint:
+        judge = f"judge(model='m', url='{endpoint.url}', repeats=5)"
+        command = ["evaluate", *texts, "-m", "chrf", judge]
+        refused = run(*command, "--budget-calls", "39")
+        assert refused.code == 1
+        assert "40 calls are needed and --budget-calls leaves 39" in refused.err
+        assert not endpoint.requests
+        done = run(*command, "--budget-calls", "40")
+        assert done.code == 0, done.err
+        assert len(endpoint.requests) == 40
+        again = run(*command, "--budget-calls", "1")
+        assert (again.code, len(endpoint.requests)) == (0, 40)
+    problems = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))["problems"]
+    told = " ".join(one["message"] for one in problems)
+    assert "5 of 40 answers cannot be used (12.5%): 5 refused" in told
+    assert "repeats of 7 segments: standard deviation 0.00" in told
+    assert "12.5%" in (tmp_path / "run" / "report.html").read_text("utf-8")

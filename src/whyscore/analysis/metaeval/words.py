@@ -609,17 +609,23 @@ def segments_of(gold: Gold) -> list[Segment]:
     return [Segment(own.text, other.text) for own, other in pairs]
 
 
-def stored_submissions(stored: StoredExplanations, ids: Sequence[str]) -> list[Submission]:
-    """Return the stored explanations as submissions, one per system, metric and explainer, in the order of the ids."""
+def stored_submissions(stored: StoredExplanations, ids: Sequence[str], *, skip: bool = False) -> list[Submission]:
+    """Return the stored explanations as submissions, one per system, metric and explainer, in the order of the ids.
+
+    Sentences without an explanation, for example because a judge gave no usable answer, are refused unless `skip`.
+    """
     submissions = []
     for name, sides in stored.groups.items():
         scored: dict[Judged, Scored] = {}
         for side, rows in sides.items():
-            _check_ids(stored.file, name, list(rows), ids)
-            scored[side] = Scored(Ragged.of([-rows[one].importance for one in ids]), stored.file)
+            _check_ids(stored.file, name, [*rows, *(ids if skip else ())], ids)
+            missing = tuple(k for k, one in enumerate(ids) if one not in rows)
+            values = [-rows[one].importance if one in rows else _NO_SCORES for one in ids]
+            scored[side] = Scored(Ragged.of(values), stored.file, missing)
         target = next(iter(sides.values()))
-        sentence = np.array([target[one].score for one in ids])
-        submissions.append(Submission(name, scored, None if np.isnan(sentence).any() else sentence, stored.file))
+        known = [target[one].score if one in target else np.nan for one in ids]
+        complete = not any(np.isnan(target[one].score) for one in ids if one in target)
+        submissions.append(Submission(name, scored, np.array(known) if complete else None, stored.file))
     if not submissions:
         raise MissingInput(f"{stored.file} holds no explanations of hypotheses or sources")
     return submissions
@@ -630,5 +636,5 @@ def _check_ids(file: str, name: str, given: Sequence[str], ids: Sequence[str]) -
     missing = sorted(set(ids) - set(given))
     if strange or missing:
         faults = [f"not in the gold: {few(strange)}"] if strange else []
-        faults += [f"without an explanation: {few(missing)}"] if missing else []
+        faults += [f"without an explanation: {few(missing)} (--on-mismatch skip leaves them out)"] if missing else []
         raise DataError(f"the ids of {name} and of the gold do not match; {'; '.join(faults)}", file=file)

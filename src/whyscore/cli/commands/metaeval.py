@@ -310,13 +310,15 @@ def _with_references(segments: Sequence[Segment], files: Sequence[str]) -> list[
 
 def _submissions(settings: WordsCommand, gold: Gold) -> list[Submission]:
     """Return what was handed in: folders, then stored explanations."""
-    folders = [path for path in settings.submissions if Path(path).suffix not in (".jsonl", ".ndjson")]
+    folders = [path for path in settings.submissions if not {".jsonl", ".ndjson"} & set(Path(path).suffixes[-2:])]
     names = system_names(folders, settings.systems)
     submissions = [read_submission(path, name=name) for path, name in zip(folders, names, strict=True)]
     for finding in (finding for one in submissions for finding in one.findings):
         tell(settings, f"note: {finding}")
     stored = [path for path in settings.submissions if path not in folders]
-    return submissions + [one for path in stored for one in stored_submissions(read_explanations(path), gold.names())]
+    skip = settings.on_mismatch == "skip"
+    files = [read_explanations(path) for path in stored]
+    return submissions + [one for file in files for one in stored_submissions(file, gold.names(), skip=skip)]
 
 
 SPANS_EXAMPLES = """\
