@@ -1,5 +1,6 @@
 """Previous segments of a document: which ones a segment gets, what is refused, and that they survive a file."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,6 +58,44 @@ def test_context_survives_files_masks_and_normalisation_and_counts_in_digests(tm
     assert segment.only(Inputs.HYPOTHESIS | Inputs.CONTEXT).context == (Segment("hyp 1"),)
     upper = Dataset("x", (replace(data.entries[1], segment=replace(segment, context=(Segment("HYP"),))),))
     assert normalize(upper, ("case",)).segments[0].context == (Segment("hyp"),)
+
+
+def test_a_document_has_the_corpus_score_of_its_segments(run: Run, tmp_path: Path) -> None:
+    rows = [("a", "the cat sat on the mat", "a cat sat on the mat"), ("a", "dogs bark", "the dogs bark loudly")]
+    rows += [("b", "it rains", "it rains")]
+    head = "id\tdoc\tsystem\thypothesis\treference"
+    lines = [f"{k}\t{document}\tA\t{own}\t{other}" for k, (document, own, other) in enumerate(rows)]
+    file, alone = tmp_path / "data.tsv", tmp_path / "a.tsv"
+    file.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
+    alone.write_text("\n".join([head, *lines[:2]]) + "\n", encoding="utf-8")
+    done = run("score", file, "-m", "chrf", "token_f1", "--by-document", "-f", "json")
+    found = {(one["document"], one["metric"]): one for one in json.loads(done.out)["records"]}
+    corpus = run("score", alone, "-m", "chrf", "token_f1", "-b", "-w", 6).out.split()
+    assert [f"{found['a', name]['score']:.6f}" for name in ("chrf", "token_f1")] == corpus
+    assert (found["a", "chrf"]["aggregation"], found["a", "token_f1"]["aggregation"]) == ("corpus", "mean")
+    assert (found["a", "chrf"]["n"], found["b", "chrf"]["score"]) == (2, 100)
+    text = run("score", file, "-m", "chrf", "token_f1", "--by-document").out
+    assert "chrf: corpus formula over the segments of a document; token_f1: mean over its segments" in text
+    refused = run("score", "--sample", "-m", "chrf", "--by-document")
+    assert (refused.code, "names no document" in refused.err) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "told"),
+    [
+        (5, 2, "the span 5-2 ends before it begins: swap start and end"),
+        (8, 12, "outside a text of 11 characters; it has 12 UTF-16 units"),
+        (8, 13, "outside a text of 11 characters"),
+    ],
+)
+def test_spans_that_cannot_be_are_explained(run: Run, tmp_path: Path, start: int, end: int, told: str) -> None:
+    file = tmp_path / "spans.jsonl"
+    row = {"id": "1", "system": "A", "hypothesis": "a dog 😀 ran", "spans": [{"start": start, "end": end}]}
+    file.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    done = run("validate", file)
+    assert done.code == 3
+    assert told in done.err
+    assert ("UTF-16" in done.err) == (end == 12)
 
 
 def test_the_command_line_names_metrics_that_read_no_context(run: Run, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from whyscore.analysis.common import (
     with_languages,
 )
 from whyscore.data.records import Kind, header_of, score_records
-from whyscore.errors import GateNotPassed
+from whyscore.errors import DataError, GateNotPassed
 from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.models.pairs import watched_cuts
 from whyscore.protocols import CorpusMetric, Metric, RowMetric, SupportsLengths
@@ -129,9 +129,65 @@ class SystemScores(Result, list[MetricResult]):
     def _signatures(self) -> Iterator[str]:
         return (str(one.signature) for one in self)
 
+    def documents(self) -> "DocumentScores":
+        """Return the score of every document."""
+        return DocumentScores(self.dataset, self)
+
     def segments(self) -> "SegmentScores":
         """Return the score of every entry."""
         return SegmentScores(self.dataset, {one.metric: one.entries for one in self})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DocumentScores(Result):
+    """The score of every document under every metric: the corpus score of its segments.
+
+    A metric with a corpus formula (BLEU, chrF, TER) has that formula over the counts of the document's segments, which
+    is not the mean of their scores; any other metric has the mean, where every segment weighs the same.
+    """
+
+    dataset: Dataset
+    results: Sequence[MetricResult]
+    kind: ClassVar[Kind] = "documents"
+
+    def header(self) -> Record:
+        return header_of(self.kind, self.dataset, {one.metric: str(one.signature) for one in self.results}).object()
+
+    def records(self) -> Iterator[Record]:
+        places: dict[tuple[str, str], list[int]] = {}
+        for k, entry in enumerate(self.dataset.entries):
+            if entry.document is None:
+                raise DataError(
+                    f"{self.dataset.name}: segment {entry.id!r} names no document: name the column with --columns "
+                    "document=NAME"
+                )
+            places.setdefault((entry.document, entry.system), []).append(k)
+        metrics = {one.metric: as_metric(one.metric) for one in self.results}
+        for (document, system), own in places.items():
+            for one in self.results:
+                values, rows = one.entries.values[own], one.entries.rows
+                counts = values[:, None] if rows is None else rows[own]
+                total = estimate(metrics[one.metric], counts, values, seed=0, draws=0)
+                yield {
+                    "document": document, "system": system, "metric": one.metric,
+                    "score": None if math.isnan(total.value) else total.value, "n": total.n or 0,
+                    "aggregation": "corpus" if isinstance(metrics[one.metric], CorpusMetric) else "mean",
+                }  # fmt: skip
+
+    def tables(self, *, long: bool = False) -> list[Table]:
+        if long:
+            return [Table.of(self.records())]
+        rows: dict[tuple[object, object], dict[str, object]] = {}
+        kinds: dict[str, str] = {}
+        for record in self.records():
+            own = rows.setdefault((record["document"], record["system"]), {"n": record["n"]})
+            own[str(record["metric"])] = record["score"]
+            kinds[str(record["metric"])] = str(record["aggregation"])
+        told = {"corpus": "corpus formula over the segments of a document", "mean": "mean over its segments"}
+        note = "; ".join(f"{metric}: {told[kind]}" for metric, kind in kinds.items())
+        cells = tuple((*key, own["n"], *(own.get(metric) for metric in kinds)) for key, own in rows.items())
+        columns = ("document", "system", "segments", *kinds)
+        return [Table(columns, cells, best=frozenset(), notes=(note,))]  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -57,10 +57,19 @@ SCHEMA = "whyscore/1"
 SCHEMA_KEY = f'an object with "schema": "{SCHEMA}"'
 VERSION = 1
 Kind = Literal[
-    "dataset", "scores", "totals", "explanations", "spans", "decomposition", "comparisons", "metaeval", "words"
+    "dataset",
+    "scores",
+    "totals",
+    "documents",
+    "explanations",
+    "spans",
+    "decomposition",
+    "comparisons",
+    "metaeval",
+    "words",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_ROWS = ("totals", "decomposition", "comparisons", "metaeval", "words")
+_ROWS = ("totals", "documents", "decomposition", "comparisons", "metaeval", "words")
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ class ScoreCommand(
     """What `whyscore score` takes."""
 
     segments: bool = option(False, "the score of every segment instead of the corpus", basic=True)
+    by_document: bool = option(False, "the score of every document instead of the corpus")
     parts: bool = option(False, "what each part of mee, mee2, mee4 gives, and which words were paired")
     score_only: bool = option(False, "print the numbers alone", flags=("-b", "--score-only"), basic=True)
 
@@ -52,6 +53,8 @@ def run(settings: ScoreCommand) -> int:
     metrics = requested_metrics(settings)
     if not metrics:
         raise UserError("no metric: name one with -m, for example -m chrf")
+    if settings.by_document and (settings.segments or settings.score_only):
+        raise UserError("--by-document comes without --segments and --score-only: leave out one or the other")
     data = load_dataset(settings, metrics)
     if settings.dry_run:
         return _say_costs(data, metrics, settings)
@@ -77,6 +80,8 @@ def _emit_scores(scores: SystemScores, settings: ScoreCommand) -> None:
         return
     if settings.segments:
         emit_result(scores.segments(), settings)
+    elif settings.by_document:
+        emit_result(scores.documents(), settings)
     else:
         # On a terminal the signatures go to stderr, where they do not disturb what is copied or piped.
         digits = scores.decimals if form == "text" else _PAPER_DECIMALS

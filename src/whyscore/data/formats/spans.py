@@ -85,7 +85,13 @@ def _text(segment: Segment, place: Place) -> str:
 
 def _check(item: Mapping[str, object], text: str, start: int, end: int) -> None:
     if not 0 <= start <= end <= len(text):
-        raise BadSpan(f"the span {start}-{end} is outside a text of {len(text)} characters")
+        if 0 <= end < start <= len(text):
+            raise BadSpan(f"the span {start}-{end} ends before it begins: swap start and end")
+        units = len(text.encode("utf-16-le", "surrogatepass")) // 2
+        hint = ""
+        if len(text) < end <= units:
+            hint = f"; it has {units} UTF-16 units, but offsets count code points"
+        raise BadSpan(f"the span {start}-{end} is outside a text of {len(text)} characters{hint}")
     said = item.get("text")
     if said is not None and said != text[start:end]:
         raise BadSpan(f"the span {start}-{end} holds {text[start:end]!r}, but its text is {said!r}")
