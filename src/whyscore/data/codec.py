@@ -234,10 +234,10 @@ def decode_explanation(
     spread = [word.spread for word in words]
     missing = len(words)
     return ExplanationRecord(
-        found.id,
-        found.system,
-        found.metric,
-        found.explainer,
+        sys.intern(found.id),
+        sys.intern(found.system),
+        sys.intern(found.metric),
+        sys.intern(found.explainer),
         Place(found.side, found.reference),
         tuple([sys.intern(word.text) for word in words]),
         spans,
@@ -245,7 +245,7 @@ def decode_explanation(
         math.nan if found.score is None else found.score,
         found.probes,
         found.fit,
-        notes=tuple(note or "" for note in notes) if any(notes) else None,
+        notes=tuple([sys.intern(note or "") for note in notes]) if any(notes) else None,
         matches=None if matches.count(None) == missing else tuple(match or () for match in matches),
         spread=None if spread.count(None) == missing else np.array(spread, dtype=np.float64),
         filled=found.filled,

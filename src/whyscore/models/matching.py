@@ -28,6 +28,7 @@ Words as units, in phrases:
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import compress
 from typing import Literal, NamedTuple
 
@@ -155,23 +156,32 @@ def spread(values: FloatVector, units: int) -> FloatVector:
     >>> spread(np.array([1.0, 3.0]), 3)
     array([1., 2., 3.])
     """
-    length = units - len(values) + 1
-    if length == 1:
+    if len(values) == units:
         return values
-    running = np.concatenate([[0.0], np.cumsum(values)])
-    first = np.maximum(np.arange(units) - length + 1, 0)
-    after = np.minimum(np.arange(units) + 1, len(values))
-    result: FloatVector = (running[after] - running[first]) / (after - first)
+    first, after, counts = _runs_around(units, len(values))
+    running = np.zeros(len(values) + 1)
+    np.cumsum(values, out=running[1:])
+    result: FloatVector = (running[after] - running[first]) / counts
     return result
+
+
+@lru_cache(maxsize=1024)
+def _runs_around(units: int, runs: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first run each unit stands in, the one after the last, and how many these are."""
+    places = np.arange(units)
+    first, after = np.maximum(places - (units - runs), 0), np.minimum(places + 1, runs)
+    return first, after, after - first
 
 
 def _similarity(best: FloatVector, runs: Sequence[int], whole: Sequence[float]) -> FloatVector:
     """Return the similarity of each unit from the best cosine of each run."""
     if len(runs) == 1 and not whole:
         return best
-    parts = np.split(best, np.cumsum(runs)[:-1])
-    total = sum((spread(part, runs[0]) for part in parts), np.zeros(runs[0]))
-    result: FloatVector = (total + sum(whole)) / (len(parts) + len(whole))
+    total, start = np.zeros(runs[0]), 0
+    for number in runs:
+        total += spread(best[start : start + number], runs[0])
+        start += number
+    result: FloatVector = (total + sum(whole)) / (len(runs) + len(whole))
     return result
 
 

@@ -440,8 +440,10 @@ def _numbers(matrix: Similarities) -> Numbers:
 def _text_pair(pairs: Sequence[_Both], *, turned: bool) -> TextPair | None:
     """Return the pair with the best F, as seen from the explained text."""
     found = [(own, match(own.other, own.hypothesis)) for own in pairs]
-    scored = [numbers(pair, own.other.weights, own.hypothesis.weights).f for own, pair in found]
-    own, pair = found[int(np.argmax(scored))]
+    if len(found) > 1:
+        scored = [numbers(pair, own.other.weights, own.hypothesis.weights).f for own, pair in found]
+        found = [found[int(np.argmax(scored))]]
+    own, pair = found[0]
     return text_pair(pair, own.other, own.hypothesis, HYPOTHESIS if turned else own.place, turned=turned)
 
 

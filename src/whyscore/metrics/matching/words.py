@@ -91,7 +91,8 @@ def _pooled(words: Words, pieces: Pieces, values: FloatVector, wanted: Wanted) -
 def _matches(words: Words, pooled: Pooled, found: TextPair, kept: Indices) -> list[WordMatch | None]:
     """Return the counterpart of each word; None where it has no unit."""
     single = found.cosines[: found.own.runs[0]][kept]
-    best, cosine = single.argmax(axis=1), single.max(axis=1)
+    best = single.argmax(axis=1)
+    cosine = single[np.arange(len(best)), best].tolist()
     around = Auto().split(found.other.text).spans
     chosen: dict[int, int] = {}
     for unit, word in zip(pooled.pairs.piece.tolist(), pooled.pairs.word.tolist(), strict=True):
@@ -101,7 +102,7 @@ def _matches(words: Words, pooled: Pooled, found: TextPair, kept: Indices) -> li
     matches: list[WordMatch | None] = [None] * len(words)
     for word, unit in chosen.items():
         partner, span = _counterpart(found.other, int(best[unit]), around)
-        matches[word] = WordMatch.similar(forms[word], float(cosine[unit]), partner, span, found.place)
+        matches[word] = WordMatch.similar(forms[word], cosine[unit], partner, span, found.place)
     return matches
 
 
