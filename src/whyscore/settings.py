@@ -93,7 +93,7 @@ def again(kind: type, name: str, default: object = ..., **facts: Any) -> Any:  #
     """Return a field that another settings class declares, with another default or other facts of `Option`.
 
     >>> again(Seeded, "seed", 7, basic=True).metadata[_KEY].help
-    'fixes all random numbers'
+    'random seed'
     """
     declared = kind.__dataclass_fields__[name]  # type: ignore[attr-defined]
     metadata = {_KEY: declared.metadata[_KEY]._replace(**facts)}
@@ -259,7 +259,7 @@ class Seeded:
 
     TITLE: ClassVar[str] = "running"
 
-    seed: int = option(0, "fixes all random numbers", least=0)
+    seed: int = option(0, "random seed", least=0)
 
 
 CODE = "code"

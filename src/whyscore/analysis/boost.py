@@ -49,10 +49,10 @@ class BoostedSettings(MaskingSettings):
     )
     parts: Parts = again(CalibrateSettings, "parts")
     calibration: str | Path | Calibration | None = option(
-        None, "p and w as `whyscore calibrate` found them", metavar="FILE", basic=True
+        None, "file of `whyscore calibrate` with p and w", metavar="FILE", basic=True
     )
     allow_code: tuple[str, ...] = option((), "files and modules that the calibration may run code from", metavar="PATH")
-    on_empty: OnEmpty = option("fail", "segments without any word: no boosted score (fail), or the original (score)")
+    on_empty: OnEmpty = option("fail", "segments without words: report no score (fail) or keep the original (score)")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,14 +64,22 @@ class SpanSettings:
     TITLE: ClassVar[str] = "from word scores to spans"
 
     threshold: tuple[float | str, ...] | None = option(
-        None, "auto, or error scores for minor, major and critical", parse=_threshold, metavar="X", basic=True
+        None,
+        "auto, or the error scores from which a word is minor, major and critical",
+        parse=_threshold,
+        metavar="X",
+        basic=True,
     )
-    top: float | None = option(None, "flag this share of the words instead", metavar="SHARE")
-    precision: float | None = option(None, "with gold to learn on: reach this precision", metavar="P")
-    rate: float | None = option(None, "with gold to learn on: flag this share of the words", metavar="R")
-    join: Join = option("worst", "severity of joined words")
+    top: float | None = option(None, "flag this share of the words instead of using a threshold", metavar="SHARE")
+    precision: float | None = option(
+        None, "with --tune-on: choose the threshold that reaches this precision", metavar="P"
+    )
+    rate: float | None = option(
+        None, "with --tune-on: choose the threshold that flags this share of the words", metavar="R"
+    )
+    join: Join = option("worst", "severity of a span of several words")
     gap: int = option(0, "bridge up to N unflagged words", metavar="N")
-    pick: str | None = option(None, "which explanations, where a file holds several kinds", metavar="NAME")
+    pick: str | None = option(None, "which explanations to take if the file has several kinds", metavar="NAME")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,10 +101,10 @@ class ConvertSettings:
     output: str | Path | None = option(
         None, "file or folder to write (default: stdout)", flags=("-o", "--output"), metavar="PATH", basic=True
     )
-    origin: str = option("converted", "who found the spans, in whyscore's own records", line=False)
-    offsets: Offsets = option("codepoints", "units of offsets, where a dialect leaves them open")
-    into: str | Path | None = option(None, "the XLIFF file to mark", metavar="FILE")
-    words: tuple[str, str] = option(("0", "1"), "what tags are called, OK first", line=False)
+    origin: str = option("converted", "origin of the spans, stored in whyscore's records", line=False)
+    offsets: Offsets = option("codepoints", "unit of the offsets if the format does not define it")
+    into: str | Path | None = option(None, "XLIFF file to add the marks to", metavar="FILE")
+    words: tuple[str, str] = option(("0", "1"), "names of the tags, OK first", line=False)
 
 
 @dataclass(frozen=True, eq=False)

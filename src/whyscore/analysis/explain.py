@@ -63,10 +63,10 @@ class MaskingSettings(Seeded):
     """How words are masked."""
 
     unit: str | Splitter = option(
-        "word", "what is masked at a time: word, char, auto, sentence, 'chunk(3)', unicode", metavar="SPEC"
+        "word", "unit that is masked: word, char, auto, sentence, 'chunk(3)', unicode", metavar="SPEC"
     )
     masker: str | Masker | None = option(
-        None, "what a masked word becomes (default: the explainer's choice)", metavar="SPEC"
+        None, "what replaces a masked word (default: the explainer's choice)", metavar="SPEC"
     )
 
 
@@ -81,8 +81,8 @@ class ExplainSettings(MaskingSettings):
         choices=tuple(Side),
         basic=True,
     )
-    repeat: int = option(1, "explain with this many seeds, and say how well they agree", least=1, metavar="N")
-    window: int = option(WINDOW, "probes that are held at a time", least=1, line=False)
+    repeat: int = option(1, "explain with N seeds and report how well they agree", least=1, metavar="N")
+    window: int = option(WINDOW, "probes kept in memory at a time", least=1, line=False)
 
 
 class Explanations(Result, list[Explanation]):

@@ -51,7 +51,9 @@ class LearnMapSettings:
     """How a map between two languages is learnt."""
 
     model: str | Encoder = option("embedded", "embedded, static, a folder or a hub name", metavar="NAME", basic=True)
-    layer: int | None = option(None, "of the model; must be that of the metric", metavar="N", basic=True)
+    layer: int | None = option(
+        None, "layer of the model; must be the layer that the metric uses", metavar="N", basic=True
+    )
     aligner: Aligner = option("argmax", "how words are linked: mutual nearest neighbours or IBM model 1", basic=True)
     mode: Literal["compat", "paper"] = option(
         "compat", "as many pairs as the published maps were made of (2000), or as Leiter (2021) has them (30000)"
@@ -64,7 +66,7 @@ class LearnMapSettings:
         metavar="N",
         basic=True,
     )
-    languages: tuple[str, ...] = option((), "of source and target, for the map's facts", line=False)
+    languages: tuple[str, ...] = option((), "source and target language, stored in the map", line=False)
     unit: str | Splitter = option("word", "what a word is; links count these", line=False)
 
 

@@ -52,9 +52,11 @@ class SelectSettings(Seeded):
 
     count: int = option(100, "how many segments to choose", flags=("-n", "--count"), least=1, metavar="N", basic=True)
     method: Method = option(
-        "diversity", "by chance, different outputs, metrics at odds, or the spread of a metric", basic=True
+        "diversity", "random; diversity: different outputs; disagreement of metrics; variance of a metric", basic=True
     )
-    similarity: str = option("bleu(effective_order=True)", "metric of two outputs, for diversity", metavar="SPEC")
+    similarity: str = option(
+        "bleu(effective_order=True)", "metric that compares two outputs, for diversity", metavar="SPEC"
+    )
     repeats: int = option(20, "draws of the method random in a simulation", least=1, metavar="N")
 
 

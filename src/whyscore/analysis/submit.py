@@ -69,7 +69,7 @@ class SubmitSettings(Seeded):
     """What a shared task wants to know of a submission."""
 
     task: Literal["eval4nlp", "eval4nlp2021", "wmt22", "wmt-metrics", "wmt26"] = option(
-        "eval4nlp", "whose files to write", positional=True, basic=True
+        "eval4nlp", "shared task to write files for", positional=True, basic=True
     )
     team: str = again(SubmissionSettings, "team", "", help="the name of the team", basic=True)
     track: Track = again(SubmissionSettings, "track", basic=True)

@@ -40,12 +40,12 @@ class ErrorFreeSettings:
     """When a rated segment counts as error-free."""
 
     human: str | None = option(
-        None, "the human score that decides (default: esa, mqm, or the only one)", metavar="NAME", basic=True
+        None, "human score that defines error-free (default: esa, mqm, or the only one)", metavar="NAME", basic=True
     )
     at_least: float | None = option(
-        None, "the human score of an error-free segment (default: 85 of esa, 0 of mqm)", metavar="X", basic=True
+        None, "minimum human score of an error-free segment (default: 85 for esa, 0 for mqm)", metavar="X", basic=True
     )
-    ignore_spans: bool = option(False, "the human score alone decides, whatever errors are marked")
+    ignore_spans: bool = option(False, "use the human score alone and ignore marked errors")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class TriageSettings(ErrorFreeSettings, Bootstrapped, Seeded):
         0.95, "share of error-free segments among those that skip review", least=0, most=1, metavar="P", basic=True
     )
     confidence: float = option(
-        0.95, "with which the precision is to be reached; 0.5 trusts the estimate itself", least=0.5, most=0.999,
+        0.95, "confidence that the precision is reached; 0.5 trusts the point estimate", least=0.5, most=0.999,
         metavar="C",
     )  # fmt: skip
 

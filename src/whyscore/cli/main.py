@@ -57,29 +57,29 @@ def _where(report: str) -> str:
 
 
 VERBS = {
-    "evaluate": "the whole job: scores, words, features and tests in one run folder and one report",
-    "score": "score systems and segments by any metrics, with intervals",
-    "explain": "show which words made the score",
-    "boost": "a metric's scores, made better by its own explanations",
+    "evaluate": "score, explain, break down by feature and test systems: one run folder, one report",
+    "score": "score systems and segments with any metrics, with confidence intervals",
+    "explain": "show which words raise or lower the score",
+    "boost": "improve a metric's scores with its own explanations",
     "calibrate": "learn from human judgements how to boost a metric, and whether it helps",
-    "experiment": "the papers' experiments, one command each",
-    "compare": "is A better than B? tests, intervals and clusters",
-    "select": "which segments people should rate, to tell systems apart",
-    "triage": "which segments need no review, at a chosen precision",
-    "metaeval": "how good is a metric or an explainer? agreement with human judgements",
-    "decompose": "take the score apart by linguistic feature",
-    "learn-lexicon": "learn translation probabilities of words from parallel text, for evidence",
-    "train": "train a quality estimator with word-level explanations, from labels or parallel text",
-    "learn-map": "learn a map between the vectors of two languages, for xmoverscore",
+    "experiment": "rerun experiments of the papers, one command each",
+    "compare": "test whether systems differ significantly: p-values, intervals, clusters",
+    "select": "choose the segments that human raters should see to separate systems",
+    "triage": "find the segments that need no review, at a chosen precision",
+    "metaeval": "measure how well metrics and explainers agree with human judgements",
+    "decompose": "break the score down by linguistic feature",
+    "learn-lexicon": "learn word translation probabilities from parallel text, for evidence",
+    "train": "train a quality estimator with word scores, from labels or parallel text",
+    "learn-map": "learn a mapping between the vectors of two languages, for xmoverscore",
     "merge": "join the shards of a run",
-    "report": "a report from run folders, or what changed between two",
+    "report": "write a report on a run, or on what changed between runs",
     "serve": "explore runs in the browser, try a sentence, use the JSON API",
     "validate": "check input files without scoring",
-    "convert": "word scores, error spans and their dialects, one into the other",
-    "submit": "a folder for a shared task: texts, metric, explainer, files",
-    "list": "metrics, explainers, maskers and other components there are",
-    "doctor": "what is installed, what is missing, and the command that helps",
-    "store": "size and pruning of the score store",
+    "convert": "convert word scores and error spans between formats",
+    "submit": "write the files of a shared-task submission",
+    "list": "list metrics, explainers, taggers and other components",
+    "doctor": "show what is installed, what is missing, and how to install it",
+    "store": "show and prune the store of scores",
 }
 
 _HOMES = {
@@ -100,6 +100,9 @@ examples:
 """
 
 INTERRUPTED = 130
+
+
+_FURTHER = "For the options of a command: whyscore COMMAND -h. whyscore collects no data about its use."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -157,8 +160,8 @@ def _top() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="whyscore",
         usage="whyscore COMMAND [options]",
-        description="Scores generated text and says which words made the score.",
-        epilog=f"commands:\n{verbs}\n\n{EXAMPLES}\nwhyscore COMMAND -h tells more. Nothing is ever sent anywhere.",
+        description="Scores generated text and shows which words raise or lower the score.",
+        epilog=f"commands:\n{verbs}\n\n{EXAMPLES}\n{_FURTHER}",
         formatter_class=_formatter,
     )
     top.add_argument("-V", "--version", action="store_true", help="show the version and exit")
@@ -187,7 +190,14 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
     # Imported when help is shown: it costs more than all the rest of a short command.
     from rich_argparse import RawDescriptionRichHelpFormatter  # noqa: PLC0415
 
-    return cast("argparse.HelpFormatter", RawDescriptionRichHelpFormatter(prog))
+    class Formatter(RawDescriptionRichHelpFormatter):
+        """Titles of groups keep their case after the first letter."""
+
+        @staticmethod
+        def group_name_formatter(title: str) -> str:
+            return title[:1].upper() + title[1:]
+
+    return cast("argparse.HelpFormatter", Formatter(prog))
 
 
 def _guarded(work: Callable[[], int], given: Sequence[str]) -> int:

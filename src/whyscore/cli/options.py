@@ -358,8 +358,12 @@ class MetricSettings:
         metavar="SPEC",
         basic=True,
     )
-    device: str | None = option(None, "where networks run: auto (default), cpu, cuda, cuda:1, mps", metavar="NAME")
-    precision: Literal["fp32", "bf16", "fp16"] | None = option(None, "numeric precision of networks (default: fp32)")
+    device: str | None = option(
+        None, "device for neural models: auto (default), cpu, cuda, cuda:1, mps", metavar="NAME"
+    )
+    precision: Literal["fp32", "bf16", "fp16"] | None = option(
+        None, "numeric precision of neural models (default: fp32)"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -377,53 +381,55 @@ class InputSettings(QuietSettings):
     )
     source: str | None = option(
         None,
-        "source, one segment a line",
+        "source texts, one segment per line",
         flags=("-s", "--source", "--src", "--sources"),
         metavar="FILE",
         basic=True,
     )
     hypotheses: tuple[str, ...] | None = option(
         None,
-        "hypotheses of one or more systems",
+        "system outputs, one file per system",
         flags=("-t", "--hypotheses", "--translations", "--mt", "--hyp", "--cand", "-i", "--input"),
         metavar="FILE",
         basic=True,
     )
     references: tuple[str, ...] | None = option(
         None,
-        "one or more sets of references",
+        "references, one file per set",
         flags=("-r", "--references", "--ref", "--refs"),
         metavar="FILE",
         basic=True,
     )
     text: bool = option(False, "-s, -t and -r are the texts themselves, not files", basic=True)
-    sample: bool = option(False, "the real data that ships with whyscore", basic=True)
+    sample: bool = option(False, "use the sample data that ships with whyscore", basic=True)
     systems: tuple[str, ...] | None = option(
-        None, "names of the systems in -t; of a data file or --sample, only these systems", metavar="NAME"
+        None, "names for the systems of -t; with a data file or --sample: use only these systems", metavar="NAME"
     )
     lang_pair: str | None = option(
         None,
-        "languages of the texts",
+        "source and target language",
         flags=("-l", "--lang-pair", "--language-pair", "--lp"),
         metavar="DE-EN",
         basic=True,
     )
-    columns: tuple[str, ...] | None = option(None, "columns of a table: hypothesis=mt", metavar="ROLE=NAME", basic=True)
-    no_header: bool = option(False, "the table has no header; --columns gives numbers")
-    encoding: str = option("utf-8", "of the input files", metavar="NAME")
+    columns: tuple[str, ...] | None = option(
+        None, "which columns to use, e.g. hypothesis=mt source=src", metavar="ROLE=NAME", basic=True
+    )
+    no_header: bool = option(False, "the table has no header row; --columns takes column numbers")
+    encoding: str = option("utf-8", "encoding of the input files", metavar="NAME")
     human: tuple[str, ...] | None = again(Judged, "human")
     input_format: Literal["tsv", "csv", "xlsx", "jsonl", "txt", "xliff", "tmx"] | None = option(
-        None, "where the suffix does not say it"
+        None, "format of the data file (default: by suffix)"
     )
-    inline: Literal["drop", "placeholder"] = option("drop", "what inline codes of XLIFF and TMX become")
-    alt_trans: bool = option(False, "alternative translations of XLIFF 1.2 are references")
-    quoting: Literal["auto", "csv", "raw"] = option("auto", "of a TSV")
-    max_line: int | None = option(None, "characters a line may have (default: 1,000,000)", least=1, metavar="N")
-    max_file: int | None = option(None, "bytes a file may have (default: 2,000,000,000)", least=1, metavar="N")
+    inline: Literal["drop", "placeholder"] = option("drop", "how to treat inline codes in XLIFF and TMX")
+    alt_trans: bool = option(False, "use alternative translations in XLIFF 1.2 as references")
+    quoting: Literal["auto", "csv", "raw"] = option("auto", "how quotation marks in TSV files are read")
+    max_line: int | None = option(None, "maximum characters per line (default: 1,000,000)", least=1, metavar="N")
+    max_file: int | None = option(None, "maximum file size in bytes (default: 2,000,000,000)", least=1, metavar="N")
     max_ratio: int | None = option(None, "maximum decompression ratio (default: 200)", least=1, metavar="N")
     normalize: tuple[Literal["quotes", "apostrophes", "dashes", "spaces", "case"], ...] | None = option(
         None,
-        "even out differences of typography in all texts: quotes, apostrophes, dashes, spaces, case",
+        "normalise typography in all texts: quotes, apostrophes, dashes, spaces, case",
         metavar="WHAT",
     )
     context: int = option(
@@ -441,9 +447,9 @@ class ParallelSettings(QuietSettings):
 
     TITLE: ClassVar[str] = "input"
 
-    source: str = option(REQUIRED, "texts, one a line", flags=("-s", "--source"), metavar="FILE", basic=True)
+    source: str = option(REQUIRED, "source texts, one per line", flags=("-s", "--source"), metavar="FILE", basic=True)
     target: str = option(
-        REQUIRED, "their translations, one a line", flags=("-t", "--target"), metavar="FILE", basic=True
+        REQUIRED, "their translations, one per line", flags=("-t", "--target"), metavar="FILE", basic=True
     )
     encoding: str = again(InputSettings, "encoding", basic=True)
 
@@ -462,13 +468,13 @@ class OutputSettings(QuietSettings):
     TITLE: ClassVar[str] = "output"
 
     format: str | None = option(
-        None, "default: text, or what the suffix of -o says", flags=("-f", "--format"), basic=True
+        None, "output format (default: by the suffix of -o, else text)", flags=("-f", "--format"), basic=True
     )
     output: str | None = option(
         None, "write to this file instead of stdout", flags=("-o", "--output"), metavar="FILE", basic=True
     )
-    width: int | None = option(None, "decimals in tables", flags=("-w", "--width"), least=0, metavar="N")
-    safe_csv: bool = option(False, "guard cells that a spreadsheet would run as formulas")
+    width: int | None = option(None, "number of decimals in tables", flags=("-w", "--width"), least=0, metavar="N")
+    safe_csv: bool = option(False, "escape cells that a spreadsheet would run as formulas")
     formats: tuple[str, ...] = option((), "the formats of the command", line=False)
 
 
@@ -479,9 +485,7 @@ class FolderSettings(OutputSettings):
     TITLE: ClassVar[str] = "output"
 
     output: str | None = option(None, line=False)
-    folder: str | None = option(
-        None, "the folder that everything is written to", flags=("-o", "--output"), metavar="FOLDER", basic=True
-    )
+    folder: str | None = option(None, "output folder", flags=("-o", "--output"), metavar="FOLDER", basic=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -490,24 +494,28 @@ class RunningSettings(QuietSettings):
 
     TITLE: ClassVar[str] = "running"
 
-    store: str | None = option(None, "where scores are kept, or none (default: your cache folder)", metavar="PATH")
+    store: str | None = option(None, "path of the score store, or none (default: in your cache folder)", metavar="PATH")
     executor: str | None = option(
         None,
         "where metrics run: serial, processes, ray, 'ray(gpus=1, cores=4)' (default: serial; evaluate with 1000 texts "
         "or more and metrics that only count: processes)",
         metavar="SPEC",
     )
-    jobs: int = option(0, "processes or workers, 1: this process alone (default: one per core)", least=0, metavar="N")
+    jobs: int = option(
+        0, "number of worker processes; 1: no extra processes (default: one per core)", least=0, metavar="N"
+    )
     ray_address: str | None = option(
-        None, "a running Ray cluster, or auto (default: start one here)", metavar="HOST:PORT"
+        None, "address of a running Ray cluster, or auto (default: start a local one)", metavar="HOST:PORT"
     )
     record: str | None = option(
-        None, "also write every request and answer of judge to this file; judge(recorded=FILE) reads it", metavar="FILE"
+        None, "also write all requests and answers of judge to this file, for judge(recorded=FILE)", metavar="FILE"
     )
-    budget_calls: int | None = option(None, "calls that judge may make", least=1, metavar="N")
-    budget_tokens: int | None = option(None, "tokens that judge may send and get", least=1, metavar="N")
+    budget_calls: int | None = option(None, "maximum number of calls by judge", least=1, metavar="N")
+    budget_tokens: int | None = option(
+        None, "maximum number of tokens sent and received by judge", least=1, metavar="N"
+    )
     dry_run: bool = option(
-        False, "count the work of every stage, for judge also calls and tokens, and stop", basic=True
+        False, "show how much work each stage would do (for judge: calls and tokens) and exit", basic=True
     )
 
 
@@ -522,7 +530,7 @@ class UnparsedSettings:
     TITLE: ClassVar[str] = GATES
 
     fail_if_unparsed: float | None = option(
-        None, "share of answers of judge that may be unusable, e.g. 0.05", least=0, most=1, metavar="SHARE"
+        None, "fail if more than this share of judge's answers is unusable, e.g. 0.05", least=0, most=1, metavar="SHARE"
     )
 
 
@@ -532,7 +540,7 @@ class TruncationSettings(UnparsedSettings):
 
     TITLE: ClassVar[str] = GATES
 
-    fail_if_truncated: bool = option(False, "a model must not cut any text (some models are asked twice)")
+    fail_if_truncated: bool = option(False, "fail if a model truncates a text (some models are run twice)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -542,16 +550,16 @@ class GateSettings(UnparsedSettings):
     TITLE: ClassVar[str] = GATES
 
     fail_under: tuple[str, ...] | None = option(
-        None, "every system but the baseline must reach this", metavar="METRIC=N", basic=True
+        None, "fail if a system other than the baseline scores worse than N", metavar="METRIC=N", basic=True
     )
     fail_if_worse: str | None = option(
         None,
-        "no other system may be significantly worse than this baseline (default: the first system)",
+        "fail if another system is significantly worse than this baseline (default: the first system)",
         const="",
         metavar="SYSTEM",
         basic=True,
     )
-    junit: str | None = option(None, "write the gates as JUnit XML", metavar="FILE")
+    junit: str | None = option(None, "write the gate results as JUnit XML", metavar="FILE")
     gate_summary: str | None = option(
-        None, "append the gates as a Markdown table, for example to $GITHUB_STEP_SUMMARY", metavar="FILE"
+        None, "append the gate results as a Markdown table, for example to $GITHUB_STEP_SUMMARY", metavar="FILE"
     )

@@ -22,7 +22,10 @@ _FEATURES = {
     "ent:ORG": "names of organisations", "ent:GPE": "names of countries and cities", "ent:LOC": "names of places",
     "ent:DATE": "dates", "ent:TIME": "times", "ent:MONEY": "amounts of money", "ent:PERCENT": "percentages",
     "ent:CARDINAL": "numbers", "ent:ORDINAL": "ordinal numbers", "ent:QUANTITY": "quantities",
-    "capitalised": "capitalised words", "all_caps": "words in capitals", "quotation": "quotation marks",
+    "ent:FAC": "names of buildings", "ent:NORP": "nationalities and groups", "ent:EVENT": "names of events",
+    "ent:LANGUAGE": "names of languages", "ent:LAW": "names of laws", "ent:PRODUCT": "names of products",
+    "ent:WORK_OF_ART": "titles of works", "capitalised": "capitalised words", "all_caps": "words in capitals",
+    "quotation": "quotation marks",
 }  # fmt: skip
 _PACKED = ("explorer", "figures", "changes", "segments", "digits", "trend")
 
@@ -34,7 +37,7 @@ class ReportSettings:
     title: str | None = option(None, "title of the report (default: the name of the data)", metavar="TEXT", basic=True)
     texts: bool = option(
         True,
-        "leave out segments, words and the command line: for sharing externally",
+        "leave out segments, words and the command line, for sharing externally",
         flags=("--no-texts",),
         basic=True,
     )
@@ -413,8 +416,8 @@ class Summary(Result):
 def feature_name(feature: str) -> str:
     """Return a feature as readers name it.
 
-    >>> feature_name("upos:NOUN"), feature_name("all_caps"), feature_name("ent:FAC")
-    ('nouns', 'words in capitals', 'ent:FAC')
+    >>> feature_name("upos:NOUN"), feature_name("all_caps"), feature_name("ent:XYZ")
+    ('nouns', 'words in capitals', 'ent:XYZ')
     """
     return _FEATURES.get(feature, feature.replace("_", " "))
 

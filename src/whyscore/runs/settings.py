@@ -56,15 +56,15 @@ class EvaluateSettings(Bootstrapped, Seeded):
 
     explainers: tuple[str, ...] | None = option(
         None,
-        "one for all metrics, or one each (default: intrinsic where the metric has word scores, else erasure)",
+        "one for all metrics, or one per metric (default: intrinsic if the metric has word scores, else erasure)",
         flags=("-e", "--explainers", "--explainer"),
         metavar="SPEC",
         basic=True,
     )
     budget: int | None = option(
         None,
-        "explain N segments per metric: worst, best and random in turn; 0: none "
-        "(default: all where the metric explains itself, else 100)",
+        "explain N segments per metric, taking worst, best and random ones in turn; 0: none "
+        "(default: all if the metric explains itself, else 100)",
         least=0,
         metavar="N",
         basic=True,
@@ -75,9 +75,9 @@ class EvaluateSettings(Bootstrapped, Seeded):
         "else rules",
         metavar="SPEC",
     )
-    unit: str = option("auto", "what is highlighted: auto, word, char, 'chunk(3)'", metavar="SPEC")
+    unit: str = option("auto", "unit that is highlighted: auto, word, char, 'chunk(3)'", metavar="SPEC")
     quick: bool = option(
-        False, "scores, tests and 200 explained segments (or --budget), no linguistic features", basic=True
+        False, "quick run: scores, tests and 200 explained segments (or --budget), no linguistic features", basic=True
     )
 
     def __post_init__(self) -> None:

@@ -16,15 +16,17 @@ class ServeSettings:
     host: str = option("127.0.0.1", "address to listen on; by default only this machine can reach it", basic=True)
     port: int = option(8000, "port to listen on; 0 takes a free one", least=0, most=65_535, metavar="N", basic=True)
     allow_hosts: tuple[str, ...] = option(
-        (), "further host names to answer to", flags=("--allow-host",), metavar="NAME", basic=True
+        (), "additional host names to accept", flags=("--allow-host",), metavar="NAME", basic=True
     )
     token: str | None = option(
-        None, "what requests must carry; needed where --host lets other machines in", metavar="TEXT", basic=True
+        None, "access token; required if --host admits other machines", metavar="TEXT", basic=True
     )
-    workers: int = option(2, "requests answered at a time, each in a process of its own", least=1, metavar="N")
-    queue: int = option(256, "requests that may wait", least=1, metavar="N")
-    seconds: float = option(30.0, "time that a request may take", least=0.1, metavar="N")
-    memory: int = option(1000, "megabytes that a request may take", least=10, metavar="N")
+    workers: int = option(
+        2, "number of requests answered at the same time, each in its own process", least=1, metavar="N"
+    )
+    queue: int = option(256, "number of requests that may wait in the queue", least=1, metavar="N")
+    seconds: float = option(30.0, "time limit per request, in seconds", least=0.1, metavar="N")
+    memory: int = option(1000, "memory limit per request, in megabytes", least=10, metavar="N")
 
     def __post_init__(self) -> None:
         """Refuse to let other machines in without a token."""

@@ -90,7 +90,9 @@ class ChoosingSettings:
         basic=True,
     )
     weights: tuple[float, ...] = option(WEIGHTS, "weights of the original score to try besides 1", line=False)
-    scale: Literal["raw", "z"] = option("raw", "z: bring the aggregate to mean and deviation of the scores first")
+    scale: Literal["raw", "z"] = option(
+        "raw", "z: first scale the aggregate to the mean and standard deviation of the scores"
+    )
 
     @cached_property
     def search(self) -> Search:
@@ -126,7 +128,7 @@ class TestedSettings(ChoosingSettings):
 
     resamples: int = option(9999, "permutations behind each p-value; 0: no tests or intervals", metavar="N", least=0)
     correction: Correction | None = option(
-        None, "of p-values within a family (default: holm; bonferroni with --mode paper or compat)"
+        None, "correction of the p-values in a family (default: holm; bonferroni with --mode paper or compat)"
     )
     permute: Permute | None = option(
         None, "what a permutation swaps (default: cell; row_xor_column with --mode paper or compat)"
@@ -173,7 +175,7 @@ class AgreementSettings:
 
     human: tuple[str, ...] | None = again(Judged, "human", basic=True)
     group: str | None = option(
-        None, "column whose values divide the data, such as the language pair", metavar="COLUMN", basic=True
+        None, "column that splits the data into groups, such as the language pair", metavar="COLUMN", basic=True
     )
     level: str = option("global", "global, segment, system or within_system", metavar="NAME", basic=True)
     coefficient: tuple[str, ...] = option(
@@ -191,7 +193,7 @@ class JudgingSettings(AgreementSettings, TestedSettings, Seeded):
 
     TITLE: ClassVar[str] = "tests on held-out data"
 
-    folds: int = option(FOLDS, "folds for the gains on held-out documents", metavar="N", least=2)
+    folds: int = option(FOLDS, "cross-validation folds for the gains on held-out documents", metavar="N", least=2)
     keep_gains: bool = option(False, "keep the whole grid of gains in the calibration")
 
 
@@ -201,7 +203,7 @@ class CalibrateSettings(JudgingSettings, MaskingSettings):
 
     TITLE: ClassVar[str] = "explanations"
 
-    parts: Parts = option("all", "texts whose words are aggregated")
+    parts: Parts = option("all", "texts whose word importances are aggregated")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +212,7 @@ class WeightSettings(AgreementSettings, Seeded):
 
     TITLE: ClassVar[str] = "tests on held-out data"
 
-    folds: int = option(5, "parts the data are cut into", metavar="N")
+    folds: int = option(5, "number of cross-validation folds", metavar="N")
 
 
 def parameters_of(grid: str | Sequence[float], family: Family) -> FloatVector:

@@ -94,21 +94,27 @@ class CompareSettings(Seeded):
 
     TITLE: ClassVar[str] = "test"
 
-    human: tuple[str, ...] | None = option(None, "human scores to compare by, too; higher is better", metavar="COLUMN")
-    test: Test = option("permutation", "how differences are tested; t and wilcoxon: metrics that are means", basic=True)
-    draws: int = option(DRAWS, "resamples; small sets are tested exactly", least=1, metavar="N")
+    human: tuple[str, ...] | None = option(
+        None, "also compare by these human scores; higher is better", metavar="COLUMN"
+    )
+    test: Test = option(
+        "permutation", "significance test; t and wilcoxon only for metrics that are means over segments", basic=True
+    )
+    draws: int = option(DRAWS, "resamples per test; small sets are tested exactly", least=1, metavar="N")
     alpha: float = option(ALPHA, "significance level", least=0, most=1, metavar="P")
     correction: Literal["none", "holm", "bonferroni", "benjamini_hochberg"] = option(
-        "holm", "of p-values over the pairs of each metric"
+        "holm", "correction of the p-values over the pairs of each metric"
     )
     documents: bool = option(False, "resample whole documents instead of segments", basic=True)
     power: tuple[int, ...] = option(
         (), "power of each test on N segments (documents with --documents), by simulation", least=1, metavar="N"
     )
     domain: str | None = option(
-        None, "of the texts, news or ted: what differences mean to human raters was measured there", metavar="NAME"
+        None, "domain of the texts, news or ted, for what differences mean to human raters there", metavar="NAME"
     )
-    strength_draws: int = option(0, "resamples behind intervals of strengths; 0: no intervals", least=0, line=False)
+    strength_draws: int = option(
+        0, "resamples for the intervals of the strengths; 0: no intervals", least=0, line=False
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -32,9 +32,9 @@ class FeatureSettings(Seeded):
         None, "NOUN, ent:PERSON, NOUN=NN,NNS, number, words:he,she ... (default: all that the tagger gives)",
         metavar="EXPR", basic=True,
     )  # fmt: skip
-    mode: Mode = option("paper", "compat: masks, tokens and zeros of the published tables", basic=True)
+    mode: Mode = option("paper", "compat: masks, tokens and zero handling of the published tables", basic=True)
     unit: Unit = option("word", "mask words separately or the span as a unit")
-    need: Need = option("any", "segments count where any, or all, of their references have the feature")
+    need: Need = option("any", "count a segment if any, or all, of its references have the feature")
     tokens: Tokens | None = option(
         None, "what counts as a token (default: the tagger's tokens where it gives some, else the metric's own)"
     )
@@ -53,17 +53,19 @@ class DecomposeSettings(FeatureSettings):
         (), "sentence scorers: sentiment, \"lexicon(path='concreteness.tsv')\"", metavar="SPEC"
     )
     group: tuple[str, ...] = option(
-        (), "columns whose values keep systems apart: only systems of the same group are compared", metavar="COLUMN",
+        (), "columns that group systems: only systems of the same group are compared", metavar="COLUMN",
         basic=True,
     )  # fmt: skip
-    level: Level = option("segment", "means of segment scores, or corpus scores", basic=True)
+    level: Level = option("segment", "use mean segment scores or corpus scores", basic=True)
     explainer: str | Explainer | None = option(
         None, "add the summed importance of each feature's words: shap, 'lime(samples=100)'",
         flags=("-e", "--explainer"), metavar="SPEC",
     )  # fmt: skip
     draws: int = option(2000, "bootstrap samples and random swaps; 0: no intervals, no tests", least=0, metavar="N")
     correction: Correction = option("bh", "correction of the tests between systems")
-    examples: int = option(3, "show N segments that moved each share most", least=0, metavar="N", basic=True)
+    examples: int = option(
+        3, "show the N segments with the largest effect on each share", least=0, metavar="N", basic=True
+    )
     labels: Labels | None = option(
-        None, "names of the discrepancy columns: by sign, as in the paper, as in its code (default: field)"
+        None, "naming of the discrepancy columns: by sign, as in the paper, or as in its code (default: field)"
     )

@@ -39,40 +39,40 @@ class MetaevalScoresSettings(Bootstrapped, Seeded):
         "kendall", f"measure of agreement: kendall, {', '.join(MEASURES)}", metavar="NAME", basic=True
     )
     test: str | None = option(
-        None, "test every two metrics, and rank them in clusters", choices=(_LONG, *TESTS), basic=True
+        None, "test every pair of metrics and rank them in clusters", choices=(_LONG, *TESTS), basic=True
     )
     permute: Permute | None = option(
         None, "scores that a permutation swaps together (default: cell; row_xor_column with --compat nlpstats)"
     )
     correction: Correction = option("none", "correction of the p-values of a family of tests", basic=True)
-    family: Family = option(
-        "table", "tests that are corrected together: those of a group, or those of all groups of the table"
-    )
+    family: Family = option("table", "which tests are corrected together: those of a group, or of all groups")
     alpha: float = again(CompareSettings, "alpha")
-    test_draws: int = option(9999, "resamples of a test", flags=("--resamples",), least=1, metavar="N")
+    test_draws: int = option(9999, "resamples per test", flags=("--resamples",), least=1, metavar="N")
     early_stop: bool = option(False, "end a permutation test after a block of 1,000 where p < .02 or p > .5")
-    missing: Missing = option("paired", "what to do with cells that one side lacks")
+    missing: Missing = option("paired", "what to do with cells that are missing on one side")
     resample: Resample = option(
         "both", "what the bootstrap draws: systems, inputs (segments) or both, which gives the widest intervals"
     )
     undefined: Undefined = option(
-        "leave_out", "segments without a value are left out of a mean, or count as zero to penalise constants"
+        "leave_out", "leave segments without a value out of the mean, or count them as zero to penalise constants"
     )
     tie_tolerance: float = option(
-        TIE_TOLERANCE, "means closer than this share of their spread are ties; 0 compares bit by bit", metavar="X"
+        TIE_TOLERANCE, "means closer than this share of their spread are ties; 0: exact comparison", metavar="X"
     )
     epsilon: float | None = option(None, "epsilon of acc_eq, where it was fitted elsewhere", metavar="X")
     held_out: bool = option(
-        False, "also acc_eq with an epsilon fitted on the other half of the segments", flags=("--held-out-epsilon",)
+        False,
+        "also report acc_eq with an epsilon fitted on the other half of the segments",
+        flags=("--held-out-epsilon",),
     )
     compat: Compat | None = option(
         None, "numbers of mt-metrics-eval (SPA, Williams) or of nlpstats (p = c / n, its random numbers)"
     )
     with_sentinels: bool = option(
-        True, "leave out the sentinels: length, copying, chance, and one text alone", flags=("--no-sentinels",)
+        True, "leave out the control metrics: length, copy, random, single text", flags=("--no-sentinels",)
     )
-    with_humans: bool = option(False, "keep human references (systems named Human-* and ref-*)")
-    given_length: bool = option(False, "also the partial correlation given length")
+    with_humans: bool = option(False, "keep human references among the systems (named Human-* or ref-*)")
+    given_length: bool = option(False, "also report the partial correlation given length")
     filters: tuple[float, ...] | None = option(
         None,
         "also judge metrics as filters that keep human scores of at least X (-1 and -4 of MQM), and as re-rankers",
@@ -102,17 +102,17 @@ class MetaevalScoresSettings(Bootstrapped, Seeded):
 class MetaevalWordsSettings(Bootstrapped, Seeded):
     """How word scores are judged against the words that people marked, and compared with each other."""
 
-    ties: Ties = option("expected", "how recall at K counts words that are tied at the border")
-    tie_interval: bool = option(False, "also recall at K with ties in the worst and in the best order")
+    ties: Ties = option("expected", "how recall at K counts words that are tied at the cut-off")
+    tie_interval: bool = option(False, "also report recall at K with ties in the worst and the best order")
     on_mismatch: Mismatch = option("error", "what to do with sentences that have a wrong number of scores")
-    drop_eos: bool = option(False, "leave out a last word <EOS>")
+    drop_eos: bool = option(False, "drop a final <EOS> token")
     flip: tuple[str, ...] | None = option(
         None, "reverse the scores of these submissions, or of all where none is named", const="", metavar="NAME"
     )
     gaps: Gaps | None = option(None, "gold of 2N+1 tags with gaps between words: judge words, gaps or both")
     baselines: bool = option(False, "also judge chance, random, length and other baselines", basic=True)
     logprobs: str | None = option(
-        None, "log-probabilities of the translation system, as one more baseline", metavar="PATH"
+        None, "log-probabilities of the translation system as an additional baseline", metavar="PATH"
     )
     pool: Pool = option("min", "how log-probabilities of subwords become those of words")
     rank: Ranking | None = option(
@@ -122,11 +122,11 @@ class MetaevalWordsSettings(Bootstrapped, Seeded):
         const="mean",
         basic=True,
     )
-    test: Test | None = option(None, "test of the differences between systems (default: ttest)")
+    test: Test | None = option(None, "significance test between systems (default: ttest)")
     correct: Literal["none", "holm", "bonferroni"] = option("none", "correction of their p-values")
     alpha: float = again(CompareSettings, "alpha")
-    threshold: float | None = option(None, "words with a higher score are called BAD: F1, MCC", metavar="X")
-    oracle_threshold: bool = option(False, "choose the threshold on the judged data; it is marked as such")
+    threshold: float | None = option(None, "words with a higher score are labelled BAD, for F1 and MCC", metavar="X")
+    oracle_threshold: bool = option(False, "choose the threshold on the evaluated data (marked as an oracle)")
     faithfulness: bool = option(False, "also measure how faithful the explainers are to the metric")
     seeds: int | None = option(None, "also measure how well N seeds of the explainers agree", least=2, metavar="N")
 
@@ -150,9 +150,9 @@ class MetaevalWordsSettings(Bootstrapped, Seeded):
 class MetaevalSpansSettings:
     """How predicted error spans are judged."""
 
-    severity: bool = option(False, "exact matches must have the severity too", basic=True)
+    severity: bool = option(False, "exact matches must also agree in severity", basic=True)
     matching: Matching = option("optimal", "how spans that overlap partly are paired: for the best F, or greedily")
-    average: Averaging = option("micro", "over all spans together, or the mean over segments")
+    average: Averaging = option("micro", "micro: over all spans; macro: mean over segments")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +161,7 @@ class ProbeSettings(MaskingSettings):
 
     sides: tuple[str, ...] | None = option(
         ("hypothesis",),
-        "whose words are masked (default: hypothesis)",
+        "texts whose words are masked (default: hypothesis)",
         flags=("--side", "--sides"),
         choices=tuple(Side),
     )
@@ -171,7 +171,7 @@ class ProbeSettings(MaskingSettings):
 class StabilitySettings(ProbeSettings):
     """How often an explainer is repeated."""
 
-    seeds: int = option(5, "how many seeds are compared", least=2, metavar="N")
+    seeds: int = option(5, "number of seeds to compare", least=2, metavar="N")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,8 +32,10 @@ class TrainSettings(Seeded):
         "share of documents kept: half for early stopping and calibration, half for the card (trained on with --test)",
         least=0.02, most=0.8, metavar="X", basic=True,
     )  # fmt: skip
-    epochs: int = option(15, "at most", least=1, metavar="N", basic=True)
-    patience: int = option(4, "epochs without improvement on held-out documents before it stops", least=1, metavar="N")
+    epochs: int = option(15, "maximum number of epochs", least=1, metavar="N", basic=True)
+    patience: int = option(
+        4, "stop after this many epochs without improvement on held-out documents", least=1, metavar="N"
+    )
     rate: float | None = option(
         None, "peak learning rate (default: 2e-3, or 2e-5 for encoders of transformers)", least=0.0, metavar="X"
     )
@@ -52,6 +54,6 @@ class TrainSettings(Seeded):
     sentence_loss: float = option(0.5, "weight of the squared error of sentence scores", least=0.0)
     metric_loss: float = option(0.2, "weight of the squared error of metric values (alignment)", least=0.0)
     contrast_loss: float = option(0.5, "weight of scoring a text above its perturbed copy", least=0.0)
-    margin: float = option(1.0, "by how much, in standard deviations", least=0.0)
+    margin: float = option(1.0, "margin of the contrast loss, in standard deviations", least=0.0)
     device: str = option("auto", "for encoders of transformers: auto, cpu, cuda, cuda:1, mps", metavar="NAME")
     precision: Literal["fp32", "bf16"] = option("fp32", "of forward passes of encoders of transformers")

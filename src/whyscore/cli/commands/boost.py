@@ -35,7 +35,7 @@ class BoostCommand(RunningSettings, OutputSettings, InputSettings, BoostSettings
         metavar="SPEC",
         basic=True,
     )
-    segments: bool = option(False, "the score of every segment instead of the systems", basic=True)
+    segments: bool = option(False, "output segment scores instead of system scores", basic=True)
 
 
 SETTINGS = BoostCommand

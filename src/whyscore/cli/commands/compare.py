@@ -39,7 +39,7 @@ class CompareCommand(
 ):  # fmt: skip
     """What `whyscore compare` takes."""
 
-    strengths: bool = option(False, "also Bradley-Terry strengths by won segments, with intervals")
+    strengths: bool = option(False, "also show Bradley-Terry strengths by segments won, with confidence intervals")
 
 
 SETTINGS = CompareCommand

@@ -62,13 +62,15 @@ class ConvertCommand(QuietSettings, SubmissionSettings, SpanSettings, TextSettin
     )
     to: Target = option(REQUIRED, "what to write", basic=True)
     dialect: str | None = option(
-        None, "what the file is, where it does not say so", flags=("--from",), choices=DIALECTS, basic=True
+        None, "format of the file if it cannot be recognised", flags=("--from",), choices=DIALECTS, basic=True
     )
-    tune_on: str | None = option(None, "gold folder of the same segments: the best MCC there", metavar="GOLD")
+    tune_on: str | None = option(
+        None, "gold folder of the same segments to learn the threshold on (best MCC)", metavar="GOLD"
+    )
     weights: str = option("google", "MQM weights: google, xcomet, a JSON file", metavar="NAME|FILE")
     bad: bool = option(False, "write tags as OK and BAD")
     tagger: str | None = option(
-        None, "give spans without a category the feature a tagger finds", metavar="SPEC", basic=True
+        None, "label spans without a category with the feature that this tagger finds", metavar="SPEC", basic=True
     )
     categories: Naming | None = option(
         None, "name spans without a category after the error put in on purpose that they resemble most; needs sources",

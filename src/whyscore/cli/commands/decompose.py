@@ -44,9 +44,9 @@ class DecomposeCommand(
 ):  # fmt: skip
     """What `whyscore decompose` takes."""
 
-    segments: bool = option(False, "the numbers of every segment instead of the features", basic=True)
+    segments: bool = option(False, "output per-segment values instead of features", basic=True)
     examples: int = again(DecomposeSettings, "examples", 0)
-    figures: str | None = option(None, "also draw the charts into this folder", metavar="DIR")
+    figures: str | None = option(None, "also save the charts in this folder", metavar="DIR")
 
 
 SETTINGS = DecomposeCommand

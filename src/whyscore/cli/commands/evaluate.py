@@ -64,13 +64,13 @@ class RunFolderSettings(QuietSettings):
 
     TITLE: ClassVar[str] = "output"
 
-    output: str = option("run", "the run folder", flags=("-o", "--output"), metavar="FOLDER", basic=True)
+    output: str = option("run", "run folder to write", flags=("-o", "--output"), metavar="FOLDER", basic=True)
     format: Literal["text", "json", "markdown", "latex"] = option(
-        "text", "of the summary on stdout", flags=("-f", "--format"), basic=True
+        "text", "format of the summary on stdout", flags=("-f", "--format"), basic=True
     )
     title: str | None = again(ReportSettings, "title", basic=False)
     baseline: str | None = again(ReportSettings, "baseline", basic=False)
-    overwrite: bool = option(False, "replace another run in the folder", basic=True)
+    overwrite: bool = option(False, "replace an existing run in the folder", basic=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ class EvaluateCommand(
 ):  # fmt: skip
     """What `whyscore evaluate` takes."""
 
-    shard: str | None = option(None, "only part I of N; whyscore merge joins the folders", metavar="I/N")
+    shard: str | None = option(None, "process only part I of N; join the folders with whyscore merge", metavar="I/N")
 
 
 SETTINGS = EvaluateCommand
@@ -212,7 +212,7 @@ class MergeCommand(RunningSettings, RunFolderSettings, Seeded):
     """What `whyscore merge` takes; seed and all that decides numbers come from the shards."""
 
     shards: tuple[str, ...] = option(
-        (), "all folders of whyscore evaluate --shard I/N", positional=True, metavar="RUN", basic=True
+        (), "folders written by whyscore evaluate --shard I/N", positional=True, metavar="RUN", basic=True
     )
     allow_code: tuple[str, ...] = option(
         (), "files and modules that the shards may run code from: those of your own metrics", metavar="PATH"

@@ -85,7 +85,7 @@ class ExplainCommand(
         basic=True,
     )
     until_stable: float | None = again(FaithfulnessSettings, "until_stable")
-    matrix: bool = option(False, "add the similarities of words to json and jsonl (bertscore, xbertscore)")
+    matrix: bool = option(False, "add the word similarity matrix to json and jsonl (bertscore, xbertscore)")
 
 
 SETTINGS = ExplainCommand

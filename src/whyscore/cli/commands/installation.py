@@ -28,7 +28,7 @@ class ListCommand(OutputSettings):
     """What `whyscore list` takes."""
 
     kinds: tuple[str, ...] = option((), ", ".join(LISTED), positional=True, metavar="KIND", basic=True)
-    verbose: bool = option(False, "the whole description of each", flags=("-v", "--verbose"), basic=True)
+    verbose: bool = option(False, "show full descriptions", flags=("-v", "--verbose"), basic=True)
 
 
 def run_list(settings: ListCommand) -> int:
@@ -48,7 +48,7 @@ examples:
 class DoctorCommand(OutputSettings):
     """What `whyscore doctor` takes."""
 
-    store: str | None = option(None, "the score store to look at (default: your cache folder)", metavar="PATH")
+    store: str | None = option(None, "path of the score store (default: in your cache folder)", metavar="PATH")
 
 
 def run_doctor(settings: DoctorCommand) -> int:
@@ -72,11 +72,11 @@ class StoreCommand(OutputSettings):
     """What `whyscore store` takes."""
 
     action: Literal["size", "prune", "check", "repair"] = option(
-        REQUIRED, "what to do with the store", positional=True, basic=True
+        REQUIRED, "action on the store", positional=True, basic=True
     )
     store: str | None = option(None, "the score store (default: in your cache folder)", metavar="PATH", basic=True)
-    days: float = option(0.0, "prune only what was not written to for so many days", metavar="N", basic=True)
-    signature: str = option("", "prune only signatures that contain this", metavar="TEXT", basic=True)
+    days: float = option(0.0, "prune only entries not written to for N days", metavar="N", basic=True)
+    signature: str = option("", "prune only entries whose signature contains this text", metavar="TEXT", basic=True)
 
 
 @dataclass(frozen=True, repr=False)

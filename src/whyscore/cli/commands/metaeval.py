@@ -93,26 +93,28 @@ class ScoresCommand(RunningSettings, OutputSettings, MetaevalScoresSettings):
     )
     sample: bool = again(InputSettings, "sample")
     system: str | None = option(
-        None, "the column of the system; '' makes every row a system of its own", metavar="COLUMN", basic=True
+        None, "column with the system; '' treats every row as a system of its own", metavar="COLUMN", basic=True
     )
-    segment: str | None = option(None, "the column of the segment or document", metavar="COLUMN", basic=True)
-    human: str | None = option(None, "the column of the human score; higher is better", metavar="COLUMN", basic=True)
+    segment: str | None = option(None, "column with the segment or document", metavar="COLUMN", basic=True)
+    human: str | None = option(None, "column with the human score; higher is better", metavar="COLUMN", basic=True)
     metrics: tuple[str, ...] = option(
         (),
-        "columns, or metrics to score where the table has texts",
+        "columns with metric scores, or metrics to compute if the table has texts",
         flags=("-m", "--metric", "--metrics"),
         metavar="NAME",
         basic=True,
     )
     lower: tuple[str, ...] = option((), "columns where lower is better", metavar="COLUMN", basic=True)
-    group: str | None = option(None, "judge each value of this column apart, e.g. language pairs", metavar="COLUMN")
-    rater: str | None = option(None, "several rows per segment are raters, to be averaged", metavar="COLUMN")
+    group: str | None = option(
+        None, "evaluate each value of this column separately, e.g. language pairs", metavar="COLUMN"
+    )
+    rater: str | None = option(None, "average several rows per segment: they are different raters", metavar="COLUMN")
     scores: str | None = option(
         None,
-        "further metrics: whyscore score --segments -f jsonl, or X.scores",
+        "files with further metric scores: from whyscore score --segments -f jsonl, or X.scores",
         metavar="FILE",
     )
-    ratings: str | None = option(None, "raw MQM ratings; the human score is then mqm", metavar="FILE")
+    ratings: str | None = option(None, "file of raw MQM ratings; the human score is then mqm", metavar="FILE")
     lang_pair: str | None = option(None, "language pair of a WMT folder", flags=("-l", "--lang-pair"), metavar="EN-DE")
     columns: tuple[str, ...] | None = again(
         InputSettings, "columns", help="columns of texts: references=pe", basic=False
@@ -219,14 +221,18 @@ class WordsCommand(RunningSettings, OutputSettings, InputSettings, MetaevalWords
     )
     explainers: tuple[str, ...] = option(
         (),
-        "explainers to judge on the texts of the gold (default with -m: erasure)",
+        "explainers to evaluate on the gold texts (default with -m: erasure)",
         flags=("-e", "--explainers", "--explainer"),
         metavar="SPEC",
         basic=True,
     )
-    annotators: tuple[str, ...] = option((), "tags of several annotators, one file each", metavar="FILE")
-    tune_on: tuple[str, ...] = option((), "GOLD and one submission per system: learn thresholds there", metavar="PATH")
-    segments: bool = option(False, "the numbers of every sentence instead of the means", basic=True)
+    annotators: tuple[str, ...] = option(
+        (), "files with the tags of several annotators, one per annotator", metavar="FILE"
+    )
+    tune_on: tuple[str, ...] = option(
+        (), "gold folder and one submission per system to learn thresholds on", metavar="PATH"
+    )
+    segments: bool = option(False, "output per-sentence values instead of means", basic=True)
 
 
 def run_words(settings: WordsCommand) -> int:
@@ -335,13 +341,13 @@ class SpansCommand(RunningSettings, OutputSettings, MetaevalSpansSettings, Metri
 
     data: str = option(
         "",
-        "predicted spans in any dialect, with their texts; with -m, texts with the spans that people marked",
+        "predicted spans in any supported format, with their texts; with -m: texts with human-marked spans",
         positional=True,
         metavar="FILE",
         basic=True,
     )
     lang_pair: str | None = again(InputSettings, "lang_pair")
-    gold: str | None = option(None, "marked spans in any dialect, or a gold folder", metavar="PATH", basic=True)
+    gold: str | None = option(None, "gold spans in any supported format, or a gold folder", metavar="PATH", basic=True)
     weights: tuple[str, ...] | None = option(
         None, "weights of spans by severity, e.g. minor=1 major=5", metavar="NAME=X", basic=True
     )
@@ -407,7 +413,7 @@ class FaithfulnessCommand(
 
     explainers: tuple[str, ...] | None = option(
         None,
-        "the explainers to judge; random is the control",
+        "explainers to evaluate; random is the control",
         flags=("-e", "--explainers", "--explainer"),
         metavar="SPEC",
         basic=True,

@@ -37,7 +37,7 @@ class FigureSettings(QuietSettings):
 
     TITLE: ClassVar[str] = "output"
 
-    figures: str | None = option(None, "also save every chart as a file in this folder", metavar="FOLDER")
+    figures: str | None = option(None, "also save all charts as files in this folder", metavar="FOLDER")
     figure_formats: tuple[Format, ...] = option(
         FIGURE_FORMATS, "file formats of the charts (default: all)", metavar="NAME"
     )
@@ -48,16 +48,18 @@ class ReportCommand(FigureSettings, ReportSettings):
     """What `whyscore report` takes."""
 
     runs: tuple[str, ...] = option(
-        (), "a run folder; several are compared with each other", positional=True, metavar="FOLDER", basic=True
+        (), "run folders; several are compared with each other", positional=True, metavar="FOLDER", basic=True
     )
     output: str | None = option(
         None,
-        "write to this file; its suffix gives the format",
+        "output file; its suffix determines the format",
         flags=("-o", "--output"),
         metavar="FILE",
         basic=True,
     )
-    format: str | None = option(None, "default: by the suffix of -o, else text", flags=("-f", "--format"), basic=True)
+    format: str | None = option(
+        None, "output format (default: by the suffix of -o, else text)", flags=("-f", "--format"), basic=True
+    )
 
 
 SETTINGS = ReportCommand

@@ -38,10 +38,10 @@ class ScoreCommand(
 ):  # fmt: skip
     """What `whyscore score` takes."""
 
-    segments: bool = option(False, "the score of every segment instead of the corpus", basic=True)
-    by_document: bool = option(False, "the score of every document instead of the corpus")
-    parts: bool = option(False, "what each part of mee, mee2, mee4 gives, and which words were paired")
-    score_only: bool = option(False, "print the numbers alone", flags=("-b", "--score-only"), basic=True)
+    segments: bool = option(False, "output segment scores instead of corpus scores", basic=True)
+    by_document: bool = option(False, "output document scores instead of corpus scores")
+    parts: bool = option(False, "show the components of mee, mee2, mee4 and which words were matched")
+    score_only: bool = option(False, "print only the numbers", flags=("-b", "--score-only"), basic=True)
 
 
 SETTINGS = ScoreCommand

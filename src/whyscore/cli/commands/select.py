@@ -22,7 +22,9 @@ examples:
 class SelectCommand(RunningSettings, OutputSettings, InputSettings, SelectSettings, MetricSettings):
     """What `whyscore select` takes."""
 
-    simulate: bool = option(False, "on data with ratings (--human): what each method would have bought", basic=True)
+    simulate: bool = option(
+        False, "on data with ratings (--human): estimate how well each method would have worked", basic=True
+    )
 
 
 SETTINGS = SelectCommand

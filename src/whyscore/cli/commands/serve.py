@@ -23,7 +23,7 @@ class ServeCommand(ServeSettings):
 
     runs: tuple[str, ...] = option((), "run folders of whyscore evaluate", positional=True, metavar="RUN", basic=True)
     store: str | None = again(RunningSettings, "store")
-    quiet: bool = option(False, "no lines about requests on stderr", flags=("-q", "--quiet"))
+    quiet: bool = option(False, "do not log requests", flags=("-q", "--quiet"))
 
 
 SETTINGS = ServeCommand

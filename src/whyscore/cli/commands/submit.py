@@ -27,7 +27,7 @@ class SubmitCommand(RunningSettings, InputSettings, SubmitSettings, MetricSettin
         None, "one explainer", flags=("-e", "--explainer", "--explainers"), metavar="SPEC", basic=True
     )
     output: str | None = option(
-        None, "where the files go (wmt26: the file)", flags=("-o", "--output"), metavar="PATH", basic=True
+        None, "output folder (wmt26: output file)", flags=("-o", "--output"), metavar="PATH", basic=True
     )
 
 

@@ -44,7 +44,9 @@ class TrainCommand(OutputSettings, TrainSettings):
         (), "labelled segments for the card, instead of held-out ones", metavar="PATH", basic=True
     )
     output: str | None = option(None, line=False)
-    folder: str = option(REQUIRED, "the folder of the model", flags=("-o", "--output"), metavar="FOLDER", basic=True)
+    folder: str = option(
+        REQUIRED, "output folder for the model", flags=("-o", "--output"), metavar="FOLDER", basic=True
+    )
 
 
 SETTINGS = TrainCommand

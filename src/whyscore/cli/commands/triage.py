@@ -41,17 +41,17 @@ class TriageCommand(RunningSettings, OutputSettings, TriageSettings):
 
     run: str | None = option(None, "a folder of whyscore evaluate", positional=True, metavar="RUN", basic=True)
     tune_on: str | None = option(
-        None, "rated data, or a run on rated data: the threshold is learnt there", metavar="PATH", basic=True
+        None, "rated data, or a run on rated data, to learn the threshold on", metavar="PATH", basic=True
     )
     metric: str | None = option(
         None, "the metric of the run, where it has several", flags=("-m", "--metric"), metavar="NAME", basic=True
     )
     by: Literal["score", "worst-word", "spans"] = option(
-        "score", "what the threshold is on: the score, the lowest word importance, or the error spans that it marks"
+        "score", "what the threshold applies to: the score, the lowest word importance, or the error spans it marks"
     )
     lang_pair: str | None = option(None, "languages of the rated data (default: those of the run)", metavar="DE-EN")
     xliff: str | None = option(None, "the XLIFF file of the run, to be marked with states", metavar="FILE")
-    xliff_output: str | None = option(None, "where the marked XLIFF file goes", metavar="FILE")
+    xliff_output: str | None = option(None, "output file for the marked XLIFF", metavar="FILE")
     human: str | None = again(TriageSettings, "human")
 
 
