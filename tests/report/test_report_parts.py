@@ -277,3 +277,18 @@ def test_three_runs_are_a_trend_and_two_are_a_change(tmp_path: Path) -> None:
     assert "&lt;b&gt;mt</text>" in page
     assert build_report(runs[:2]).trend == ()
     assert "<polyline" not in html(build_report(runs[:2]))
+
+
+def test_features_in_few_segments_are_folded_unless_there_are_no_others(run: Run) -> None:
+    report = build_report(run)
+    one = report.features[0]
+    common = replace(one, feature="upos:NOUN", share=0.5, flags=())
+    rare = replace(one, feature="ent:FAC", share=0.5, flags=("few",))
+    page = html(replace(report, features=(common, rare)))
+    assert page.index(">nouns<") < page.index("1 feature in few segments") < page.index(">names of buildings<")
+    assert "in few segments</summary>" not in html(replace(report, features=(rare,)))
+
+
+def test_the_names_of_an_axis_do_not_overlap() -> None:
+    assert axis(Scale(-0.07, 0.43)).count("<text") == 2
+    assert axis(Scale(-0.5, 0.5)).count("<text") == 3

@@ -24,7 +24,7 @@ from markupsafe import Markup, escape
 from whyscore.report.model import Report, TrendPoint, feature_name, p_value
 from whyscore.report.verdict import pair_tested
 from whyscore.text.strict import finite
-from whyscore.types import Estimate
+from whyscore.types import Estimate, FeatureShare
 from whyscore.version import __version__
 
 WIDTH = 100
@@ -85,19 +85,25 @@ def bars(value: float, low: float | None, high: float | None, on: Scale) -> Mark
 
 
 def _cut(value: float, on: Scale) -> str:
-    """Return the mark of what goes on beyond the edge: a gap in the bar and an arrow."""
+    """Return the mark of what goes on beyond the edge: a gap in the bar and an arrow, coloured as the bar there."""
     right = value > on.high
     base, tip = (95, 101) if right else (5, -1)
     gap = f'<rect class="gap-mark" x="{86 if right else 11}" y="0" width="3" height="12"/>'
-    return f'{gap}<path class="cut" d="M{base} 1 L{tip} 6 L{base} 11 Z"/>'
+    return f'{gap}<path class="cut{"" if right else " turned"}" d="M{base} 1 L{tip} 6 L{base} 11 Z"/>'
+
+
+_ROOM = 30
+"""The width of two names of ticks, in parts of a hundred of the axis."""
 
 
 def axis(on: Scale) -> Markup:
     """Return the axis of a column of bars of shares: its ends and zero, in percent."""
     ends = sorted({on.low, 0.0, on.high})
     ticks = "".join(f'<line class="tick" x1="{on.place(end)}" x2="{on.place(end)}" y1="9" y2="12"/>' for end in ends)
+    # Zero is named always, an end only where its name has room beside that of zero.
+    named = [end for end in ends if end == 0.0 or abs(on.place(end) - on.place(0.0)) >= _ROOM]
     texts = "".join(
-        f'<text x="{on.place(end)}" y="7" text-anchor="{_anchor(end, on)}">{100 * end:.0f} %</text>' for end in ends
+        f'<text x="{on.place(end)}" y="7" text-anchor="{_anchor(end, on)}">{100 * end:.0f} %</text>' for end in named
     )
     return _svg(f'<line class="axis" x1="2" x2="98" y1="12" y2="12"/>{ticks}{texts}')
 
@@ -253,6 +259,7 @@ def environment() -> Environment:
     found.filters["flag"] = lambda flag: _FLAGS.get(flag, flag)
     found.filters["minus"] = lambda text: _MINUS.sub("−", text)
     found.filters["grouped"] = _grouped
+    found.filters["by_frequency"] = _by_frequency
     found.filters["trusted"] = Markup  # pictures that were cleaned
     return found
 
@@ -278,6 +285,14 @@ def _grouped(rows: Iterable[object], attribute: str) -> list[tuple[object, list[
     for row in rows:
         found.setdefault(getattr(row, attribute), []).append(row)
     return list(found.items())
+
+
+def _by_frequency(groups: Sequence[tuple[str, list[FeatureShare]]]) -> tuple[list[object], list[object]]:
+    """Return the features that some system has in enough segments, and the others; all as common where none is."""
+    rare = [(feature, rows) for feature, rows in groups if all("few" in row.flags or row.share is None for row in rows)]
+    if len(rare) == len(groups):
+        return list(groups), []
+    return [group for group in groups if group not in rare], list(rare)
 
 
 def _counts(report: Report) -> Scale:

@@ -274,11 +274,11 @@
     return [...segments].sort((a, b) => (rank(a) === rank(b) ? a - b : rank(a) - rank(b)));
   }
 
-  /** On paper everything is open. */
+  /** On paper everything is open but the data behind charts and features that tell little. */
   function printing() {
     let closed = [];
     addEventListener("beforeprint", () => {
-      closed = [...document.querySelectorAll("details:not([open])")].filter((one) => !one.closest(".chart"));
+      closed = [...document.querySelectorAll("details:not([open])")].filter((one) => !one.closest(".chart, .rare"));
       for (const one of closed) one.open = true;
     });
     addEventListener("afterprint", () => {
