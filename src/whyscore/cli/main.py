@@ -194,7 +194,7 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
         """Titles of groups keep their case after the first letter."""
 
         @staticmethod
-        def group_name_formatter(title: str) -> str:
+        def group_name_formatter(title: str) -> str:  # type: ignore[override]
             return title[:1].upper() + title[1:]
 
     return cast("argparse.HelpFormatter", Formatter(prog))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from whyscore.cli.options import QuietSettings
+from whyscore.cli.options import OutputSettings, QuietSettings
 from whyscore.cli.output import emit, tell, terminal_width
 from whyscore.data.writing import write_lines
 from whyscore.errors import UserError
@@ -16,7 +16,7 @@ from whyscore.report.figures import Format
 from whyscore.report.figures.report import save_figures
 from whyscore.report.model import Report, ReportSettings
 from whyscore.report.page import html
-from whyscore.settings import option
+from whyscore.settings import again, option
 
 EXAMPLES = """\
 examples:
@@ -57,9 +57,7 @@ class ReportCommand(FigureSettings, ReportSettings):
         metavar="FILE",
         basic=True,
     )
-    format: str | None = option(
-        None, "output format (default: by the suffix of -o, else text)", flags=("-f", "--format"), basic=True
-    )
+    format: str | None = again(OutputSettings, "format")
 
 
 SETTINGS = ReportCommand
