@@ -332,11 +332,11 @@ class PerSide:
         sides = [Bags(values[own], bags.hypothesis), Bags(values[~own], bags.lengths - bags.hypothesis)]
         first, second = (Powers(side, side.values, floors) for side in sides)
         fixed = second.mean(self.reference)
-        rows = [_joined(bags, sides, (first.mean(power), fixed)) for power in parameters.tolist()]
+        rows = [_join(bags, sides, (first.mean(power), fixed)) for power in parameters.tolist()]
         return PowerTable(np.stack([row[0] for row in rows]), np.stack([row[1] for row in rows]))
 
 
-def _joined(
+def _join(
     bags: Bags, sides: list[Bags], found: tuple[tuple[FloatVector, FloatVector], tuple[FloatVector, FloatVector]]
 ) -> tuple[FloatVector, FloatVector]:
     """Return the mean over both sides by their words, and the smaller share of the floor."""

@@ -308,11 +308,11 @@ def name_of(kind: str, factory: type) -> str | None:
 
 
 def _plugins(kind: str) -> dict[str, EntryPoint]:
-    return _installed(kind, tuple(sys.path))
+    return _find_installed(kind, tuple(sys.path))
 
 
 @lru_cache(maxsize=64)
-def _installed(kind: str, _: tuple[str, ...]) -> dict[str, EntryPoint]:
+def _find_installed(kind: str, _: tuple[str, ...]) -> dict[str, EntryPoint]:
     """Return the plugins along a path; looking through all installed packages takes tens of milliseconds."""
     return {point.name: point for point in entry_points(group=f"whyscore.{kind}s") if point.name not in BUILT_IN[kind]}
 
@@ -468,18 +468,18 @@ def _plain(factory: Factory, spec: Spec) -> object:
 def _arguments(factory: typing.Any, spec: Spec) -> dict[str, object]:  # noqa: ANN401 - any dataclass
     fields = {field.name: field for field in dataclasses.fields(factory) if field.init}
     hints = get_type_hints(factory)
-    given = _named(spec, list(fields), hints)
+    given = _name_arguments(spec, list(fields), hints)
     arguments: dict[str, object] = {}
     for name, value in given.items():
         kind = fields[name].metadata.get(_KIND)
-        arguments[name] = _converted(spec.name, name, value, hints[name]) if kind is None else _nested(value, kind)
-    missing = [name for name, field in fields.items() if name not in given and _required(field)]
+        arguments[name] = _convert(spec.name, name, value, hints[name]) if kind is None else _build_nested(value, kind)
+    missing = [name for name, field in fields.items() if name not in given and _is_required(field)]
     if missing:
         raise SpecError(f"{spec.name} needs {', '.join(missing)}: write {spec.name}({missing[0]}=...)")
     return arguments
 
 
-def _named(spec: Spec, order: list[str], hints: Mapping[str, object]) -> dict[str, Value]:
+def _name_arguments(spec: Spec, order: list[str], hints: Mapping[str, object]) -> dict[str, Value]:
     """Return all arguments by name: positional ones fill the fields in order, a leading tuple field takes them all."""
     positional = spec.positional
     takes_all = bool(order) and get_origin(hints[order[0]]) is tuple
@@ -498,10 +498,10 @@ def _named(spec: Spec, order: list[str], hints: Mapping[str, object]) -> dict[st
     return given
 
 
-def _nested(value: Value, kind: str) -> object:
+def _build_nested(value: Value, kind: str) -> object:
     """Return the component (or the tuple of them) that a value names; None stays None."""
     if isinstance(value, tuple):
-        return tuple(_nested(item, kind) for item in value)
+        return tuple(_build_nested(item, kind) for item in value)
     if isinstance(value, str | Spec):
         return build(value, kind)
     if value is None:
@@ -509,14 +509,14 @@ def _nested(value: Value, kind: str) -> object:
     raise SpecError(f"expected a {kind}, got {value!r}: write its name or name(option=value)")
 
 
-def _converted(owner: str, name: str, value: Value, hint: object) -> object:
+def _convert(owner: str, name: str, value: Value, hint: object) -> object:
     wanted = converted(value, hint)
     if not fits(wanted, hint):
         raise SpecError(f"{owner}: {name} is {_shown(value)}, expected {described(hint)}")
     return wanted
 
 
-def _required(field: "dataclasses.Field[object]") -> bool:
+def _is_required(field: "dataclasses.Field[object]") -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
@@ -537,7 +537,7 @@ def _spec(thing: object) -> Spec:
     named = []
     for field in dataclasses.fields(thing):
         value = getattr(thing, field.name)
-        if field.init and (_required(field) or value != _default(field)):
+        if field.init and (_is_required(field) or value != _default(field)):
             named.append((field.name, _as_value(value)))
     return Spec(name, (), tuple(named))
 

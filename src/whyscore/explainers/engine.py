@@ -251,11 +251,11 @@ def _by_probes(plan: Plan, segments: Sequence[Segment], sides: frozenset[Side]) 
     results: list[Explanation] = []
     for window in windows(plan, tasks_of(plan, segments, sides)):
         tasks = [task for task in window if task.segment not in failures]
-        results += _explained(plan, segments, tasks, whole, failures)
+        results += _explain(plan, segments, tasks, whole, failures)
     return Outcome([one for one in results if one.index not in failures], failures)
 
 
-def _explained(
+def _explain(
     plan: Plan, segments: Sequence[Segment], window: list[Task], whole: FloatVector, failures: dict[int, str]
 ) -> list[Explanation]:
     """Return the explanations of one window; segments with a failing probe are added to `failures` and left out."""
@@ -351,11 +351,11 @@ def _by_words(
                 raise
             continue
         for task, answer in zip(group, answers, strict=True):
-            found[task] = _answered(segments, task, answer, plan.metric.sign * float(whole[task.segment]), signature)
+            found[task] = _answer(segments, task, answer, plan.metric.sign * float(whole[task.segment]), signature)
     return Outcome([found[task] for task in tasks if task in found], failures)
 
 
-def _answered(
+def _answer(
     segments: Sequence[Segment], task: Task, answer: WordScores, score: float, signature: Signature
 ) -> Explanation:
     return Explanation(

@@ -63,23 +63,23 @@ class Ensemble:
 
     def plan(self, evidence: Evidence, rng: Generator) -> KeepMasks:  # noqa: ARG002 - each member draws as if alone
         known = self._replay(evidence)
-        masks = [self._asked(k, known.evidence[k], known.rounds) for k in range(len(self.members))]
+        masks = [self._ask(k, known.evidence[k], known.rounds) for k in range(len(self.members))]
         return np.concatenate([np.zeros((0, len(evidence.words)), dtype=np.bool_), *masks])
 
     def fit(self, evidence: Evidence) -> Fit:
         known = self._replay(evidence).evidence
         fits = [member.fit(part) for member, part in zip(self.members, known, strict=True)]
-        scaled = np.stack([_scaled(fit.importance, self.how) for fit in fits])
+        scaled = np.stack([_scale(fit.importance, self.how) for fit in fits])
         flags = tuple(dict.fromkeys(flag for fit in fits for flag in fit.flags))
         names = [fit.method or type(member).__name__.lower() for member, fit in zip(self.members, fits, strict=True)]
         return Fit(
-            _joined(scaled, self.weights, total=self.how == "sum"),
+            _join(scaled, self.weights, total=self.how == "sum"),
             method="+".join(names),
             flags=flags,
             spread=scaled.std(axis=0),
         )
 
-    def _asked(self, member: int, evidence: Evidence, number: int) -> KeepMasks:
+    def _ask(self, member: int, evidence: Evidence, number: int) -> KeepMasks:
         """Return what a member asks in a round; it draws the numbers it would draw alone."""
         asker = self.members[member]
         if number >= asker.rounds:
@@ -95,7 +95,7 @@ class Ensemble:
             before = position
             for k, member in enumerate(self.members):
                 once = member.rounds == 1 and number == 0
-                rows = member.cost(words) if once else len(self._asked(k, known[k], number))
+                rows = member.cost(words) if once else len(self._ask(k, known[k], number))
                 part = slice(position, position + rows)
                 known[k] = known[k].extend(evidence.masks[part], evidence.scores[part])
                 position += rows
@@ -145,7 +145,7 @@ def _common_masker(members: Sequence[Explainer]) -> Masker | None:
     return maskers[0] if maskers else None
 
 
-def _scaled(importance: FloatVector, how: How) -> FloatVector:
+def _scale(importance: FloatVector, how: How) -> FloatVector:
     """Return importances on the scale on which they are joined."""
     words = len(importance)
     if how == "rank":
@@ -157,7 +157,7 @@ def _scaled(importance: FloatVector, how: How) -> FloatVector:
     return importance
 
 
-def _joined(scaled: FloatMatrix, weights: Sequence[float] | None, *, total: bool) -> FloatVector:
+def _join(scaled: FloatMatrix, weights: Sequence[float] | None, *, total: bool) -> FloatVector:
     share = np.ones(len(scaled)) if weights is None else np.asarray(weights, dtype=np.float64)
     result: FloatVector = share @ scaled
     return result if total else result / share.sum()

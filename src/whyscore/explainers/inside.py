@@ -292,7 +292,7 @@ class Gradient:
         """Return the word scores of a metric that can be looked into."""
         if self.method == "values":
             told = "-attention x gradient at the values"
-            return PieceScorer(opened(metric, GRADIENT), self._steered, "mean", self.pool, self.fill, told)
+            return PieceScorer(opened(metric, GRADIENT), self._steer, "mean", self.pool, self.fill, told)
         sign = 1.0 if metric.higher_is_better else -1.0
         what = {"input": "gradient x input", "integrated": "integrated gradient", "deeplift": "DeepLIFT"}[self.method]
 
@@ -303,7 +303,7 @@ class Gradient:
 
         return PieceScorer(opened(metric, GRADIENT), values, "sum", self.pool, self.fill, what)
 
-    def _steered(self, inside: Inside, place: Place) -> list[list[FloatVector]]:  # noqa: ARG002 - pieces of all places
+    def _steer(self, inside: Inside, place: Place) -> list[list[FloatVector]]:  # noqa: ARG002 - pieces of all places
         """Return minus the attention times the length of the gradient at the values, for every piece."""
         blocks = depth_of(inside)
         if self.layer > blocks:

@@ -53,9 +53,9 @@ class LogProb:
             raise SpecError(f"logprob explains the hypothesis, which the system generated; asked for the {place}")
         form, states = _form(self.path, self.format)
         table = _table(self.path, form, states)
-        return [self._scored(table, own) for _, own in zip(segments, words, strict=True)]
+        return [self._score_words(table, own) for _, own in zip(segments, words, strict=True)]
 
-    def _scored(self, table: dict[str, "_Line"], words: Words) -> WordScores:
+    def _score_words(self, table: dict[str, "_Line"], words: Words) -> WordScores:
         if not len(words):
             return WordScores(np.zeros(0), ())
         found = table.get(_letters(words.text))

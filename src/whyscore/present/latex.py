@@ -53,14 +53,14 @@ def _table(table: Table, look: Look) -> Iterator[str]:
             shown(cell, table.decimals if look.decimals is None else look.decimals).translate(_ESCAPED) for cell in row
         ]
         marked = zip(table.columns, cells, strict=True)
-        cells = [_marked(table, number, name, cell, bold=(number, name) in bold) for name, cell in marked]
+        cells = [_mark(table, number, name, cell, bold=(number, name) in bold) for name, cell in marked]
         yield " & ".join(cells) + " \\\\\n"
     yield "\\bottomrule\n\\end{tabular}\n"
     for note in table.notes:
         yield f"\n{{\\footnotesize {note.translate(_ESCAPED)}\\par}}\n"
 
 
-def _marked(table: Table, row: int, name: str, cell: str, *, bold: bool) -> str:
+def _mark(table: Table, row: int, name: str, cell: str, *, bold: bool) -> str:
     """Return a cell with its marks: blue is higher, bold significantly so, underlined after correction."""
     marks = table.marks.get((row, name), frozenset())
     cell = rf"\textcolor{{blue}}{{{cell}}}" if "higher" in marks else cell

@@ -31,12 +31,12 @@ def _table(table: Table, look: Look) -> Iterator[str]:
     for number, row in enumerate(table.rows):
         cells = [shown(cell, decimals).translate(_ESCAPED) for cell in row]
         marked = zip(table.columns, cells, strict=True)
-        body.append([_marked(table, number, name, cell, bold=(number, name) in bold) for name, cell in marked])
+        body.append([_mark(table, number, name, cell, bold=(number, name) in bold) for name, cell in marked])
     yield from (f"| {' | '.join(row)} |\n" for row in (head, rule, *body))
     yield from (f"{line.translate(_ESCAPED)}\n" for line in below(table))
 
 
-def _marked(table: Table, row: int, name: str, cell: str, *, bold: bool) -> str:
+def _mark(table: Table, row: int, name: str, cell: str, *, bold: bool) -> str:
     """Return a cell with its marks: blue is higher, bold significantly so, underlined also after correction."""
     marks = table.marks.get((row, name), frozenset())
     cell = f'<span style="color:blue">{cell}</span>' if "higher" in marks else cell

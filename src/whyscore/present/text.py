@@ -22,7 +22,7 @@ MARKS: dict[Mark, str] = {"higher": "+", "significant": "*", "corrected": "!"}
 def lines(result: Result, look: Look) -> Iterator[str]:
     """Yield the tables for people, a blank line between them."""
     lead = result.lead()
-    yield from (f"{_wrapped(sentence, look.width)}\n" for sentence in lead)
+    yield from (f"{_wrap(sentence, look.width)}\n" for sentence in lead)
     for number, table in enumerate(result.tables()):
         yield from ["\n"] if number or lead else []
         yield from _table(table, look)
@@ -44,8 +44,8 @@ def _table(table: Table, look: Look) -> Iterator[str]:
         yield from ["\n"] if number else []
         wide, sides = [widths[k] for k in block], [right[k] for k in block]
         for row in (head, ["-" * width for width in widths], *body):
-            yield f"{_aligned([row[k] for k in block], wide, sides)}\n"
-    yield from (f"{_wrapped(line, look.width)}\n" for line in below(table))
+            yield f"{_align([row[k] for k in block], wide, sides)}\n"
+    yield from (f"{_wrap(line, look.width)}\n" for line in below(table))
 
 
 def _blocks(widths: Sequence[int], width: int | None) -> list[list[int]]:
@@ -62,7 +62,7 @@ def _blocks(widths: Sequence[int], width: int | None) -> list[list[int]]:
     return blocks
 
 
-def _wrapped(sentence: str, width: int | None) -> str:
+def _wrap(sentence: str, width: int | None) -> str:
     return textwrap.fill(visible(sentence), width, break_on_hyphens=False) if width else visible(sentence)
 
 
@@ -73,7 +73,7 @@ def _marks(table: Table, row: int, name: str) -> str:
     return "".join(sign for mark, sign in MARKS.items() if mark in found).ljust(width)
 
 
-def _aligned(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+def _align(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
     padded = []
     for cell, width, to_the_right in zip(row, widths, right, strict=True):
         blanks = " " * (width - cell_len(cell))

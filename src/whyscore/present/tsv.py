@@ -27,7 +27,7 @@ def separated(result: Result, look: Look, delimiter: str) -> Iterator[str]:
 def _table(table: Table, look: Look, delimiter: str) -> str:
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-    writer.writerow([_guarded(name) if look.safe else name for name in table.columns])
+    writer.writerow([_guard(name) if look.safe else name for name in table.columns])
     for row in table.rows:
         writer.writerow([_value(cell, look) for cell in row])
     return text.getvalue()
@@ -35,7 +35,7 @@ def _table(table: Table, look: Look, delimiter: str) -> str:
 
 def _value(cell: Cell, look: Look) -> str:
     if isinstance(cell, str):
-        return _guarded(cell) if look.safe else cell
+        return _guard(cell) if look.safe else cell
     if not is_number(cell):
         return ""
     if not isinstance(cell, float):
@@ -43,10 +43,10 @@ def _value(cell: Cell, look: Look) -> str:
     return repr(float(cell)) if look.decimals is None else f"{cell:.{look.decimals}f}"
 
 
-def _guarded(text: str) -> str:
+def _guard(text: str) -> str:
     """Return a text that no spreadsheet takes for a formula.
 
-    >>> _guarded("=1+1"), _guarded("-3.5"), _guarded("a=b")
+    >>> _guard("=1+1"), _guard("-3.5"), _guard("a=b")
     ("'=1+1", '-3.5', 'a=b')
     """
     if not text.startswith(_FORMULA):

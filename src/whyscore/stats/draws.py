@@ -88,7 +88,7 @@ def drawn_values(
     for drawn in draw_blocks(x.shape, drawing):
         values = vector_values(_take(x, drawn), _take(z, drawn), level, coefficient, drawing.tie_tolerance)
         if coefficient in _ACCURACIES:
-            values = _apart(values, coefficient, _chosen(_copies(x, z, level, drawn), level, drawn))
+            values = _apart(values, coefficient, _choose(_copies(x, z, level, drawn), level, drawn))
         found.append(mean_of_defined(values, drawing.undefined) if level in ("segment", "within_system") else values)
     return np.concatenate(found)
 
@@ -115,7 +115,7 @@ def _copies(x: FloatMatrix, z: FloatMatrix, level: Level, drawn: Drawn) -> _Copi
     return _Copies(counted.sum(axis=1), (counted**2).sum(axis=1))
 
 
-def _chosen(copies: _Copies, level: Level, drawn: Drawn) -> _Copies:
+def _choose(copies: _Copies, level: Level, drawn: Drawn) -> _Copies:
     """Return the copies of the vectors in the order they were drawn in."""
     order = {"segment": drawn.columns, "within_system": drawn.rows}.get(level)
     return copies if order is None else _Copies(*(np.take_along_axis(one, order, axis=1) for one in copies))

@@ -81,16 +81,16 @@ def kendall_rows(ranked: Ranked, human: FloatVector) -> FloatVector:
     # take, not [:, order], which lays the rows out across the memory
     ranks, own = np.take(ranked.least, order, axis=1), own[order].astype(np.int64)
     all_pairs = length * (length - 1) / 2
-    tied_human = _tied_pairs(own[None], length)[0]
-    tied = _tied_pairs(ranks, length)
-    both = _tied_pairs(ranks.astype(np.int64) * length + own, length) if tied_human else np.zeros(count)
+    tied_human = _count_tied_pairs(own[None], length)[0]
+    tied = _count_tied_pairs(ranks, length)
+    both = _count_tied_pairs(ranks.astype(np.int64) * length + own, length) if tied_human else np.zeros(count)
     concordant = _concordant(ranks, own)
     untied = all_pairs - tied_human - (tied - both)
     surplus = 2 * concordant - untied
     return kendall_b(surplus, all_pairs - tied, np.full(count, all_pairs - tied_human))
 
 
-def _tied_pairs(ranks: NDArray[np.int64] | NDArray[np.int16], length: int) -> FloatVector:
+def _count_tied_pairs(ranks: NDArray[np.int64] | NDArray[np.int16], length: int) -> FloatVector:
     """Return how many pairs of each row are equal."""
     ordered = np.sort(ranks, axis=-1)
     same = ordered[:, 1:] == ordered[:, :-1]
@@ -204,7 +204,7 @@ class Target:
         result = np.empty((len(self.coefficients), len(others), len(weights)))
         slow = [k for k, name in enumerate(self.coefficients) if name != "pearson" or not self._whole]
         if len(slow) < len(self.coefficients):
-            result[self.coefficients.index("pearson")] = _mixed_pearson(whole, others, weights, self.blocks[0].human[0])
+            result[self.coefficients.index("pearson")] = _mix_pearson(whole, others, weights, self.blocks[0].human[0])
         if slow:
             inner = replace(self, coefficients=tuple(self.coefficients[k] for k in slow))
             rows = weights[None, :, None] * whole + (1 - weights)[None, :, None] * others[:, None, :]
@@ -252,7 +252,7 @@ def grid_correlations(
     return target.correlate(target.project(scores))
 
 
-def _mixed_pearson(
+def _mix_pearson(
     whole: FloatVector, others: FloatMatrix, weights: FloatVector, human: FloatVector
 ) -> NDArray[np.float64]:
     """Return others x weights: Pearson's correlation of each mixture with the human scores."""

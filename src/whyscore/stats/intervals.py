@@ -84,7 +84,7 @@ def drawn_pair_values(x: FloatMatrix, z: FloatMatrix, level: Level, measure: str
     both = _Both.of(x, z)
     pairs = len(both.i) * max(1, x.shape[1])
     if measure == "acc_eq":
-        measured, pairs = _tied_accuracy(both, level, drawing)
+        measured, pairs = _compute_tied_accuracy(both, level, drawing)
     elif measure == "spa":
         measured = _soft_accuracy(both, drawing)
     elif measure == "pairwise_accuracy":
@@ -175,10 +175,10 @@ def _soft_accuracy(both: _Both, drawing: Drawing) -> Measured:
     return measured
 
 
-def _tied_accuracy(both: _Both, level: Level, drawing: Drawing) -> tuple[Measured, int]:
+def _compute_tied_accuracy(both: _Both, level: Level, drawing: Drawing) -> tuple[Measured, int]:
     """Return the accuracy with the best epsilon of each draw (or the given one), and the number of pairs."""
     if level == "system":
-        return _tied_means(both, drawing), len(both.i)
+        return _compute_tied_means(both, drawing), len(both.i)
     pairs = pair_table(group_cells(both.x, level), group_cells(both.z, level))
     order = np.argsort(pairs.distance, kind="stable")
     distance, concordant, group = pairs.distance[order], pairs.concordant[order], pairs.group[order]
@@ -214,7 +214,7 @@ def _drawn_places(drawn: Drawn, level: Level, rows: int, columns: int) -> tuple[
     return (own[:, :, None] * other[:, None, :]).reshape(len(drawn), -1), np.ones((len(drawn), 1))
 
 
-def _tied_means(both: _Both, drawing: Drawing) -> Measured:
+def _compute_tied_means(both: _Both, drawing: Drawing) -> Measured:
     def measured(drawn: Drawn) -> FloatVector:
         # As `acc_eq` has it, the tolerance of means is not to be chosen here.
         means = (_means(one, drawn, TIE_TOLERANCE) for one in (both.x, both.z))

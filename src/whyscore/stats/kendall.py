@@ -144,13 +144,13 @@ class Places:
 
     def _inversions(self, weights: Weights) -> Stack:
         padded = np.pad(weights, ((0, 0), (0, len(self.cells) - weights.shape[1])))
-        total = self._between(padded)
+        total = self._count_between(padded)
         for blocks in (self.x_blocks, self.z_blocks):
             held = np.ascontiguousarray(padded[:, blocks.places].swapaxes(0, 1))
             total += np.einsum("bds,bds->d", held @ blocks.inverted, held, dtype=np.float64)
         return total
 
-    def _between(self, padded: Weights) -> Stack:
+    def _count_between(self, padded: Weights) -> Stack:
         """Return the inversions of places that share no block."""
         table = self._table(padded)
         total: Stack = np.einsum("dxz,dxz->d", table, _before_and_above(table), dtype=np.float64)
@@ -244,7 +244,7 @@ def table_deltas(
         untied = (pairs, pairs)
     else:
         untied = sum_swapped_pairs(first, second, human, chosen, _count_untied, cells=cells)
-    moved = np.array([_untied_pairs(one) for one in human])
+    moved = np.array([_count_untied_pairs(one) for one in human])
     taus = [kendall_b(top, free, moved) for top, free in zip(surplus, untied, strict=True)]
     return mean_of_defined(taus[0]) - mean_of_defined(taus[1])
 
@@ -274,7 +274,7 @@ def _group_cells(matrix: NDArray[Scalar], level: Level) -> NDArray[Scalar]:
     return matrix
 
 
-def _untied_pairs(values: FloatVector) -> float:
+def _count_untied_pairs(values: FloatVector) -> float:
     _, counts = np.unique(values[~np.isnan(values)], return_counts=True)
     return float(counts.sum() * (counts.sum() - 1) / 2 - (counts * (counts - 1) / 2).sum())
 

@@ -93,7 +93,7 @@ def preference(
     if compat:
         matrix = matrix[:, ~np.isnan(matrix).any(axis=0)]
     i, j = np.triu_indices(len(matrix), 1)
-    totals = _flipped_in_whole if not np.isnan(matrix).any() else _flipped_by_pair
+    totals = _flip_whole if not np.isnan(matrix).any() else _flip_by_pair
     blocks = _sign_blocks(n, matrix.shape[1], seed, len(i), compat) if signs is None else (signs,)
     counts = totals(matrix, i, j, blocks, single=compat is not None)
     drawn = n if signs is None else len(signs)
@@ -129,7 +129,7 @@ def _sign_blocks(n: int, segments: int, seed: int, width: int, compat: str | Non
         yield (drawn.round() * 2 - 1).astype(np.float32 if compat else np.float64)
 
 
-def _flipped_in_whole(
+def _flip_whole(
     matrix: FloatMatrix, i: NDArray[np.int64], j: NDArray[np.int64], signs: Iterable[Signs], *, single: bool
 ) -> FloatVector:
     """Return how often flipped sums are at least the observed ones, where every system has every segment."""
@@ -144,7 +144,7 @@ def _flipped_in_whole(
     return counts
 
 
-def _flipped_by_pair(
+def _flip_by_pair(
     matrix: FloatMatrix, i: NDArray[np.int64], j: NDArray[np.int64], signs: Iterable[Signs], *, single: bool
 ) -> FloatVector:
     """Return the same over the segments that both systems of a pair have."""

@@ -227,7 +227,7 @@ def _exact(
     left = Counter(map(key, gold))
     right = Counter(map(key, found))
     common = left & right
-    hits_found, hits_gold = (_taken(spans, key, common) for spans in (found, gold))
+    hits_found, hits_gold = (_take(spans, key, common) for spans in (found, gold))
     worth_found, worth_gold = _worth(found, weights), _worth(gold, weights)
     return Fit(
         float(worth_found @ hits_found),
@@ -237,7 +237,7 @@ def _exact(
     )
 
 
-def _taken(spans: Sequence[ErrorSpan], key: object, common: Counter[tuple[object, ...]]) -> FloatVector:
+def _take(spans: Sequence[ErrorSpan], key: object, common: Counter[tuple[object, ...]]) -> FloatVector:
     """Return 1 for each span that is one of the common ones, as often as these occur."""
     left = Counter(common)
     hits = np.zeros(len(spans))
@@ -425,7 +425,7 @@ def to_levels(words: Words, spans: Sequence[ErrorSpan], touch: Touch = "any") ->
         for level in sorted({level for _, level in touching}, reverse=True):
             # Several spans of a severity may share a word: their characters count together.
             here = [(span.start, span.end) for span, own in touching if own >= level]
-            if _touched(start, end, here, touch):
+            if _is_touched(start, end, here, touch):
                 levels[k] = level
                 break
     return levels
@@ -491,7 +491,7 @@ def _span(  # noqa: PLR0917 - for this module alone
     return ErrorSpan(start, end, severity, side=side, score=float(np.max(scores[run])))
 
 
-def _touched(start: int, end: int, spans: Sequence[tuple[int, int]], touch: Touch) -> bool:
+def _is_touched(start: int, end: int, spans: Sequence[tuple[int, int]], touch: Touch) -> bool:
     if touch == "any":
         return bool(spans)
     covered = np.zeros(end - start, dtype=np.bool_)

@@ -168,7 +168,7 @@ def agree(gold: Ragged, scores: Ragged, ties: Ties = "expected") -> Agreement:
         means: FloatVector = np.divide(sums, over, out=np.full(count, np.nan), where=defined)
         return means
 
-    ordered = _ordered_hits(groups, gold.values[order], places)
+    ordered = _order_hits(groups, gold.values[order], places)
     unmarked = groups.size - groups.marked
     low = mean(np.maximum(0, places - unmarked), marked)
     high = mean(np.minimum(groups.marked, places), marked)
@@ -256,7 +256,7 @@ class _Hits(NamedTuple):
     later: FloatVector
 
 
-def _ordered_hits(groups: _Groups, gold: FloatVector, places: IntVector) -> _Hits:
+def _order_hits(groups: _Groups, gold: FloatVector, places: IntVector) -> _Hits:
     """Return for each group the marked words that get a place, where the earlier or the later word wins."""
     sums = np.r_[0.0, np.cumsum(gold)]
     begins = np.cumsum(groups.size) - groups.size

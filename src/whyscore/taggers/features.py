@@ -152,7 +152,7 @@ def carries(label: str, part: str) -> bool:
         part = asked_value
     if kind == "feats" and "=" not in part:
         bare = bare.partition("=")[0]
-    return fnmatchcase(bare, _escaped(part))
+    return fnmatchcase(bare, _escape(part))
 
 
 def default_features(found: Iterable[str], labels: Sequence[str] | None) -> tuple[str, ...]:
@@ -198,7 +198,7 @@ def _within(label: str, asked: "re.Match[str]") -> bool:
     return value.isdecimal() and low <= int(value) <= high
 
 
-def _escaped(part: str) -> str:
+def _escape(part: str) -> str:
     """Return the part as a pattern in which only * means something."""
     return re.sub(r"[\[\]?]", lambda match: f"[{match.group()}]", part)
 

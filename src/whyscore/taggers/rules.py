@@ -98,7 +98,7 @@ def available(language: str) -> tuple[str, ...]:
 def finder(rule: str, language: str) -> Finder:
     """Return the function that finds a rule's spans in a text."""
     if rule == "capitalised":
-        return _capitalised
+        return _find_capitalised
     if rule in _PATTERNS:
         return _matches(_PATTERNS[rule])
     lists = _WORD_LISTS[rule]
@@ -127,5 +127,5 @@ def _matches(pattern: "re.Pattern[str]") -> Finder:
     return find
 
 
-def _capitalised(text: str) -> Iterator[Span]:
+def _find_capitalised(text: str) -> Iterator[Span]:
     return (match.span() for match in _RUNS.finditer(text) if match.group()[0].isupper())

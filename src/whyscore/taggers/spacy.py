@@ -94,7 +94,7 @@ class Spacy:
         pipeline = _pipeline(self._name())
         # spaCy refuses half a surrogate pair; another character in its place keeps all offsets.
         whole = (_HALF.sub("\ufffd", text) for text in texts)
-        return [_tagged(parsed) for parsed in pipeline.pipe(whole, batch_size=_BATCH)]
+        return [_tag_text(parsed) for parsed in pipeline.pipe(whole, batch_size=_BATCH)]
 
     def _name(self) -> str:
         if self.model is not None:
@@ -113,7 +113,7 @@ def _usual(language: str) -> tuple[str, ...]:
     return _USUAL.get(code, (f"{code}_core_news_sm",))
 
 
-def _tagged(parsed: _Doc) -> tuple[Tagged, ...]:
+def _tag_text(parsed: _Doc) -> tuple[Tagged, ...]:
     tokens = [token for token in parsed if not token.is_space]
     numbers = {token.i: number for number, token in enumerate(tokens)}
     words = [_word(token, numbers) for token in tokens]

@@ -78,10 +78,10 @@ class Stanza:
     def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
         spoken = [text for text in texts if text.strip()]
         parsed = iter(_pipeline(self.language or "en").bulk_process(spoken) if spoken else ())
-        return [_tagged(next(parsed)) if text.strip() else () for text in texts]
+        return [_tag_text(next(parsed)) if text.strip() else () for text in texts]
 
 
-def _tagged(parsed: _Parsed) -> tuple[Tagged, ...]:
+def _tag_text(parsed: _Parsed) -> tuple[Tagged, ...]:
     found: list[Tagged] = []
     for sentence in parsed.sentences:
         pairs = [(token, word) for token in sentence.tokens for word in token.words]

@@ -334,11 +334,11 @@ def join_datasets(given: Dataset | Sequence[Dataset]) -> Dataset:
     names = [
         f"{one.name} {k}" if [d.name for d in given].count(one.name) > 1 else one.name for k, one in enumerate(given)
     ]
-    entries = [_named(entry, name) for name, one in zip(names, given, strict=True) for entry in one.entries]
+    entries = [_rename(entry, name) for name, one in zip(names, given, strict=True) for entry in one.entries]
     return Dataset(" + ".join(names), tuple(entries))
 
 
-def _named(entry: Entry, name: str) -> Entry:
+def _rename(entry: Entry, name: str) -> Entry:
     """Return an entry whose id and document are unique among several data sets."""
     document = None if entry.document is None else f"{name}: {entry.document}"
     return replace(entry, id=f"{name}: {entry.id}", document=document, extra={**entry.extra, _ORIGIN: name})

@@ -161,7 +161,7 @@ def _by_folds(problem: Problem, rule: Rule) -> Choice:
     chosen = pick(grids(problem, columns), columns, problem, "plateau")
     if not chosen.boosted:
         return Choice(chosen.p, 1.0, 0.0)
-    inside, outside = _refitted(problem)
+    inside, outside = _refit(problem)
     inner, outer = float(np.nanmean(inside)), float(np.nanmean(outside))
     if rule == "cautious":
         error = float(np.nanstd(outside)) / np.sqrt(max(1, len(outside) - 1))
@@ -170,7 +170,7 @@ def _by_folds(problem: Problem, rule: Rule) -> Choice:
     return Choice(chosen.p if kept else float("nan"), 1 - kept * (1 - chosen.w), kept, inner, outer)
 
 
-def _refitted(problem: Problem) -> tuple[list[float], list[float]]:
+def _refit(problem: Problem) -> tuple[list[float], list[float]]:
     """Return the mean gain of the plateau on the fitted rows and on the left-out ones, fold by fold."""
     turns = [folds(problem.material, setting) for setting in problem.settings]
     inside, outside = [], []

@@ -84,13 +84,13 @@ class _Simple:
         """Return the text with a feature masked; only a hypothesis gets the mask that never agrees."""
         spans = text.spans[feature]
         agreeing = self.hidden(text, spans, ["agreeing"] * len(spans), feature)
-        return Variant(agreeing, self._exchanged(agreeing, feature) if hypothesis else agreeing)
+        return Variant(agreeing, self._exchange(agreeing, feature) if hypothesis else agreeing)
 
     def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
         """Return the text with spans masked."""
         raise NotImplementedError
 
-    def _exchanged(self, agreeing: str, feature: int) -> str:
+    def _exchange(self, agreeing: str, feature: int) -> str:
         del feature
         return agreeing.replace(self.placeholders.agreeing, self.placeholders.differing)
 
@@ -124,13 +124,13 @@ class TokenMasking(_Simple):
     def plain(self, text: Marked) -> str:
         """Return the tokens, joined."""
         tokens = self.tokens(text)
-        return _joined(text.text, tokens, tokens.texts)
+        return _join(text.text, tokens, tokens.texts)
 
     def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
         """Return the tokens with spans masked, joined."""
         del feature
         tokens = self.tokens(text)
-        return _joined(text.text, tokens, hide_in_tokens(tokens, spans, self._strings(masks), self.unit))
+        return _join(text.text, tokens, hide_in_tokens(tokens, spans, self._strings(masks), self.unit))
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class CharacterMasking(_Simple):
         pieces, strings = self._pieces(text, spans, masks)
         return hide_in_text(text.text, pieces, [one[: self.lengths[feature]] for one in strings])
 
-    def _exchanged(self, agreeing: str, feature: int) -> str:
+    def _exchange(self, agreeing: str, feature: int) -> str:
         length = self.lengths[feature]
         return agreeing.replace(self.placeholders.agreeing[:length], self.placeholders.differing[:length])
 
@@ -229,7 +229,7 @@ def _as_tokens(words: Words) -> list[Token]:
     return [Token(word, start, end) for word, (start, end) in zip(words, words.spans, strict=True)]
 
 
-def _joined(text: str, tokens: TokenRow, shown: Sequence[str]) -> str:
+def _join(text: str, tokens: TokenRow, shown: Sequence[str]) -> str:
     """Return tokens joined by blanks; a token after a line break starts a line, which only ROUGE-Lsum looks at."""
     if "\n" not in text:
         return " ".join(filter(None, shown))
@@ -270,7 +270,7 @@ class CompatMasking:
         letter = "Y" if hypothesis else "X"
         pieces = list(_pieces(text.text, text.spans[feature]))
         named = _hidden(text.text, pieces, self.names[feature])
-        numbered = _numbered(_hidden(text.text, pieces, letter), letter)
+        numbered = _number(_hidden(text.text, pieces, letter), letter)
         return Variant(self._read(named), self._read(numbered))
 
     def _read(self, text: str) -> str:
@@ -301,10 +301,10 @@ def _hidden(text: str, pieces: Sequence[Span], mask: str) -> str:
     return "".join([*parts, text[position:]])
 
 
-def _numbered(text: str, letter: str) -> str:
+def _number(text: str, letter: str) -> str:
     """Return the text with every such letter numbered.
 
-    >>> _numbered("X saw the X", "X")
+    >>> _number("X saw the X", "X")
     'X0 saw the X1'
     """
     first, *rest = text.split(letter)

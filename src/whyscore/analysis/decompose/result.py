@@ -174,7 +174,7 @@ class Decompositions(Result, list[Decomposition]):
 
     def tables(self, *, long: bool = False) -> list[Table]:
         if long:
-            return [self._grouped(Table(_COLUMNS, tuple(_long_row(row) for row in self)), self)]
+            return [self._group(Table(_COLUMNS, tuple(_long_row(row) for row in self)), self)]
         tables = [self._shares(), *([self._tests()] if self.tests else [])]
         return [*tables, *([self._scorers()] if self.scorers else [])]
 
@@ -188,7 +188,7 @@ class Decompositions(Result, list[Decomposition]):
         other.decimals, other.signed = decimals, signatures
         return other
 
-    def _grouped(self, table: Table, rows: Sequence[Decomposition | ShareTest | ScorerDifference]) -> Table:
+    def _group(self, table: Table, rows: Sequence[Decomposition | ShareTest | ScorerDifference]) -> Table:
         """Return a table with the group of each row before it, where there are groups."""
         if not self.settings.group:
             return table
@@ -215,7 +215,7 @@ class Decompositions(Result, list[Decomposition]):
         columns = ["system", *(["metric"] if several else []), "feature", "n", "share", "interval", "gain", "range"]
         columns += [*LABELS[labels].values(), "word F", *(["additive"] if added else []), "notes"]
         table = Table(tuple(columns), tuple(rows), {"share": False}, self._best(), tuple(self._notes()))
-        return self._grouped(table, self)
+        return self._group(table, self)
 
     def _best(self) -> frozenset[tuple[int, str]]:
         """Return the cells of the smallest share of each feature, where there are several systems."""
@@ -245,7 +245,7 @@ class Decompositions(Result, list[Decomposition]):
         columns = (*(("metric",) if several else ()), "feature", "systems", "difference", "interval", "p", "q")
         correction = self.tests[0].correction.replace("_", "-")
         note = f"difference of shares, below zero the first is better; q is p corrected over all rows ({correction})"
-        return self._grouped(Table(columns, tuple(rows), {}, frozenset(), (note,)), self.tests)
+        return self._group(Table(columns, tuple(rows), {}, frozenset(), (note,)), self.tests)
 
     def _scorers(self) -> Table:
         rows: list[tuple[Cell, ...]] = []
@@ -255,7 +255,7 @@ class Decompositions(Result, list[Decomposition]):
             rows.append((one.system, one.scorer, one.n, one.left_out, *signed, *absolute))
         columns = ("system", "scorer", "n", "left out", "signed", "interval", "absolute", "its interval")
         note = "signed: mean of reference - hypothesis; absolute: mean of the size of that difference"
-        return self._grouped(Table(columns, tuple(rows), {}, frozenset(), (note,)), self.scorers)
+        return self._group(Table(columns, tuple(rows), {}, frozenset(), (note,)), self.scorers)
 
 
 @dataclass(frozen=True, repr=False)

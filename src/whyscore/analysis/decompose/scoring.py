@@ -218,9 +218,9 @@ def ask_matrices(metric: MatrixMetric, segments: Sequence[Segment], marking: Mar
     for feature, places in enumerate(members):
         hidden = [_hidden_units(marking.entries[k], matrices[k], feature) for k in places]
         chosen = [matrices[k] for k in places]
-        oracle.append(_matched(metric, [_best(*pair) for pair in zip(chosen, hidden, strict=True)]))
-        anti.append(_matched(metric, [_worst(*pair) for pair in zip(chosen, hidden, strict=True)]))
-    return Answers(_matched(metric, matrices), oracle, anti)
+        oracle.append(_score_matched(metric, [_best(*pair) for pair in zip(chosen, hidden, strict=True)]))
+        anti.append(_score_matched(metric, [_worst(*pair) for pair in zip(chosen, hidden, strict=True)]))
+    return Answers(_score_matched(metric, matrices), oracle, anti)
 
 
 def _plain(segment: Segment, entry: MarkedEntry, texts: TextMasking) -> Segment:
@@ -251,12 +251,12 @@ def _hidden_units(entry: MarkedEntry, matrices: Sequence[Similarities], feature:
         )
     own = entry.hypothesis.spans[feature]
     return [
-        (_overlapped(one.spans, text.spans[feature]), _overlapped(one.hypothesis_spans, own))
+        (_find_overlaps(one.spans, text.spans[feature]), _find_overlaps(one.hypothesis_spans, own))
         for one, text in zip(matrices, entry.references, strict=True)
     ]
 
 
-def _overlapped(units: NDArray[np.int64], spans: Sequence[Span]) -> NDArray[np.bool_]:
+def _find_overlaps(units: NDArray[np.int64], spans: Sequence[Span]) -> NDArray[np.bool_]:
     hidden = np.zeros(len(units), dtype=np.bool_)
     starts, ends = units[:, 0], units[:, 1]
     for start, end in spans:
@@ -278,5 +278,5 @@ def _worst(matrices: Sequence[Similarities], hidden: Sequence[Units]) -> tuple[S
     )
 
 
-def _matched(metric: MatrixMetric, matrices: Sequence[Sequence[Similarities]]) -> FloatMatrix:
+def _score_matched(metric: MatrixMetric, matrices: Sequence[Sequence[Similarities]]) -> FloatMatrix:
     return np.asarray(metric.matched(matrices), dtype=np.float64)[:, None] if matrices else np.empty((0, 1))

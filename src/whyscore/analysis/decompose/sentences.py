@@ -266,7 +266,7 @@ def score_sentences(dataset: Dataset, scorer: ScorerLike, *, settings: Decompose
         entries = [dataset.entries[place] for place in places]
         for system in dict.fromkeys(entry.system for entry in entries):
             segments = [entry.segment for entry in entries if entry.system == system]
-            row = _compared(system, name, _differences(segments, known, settings.mode), settings)
+            row = _compare(system, name, _differences(segments, known, settings.mode), settings)
             found.append(replace(row, group=group))
     return found
 
@@ -283,7 +283,7 @@ def _differences(segments: Sequence[Segment], known: Mapping[str, float | None],
     return result
 
 
-def _compared(
+def _compare(
     system: str, scorer: str, differences: Sequence[float | None], settings: DecomposeSettings
 ) -> ScorerDifference:
     values = np.array([value for value in differences if value is not None], dtype=np.float64)

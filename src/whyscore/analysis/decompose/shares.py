@@ -322,7 +322,7 @@ def examples_of(
 
 def _example(study: _Study, one: Measured, feature: int, place: int, numbers: tuple[float, float, float]) -> Example:
     entry, marked = study.dataset.entries[place], study.marking.entries[place]
-    hypothesis, references = _masked(one, marked, feature)
+    hypothesis, references = _mask(one, marked, feature)
     sigma, oracle, anti = map(float, numbers)
     return Example(
         id=entry.id,
@@ -338,7 +338,7 @@ def _example(study: _Study, one: Measured, feature: int, place: int, numbers: tu
     )
 
 
-def _masked(one: Measured, entry: MarkedEntry, feature: int) -> tuple[str | None, tuple[str, ...]]:
+def _mask(one: Measured, entry: MarkedEntry, feature: int) -> tuple[str | None, tuple[str, ...]]:
     if one.texts is None:
         return None, ()
     hypothesis = one.texts.variant(entry.hypothesis, feature, hypothesis=True).anti

@@ -119,7 +119,7 @@ def mark(dataset: Dataset, settings: FeatureSettings, resources: Resources) -> M
     language = language or (dataset.languages[1] if dataset.languages else "en")
     selection = Selection(features, language, frozenset(labels or ()), first_key=compat)
     return Marking(
-        _marked(dataset.entries, tagged, selection, settings.initial or ("lower" if compat else "any")),
+        _mark_text(dataset.entries, tagged, selection, settings.initial or ("lower" if compat else "any")),
         tuple(feature.name for feature in features),
         tagger.signature(),
         isinstance(tagger, AlignedTagger) and tagger.gives_tokens,
@@ -203,7 +203,7 @@ def _from_files(dataset: Dataset, tagger: AlignedTagger) -> list[_Tagged]:
     ]
 
 
-def _marked(
+def _mark_text(
     entries: Sequence[Entry], tagged: Sequence[_Tagged], selection: Selection, initial: Initial
 ) -> tuple[MarkedEntry, ...]:
     """Return the entries with spans; texts that share their tags are one."""

@@ -245,7 +245,9 @@ def faithfulness(
     budgets: list[RaisedBudget] = []
     if settings.until_stable is not None:
         budgets = [
-            until_stable(segments, metric, one, mark=settings.until_stable, resources=resources, **_shared(settings))
+            until_stable(
+                segments, metric, one, mark=settings.until_stable, resources=resources, **_shared_options(settings)
+            )
             for one in explainers
         ]
         explainers = [spec_of(one.explainer) for one in budgets]
@@ -259,7 +261,7 @@ def faithfulness(
     }
     explained = [explain(given, base, one, **options) for one in explainers]
     tasks, orders = _tasks([one for own in explained for one in own], settings)
-    curves = _scored(plan, [segment.only(plan.metric.inputs) for segment in given], tasks, orders)
+    curves = _score(plan, [segment.only(plan.metric.inputs) for segment in given], tasks, orders)
     facts = {
         "metric": base.signature().spec,
         "masker": spec_of(masker),
@@ -274,13 +276,15 @@ def faithfulness(
         result = _result(curves[at : at + len(own)], signature, settings)
         at += len(own)
         if settings.seeds is not None:
-            stable = stability(segments, metric, one, seeds=settings.seeds, resources=resources, **_shared(settings))
+            stable = stability(
+                segments, metric, one, seeds=settings.seeds, resources=resources, **_shared_options(settings)
+            )
             result = replace(result, stability=stable)
         results.append(result)
     return FaithfulnessResults(segments, results, budgets)
 
 
-def _shared(settings: ProbeSettings) -> dict[str, Any]:
+def _shared_options(settings: ProbeSettings) -> dict[str, Any]:
     """Return the settings that faithfulness and stability have in common."""
     return {field.name: getattr(settings, field.name) for field in fields(ProbeSettings)}
 
@@ -309,7 +313,7 @@ def curve_masks(order: Order) -> KeepMasks:
     return np.concatenate([rank >= steps, rank < steps])
 
 
-def _scored(
+def _score(
     plan: Plan, segments: Sequence[Segment], tasks: list[Task], orders: list[list[Order]]
 ) -> list[list[_Curves] | None]:
     """Return the curves of every text and order; None where a probe failed or there are no words. ONE score call."""
@@ -440,7 +444,9 @@ def until_stable(
         raise SpecError(f"the mark of stability is {mark}, expected -1 to 1")
     current = cast("Explainer", build(explainer, "explainer") if isinstance(explainer, str) else explainer)
     for number in range(1, _MOST_ROUNDS + 1):
-        agreement = stability(segments, metric, current, seeds=2, resources=resources, **_shared(settings)).spearman
+        agreement = stability(
+            segments, metric, current, seeds=2, resources=resources, **_shared_options(settings)
+        ).spearman
         reached = bool(np.isnan(agreement) or agreement >= mark)
         if reached or number == _MOST_ROUNDS:
             break
@@ -467,14 +473,14 @@ def _repeats(
     whole, failures = scored(plan, read)
     _refuse(failures)
     for window in windows(plan, tasks_of(plan, read, sides)):
-        known = _answered(plan, read, window, whole)
+        known = _answer(plan, read, window, whole)
         explainer = cast("Explainer", plan.explainer)
         fits = [explainer.fit(evidence).importance for evidence in known]
         for start in range(0, len(fits), plan.repeat):
             yield np.stack(fits[start : start + plan.repeat])
 
 
-def _answered(plan: Plan, segments: Sequence[Segment], window: list[Task], whole: FloatVector) -> list[Evidence]:
+def _answer(plan: Plan, segments: Sequence[Segment], window: list[Task], whole: FloatVector) -> list[Evidence]:
     """Return what is known of each task after all rounds of probes."""
     known = [Evidence.whole(task.words, whole[task.segment], task.seed) for task in window]
     for number in range(cast("Explainer", plan.explainer).rounds):

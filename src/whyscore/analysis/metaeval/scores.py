@@ -87,12 +87,12 @@ def correct_families(
     if settings.correction == "none":
         return list(groups)
     if settings.family == "group":
-        return [_corrected(tests, settings) for tests in groups]
-    every = iter(_corrected([test for tests in groups for test in tests], settings))
+        return [_correct(tests, settings) for tests in groups]
+    every = iter(_correct([test for tests in groups for test in tests], settings))
     return [tuple(next(every) for _ in tests) for tests in groups]
 
 
-def _corrected(tests: Sequence[MetricTest], settings: MetaevalScoresSettings) -> tuple[MetricTest, ...]:
+def _correct(tests: Sequence[MetricTest], settings: MetaevalScoresSettings) -> tuple[MetricTest, ...]:
     found = correct_p(settings.correction, [test.p for test in tests], settings.alpha, family=settings.family)
     return tuple(
         replace(test, adjusted=adjusted, family_size=found.n)

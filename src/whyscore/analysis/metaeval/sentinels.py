@@ -58,10 +58,10 @@ def sentinels(table: ScoreTable, human: str, seed: int = 0) -> dict[str, FloatVe
         columns["copy rate"] = Copy().score(segments)
     ratio = _ratio(segments)
     columns |= {} if ratio is None else {"length ratio": ratio}
-    return columns | _learned(table, segments, table.scores[human], seed)
+    return columns | _learn(table, segments, table.scores[human], seed)
 
 
-def _learned(table: ScoreTable, segments: tuple[Segment, ...], human: FloatVector, seed: int) -> dict[str, FloatVector]:
+def _learn(table: ScoreTable, segments: tuple[Segment, ...], human: FloatVector, seed: int) -> dict[str, FloatVector]:
     """Return the learned sentinels of the texts that all rows have; none where a group is too small to learn from."""
     texts: dict[str, list[str]] = {"hypothesis": [segment.hypothesis for segment in segments]}
     if all(segment.source is not None for segment in segments):
@@ -82,7 +82,7 @@ def _learned(table: ScoreTable, segments: tuple[Segment, ...], human: FloatVecto
             rows = rows[np.lexsort((human[rows], ranks[rows], places[rows]))]
             own = [blocks[k] for k in rows]
             if min((~np.isnan(human[rows])).sum() / _FEWEST, len(set(own)) / _FOLDS) >= 1:
-                column[rows] = _predicted(features, places[rows], human[rows], block_folds(own, _FOLDS, seed))
+                column[rows] = _predict(features, places[rows], human[rows], block_folds(own, _FOLDS, seed))
         if not np.isnan(column).all():
             found[f"learned {name}"] = column
     return found
@@ -113,7 +113,7 @@ def _features(texts: list[str]) -> FloatMatrix:
     return scaled
 
 
-def _predicted(
+def _predict(
     features: FloatMatrix, places: NDArray[np.intp], human: FloatVector, fold: NDArray[np.intp]
 ) -> FloatVector:
     """Return what the other folds predict for each row, by the features at its place.

@@ -102,7 +102,7 @@ class Columns:
         raw = f"{name}{_RAW}"
         if raw in self.values:
             self.notes.append(f"{name} was taken from the ratings in {raw}")
-            return np.array([self._rated(raw, k) for k in range(len(self.lines))])
+            return np.array([self._rate(raw, k) for k in range(len(self.lines))])
         if name not in self.values:
             raise DataError(f"no column {name!r}; there are: {listed(self.values)}", file=self.name)
         return np.array([self._number(name, k, value) for k, value in enumerate(self.values[name])])
@@ -122,7 +122,7 @@ class Columns:
             return given or None
         return next((name for name in self.values if name.lower() in aliases), None)
 
-    def _rated(self, name: str, row: int) -> float:
+    def _rate(self, name: str, row: int) -> float:
         value = self.values[name][row]
         parts = value if isinstance(value, list) else str("" if value is None else value).split(_BETWEEN)
         known = [self._number(name, row, part) for part in parts]
@@ -205,7 +205,7 @@ def score_table(columns: Columns, scores: Sequence[str], roles: Roles | None = N
     group, rater = columns.find("group", roles.group), columns.find("rater", roles.rater)
     rows = tuple(str(k) for k in range(len(columns.lines)))
     if system is not None and segment is None:
-        rows = _counted(columns.names(system), columns, rated=rater is not None)
+        rows = _count(columns.names(system), columns, rated=rater is not None)
     table = ScoreTable(
         name=columns.name,
         systems=None if system is None else columns.names(system),
@@ -218,7 +218,7 @@ def score_table(columns: Columns, scores: Sequence[str], roles: Roles | None = N
     return table if rater is None else _over_raters(table)
 
 
-def _counted(systems: Sequence[str], columns: Columns, *, rated: bool) -> tuple[str, ...]:
+def _count(systems: Sequence[str], columns: Columns, *, rated: bool) -> tuple[str, ...]:
     """Return the number of each row among those of its system, where all systems have as many."""
     seen: Counter[str] = Counter()
     numbers = []

@@ -45,7 +45,7 @@ class Greedy:
         words = len(evidence.words)
         if len(evidence.masks) == 1:
             return each_hidden(words)
-        state = _replayed(evidence)
+        state = _replay(evidence)
         best = _best(state)
         left = np.zeros(0, dtype=np.int64) if best is None else np.delete(state.left, best)
         masks = np.zeros((len(left), words), dtype=np.bool_)
@@ -55,7 +55,7 @@ class Greedy:
     def fit(self, evidence: Evidence) -> Fit:
         if not len(evidence.words):
             return Fit(np.zeros(0), method="greedy")
-        return Fit(_replayed(evidence).importance, method="greedy")
+        return Fit(_replay(evidence).importance, method="greedy")
 
 
 class _State(NamedTuple):
@@ -70,7 +70,7 @@ class _State(NamedTuple):
     """Of the text without each of them."""
 
 
-def _replayed(evidence: Evidence) -> _State:
+def _replay(evidence: Evidence) -> _State:
     """Return the last state, reading off the rounds from the number of their probes."""
     scores = evidence.scores
     importance = np.zeros(len(evidence.words))
