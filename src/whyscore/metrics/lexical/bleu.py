@@ -102,6 +102,7 @@ class Bleu:
             raise SpecError('bleu: smoothing "nltk" counts every order: write effective_order=False too')
 
     @property
+    @lru_cache(maxsize=32)  # noqa: B019 - asked for at every check of what a metric can do
     def columns(self) -> tuple[str, ...]:
         orders = range(1, self.max_order + 1)
         return (

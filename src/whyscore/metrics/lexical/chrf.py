@@ -62,6 +62,7 @@ class Chrf(CountedMetric):
             raise SpecError(f"chrf: beta is {self.beta}, expected 1 or more")
 
     @property
+    @lru_cache(maxsize=32)  # noqa: B019 - asked for at every check of what a metric can do
     def columns(self) -> tuple[str, ...]:
         orders = [f"c{n}" for n in range(1, self.char_order + 1)] + [f"w{n}" for n in range(1, self.word_order + 1)]
         return tuple(f"{what}_{order}" for order in orders for what in ("hypothesis", "reference", "matched"))
@@ -71,8 +72,16 @@ class Chrf(CountedMetric):
         return "character" if self.char_order else "opaque"
 
     @property
+    @lru_cache(maxsize=32)  # noqa: B019 - metrics are small values
     def counts(self) -> ChrfRows:
-        return _rows(self)
+        return ChrfRows(
+            char_order=self.char_order,
+            word_order=self.word_order,
+            beta=self.beta,
+            lowercase=self.lowercase,
+            whitespace=self.whitespace,
+            eps_smoothing=self.eps_smoothing,
+        )
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         need_place("chrf", place)
@@ -107,15 +116,3 @@ def _character_spans(rows: ChrfRows, counted: str, text: str) -> Sequence[Span]:
     if len(counted) == len(places):
         return [(place, place + 1) for place in places]
     return [(token.start, token.end) for token in located(counted, text)]
-
-
-@lru_cache(maxsize=32)
-def _rows(metric: Chrf) -> ChrfRows:
-    return ChrfRows(
-        char_order=metric.char_order,
-        word_order=metric.word_order,
-        beta=metric.beta,
-        lowercase=metric.lowercase,
-        whitespace=metric.whitespace,
-        eps_smoothing=metric.eps_smoothing,
-    )

@@ -54,8 +54,14 @@ class Ter(CountedMetric):
         check_fields(self)
 
     @property
+    @lru_cache(maxsize=32)  # noqa: B019 - metrics are small values
     def counts(self) -> TerRows:
-        return _rows(self)
+        return TerRows(
+            normalized=self.normalized,
+            no_punct=self.no_punct,
+            asian_support=self.asian_support,
+            case_sensitive=self.case_sensitive,
+        )
 
     def tokens(self, text: str) -> tuple[Token, ...]:
         return located(self.counts.tokens(text), text)
@@ -112,13 +118,3 @@ def _told(edit: Edit, preposition: str) -> str:
     if not edit.shifts:
         return what
     return "shifted" if edit.kind == "ok" else f"shifted, {what}"
-
-
-@lru_cache(maxsize=32)
-def _rows(metric: Ter) -> TerRows:
-    return TerRows(
-        normalized=metric.normalized,
-        no_punct=metric.no_punct,
-        asian_support=metric.asian_support,
-        case_sensitive=metric.case_sensitive,
-    )
