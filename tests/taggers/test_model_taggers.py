@@ -272,19 +272,19 @@ def test_hanta_reads_its_own_models_and_no_others(tmp_path: Path, monkeypatch: p
     pytest.importorskip("HanTa", reason="HanTa is not installed")
     (tmp_path / "morphmodel_en.pgz").write_bytes(b"anything")
     monkeypatch.chdir(tmp_path)
-    hanta_module._loaded.cache_clear()
+    hanta_module._load.cache_clear()
     (found,) = Hanta().tag(["a cat"])
     assert found == (Tagged(0, 1, ("upos:DET", "xpos:AT0")), Tagged(2, 5, ("upos:NOUN", "xpos:NN1")))
     with pytest.raises(DataError, match=re.escape("is not the model of HanTa 1.2.1: its SHA-256 digest is ")):
-        hanta_module._published(tmp_path / "morphmodel_en.pgz")
+        hanta_module._find_published(tmp_path / "morphmodel_en.pgz")
     with pytest.raises(DataError, match=re.escape("its SHA-256 digest is missing…")):
-        hanta_module._published(tmp_path / "morphmodel_ger.pgz")
+        hanta_module._find_published(tmp_path / "morphmodel_ger.pgz")
 
 
 def test_what_hanta_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SpecError, match=re.escape("hanta has no model for 'fr', only for de, en, nl: use spacy")):
         Hanta("fr").tag(["a"])
     monkeypatch.setitem(sys.modules, "HanTa.HanoverTagger", None)
-    hanta_module._loaded.cache_clear()
+    hanta_module._load.cache_clear()
     with pytest.raises(MissingExtra, match=re.escape("hanta needs extra packages: pip install HanTa==1.2.1")):
         Hanta().tag(["a"])
