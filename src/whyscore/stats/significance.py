@@ -42,7 +42,6 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.random import Generator, RandomState
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
 
 from whyscore.errors import DataError, SpecError
 from whyscore.stats.agreement import PairTable, best_epsilon, group_cells, pair_table, right
@@ -447,6 +446,8 @@ def swap_segments(x: ArrayLike, y: ArrayLike, z: ArrayLike, *, n: int, seed: int
 
 
 def _normal_p(sums: FloatMatrix, squares: FloatMatrix) -> FloatMatrix:
+    from scipy.special import ndtr  # noqa: PLC0415 - loads half of scipy
+
     spread = np.sqrt(np.maximum(squares, 0.0))
     result: FloatMatrix = ndtr(-np.divide(sums, spread, out=np.zeros_like(sums), where=spread > 0))
     return result
