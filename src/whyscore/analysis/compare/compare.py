@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from whyscore.analysis.common import MetricLike, as_metric, language_support, requested_name, with_languages
-from whyscore.analysis.compare.deltas import find_preferences, preference
+from whyscore.analysis.compare.deltas import find_preferences, is_measured, preference
 from whyscore.analysis.compare.result import (
     CompareSettings,
     Comparison,
@@ -154,7 +154,7 @@ def _in_human_terms(
             result.append(one)
             continue
         known = find_preferences(one.signature, languages, domain, n)
-        if isinstance(known, str):
+        if isinstance(known, str) and is_measured(one.signature):  # of other metrics nobody expects it
             reasons.setdefault(known, []).append(one.metric)
         pairs = tuple(replace(pair, humans=preference(known, pair.difference)) for pair in one.pairs)
         result.append(replace(one, pairs=pairs))

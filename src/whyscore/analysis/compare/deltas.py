@@ -52,6 +52,11 @@ def read_preferences() -> tuple[Preferences, ...]:
     return msgspec.json.decode(text, type=_File).tables
 
 
+def is_measured(signature: Signature) -> bool:
+    """Return whether anything was measured for a metric, with whatever settings."""
+    return any(one.metric == signature.spec.partition("(")[0] for one in read_preferences())
+
+
 def find_preferences(
     signature: Signature, languages: tuple[str, str] | None, domain: str | None, segments: int
 ) -> Preferences | str:
