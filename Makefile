@@ -3,6 +3,7 @@
 # make test-all  the slow tests, too: deep fuzzing, killed runs, dying nodes, the longest properties
 # make check     style, types, and known faults of the packages in use where that list can be reached
 # make bench     the benchmarks: ratios against the peers, and counts
+# make faults    kills, full disks, flipped bits, shuffled inputs ...: what is survived, as a table
 # make fuzz      coverage-guided fuzzing of all that reads, SECONDS=60 each (Linux)
 # make docs      the generated pages
 # make papers    the commands of docs/papers run anew, with what they print
@@ -15,7 +16,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 SECONDS ?= 60
 
-.PHONY: demo test test-all check bench fuzz docs papers train audit clean
+.PHONY: demo test test-all check bench faults fuzz docs papers train audit clean
 
 demo: $(VENV)/.demo
 	$(BIN)/whyscore evaluate --sample --tagger auto --store none --overwrite -o run/
@@ -36,6 +37,9 @@ check: $(VENV)/.dev
 bench: $(VENV)/.dev
 	missed=; for file in benchmarks/bench_*.py; do $(BIN)/python $$file || missed="$$missed $$file"; done; \
 		test -z "$$missed" || (echo "beyond their limits:$$missed"; exit 1)
+
+faults: $(VENV)/.dev
+	$(BIN)/python scripts/make_reliability.py --kills 5 --tries 1 --segments 6
 
 fuzz: $(VENV)/.dev
 	$(PIP) -e '.[fuzz]'

@@ -1,5 +1,6 @@
-"""Writes docs/reliability.md: what `whyscore evaluate` survives, tried out on this machine.
+"""Writes the table of docs/reliability.md: what whyscore survives, tried out on this machine.
 
+    make faults
     python scripts/make_reliability.py [--kills 50] [--tries 5] [--seed 0] [--only FAULT ...] [-o FILE]
 
 1. A small data set is evaluated once in peace, by chrF and by a slow metric in a file that writes down every text it is
@@ -25,12 +26,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import reliability_commands as more
 from reliability_bench import Bench, Place, Told, ended, made, prepared, repeated
 
 from whyscore.data.writing import write_lines
+from whyscore.errors import StoreError, WhyscoreError
 from whyscore.scoring.store import Store, check, repair
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reliability.md"
+BEGIN, END = "<!-- faults: begin -->", "<!-- faults: end -->"
 APART = ("unshare", "-rm", "sh", "-c")
 
 
@@ -164,7 +168,11 @@ def damaged(bench: Bench, number: int) -> Try:
     shutil.rmtree(place.run)
     told = place.complete()
     noticed = bool(check(store)) and told.clear
-    saved = repair(store).rows
+    try:
+        saved = repair(store).rows
+    except StoreError:  # no row is left, and the message says to move the file away
+        saved = 0
+        place.store.unlink()
     shutil.rmtree(place.run, ignore_errors=True)
     again = place.complete()
     return Try(noticed and again.code == 0 and bench.good(place), max(0, rows - saved))
@@ -194,19 +202,54 @@ def worker_killed(executor: str) -> Callable[[Bench, int], Try]:
     return fault
 
 
+def judged(fault: Callable[[Bench, int], list[str]]) -> Callable[[Bench, int], Try]:
+    """Return a fault whose tries are survived when nothing was wrong; none of them may lose anything."""
+
+    def judge(bench: Bench, number: int) -> Try:
+        wrong = tuple(fault(bench, number))
+        return Try(not wrong, 0, wrong)
+
+    return judge
+
+
 FAULTS: dict[str, tuple[str, Callable[[Bench, int], Try]]] = {
     "killed": ("the command is killed (`kill -9`) at a random moment", killed),
+    "writers": (f"{', '.join(f'`{name}`' for name in more.WRITERS)} are killed", judged(more.killed_writer)),
+    "parent": ("a command with `--executor processes` is killed, its workers are not", judged(more.killed_parent)),
+    "two-writers": ("two commands write one run folder: the second is refused", judged(more.two_writers)),
     "together": ("two commands use one store at once", together),
     "full": ("the disk of the run folder is full", full_disk),
     "full-store": ("the disk of the store is full", full_store),
     "limit": ("no file may be longer than a limit (`ulimit -f`)", size_limit),
     "read-only": ("everything is read-only", read_only),
+    "read-only-later": ("the run folder becomes read-only in the middle", judged(more.read_only_later)),
+    "deleted": ("the store is deleted in the middle", judged(more.deleted_store)),
     "damaged": ("a page of the store is overwritten", damaged),
+    "bit": ("one bit of a stored row is flipped", judged(more.flipped_bit)),
+    "edited": ("a file of an unfinished run is edited", judged(more.edited_file)),
+    "metric": ("the file of a metric changes, the store does not", judged(more.edited_metric)),
+    "versions": ("a package has another version when a run goes on", judged(more.other_versions)),
+    "clock": ("the clock goes backwards", judged(more.clock_backwards)),
+    "environment": ("odd environment variables", judged(more.odd_environment)),
+    "shuffled": ("the input is shuffled: same numbers", judged(more.shuffled)),
+    "threads": ("more threads: same numbers", judged(more.threads)),
+    "shards": ("shards, merged: same files", judged(more.sharded)),
+    "lines": ("200,000 lines in 2 GB of memory", judged(more.many_lines)),
     "memory": ("the metric has no memory for a whole batch", no_memory),
     "processes": ("a worker is killed, `--executor processes`", worker_killed("processes")),
     "ray": ("a worker is killed, `--executor ray`", worker_killed("ray")),
 }
-NEEDS_SPACE = {"full", "full-store", "read-only"}
+NEEDS_SPACE = {"full", "full-store", "read-only", "read-only-later"}
+ROUND = {"writers": len(more.WRITERS), "environment": len(more.ENVIRONMENTS)}
+"""How many tries of a fault make one round, in which each of its kinds comes once."""
+
+
+def attempt(fault: Callable[[Bench, int], Try], bench: Bench, number: int) -> Try:
+    """Return how a try went; one that never ends, or whose files cannot be read, was not survived."""
+    try:
+        return fault(bench, number)
+    except (OSError, ValueError, KeyError, subprocess.SubprocessError, WhyscoreError) as error:
+        return Try(survived=False, lost=0, failed=(f"{type(error).__name__}: {error}",))
 
 
 def row(bench: Bench, name: str, tries: int) -> Row:
@@ -214,30 +257,29 @@ def row(bench: Bench, name: str, tries: int) -> Row:
     told, fault = FAULTS[name]
     done = []
     for number in range(tries):
-        done.append(fault(bench, number))
+        done.append(attempt(fault, bench, number))
         print(f"{name} {number + 1}/{tries}: {done[-1]}", file=sys.stderr)
     most = max(one.lost for one in done)
     unit = "rows scored anew" if name == "damaged" else "texts scored twice"
     return Row(told, tries, sum(one.survived for one in done), f"at most {most} {unit}" if most else "nothing")
 
 
-def page(rows: list[Row], left_out: list[str], facts: str) -> list[str]:
-    """Return the lines of the page."""
+def table(rows: list[Row], left_out: list[str], facts: str) -> str:
+    """Return the table with its heading line, as it stands between the marks of the page."""
     lines = [
-        "# What a run survives\n\n",
-        "Made by `python scripts/make_reliability.py`, which anyone can run; the script says how each fault is made. ",
         f"{facts}\n\n",
-        "Survived means: the same command again (or the one that was disturbed itself) comes to the files of an ",
-        "undisturbed run, byte for byte but for dates and seconds; the store passes `whyscore store check`; no ",
-        "half-written file was to be seen; complaints were one line. A killed run lost the batch that was being ",
-        "scored and no other, or the try counts as not survived. An overwritten page costs the rows that are reached ",
-        "through it: about a hundred for most pages, all of one metric for the page at the root of its tree.\n\n",
         "| fault | tries | survived | lost |\n|---|---|---|---|\n",
         *(f"| {one.fault} | {one.tries} | {one.survived} | {one.lost} |\n" for one in rows),
     ]
     if left_out:
         lines.append(f"\nNot tried, because this system gives no name space to try it in: {', '.join(left_out)}.\n")
-    return lines
+    return "".join(lines)
+
+
+def page(text: str, made: str) -> str:
+    """Return the page with a new table between its marks."""
+    head, _, rest = text.partition(f"{BEGIN}\n")
+    return f"{head}{BEGIN}\n{made}{END}{rest.partition(END)[2]}"
 
 
 def has_space() -> bool:
@@ -249,24 +291,29 @@ def has_space() -> bool:
 
 
 def main() -> int:
-    """Write the page and return 1 if a try was not survived."""
-    parser = argparse.ArgumentParser(description="Writes docs/reliability.md.")
+    """Print the table and return 1 if a try was not survived."""
+    parser = argparse.ArgumentParser(description="Makes faults and says which of them were survived.")
     parser.add_argument("--kills", type=int, default=50, help="random moments at which the command is killed")
     parser.add_argument("--tries", type=int, default=5, help="of each other fault")
     parser.add_argument("--segments", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", choices=FAULTS, default=list(FAULTS))
-    parser.add_argument("-o", "--output", default=PAGE)
+    parser.add_argument("-o", "--output", help="the page whose table is replaced")
     given = parser.parse_args()
     possible = has_space()
     wanted = [name for name in given.only if possible or name not in NEEDS_SPACE]
     with tempfile.TemporaryDirectory() as folder:
         bench = prepared(Path(folder), given.segments, given.seed)
-        rows = [row(bench, name, given.kills if name == "killed" else given.tries) for name in wanted]
+        rows = [
+            row(bench, name, given.kills if name == "killed" else given.tries * ROUND.get(name, 1)) for name in wanted
+        ]
     texts = f"{2 * given.segments} texts of two systems, explained by erasure under two metrics"
     facts = f"Seed {given.seed}; {texts}; {bench.seconds:.1f} seconds undisturbed."
     left_out = [FAULTS[name][0] for name in given.only if name not in wanted]
-    write_lines(given.output, page(rows, left_out, facts))
+    made = table(rows, left_out, facts)
+    print(made)
+    if given.output:
+        write_lines(given.output, [page(Path(given.output).read_text("utf-8"), made)])
     return 0 if all(one.survived == one.tries for one in rows) else 1
 
 

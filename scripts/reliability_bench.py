@@ -32,7 +32,7 @@ def score(segments):
         os.close(place)
     if len(segments) > int(os.environ.get("ROOM", "1000000")):
         raise MemoryError
-    time.sleep(0.002 * len(segments))
+    time.sleep(float(os.environ.get("PAUSE", "0.002")) * len(segments))
     return [len(set(one.hypothesis.split()) & set(one.references[0].split())) / 9 for one in segments]
 """
 
@@ -56,11 +56,12 @@ class Place:
 
     path: Path
     store: Path
+    name: str = "run"
 
     @property
     def run(self) -> Path:
         """The run folder."""
-        return self.path / "run"
+        return self.path / self.name
 
     @property
     def asked(self) -> Path:
@@ -92,9 +93,13 @@ class Place:
         lines = [json.loads(line) for line in self.asked.read_text("utf-8").splitlines()]
         return [(who, ["\n".join(texts) for texts in asked]) for who, asked in lines]
 
+    def records(self) -> dict[str, str]:
+        """Return the records of the run, file by file, without their headers, which hold a date."""
+        return {file.name: _text(file).partition("\n")[2] for file in self.run.glob("*.jsonl*")}
+
     def outputs(self) -> dict[str, str]:
         """Return every file of the run, without dates and seconds."""
-        found = {file.name: _text(file) for file in self.run.iterdir()}
+        found = {file.name: _text(file) for file in self.run.iterdir() if file.name != ".lock"}
         facts = json.loads(found["run.json"])
         found = {name: text.replace(facts["created"], "-") for name, text in found.items()}
         found["run.json"] = json.dumps({key: facts[key] for key in facts if key not in {"created", "seconds"}})

@@ -101,8 +101,9 @@ def html(text: str, spans: Sequence[Span], importance: Sequence[float], largest:
 
 _PICTURES = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "␡"}
 _CODES = {code: f"\\x{code:02x}" for code in range(0x80, 0xA0)}  # the second block has no pictures in Unicode
+_SEPARATORS = {0x2028: " ", 0x2029: " "}
 _BLANKS = {ord("\n"): " ", ord("\t"): " "}
-_ON_ONE_LINE = _PICTURES | _CODES | _BLANKS
+_ON_ONE_LINE = _PICTURES | _CODES | _SEPARATORS | _BLANKS
 _VISIBLE = {code: shown for code, shown in _ON_ONE_LINE.items() if code not in _BLANKS}
 
 

@@ -29,6 +29,10 @@ COMMANDS = {
     "metaeval words": ("metaeval", "words", "-m", "chrf", "-e", "intrinsic", "--draws", "50"),
     "metaeval faithfulness": ("metaeval", "faithfulness", "-m", "chrf", "-e", "erasure", "--draws", "20"),
     "explain": ("explain", "-m", "chrf", "-e", "lime(samples=20)"),
+    "boost": ("boost", "-m", "chrf", "-e", "erasure", "--segments"),
+    "calibrate scores": ("calibrate", "--human", "mqm", "-m", "length_ratio", "-e", "erasure", "--folds", "4"),
+    "select": ("select", "-n", "10", "--method", "variance", "-m", "chrf"),
+    "select random": ("select", "-n", "10", "--method", "random"),
 }
 
 

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 import whyscore as ws
 from whyscore.runs.evaluate import evaluate
 from whyscore.types import Dataset, Entry, Segment
-from whyscore.web import uploads
+from whyscore.web import ServeSettings, uploads
 from whyscore.web.app import create
 
 UPLOAD = {"X-Whyscore": "upload"}
@@ -98,6 +98,21 @@ def test_pages_elsewhere_cannot_upload_and_damaged_files_are_explained(client: T
     found = finished(client, answer.json())
     assert found["state"] == "failed"
     assert str(found["error"]).startswith("x.xlsx")
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is limited on Linux alone")
+def test_an_upload_that_takes_too_much_memory_or_time_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = "system\tid\treference\thypothesis\n" + "".join(
+        f"a\t{k}\t{'x ' * 400}\t{'y ' * 400}\n" for k in range(2000)
+    )
+    with TestClient(create(ServeSettings(memory=10)), base_url="http://localhost") as client:
+        asked = client.post("/api/uploads", params={"name": "x.tsv"}, content=large.encode(), headers=UPLOAD).json()
+        answer = finished(client, asked)
+        assert (answer["state"], "memory" in answer["error"].lower()) == ("failed", True)
+        monkeypatch.setattr(uploads, "SECONDS", 0)
+        asked = client.post("/api/uploads", params={"name": "x.tsv"}, content=TABLE.encode(), headers=UPLOAD).json()
+        answer = finished(client, asked)
+        assert (answer["state"], answer["error"]) == ("failed", "this takes more than 0 seconds: upload fewer texts")
 
 
 def test_uploads_can_be_cancelled(client: TestClient) -> None:

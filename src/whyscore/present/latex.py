@@ -2,6 +2,7 @@ r"""Tables in LaTeX with booktabs (and xcolor for marks), the best values bold, 
 
 from collections.abc import Iterator
 
+from whyscore.marking import on_one_line
 from whyscore.present import Look
 from whyscore.present.text import arrow
 from whyscore.types.result import Result
@@ -14,7 +15,6 @@ _ESCAPED = str.maketrans(
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
         "\\": r"\textbackslash{}",
-        "\n": " ",
         # What pdflatex has no glyph for in its usual fonts.
         "→": r"$\rightarrow$",
         "↑": r"$\uparrow$",
@@ -30,6 +30,8 @@ _ESCAPED = str.maketrans(
         "✗": r"$\times$",
         "·": r"$\cdot$",
         "\u00a0": "~",
+        # Pictures of control characters.
+        **dict.fromkeys(map(chr, range(0x2400, 0x2425)), "?"),
     }
 )
 
@@ -38,26 +40,30 @@ def lines(result: Result, look: Look) -> Iterator[str]:
     """Yield the tables for people, a blank line between them."""
     for number, table in enumerate(result.tables()):
         yield from ["\n"] if number else []
-        yield from [f"% {table.title.translate(_ESCAPED)}\n"] if table.title else []
+        yield from [f"% {_escape(table.title)}\n"] if table.title else []
         yield from _table(table, look)
 
 
 def _table(table: Table, look: Look) -> Iterator[str]:
     bold = table.bold if look.bold else frozenset()
     columns = "".join("r" if right else "l" for right in table.right_aligned())
-    head = [name.translate(_ESCAPED) + arrow(table, name, r"$\uparrow$", r"$\downarrow$") for name in table.columns]
+    head = [_escape(name) + arrow(table, name, r"$\uparrow$", r"$\downarrow$") for name in table.columns]
     yield f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n"
     yield " & ".join(head) + " \\\\\n\\midrule\n"
     for number, row in enumerate(table.rows):
-        cells = [
-            shown(cell, table.decimals if look.decimals is None else look.decimals).translate(_ESCAPED) for cell in row
-        ]
+        cells = [_escape(shown(cell, table.decimals if look.decimals is None else look.decimals)) for cell in row]
         marked = zip(table.columns, cells, strict=True)
         cells = [_mark(table, number, name, cell, bold=(number, name) in bold) for name, cell in marked]
-        yield " & ".join(cells) + " \\\\\n"
+        # The end of a row would take a bracket or a star that follows it for its own.
+        first = "{}" if cells and cells[0].startswith(("[", "*")) else ""
+        yield first + " & ".join(cells) + " \\\\\n"
     yield "\\bottomrule\n\\end{tabular}\n"
     for note in table.notes:
-        yield f"\n{{\\footnotesize {note.translate(_ESCAPED)}\\par}}\n"
+        yield f"\n{{\\footnotesize {_escape(note)}\\par}}\n"
+
+
+def _escape(text: str) -> str:
+    return on_one_line(text).translate(_ESCAPED)
 
 
 def _mark(table: Table, row: int, name: str, cell: str, *, bold: bool) -> str:

@@ -2,14 +2,15 @@
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from whyscore.present import Look
 from whyscore.types.result import Result
 from whyscore.types.table import Cell, Table, is_number
 
 SUFFIX = ".tsv"
-_FORMULA = ("=", "+", "-", "@")
+# As they are, in full width, and behind characters that spreadsheets skip.
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
 
 
 def lines(result: Result, look: Look) -> Iterator[str]:
@@ -25,12 +26,20 @@ def separated(result: Result, look: Look, delimiter: str) -> Iterator[str]:
 
 
 def _table(table: Table, look: Look, delimiter: str) -> str:
+    head = [_guard(name) if look.safe else name for name in table.columns]
+    rows = [[_value(cell, look) for cell in row] for row in table.rows]
+    return "".join(_line(row, delimiter) for row in (head, *rows))
+
+
+def _line(cells: Sequence[str], delimiter: str) -> str:
+    r"""Return a row; cells with a carriage return are quoted, too, which `csv` leaves out where rows end in newlines.
+
+    >>> _line(["a\rb", "c"], ",")
+    '"a\rb",c\n'
+    """
     text = io.StringIO()
-    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-    writer.writerow([_guard(name) if look.safe else name for name in table.columns])
-    for row in table.rows:
-        writer.writerow([_value(cell, look) for cell in row])
-    return text.getvalue()
+    csv.writer(text, delimiter=delimiter, lineterminator="\r\n").writerow(cells)
+    return f"{text.getvalue()[:-2]}\n"
 
 
 def _value(cell: Cell, look: Look) -> str:

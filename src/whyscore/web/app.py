@@ -82,7 +82,7 @@ def create(
     app.exception_handler(WhyscoreError)(_refused)
     shown = dict(runs or {})
     _pages(app, shown)
-    _uploads(app, Uploads(shown))
+    _uploads(app, Uploads(shown, settings.memory))
     _interface(app, queue)
     return app
 

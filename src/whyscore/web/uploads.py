@@ -2,7 +2,7 @@
 
 1. An upload is one data file of a known kind. Its texts are counted and measured before any of them is scored.
 2. One upload is evaluated at a time, the others wait. Its process reports the stage it is in through a pipe; cancelling
-   it, or going beyond the time limit, ends the process.
+   it, or going beyond the limit of time or memory, ends the process.
 3. The runs lie in a temporary folder and are deleted when the server stops; the newest `KEPT` are kept.
 """
 
@@ -25,10 +25,12 @@ from whyscore.data.reading import read
 from whyscore.errors import DataError, UserError, WhyscoreError
 from whyscore.runs.evaluate import evaluate
 from whyscore.runs.settings import EvaluateSettings
+from whyscore.scoring.executors import end_with_parent
 from whyscore.scoring.stack import Resources, Stages
 from whyscore.types import Dataset
 from whyscore.web import limits as allowed
 from whyscore.web.live import TEXT, Strict
+from whyscore.web.workers import limit_memory
 
 SUFFIXES = (".tsv", ".csv", ".xlsx", ".jsonl", ".xlf", ".xliff", ".tmx")
 ENTRIES = 5_000
@@ -66,6 +68,8 @@ class Task(NamedTuple):
     metrics: tuple[str, ...]
     languages: tuple[str, str] | None
     folder: Path
+    memory: int
+    """Megabytes that it may take."""
 
 
 @dataclass
@@ -90,8 +94,8 @@ class Upload:
 class Uploads:
     """Evaluates uploaded files one after the other and adds them to the runs of the server."""
 
-    def __init__(self, runs: MutableMapping[str, Path]) -> None:
-        self._runs = runs
+    def __init__(self, runs: MutableMapping[str, Path], memory: int) -> None:
+        self._runs, self._memory = runs, memory
         self._place = TemporaryDirectory(prefix="whyscore-", ignore_cleanup_errors=True)
         self._uploads: dict[str, Upload] = {}
         self._turn = asyncio.Semaphore(1)
@@ -117,7 +121,7 @@ class Uploads:
         file = place / f"{stem}{suffix}"
         file.write_bytes(body)
         pair_of = (languages[1], languages[2]) if languages else None
-        upload = Upload(found, Task(file, file.name, specs, pair_of, place / stem))
+        upload = Upload(found, Task(file, file.name, specs, pair_of, place / stem, self._memory))
         self._uploads[found] = upload
         working = asyncio.get_running_loop().create_task(self._evaluate(upload))
         self._working.add(working)
@@ -208,6 +212,8 @@ class _Reports(Stages):
 
 def _evaluate(task: Task, connection: Connection) -> None:
     """Evaluate a file in a process of its own; the last report says how it ended."""
+    end_with_parent()
+    limit_memory(task.memory)
     reports = _Reports(connection)
     try:
         reports.begin("read")
@@ -228,6 +234,8 @@ def _evaluate(task: Task, connection: Connection) -> None:
     except WhyscoreError as error:
         message = str(error).replace(str(task.file), task.name).replace(str(task.folder), task.name)
         connection.send((reports.stage, 0, 0, message))
+    except MemoryError:
+        connection.send((reports.stage, 0, 0, f"this takes more than {task.memory} MB of memory: upload fewer texts"))
     except Exception:  # noqa: BLE001 - no details of the machine
         connection.send((reports.stage, 0, 0, "this file could not be evaluated"))
 

@@ -163,7 +163,7 @@ def _answer(connection: Connection, store: Path | None, memory: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
     end_with_parent()
     kept = None if store is None else Store(store)
-    _limit(memory)
+    limit_memory(memory)
     connection.send(None)
     while True:
         try:
@@ -184,7 +184,7 @@ def _answer(connection: Connection, store: Path | None, memory: int) -> None:
             return
 
 
-def _limit(megabytes: int) -> None:
+def limit_memory(megabytes: int) -> None:
     """Let this process take so much memory more than it has now."""
     status = Path("/proc/self/statm")
     if resource is not None and status.exists():

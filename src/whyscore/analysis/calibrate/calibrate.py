@@ -35,6 +35,7 @@ from whyscore.analysis.calibrate.material import (
     human_of,
     join_datasets,
     settings_of,
+    sort_entries,
 )
 from whyscore.analysis.calibrate.rules import Choice
 from whyscore.analysis.calibrate.settings import AgreementSettings, CalibrateSettings, JudgingSettings, at
@@ -71,7 +72,7 @@ def calibrate(
         explanations: what `explain` gave for these segments; nothing is scored then.
         resources: store, executor and progress.
     """
-    data = join_datasets(dataset)
+    data = sort_entries(join_datasets(dataset))
     chosen = with_languages(as_metric(metric), data.languages)
     check_judged(data, human_of(data, settings.human))
     check_sides(settings.search.family, settings.parts)

@@ -7,6 +7,7 @@
 4. Groups that cannot be judged are left out and named with the reason.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -336,6 +337,16 @@ def join_datasets(given: Dataset | Sequence[Dataset]) -> Dataset:
     ]
     entries = [_rename(entry, name) for name, one in zip(names, given, strict=True) for entry in one.entries]
     return Dataset(" + ".join(names), tuple(entries))
+
+
+def sort_entries(data: Dataset) -> Dataset:
+    """Return the entries by id, numbers in it as numbers, system and text: folds and sums go by their order."""
+
+    def key(entry: Entry) -> tuple[object, ...]:
+        parts = re.split(r"(\d+)", entry.id)
+        return [int(part) if k % 2 else part for k, part in enumerate(parts)], entry.system, entry.segment.hypothesis
+
+    return replace(data, entries=tuple(sorted(data.entries, key=key)))
 
 
 def _rename(entry: Entry, name: str) -> Entry:
