@@ -17,7 +17,7 @@ from whyscore.registry import build
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import HYPOTHESIS, Segment
 
-METRICS = ("sbert", "xbertscore", "xmoverscore", "mee2", "mee4", "qe")
+METRICS = ("sbert", "xbertscore", "mee2", "mee4", "qe")
 SEGMENTS = list(dict.fromkeys(entry.segment for entry in sample().entries))[:24]
 
 

@@ -96,7 +96,6 @@ from whyscore.models.encoders.loading import pinned
 from whyscore.models.encoders.power_means import PowerMeans
 from whyscore.models.encoders.sentence import MODULES, opened_states
 from whyscore.models.encoders.stacks import source
-from whyscore.models.exact import multiply_rows
 from whyscore.models.heads import widened
 from whyscore.models.maps import Kind, LanguageMap, read_map
 from whyscore.models.rows import Long
@@ -161,7 +160,7 @@ def costs(other: FloatMatrix, hypothesis: FloatMatrix, cost: Cost) -> FloatMatri
     >>> costs(np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 1.0]]), "squared")
     array([[0., 2.]])
     """
-    squared = 2.0 - 2.0 * multiply_rows(other, hypothesis)
+    squared = 2.0 - 2.0 * (other @ hypothesis.T)
     squared[squared < _ROUNDING] = 0.0
     return squared if cost == "squared" else np.sqrt(squared)
 
