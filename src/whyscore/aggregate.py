@@ -140,7 +140,7 @@ class Family(Protocol):
 
 
 class PowerTable(NamedTuple):
-    """Means by parameter (rows) and segment (columns), and how much of each hangs on the floor."""
+    """Means by parameter (rows) and segment (columns), and how much of each the floor value determines."""
 
     means: FloatMatrix
     floored: FloatMatrix

@@ -255,8 +255,8 @@ def test_a_dry_run_says_what_it_would_take(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out.splitlines() == [
         "read: 4 texts, 2 systems, 2 segments",
         "score token_f1: 4 texts, 3 distinct, 0 already stored",
-        "explain token_f1 by erasure: about 2 segments, 17 more texts",
-        "test: 1 differences (1 pairs of systems, 1 scores)",
+        "explain token_f1 by erasure: about 2 segments, 17 more texts to score",
+        "test: 1 difference (1 pair of systems, 1 score)",
         "report: run/report.html",
     ]
     assert not Path("run").exists()

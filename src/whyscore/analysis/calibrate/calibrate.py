@@ -160,7 +160,7 @@ def _notes(
             yield f"{setting.name} has no vote: the original score has a correlation of {before:.4f} there"
     yield from how.choices("the settings of a source and protocol")
     if degenerate > _WARN_DEGENERATE:
-        yield f"at p = {choice.p:g} the aggregate hangs on the floor alone in {degenerate:.0%} of the segments"
+        yield f"at p = {choice.p:g} the floor value alone determines the aggregate of {degenerate:.0%} of the segments"
 
 
 def _outcomes(source: Source, question: Question, how: JudgingSettings, seed: int) -> list[Outcome]:

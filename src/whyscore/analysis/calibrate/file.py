@@ -75,7 +75,7 @@ class SettingReport:
     """Configurations that gain more than epsilon."""
     configurations: int
     degenerate: float
-    """Share of segments whose aggregate hangs on the floor alone, at the chosen parameter."""
+    """Share of segments whose aggregate the floor value determines entirely, at the chosen parameter."""
     own_p: float
     own_w: float
     best_p: float

@@ -62,10 +62,10 @@ class Columns:
     parameters: FloatVector
     values: FloatMatrix
     degenerate: NDArray[np.bool_] | None = None
-    """Where the number hangs on the floor alone; None for aggregators without a floor."""
+    """Where the floor value determines the number entirely; None for aggregators without a floor."""
 
     def degenerate_share(self, rows: IntVector) -> FloatVector:
-        """Return for each parameter the share of entries whose number hangs on the floor alone."""
+        """Return for each parameter the share of entries whose number the floor value determines entirely."""
         if self.degenerate is None or not len(rows):
             return np.zeros(len(self.parameters))
         share: FloatVector = self.degenerate[:, rows].mean(axis=1)
