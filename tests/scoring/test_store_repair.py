@@ -154,6 +154,32 @@ def test_a_flipped_bit_is_found_and_its_row_is_scored_anew(store: Store) -> None
     assert np.array_equal(all_rows(store), ROWS)
 
 
+@pytest.mark.parametrize("bit", [0, 31, 63, 64, 127, 128, 159])
+@pytest.mark.parametrize("bad", [(0,), (99,), (3, 4), (0, 50, 99), tuple(range(100))])
+def test_the_same_bit_in_several_rows_of_a_read_is_found(bit: int, bad: tuple[int, ...]) -> None:
+    rows = {key: row.tobytes() for key, row in zip(KEYS[:100], ROWS, strict=False)}
+    rows = {key: row + store_repair._checksum(key, row) for key, row in rows.items()}
+    assert store_repair._whole_rows(rows, 2) is rows
+    damaged = dict(rows)
+    for key in [KEYS[number] for number in bad]:
+        row = bytearray(damaged[key])
+        row[bit // 8] ^= 1 << bit % 8
+        damaged[key] = bytes(row)
+    kept = store_repair._whole_rows(damaged, 2)
+    assert kept == {key: row for number, (key, row) in enumerate(rows.items()) if number not in bad}
+
+
+def test_rows_that_were_exchanged_or_have_another_length_are_found() -> None:
+    one, other, third = KEYS[:3]
+    rows = {key: row.tobytes() for key, row in zip(KEYS[:3], ROWS, strict=False)}
+    rows = {key: row + store_repair._checksum(key, row) for key, row in rows.items()}
+    exchanged = {one: rows[other], other: rows[one], third: rows[third]}
+    assert store_repair._whole_rows(exchanged, 2) == {third: rows[third]}
+    shifted = {one: rows[one][:-1], other: rows[one][-1:] + rows[other], third: rows[third]}
+    assert store_repair._whole_rows(shifted, 2) == {third: rows[third]}
+    assert store_repair._whole_rows({}, 2) == {}
+
+
 def as_first_schema(store: Store) -> None:
     """Make the store what schema 1 was: rows without checksums."""
     with contextlib.closing(sqlite3.connect(store.path)) as connection:
