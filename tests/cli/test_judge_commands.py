@@ -1,13 +1,17 @@
 """Judges on the command line: scores, gates, records, reports, meta-evaluation; hostile answers do no harm."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import whyscore as ws
 from support.cli import Run
 from support.judge_server import Turn, by_length, hypothesis_of, serving
+from whyscore.analysis.explain import Unexplained
+from whyscore.analysis.metaeval.faithfulness import stability
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m</textarea>"
 
@@ -285,3 +289,87 @@ def test_evaluate_keeps_to_the_budget_of_calls(run: Run, tmp_path: Path, monkeyp
     assert "5 of 40 answers cannot be used (12.5%): 5 refused" in told
     assert "repeats of 7 segments: standard deviation 0.00" in told
     assert "12.5%" in (tmp_path / "run" / "report.html").read_text("utf-8")
+
+
+def refuses_probes(request: dict[str, Any], _times: int) -> Turn:
+    """Answer about whole texts and most probes: a score by length, and none for sentence 3 without its first word."""
+    text = hypothesis_of(request)
+    refused = "number 3" in text and not text.startswith("sentence")
+    return Turn("I cannot rate this.") if refused else Turn(json.dumps({"errors": [], "score": min(100, len(text))}))
+
+
+@pytest.fixture
+def probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Six short texts in a.txt, and a judge that scores all of them, but not every probe of the fourth."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, 6)
+    with serving(refuses_probes) as endpoint:
+        yield f"judge(model='m', url='{endpoint.url}', protocol='score')"
+
+
+TEXTS = ("-s", "src.txt", "-t", "a.txt", "-l", "de-en")
+
+
+def test_python_explains_all_segments_but_those_without_an_answer(answered: str) -> None:
+    data = ws.read("data.jsonl")
+    found = ws.explain(data, answered, "intrinsic", sides=["hypothesis"])
+    assert [one.index for one in found] == [k for k in range(COUNT) if k != REFUSED]
+    assert list(found.failures) == [REFUSED]
+    assert "refused" in found.failures[REFUSED]
+    assert f"1 of {COUNT} segments could not be explained" in repr(found)
+    with pytest.raises(Unexplained, match="1 of 1 segments"):
+        ws.explain(data.segments[REFUSED : REFUSED + 1], answered, "intrinsic")
+
+
+def test_explain_leaves_out_segments_with_a_failing_probe(run: Run, probed: str) -> None:
+    found = run("explain", *TEXTS, "-m", probed, "-e", "erasure", "--side", "hypothesis", "-f", "jsonl")
+    assert found.code == 0, found.err
+    assert [json.loads(line)["id"] for line in found.out.splitlines()[1:]] == ["0", "1", "2", "4", "5"]
+    assert "1 of 6 segments could not be explained; the first is segment 3: " in found.err
+    assert "gave no score (refused" in found.err
+
+
+def test_faithfulness_and_stability_leave_out_segments_without_an_answer(run: Run, probed: str) -> None:
+    options = ["--side", "hypothesis", "--orders", "2", "--seeds", "2", "-f", "json"]
+    found = run("metaeval", "faithfulness", *TEXTS, "-m", probed, "-e", "erasure", "random", *options)
+    assert found.code == 0, found.err
+    erasure, random = json.loads(found.out)["records"]
+    assert [(one["n"], one["failed"]) for one in (erasure, random)] == [(5, 1), (5, 1)]
+    assert [one["stability"]["n"] for one in (erasure, random)] == [5, 6]  # random asks about whole texts only
+    assert "erasure: 1 of 6 segments could not be explained; the first is segment 3" in found.err
+    assert erasure["measures"]["deletion"]["gain"]["value"] is not None
+
+
+def test_faithfulness_takes_recorded_answers(answered: str) -> None:
+    data = ws.read("data.jsonl")
+    stable = stability(data, answered, "intrinsic", seeds=2)
+    assert (stable.n, list(stable.failures)) == (COUNT - 1, [REFUSED])
+    assert stable.importances[REFUSED].shape == (2, 0)
+    assert stable.importances[REFUSED + 1].shape == (2, 5)
+
+
+def test_the_additive_view_leaves_out_segments_without_an_answer(run: Run, probed: str) -> None:
+    judge = f"{probed[:-1]}, against='both')"
+    command = ["decompose", *TEXTS, "--features", "number", "-r", "b.txt", "-m", judge, "-e", "erasure"]
+    shown = run(*command)
+    assert shown.code == 0, shown.err
+    assert "1 of 6 segments could not be explained; the first is segment 3" in shown.err
+    found = json.loads(run(*command, "-f", "json").out)
+    assert found["records"][0]["additive"] == pytest.approx(0.02)  # " 0" has two characters of 100
+
+
+def test_wmt26_leaves_out_predictions_without_an_answer(run: Run, probed: str, tmp_path: Path) -> None:
+    texts = [(tmp_path / f"{name}.txt").read_text("utf-8").splitlines() for name in ("src", "a")]
+    items = [
+        {"item_id": f"de_###_en_###_news_###_d_###_{k}", "src": own, "ref": None, "hyps": {"a": text}}
+        for k, (own, text) in enumerate(zip(*texts, strict=True))
+    ]
+    (tmp_path / "de-en.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
+    command = ["submit", "wmt26", "de-en.jsonl", "--error-free", "20", "-o", "out.jsonl", "-m"]
+    found = run(*command, probed, "-e", "erasure")
+    assert found.code == 0, found.err
+    written = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+    assert [k for k, one in enumerate(written) if "a" not in one.get("task1_pred", {})] == [3]
+    assert [k for k, one in enumerate(written) if "a" not in one.get("task3_pred", {})] == [3]
+    assert all("a" in one["task2_pred"] for one in written)
+    assert "1 of 6 segments lack a prediction; the first: " in found.err

@@ -157,7 +157,8 @@ class Explanations(Result, list[Explanation]):
     def __repr__(self) -> str:
         lines = [f"  {one!r}," for one in self[:_LISTED]]
         more = [f"  ... {len(self) - _LISTED} more"] if len(self) > _LISTED else []
-        return "\n".join([f"<Explanations: {len(self)} texts [", *lines, *more, "]>"])
+        left_out = [failure_message(self.failures, len(self.segments))] if self.failures else []
+        return "\n".join([f"<Explanations: {len(self)} texts [", *lines, *more, "]>", *left_out])
 
     def _repr_html_(self) -> str:
         shown = "".join(one._repr_html_() for one in self[:SHOWN])
@@ -175,6 +176,8 @@ def explain(
 ) -> Explanations:
     """Return one explanation per segment and place: hypothesis, source and references, as far as the metric reads them.
 
+    Segments for which a language model gave no usable answer are left out; `failures` says why.
+
     Args:
         segments: What to explain.
         metric: A spec, a metric, or any function of segments.
@@ -187,25 +190,14 @@ def explain(
     [a +0.50] [cat -0.17]
     """
     found = attempt(segments, metric, explainer, settings=settings, resources=resources)
-    if found.failures:
-        raise Unexplained(failure_message(found.failures, len(as_segments(segments))))
+    refuse_failures(metric, found.failures, len(as_segments(segments)))
     return found
 
 
-@takes(ExplainSettings)
-def explain_scored(
-    segments: Segments,
-    metric: MetricLike,
-    explainer: str | Explainer = "erasure",
-    *,
-    settings: ExplainSettings,
-    resources: Resources = LOCAL,
-) -> Explanations:
-    """Return the explanations of all segments, but of those that a language model gave no usable answer for."""
-    found = attempt(segments, metric, explainer, settings=settings, resources=resources)
-    if found.failures and (not found or not asks_model(as_metric(metric))):
-        raise Unexplained(failure_message(found.failures, len(as_segments(segments))))
-    return found
+def refuse_failures(metric: MetricLike, failures: Mapping[int, str], segments: int) -> None:
+    """Raise where segments could not be explained, unless a language model gave usable answers for others."""
+    if failures and (len(failures) == segments or not asks_model(as_metric(metric))):
+        raise Unexplained(failure_message(failures, segments))
 
 
 @takes(ExplainSettings)

@@ -24,11 +24,13 @@ The WMT26 evaluation task (`submit_wmt26`), one file of JSON lines with the pred
 2. `task1_pred`: the error spans that the metric marks itself, or those of an explainer's word scores: the split of all
    error scores into two groups that differ most, and again, for minor and major.
 3. `task3_pred`: error-free is a score (as written in `task2_pred`) of at least `error_free` without a predicted span.
+4. Where a language model gave no usable answer, the prediction that needs it is left out, and `missing` says why.
 """
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -91,6 +93,8 @@ class Submitted(Result):
     files: tuple[Path, ...]
     submission: Submission | None = None
     """As it was read back; None for files of scores."""
+    missing: Mapping[int, str] = field(default_factory=dict)
+    """Why segments lack a prediction, by their number, where a language model gave no usable answer."""
 
     def records(self) -> Iterator[Record]:
         return ({"file": str(file)} for file in self.files)
@@ -157,9 +161,9 @@ def submit_scores(
         raise DataError(f"{dataset.name} does not say its languages: give the pair, for example -l en-ru")
     names = [_name(metric) for metric in metrics]
     refuse_twice(names)
-    for field in (settings.test_set, settings.reference, *dataset.systems):
-        if not field.strip() or set("\t\r\n") & set(field):
-            raise DataError(f"{field!r} cannot stand in a tab-separated file: give it another name")
+    for name in (settings.test_set, settings.reference, *dataset.systems):
+        if not name.strip() or set("\t\r\n") & set(name):
+            raise DataError(f"{name!r} cannot stand in a tab-separated file: give it another name")
     place = made_folder(folder)
     scored = score_systems(dataset, metrics, draws=0, resources=resources)
     files = []
@@ -198,34 +202,38 @@ def submit_wmt26(
     result = score_systems(dataset, [metric], draws=0, resources=resources)[0]
     sign = 1.0 if result.higher_is_better else -1.0
     times = 1.0 if isinstance(used, SupportsScale) and used.score_scale not in (None, 1) else 100.0
-    _refuse_missing(result.metric, result.entries.values)
-    spans = _predicted_spans(dataset, used, explainer, settings, resources)
+    values = sign * times * result.entries.values
+    if np.isnan(values).all():
+        raise DataError(f"{result.metric} gave no score for any segment: there is nothing to submit")
+    spans, missing = _predicted_spans(dataset, used, explainer, settings, resources)
+    missing = {**result.entries.reasons, **missing}
     entries = []
-    for k, (entry, value) in enumerate(zip(dataset.entries, result.entries.values.tolist(), strict=True)):
-        extra = {**entry.extra, ESA: sign * times * value}
+    for k, (entry, value) in enumerate(zip(dataset.entries, values.tolist(), strict=True)):
+        own = None if spans is None else spans[k]
+        extra = {**entry.extra, ESA: None if math.isnan(value) else value}
         if settings.error_free is not None:
-            extra[ERROR_FREE] = sign * times * value >= settings.error_free and not (spans and spans[k])
-        entries.append(replace(entry, spans=None if spans is None else spans[k], extra=extra))
+            known = not math.isnan(value) and (spans is None or own is not None)
+            extra[ERROR_FREE] = value >= settings.error_free and not own if known else None
+        entries.append(replace(entry, spans=own, extra=extra))
     written = replace(dataset, entries=tuple(entries))
     lost: Counter[str] = Counter()
     write_lines(file, wmt26_lines(written, lost))
     read_wmt26(file, dataset)
-    return Submitted(Path(file).parent, (Path(file),))
+    return Submitted(Path(file).parent, (Path(file),), missing=missing)
 
 
 def _predicted_spans(
     dataset: Dataset, metric: Metric, explainer: str | Explainer | None, settings: SubmitSettings, resources: Resources
-) -> list[tuple[ErrorSpan, ...]] | None:
+) -> tuple[list[tuple[ErrorSpan, ...] | None] | None, dict[int, str]]:
+    """Return the spans of each segment, None where a language model gave no usable answer, and why some are missing."""
     if explainer is None:
-        if not isinstance(metric, SupportsErrorSpans):
-            return None
-        return [own or () for own in predict_spans(dataset, metric, resources)]
+        return (predict_spans(dataset, metric, resources) if isinstance(metric, SupportsErrorSpans) else None), {}
     found = explain(dataset, metric, explainer, sides=["hypothesis"], seed=settings.seed, resources=resources)
     thresholds = Thresholds(*split_scores(np.concatenate([-one.importance for one in found])))
-    spans: list[tuple[ErrorSpan, ...]] = [()] * len(dataset)
+    spans: list[tuple[ErrorSpan, ...] | None] = [None if k in found.failures else () for k in range(len(dataset))]
     for one in found:
         spans[one.index] = tuple(to_spans(one.words, -one.importance, thresholds, Side.HYPOTHESIS))
-    return spans
+    return spans, found.failures
 
 
 def _refuse_missing(metric: str, values: FloatVector) -> None:

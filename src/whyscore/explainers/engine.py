@@ -216,6 +216,17 @@ def scored(plan: Plan, segments: Sequence[Segment]) -> tuple[FloatVector, dict[i
     return plan.metric.sign * values, failures
 
 
+def failed_segments(window: Sequence[Task], probes: Sequence[Probes], failed: Mapping[int, str]) -> dict[int, str]:
+    """Return why segments have a failing probe, by their number; `failed` has the failures by the number of the probe.
+
+    The first failure of a segment counts.
+    """
+    if not failed:
+        return {}
+    segments = [task.segment for task, texts in zip(window, probes, strict=True) for _ in texts.texts]
+    return {segments[k]: failed[k] for k in sorted(failed, reverse=True)}
+
+
 class Outcome(NamedTuple):
     """Explanations of all segments that could be explained, and why the others could not, by segment."""
 
@@ -267,12 +278,11 @@ def _explain(
         if not any(map(len, masks)):
             break
         values, failed = scored(plan, list(probed(segments, window, probes)))
+        for segment, reason in failed_segments(window, probes, failed).items():
+            failures.setdefault(segment, reason)
         start = 0
         for i, (rows, texts) in enumerate(zip(masks, probes, strict=True)):
             part = values[start : start + len(texts.texts)]
-            for k in range(start, start + len(texts.texts)) if failed else ():
-                if k in failed:
-                    failures.setdefault(window[i].segment, failed[k])
             start += len(texts.texts)
             counts[i] += len(texts.texts)
             known[i] = known[i].extend(rows, per_mask(texts, part, len(rows)))

@@ -40,7 +40,7 @@ from whyscore.analysis.calibrate.material import (
 from whyscore.analysis.calibrate.rules import Choice
 from whyscore.analysis.calibrate.settings import AgreementSettings, CalibrateSettings, JudgingSettings, at
 from whyscore.analysis.common import MetricLike, as_metric, with_languages
-from whyscore.analysis.explain import explain_scored
+from whyscore.analysis.explain import explain
 from whyscore.metrics.boosted import check_sides
 from whyscore.protocols import Explainer
 from whyscore.registry import spec_of
@@ -77,7 +77,7 @@ def calibrate(
     check_judged(data, human_of(data, settings.human))
     check_sides(settings.search.family, settings.parts)
     if explanations is None:
-        explanations = explain_scored(
+        explanations = explain(
             *(data, chosen, explainer),
             unit=settings.unit, masker=settings.masker, seed=settings.seed, resources=resources,
         )  # fmt: skip

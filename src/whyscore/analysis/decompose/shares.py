@@ -48,6 +48,7 @@ from whyscore.analysis.decompose.scoring import FLOOR, Measured, Study, Values
 from whyscore.analysis.decompose.settings import DecomposeSettings, FeatureSettings
 from whyscore.analysis.decompose.tagging import Marked, MarkedEntry, groups_of
 from whyscore.analysis.explain import explain
+from whyscore.explainers.engine import failure_message
 from whyscore.marking import Span
 from whyscore.protocols import SupportsMinimumLength
 from whyscore.scoring.store import digest
@@ -575,7 +576,8 @@ def fit_rows(
     others: dict[tuple[str, str], float] = {}
     for one in measured:
         systems = systems_of(study, one)
-        views = _additive(study, one, systems)
+        views, unexplained = _additive(study, one, systems)
+        notes = [*notes, *unexplained]
         counting = Counting(_tokens(study, one))
         for system, view in zip(systems, views, strict=True):
             rows += _system_rows(study, one, system, counting, view)
@@ -682,17 +684,19 @@ def _absent(entries: Sequence[MarkedEntry], feature: int, name: str) -> str:
     return f"no segment has {name} on both sides (reference {references}, hypothesis {hypotheses})"
 
 
-def _additive(study: _Study, one: Measured, systems: Sequence[System]) -> list[Additive | None]:
-    """Return each system's summed importance of words by feature, where an explainer was asked for."""
+def _additive(study: _Study, one: Measured, systems: Sequence[System]) -> tuple[list[Additive | None], list[str]]:
+    """Return each system's summed importance of words by feature, where an explainer was asked for, and notes."""
     settings, dataset = study.settings, study.dataset
     if settings.explainer is None:
-        return [None] * len(systems)
+        return [None] * len(systems), []
     explained = explain(
         dataset, one.metric, settings.explainer, sides=["hypothesis"], seed=settings.seed, resources=study.resources
     )
     known = {found.index: (study.marking.entries[found.index], found) for found in explained}
     count, factor = len(study.marking.features), one.values.reading.factor
-    return [additive([known[k] for k in system.entries if k in known], count, factor) for system in systems]
+    chosen = [[known[k] for k in system.entries if k in known] for system in systems]
+    notes = [f"{one.name}: {failure_message(explained.failures, len(dataset))}"] if explained.failures else []
+    return [additive(own, count, factor) if own else None for own in chosen], notes
 
 
 def _alone(study: _Study) -> list[str]:

@@ -34,7 +34,7 @@ their words, so the masker is part of the signature.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import combinations
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -42,11 +42,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments, requested_name
-from whyscore.analysis.explain import explain
+from whyscore.analysis.explain import Explanations, explain, refuse_failures
 from whyscore.analysis.metaeval.settings import FaithfulnessSettings, ProbeSettings, StabilitySettings
 from whyscore.data.records import Header, Kind, header_of
-from whyscore.errors import ExecutionError, SpecError
-from whyscore.explainers.engine import Plan, Task, ask, make_plan, per_mask, probed, scored, sides_of, tasks_of, windows
+from whyscore.errors import SpecError
+from whyscore.explainers.engine import (
+    Plan,
+    Task,
+    ask,
+    failed_segments,
+    make_plan,
+    per_mask,
+    probed,
+    scored,
+    sides_of,
+    tasks_of,
+    windows,
+)
 from whyscore.protocols import Explainer
 from whyscore.registry import build, spec_of
 from whyscore.scoring.rows import oriented
@@ -109,7 +121,9 @@ class StabilityResult(Result):
     values: FloatMatrix
     """Texts x (spearman, top_word, jaccard)."""
     importances: tuple[FloatMatrix, ...]
-    """Per text: seeds x words."""
+    """Per text: seeds x words; no column where a language model gave no usable answer."""
+    failures: Mapping[int, str] = field(default_factory=dict)
+    """Why segments were left out, by their number."""
 
     def record(self) -> dict[str, object]:
         """Return the means."""
@@ -150,10 +164,12 @@ class FaithfulnessResult:
     flat: int
     """Of these, texts without a normalised value."""
     failed: int
-    """Texts left out because the metric failed on a probe, or because they have no words."""
+    """Texts left out because the metric failed on them or on a probe, or because they have no words."""
     signature: Signature
     values: FloatMatrix
     """Texts x measures, raw."""
+    failures: Mapping[int, str] = field(default_factory=dict)
+    """Why the metric failed, by the number of the segment."""
     stability: StabilityResult | None = None
 
     def record(self) -> dict[str, object]:
@@ -261,7 +277,7 @@ def faithfulness(
     }
     explained = [explain(given, base, one, **options) for one in explainers]
     tasks, orders = _tasks([one for own in explained for one in own], settings)
-    curves = _score(plan, [segment.only(plan.metric.inputs) for segment in given], tasks, orders)
+    curves, failures = _score(plan, [segment.only(plan.metric.inputs) for segment in given], tasks, orders)
     facts = {
         "metric": base.signature().spec,
         "masker": spec_of(masker),
@@ -273,7 +289,10 @@ def faithfulness(
     results, at = [], 0
     for one, own in zip(explainers, explained, strict=True):
         signature = Signature(requested_name(one), tuple(facts.items()))
-        result = _result(curves[at : at + len(own)], signature, settings)
+        part = slice(at, at + len(own))
+        lacking: list[None] = [None] * _count_texts(own, given)
+        why = own.failures | {k: failures[k] for k in sorted({task.segment for task in tasks[part]} & failures.keys())}
+        result = replace(_result([*curves[part], *lacking], signature, settings), failures=why)
         at += len(own)
         if settings.seeds is not None:
             stable = stability(
@@ -284,9 +303,16 @@ def faithfulness(
     return FaithfulnessResults(segments, results, budgets)
 
 
+def _count_texts(explained: Explanations, segments: Sequence[Segment]) -> int:
+    """Return how many texts of the segments that could not be explained would have been."""
+    places = {one.place for one in explained}
+    inputs = as_metric(explained.metric).inputs
+    return sum(place in places for k in explained.failures for place in segments[k].places(inputs))
+
+
 def _shared_options(settings: ProbeSettings) -> dict[str, Any]:
     """Return the settings that faithfulness and stability have in common."""
-    return {field.name: getattr(settings, field.name) for field in fields(ProbeSettings)}
+    return {one.name: getattr(settings, one.name) for one in fields(ProbeSettings)}
 
 
 def _tasks(explained: Sequence[Explanation], settings: FaithfulnessSettings) -> tuple[list[Task], list[list[Order]]]:
@@ -315,12 +341,16 @@ def curve_masks(order: Order) -> KeepMasks:
 
 def _score(
     plan: Plan, segments: Sequence[Segment], tasks: list[Task], orders: list[list[Order]]
-) -> list[list[_Curves] | None]:
-    """Return the curves of every text and order; None where a probe failed or there are no words. ONE score call."""
+) -> tuple[list[list[_Curves] | None], dict[int, str]]:
+    """Return the curves of every text and order, and why segments have failing probes. ONE score call.
+
+    There is None where a probe failed or there are no words.
+    """
     masks = [np.concatenate([curve_masks(order) for order in own]) for own in orders]
     masker = plan.masker or Delete()
     probes = masker.render([(task.words, rows) for task, rows in zip(tasks, masks, strict=True)])
-    values, _ = scored(plan, list(probed(segments, tasks, probes)))
+    values, failed = scored(plan, list(probed(segments, tasks, probes)))
+    failures = failed_segments(tasks, probes, failed)
     curves: list[list[_Curves] | None] = []
     start = 0
     for task, rows, texts in zip(tasks, masks, probes, strict=True):
@@ -329,7 +359,7 @@ def _score(
         n = len(task.words)
         both = own.reshape(-1, 2, n + 1) if n else own[:0].reshape(0, 2, 1)
         curves.append(None if not n or np.isnan(own).any() else [_Curves(*pair) for pair in both])
-    return curves
+    return curves, failures
 
 
 def measured(curves: _Curves, shares: Sequence[float]) -> FloatVector:
@@ -404,11 +434,15 @@ def stability(
     shared: dict[str, Any] = {"unit": settings.unit, "seed": settings.seed}
     plan = make_plan(as_metric(metric), explainer, masker=settings.masker, repeat=settings.seeds, **shared)
     if isinstance(plan.explainer, Explainer):
-        importances = list(_repeats(plan, as_segments(segments), sides_of(settings.sides), resources))
+        importances, failures = _repeats(plan, as_segments(segments), sides_of(settings.sides), resources)
     else:
         explained = explain(segments, metric, explainer, sides=settings.sides, resources=resources, **shared)
-        importances = [np.tile(one.importance, (settings.seeds, 1)) for one in explained]
-    return summary(requested_name(explainer), importances)
+        places, failures = list(dict.fromkeys(one.place for one in explained)), explained.failures
+        known = {(one.index, one.place): np.tile(one.importance, (settings.seeds, 1)) for one in explained}
+        nothing = np.empty((settings.seeds, 0))
+        texts = [(k, place) for k in range(len(as_segments(segments))) for place in places]
+        importances = [known.get(text, nothing) for text in texts if text in known or text[0] in failures]
+    return replace(summary(requested_name(explainer), importances), failures=failures)
 
 
 def summary(name: str, importances: Sequence[FloatMatrix]) -> StabilityResult:
@@ -456,7 +490,7 @@ def until_stable(
 
 def _raise_budget(explainer: Explainer) -> Explainer:
     """Return the explainer with twice its budget."""
-    names = [field.name for field in fields(explainer)] if hasattr(explainer, "__dataclass_fields__") else []  # type: ignore[arg-type]
+    names = [one.name for one in fields(explainer)] if hasattr(explainer, "__dataclass_fields__") else []  # type: ignore[arg-type]
     for name in _BUDGETS:
         value = getattr(explainer, name, None) if name in names else None
         if isinstance(value, int):
@@ -466,41 +500,41 @@ def _raise_budget(explainer: Explainer) -> Explainer:
 
 def _repeats(
     plan: Plan, segments: Sequence[Segment], sides: frozenset[Side], resources: Resources
-) -> Iterator[FloatMatrix]:
-    """Yield for each text its importances, one row per seed; all seeds share the score calls."""
-    plan = replace(plan, metric=oriented(resources.prepare(plan.metric.metric)))
+) -> tuple[list[FloatMatrix], dict[int, str]]:
+    """Return for each text its importances, one row per seed, and why segments have none; seeds share the calls."""
+    metric, explainer = plan.metric.metric, cast("Explainer", plan.explainer)
+    plan = replace(plan, metric=oriented(resources.prepare(metric)))
     read = [segment.only(plan.metric.inputs) for segment in segments]
     whole, failures = scored(plan, read)
-    _refuse(failures)
+    refuse_failures(metric, failures, len(read))
+    importances: list[FloatMatrix] = []
     for window in windows(plan, tasks_of(plan, read, sides)):
-        known = _answer(plan, read, window, whole)
-        explainer = cast("Explainer", plan.explainer)
-        fits = [explainer.fit(evidence).importance for evidence in known]
-        for start in range(0, len(fits), plan.repeat):
-            yield np.stack(fits[start : start + plan.repeat])
+        tasks = [task for task in window if task.segment not in failures]
+        known = dict(zip(tasks, _answer(plan, read, tasks, whole, failures), strict=True))
+        refuse_failures(metric, failures, len(read))
+        for start in range(0, len(window), plan.repeat):
+            repeats = [task for task in window[start : start + plan.repeat] if task.segment not in failures]
+            fits = [explainer.fit(known[task]).importance for task in repeats]
+            importances.append(np.stack(fits) if fits else np.empty((plan.repeat, 0)))
+    return importances, failures
 
 
-def _answer(plan: Plan, segments: Sequence[Segment], window: list[Task], whole: FloatVector) -> list[Evidence]:
-    """Return what is known of each task after all rounds of probes."""
+def _answer(
+    plan: Plan, segments: Sequence[Segment], window: list[Task], whole: FloatVector, failures: dict[int, str]
+) -> list[Evidence]:
+    """Return what is known of each task after all rounds of probes; failing probes are added to `failures`."""
     known = [Evidence.whole(task.words, whole[task.segment], task.seed) for task in window]
     for number in range(cast("Explainer", plan.explainer).rounds):
         masks, probes = ask(plan, window, known, number)
         if not any(map(len, masks)):
             break
-        values, failures = scored(plan, list(probed(segments, window, probes)))
-        _refuse(failures)
+        values, failed = scored(plan, list(probed(segments, window, probes)))
+        failures |= failed_segments(window, probes, failed)
         ends = np.cumsum([len(texts.texts) for texts in probes]).tolist()
         for i, (rows, texts, end) in enumerate(zip(masks, probes, ends, strict=True)):
             part = values[end - len(texts.texts) : end]
             known[i] = known[i].extend(rows, per_mask(texts, part, len(rows)))
     return known
-
-
-def _refuse(failures: dict[int, str]) -> None:
-    if failures:
-        raise ExecutionError(
-            f"stability needs every score; {len(failures)} failed, the first: {min(failures.items())[1]}"
-        )
 
 
 def _agreement(repeats: FloatMatrix) -> tuple[float, float, float]:

@@ -42,7 +42,7 @@ from typing import cast
 import numpy as np
 
 from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments, requested_name, with_languages
-from whyscore.analysis.explain import explain_scored
+from whyscore.analysis.explain import explain
 from whyscore.analysis.metaeval.faithfulness import faithfulness, stability
 from whyscore.analysis.metaeval.result import (
     Decision,
@@ -219,8 +219,9 @@ def _with_trust(
 def _spread(repeats: Sequence[FloatMatrix], gold: GoldSide, settings: MetaevalWordsSettings) -> dict[Measure, float]:
     """Return the standard deviation of the measures between seeds; `repeats` holds seeds x words for each text."""
     plain = replace(settings, draws=0)
+    missing = tuple(k for k, own in enumerate(repeats) if not own.shape[1])
     judged = [
-        judge_side(gold, Scored(Ragged.of([-own[seed] for own in repeats]), f"seed {seed}"), plain)
+        judge_side(gold, Scored(Ragged.of([-own[seed] for own in repeats]), f"seed {seed}", missing), plain)
         for seed in range(len(repeats[0]) if repeats else 0)
     ]
     return {measure: float(np.std([side.mean(measure) for side in judged])) for measure in MEASURES}
@@ -582,7 +583,7 @@ def explained_submission(
     """Return an explainer's error scores for both sides, and the metric's scores of the sentences."""
     base, count = with_languages(as_metric(metric), languages), len(as_segments(segments))
     sides = ["hypothesis", "source"] if Inputs.SOURCE in base.inputs else ["hypothesis"]
-    explained = explain_scored(
+    explained = explain(
         segments, base, explainer, sides=sides, unit=SPLITTER, masker=masker, seed=seed, resources=resources
     )
     name = f"{requested_name(metric)} {requested_name(explainer)}"

@@ -19,9 +19,9 @@ from whyscore.analysis.common import as_metric, with_languages
 from whyscore.analysis.explain import (
     ExplainSettings,
     Explanations,
-    Unexplained,
     attempt,
     cost,
+    refuse_failures,
     require_matrix,
     word_matrices,
 )
@@ -50,7 +50,6 @@ from whyscore.errors import UserError
 from whyscore.explainers.engine import failure_message
 from whyscore.marking import visible
 from whyscore.registry import spec_of
-from whyscore.scoring.rows import asks_model
 from whyscore.scoring.stack import Resources
 from whyscore.settings import again, option
 from whyscore.types import Dataset, Explanation, Inputs
@@ -108,8 +107,7 @@ def run(settings: ExplainCommand) -> int:
         ]
     _write(found, settings)
     for one in found:
-        if one.failures and not asks_model(as_metric(one.metric)):
-            raise Unexplained(failure_message(one.failures, len(data)))
+        refuse_failures(one.metric, one.failures, len(data))
         if one.failures:
             tell(settings, f"warning: {failure_message(one.failures, len(data))}")
     fail_if_truncated(cut)

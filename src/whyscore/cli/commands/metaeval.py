@@ -58,6 +58,7 @@ from whyscore.data.naming import system_names
 from whyscore.data.reading import read_foreign
 from whyscore.data.records import read_explanations
 from whyscore.errors import DataError, SpecError, UnknownName, UserError
+from whyscore.explainers.engine import failure_message
 from whyscore.registry import known, load, parse, spec_of
 from whyscore.settings import again, option
 from whyscore.types import Dataset, Segment
@@ -437,6 +438,9 @@ def run_faithfulness(settings: FaithfulnessCommand) -> int:
     for one in results.budgets:
         agreement = f"two halves agree by {one.spearman:.3f} after {one.rounds} round(s)"
         tell(settings, f"note: {spec_of(one.explainer)} is {'stable' if one.reached else 'not stable'}: {agreement}")
+    for result in results:
+        if result.failures:
+            tell(settings, f"note: {result.explainer}: {failure_message(result.failures, len(data))}")
     emit_result(results, settings)
     if format_of(settings) == "text":
         tell_signatures(settings, [one.signature for one in results])

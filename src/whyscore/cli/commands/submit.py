@@ -94,4 +94,7 @@ def _run_wmt26(settings: SubmitCommand, metrics: list[str]) -> int:
         )
     print(*written.files, sep="\n")
     tell(settings, f"{len(data.ids)} items, {counted(len(data.systems), 'system')}")
+    if written.missing:
+        count, first = len(written.missing), next(iter(sorted(written.missing.items())))[1]
+        tell(settings, f"warning: {count:,} of {len(data):,} segments lack a prediction; the first: {first}")
     return 0

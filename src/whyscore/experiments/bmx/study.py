@@ -175,6 +175,9 @@ def explain_in(
         for start in range(len(known), len(data), PIECE):
             segments = data.segments[start : start + PIECE]
             found = explain(segments, chosen, explaining, seed=seed, resources=resources)
+            if found.failures:
+                reason = next(iter(found.failures.values()))
+                raise DataError(f"the study needs a score for every text, {len(found.failures)} have none: {reason}")
             scores, bags = gathered(found, len(segments), parts)
             for k in range(len(segments)):
                 known.append(_Importances(start + k, float(scores[k]), bags.of_segment(k).tolist()))
