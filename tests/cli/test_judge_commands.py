@@ -373,3 +373,26 @@ def test_wmt26_leaves_out_predictions_without_an_answer(run: Run, probed: str, t
     assert [k for k, one in enumerate(written) if "a" not in one.get("task3_pred", {})] == [3]
     assert all("a" in one["task2_pred"] for one in written)
     assert "1 of 6 segments lack a prediction; the first: " in found.err
+
+
+def test_metaeval_words_reads_a_run_of_several_systems(run: Run, answered: str, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in (tmp_path / "data.jsonl").read_text("utf-8").splitlines()]
+    for k, row in enumerate(rows):  # two systems with the same ids, in another order than the systems
+        row |= {"system": "ab"[k % 2], "id": str(100 + k // 2)}
+    (tmp_path / "two.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    evaluated = run("evaluate", "two.jsonl", "-m", answered, "--quick", "-o", "run")
+    assert evaluated.code == 0, evaluated.err
+    given = ["metaeval", "words", "two.jsonl", "--human", "da", "-f", "json"]
+    stored = [*given, "--submission", "run/explanations.jsonl.gz"]
+    refused = run(*stored)
+    assert refused.code == 3
+    assert "not in the gold" not in refused.err
+    assert "without an explanation: b/103 (--on-mismatch skip leaves them out)" in refused.err
+    found = run(*stored, "--on-mismatch", "skip")
+    assert found.code == 0, found.err
+    asked = run(*given, "-m", answered, "-e", "intrinsic")
+    assert asked.code == 0, asked.err
+    one, other = (json.loads(each.out) for each in (found, asked))
+    assert one["sides"]["target"] == other["sides"]["target"]
+    assert (one["sides"]["target"]["n"], one["sides"]["target"]["missing"]) == (COUNT, 1)
+    assert one["sentence"] == other["sentence"]

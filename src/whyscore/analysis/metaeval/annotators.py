@@ -32,7 +32,7 @@ from whyscore.analysis.metaeval.result import (
 from whyscore.analysis.metaeval.settings import MetaevalWordsSettings
 from whyscore.analysis.metaeval.words import judge_side
 from whyscore.data.files import read_lines
-from whyscore.data.formats.eval4nlp import SIDES, SPLITTER, Gold, GoldSide, Judged, Scored, read_gold, refuse
+from whyscore.data.formats.eval4nlp import SIDES, SPLITTER, Gold, GoldSide, Judged, Scored, join_id, read_gold, refuse
 from whyscore.data.formats.word_lines import TAGS, tag_lines
 from whyscore.data.located import Located
 from whyscore.data.naming import system_names
@@ -72,7 +72,8 @@ def gold_of(dataset: Dataset, *, human: str | None = None) -> Gold:
         raise DataError(
             f"{dataset.name} marks no words: give error spans, a column 'tags' with one 0 or 1 per word, or --gold"
         )
-    ids = tuple(entry.id if len(dataset.systems) == 1 else f"{entry.system}/{entry.id}" for entry in dataset.entries)
+    several = len(dataset.systems) > 1
+    ids = tuple(join_id(entry.system, entry.id) if several else entry.id for entry in dataset.entries)
     return Gold(
         dataset.name,
         "eval4nlp2021",
@@ -82,6 +83,7 @@ def gold_of(dataset: Dataset, *, human: str | None = None) -> Gold:
         ids,
         sources=_words(dataset, "source"),
         languages=dataset.languages,
+        several=several,
     )
 
 

@@ -54,7 +54,7 @@ from whyscore.analysis.metaeval.result import (
 )
 from whyscore.analysis.metaeval.settings import MetaevalWordsSettings, Pool
 from whyscore.data.files import read_lines
-from whyscore.data.formats.eval4nlp import EOS, SIDES, SPLITTER, Gold, GoldSide, Judged, Scored, Submission
+from whyscore.data.formats.eval4nlp import EOS, SIDES, SPLITTER, Gold, GoldSide, Judged, Scored, Submission, join_id
 from whyscore.data.formats.word_lines import score_lines
 from whyscore.data.naming import few, refuse_twice
 from whyscore.data.records import StoredExplanations
@@ -87,7 +87,18 @@ from whyscore.stats.words import (
     without_gaps,
 )
 from whyscore.text.randomness import generator
-from whyscore.types import HYPOTHESIS, Estimate, Finding, FloatMatrix, FloatVector, Inputs, Segment, Side, Words
+from whyscore.types import (
+    HYPOTHESIS,
+    Estimate,
+    ExplanationRecord,
+    Finding,
+    FloatMatrix,
+    FloatVector,
+    Inputs,
+    Segment,
+    Side,
+    Words,
+)
 
 CONTROLS = ("length", "surprisal", "frequency")
 BELOW = "below-control"
@@ -610,13 +621,17 @@ def segments_of(gold: Gold) -> list[Segment]:
     return [Segment(own.text, other.text) for own, other in pairs]
 
 
-def stored_submissions(stored: StoredExplanations, ids: Sequence[str], *, skip: bool = False) -> list[Submission]:
+def stored_submissions(
+    stored: StoredExplanations, ids: Sequence[str], *, skip: bool = False, several: bool = False
+) -> list[Submission]:
     """Return the stored explanations as submissions, one per system, metric and explainer, in the order of the ids.
 
     Sentences without an explanation, for example because a judge gave no usable answer, are refused unless `skip`.
+    Where the ids are those of several systems, a submission has the explanations of all systems.
     """
     submissions = []
-    for name, sides in stored.groups.items():
+    groups = _join_systems(stored) if several else stored.groups
+    for name, sides in groups.items():
         scored: dict[Judged, Scored] = {}
         for side, rows in sides.items():
             _check_ids(stored.file, name, [*rows, *(ids if skip else ())], ids)
@@ -630,6 +645,17 @@ def stored_submissions(stored: StoredExplanations, ids: Sequence[str], *, skip: 
     if not submissions:
         raise MissingInput(f"{stored.file} holds no explanations of hypotheses or sources")
     return submissions
+
+
+def _join_systems(stored: StoredExplanations) -> dict[str, dict[Judged, dict[str, ExplanationRecord]]]:
+    """Return the explanations of all systems by metric and explainer, with ids that name the system."""
+    joined: dict[str, dict[Judged, dict[str, ExplanationRecord]]] = {}
+    for sides in stored.groups.values():
+        for side, rows in sides.items():
+            for one in rows.values():
+                texts = joined.setdefault(f"{one.metric} {one.explainer}", {}).setdefault(side, {})
+                texts[join_id(one.system, one.id)] = one
+    return joined
 
 
 def _check_ids(file: str, name: str, given: Sequence[str], ids: Sequence[str]) -> None:

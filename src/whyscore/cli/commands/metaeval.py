@@ -325,7 +325,8 @@ def _submissions(settings: WordsCommand, gold: Gold) -> list[Submission]:
     stored = [path for path in settings.submissions if path not in folders]
     skip = settings.on_mismatch == "skip"
     files = [read_explanations(path) for path in stored]
-    return submissions + [one for file in files for one in stored_submissions(file, gold.names(), skip=skip)]
+    given = (stored_submissions(file, gold.names(), skip=skip, several=gold.several) for file in files)
+    return [*submissions, *(one for own in given for one in own)]
 
 
 SPANS_EXAMPLES = """\

@@ -78,6 +78,8 @@ class Gold:
     """The words of the sources, whether people marked them or not."""
     languages: tuple[str, str] | None = None
     """Of source and target, where they are known."""
+    several: bool = False
+    """Whether these are texts of several systems, which the ids name (`join_id`)."""
 
     def __len__(self) -> int:
         return len(self.target.tags)
@@ -93,6 +95,15 @@ class Gold:
     def names(self) -> tuple[str, ...]:
         """Return the id of each segment: given, or its line from zero."""
         return self.ids or tuple(map(str, range(len(self))))
+
+
+def join_id(system: str, segment: str) -> str:
+    """Return what a segment is called in gold of several systems.
+
+    >>> join_id("online-A", "17")
+    'online-A/17'
+    """
+    return f"{system}/{segment}"
 
 
 class Scored(NamedTuple):
