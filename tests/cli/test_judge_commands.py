@@ -396,3 +396,31 @@ def test_metaeval_words_reads_a_run_of_several_systems(run: Run, answered: str, 
     assert one["sides"]["target"] == other["sides"]["target"]
     assert (one["sides"]["target"]["n"], one["sides"]["target"]["missing"]) == (COUNT, 1)
     assert one["sentence"] == other["sentence"]
+
+
+def test_select_and_submit_say_how_many_calls_they_would_make(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, 6)
+    item = {"item_id": "de_###_en_###_news_###_d_###_0", "src": "Satz", "hyps": {"a": "one two three", "b": "four"}}
+    (tmp_path / "de-en.jsonl").write_text(json.dumps(item) + "\n", encoding="utf-8")
+    texts = ["-s", "src.txt", "-t", "a.txt", "b.txt", "-l", "de-en", "--dry-run"]
+    with serving(by_length) as endpoint:
+        judge = f"judge(model='m', url='{endpoint.url}', protocol='score')"
+        selected = run("select", *texts, "-n", "2", "--method", "variance", "-m", judge)
+        unused = run("select", *texts, "-n", "2", "--method", "diversity", "-m", judge)
+        assert unused.out.endswith("metrics to score: none\n")
+        scored = run("submit", "wmt-metrics", *texts, "-m", judge, "-o", "out")
+        wmt26 = ["submit", "wmt26", "de-en.jsonl", "-m", judge, "-o", "out.jsonl"]
+        predicted = run(*wmt26, "--dry-run")
+        explained = run(*wmt26, "-e", "erasure", "--dry-run")
+        assert not endpoint.requests
+        assert not list(tmp_path.glob("out*"))
+        assert run(*wmt26, "-e", "erasure").code == 0
+        assert len(endpoint.requests) == 6  # two texts, three and one without a word
+    for found, calls in ((selected, 12), (scored, 12), (predicted, 2), (explained, 6)):
+        assert found.code == 0, found.err
+        assert f"{calls} texts, {calls} distinct, 0 already stored" in found.out
+        assert f"{calls} calls, about" in found.out
+        assert "tokens sent" in found.out

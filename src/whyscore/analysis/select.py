@@ -46,6 +46,10 @@ METHODS: tuple[Method, ...] = get_args(Method)
 _ALPHA, _FLIPS, _LEVEL = 0.05, 1000, 0.95
 
 
+SCORING = ("variance", "disagreement")
+"""Methods that read the scores of metrics."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SelectSettings(Seeded):
     """How segments are chosen."""
@@ -182,7 +186,8 @@ def _order(values: FloatVector, ids: Sequence[str], seed: int) -> list[int]:
     return [int(k) for k in np.lexsort(keys)]
 
 
-def _without_references(dataset: Dataset) -> Dataset:
+def without_references(dataset: Dataset) -> Dataset:
+    """Return the outputs of systems alone; all where there are only human references."""
     kept = tuple(entry for entry in dataset.entries if not is_human(entry.system))
     return Dataset(dataset.name, kept or dataset.entries, dataset.languages)
 
@@ -199,12 +204,12 @@ def select(
         settings: how many, and by which method.
         resources: store, executor and progress.
     """
-    data = _without_references(dataset)
+    data = without_references(dataset)
     if settings.method != "random":
         _check_systems(data)
     if settings.count > len(data.ids):
         raise DataError(f"{settings.count} segments were requested, {data.name} has {len(data.ids)}: ask for fewer")
-    used = metrics if settings.method in ("variance", "disagreement") else ()
+    used = metrics if settings.method in SCORING else ()
     scores = {requested_name(one): scored_by_language(data, one, resources) for one in used}
     values = selection_values(
         *(data, settings.method, scores), similarity=settings.similarity, seed=settings.seed, resources=resources
@@ -239,7 +244,7 @@ def simulate_selection(
         settings: how many segments, and how often chance is drawn.
         resources: store, executor and progress.
     """
-    data = _without_references(dataset)
+    data = without_references(dataset)
     _check_systems(data)
     rated = data.matrix(data.human(human))
     kept = {data.ids[k] for k in np.flatnonzero(~np.isnan(rated).any(axis=0))}

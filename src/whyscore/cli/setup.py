@@ -35,7 +35,7 @@ from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, GateNotPassed, UserError
 from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.present import render
-from whyscore.protocols import ConfigurableExecutor, Executor, Metric, SupportsRates
+from whyscore.protocols import ConfigurableExecutor, Executor, Metric, Splitter, SupportsRates
 from whyscore.registry import build, parse, spec_of
 from whyscore.runs.gates import gate_table, junit_lines
 from whyscore.scoring.answers import Answers, AsksModel
@@ -411,13 +411,16 @@ def explaining_costs(
     metrics: Sequence[str],
     explainers: Sequence[str],
     languages: tuple[str, str] | None = None,
+    *,
+    unit: str | Splitter = SPLITTER,
+    sides: tuple[str, ...] | None = None,
 ) -> Iterator[str]:
-    """Yield how many texts each metric would score for each explainer, whose words stand between blanks."""
+    """Yield how many texts each metric would score for each explainer; by default, white space separates words."""
     resources = make_resources(running)
     for metric in metrics:
         used = with_languages(as_metric(metric), languages)
         for explainer in explainers:
-            asked, distinct, stored = cost(segments, used, explainer, resources=resources, unit=SPLITTER)[:3]
+            asked, distinct, stored = cost(segments, used, explainer, resources=resources, unit=unit, sides=sides)[:3]
             yield f"{metric} {explainer}: {asked} texts, {distinct} distinct, {stored} already stored"
             yield from call_costs(metric, used, segments, distinct - stored)
 

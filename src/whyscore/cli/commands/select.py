@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from whyscore.analysis.select import SelectSettings, select, simulate_selection
+from whyscore.analysis.select import SCORING, SelectSettings, select, simulate_selection, without_references
 from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result
-from whyscore.cli.setup import load_dataset, requested_metrics, working
+from whyscore.cli.setup import load_dataset, requested_metrics, score_costs, working
 from whyscore.data.naming import counted
 from whyscore.errors import UserError
 from whyscore.settings import option
@@ -37,8 +37,11 @@ def run(settings: SelectCommand) -> int:
         raise UserError("a simulation needs one human score: name its column with --human")
     data = load_dataset(settings, metrics)
     if settings.dry_run:
-        scored = ", ".join(metrics) or "none"
+        used = metrics if settings.simulate or settings.method in SCORING else []
+        scored = ", ".join(used) or "none"
         print(f"{len(data.ids)} segments of {counted(len(data.systems), 'system')}; metrics to score: {scored}")
+        for metric in used:
+            print(*score_costs(settings, metric, without_references(data).segments, data.languages), sep="\n")
         return 0
     with working(settings) as resources:
         if settings.simulate:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from whyscore.analysis.submit import SubmitSettings, submit, submit_scores, submit_wmt26
 from whyscore.cli.options import InputSettings, MetricSettings, RunningSettings
 from whyscore.cli.output import tell
-from whyscore.cli.setup import explaining_costs, load_dataset, requested_metrics, working
+from whyscore.cli.setup import explaining_costs, load_dataset, requested_metrics, score_costs, working
 from whyscore.data.naming import counted
 from whyscore.errors import UserError
 from whyscore.settings import option
@@ -72,6 +72,8 @@ def _run_scores(settings: SubmitCommand, metrics: list[str]) -> int:
     data = load_dataset(settings, metrics)
     if settings.dry_run:
         print(f"{len(data)} segments of {counted(len(data.systems), 'system')}; metrics to score: {', '.join(metrics)}")
+        for metric in metrics:
+            print(*score_costs(settings, metric, data.segments, data.languages), sep="\n")
         return 0
     with working(settings) as resources:
         written = submit_scores(data, metrics, str(settings.output), settings=settings, resources=resources)
@@ -87,6 +89,12 @@ def _run_wmt26(settings: SubmitCommand, metrics: list[str]) -> int:
     data = load_dataset(settings, metrics, [settings.explainer] if settings.explainer else [])
     if settings.dry_run:
         print(f"{len(data)} segments of {counted(len(data.systems), 'system')}; metric to score: {metrics[0]}")
+        if settings.explainer is None:
+            costs = score_costs(settings, metrics[0], data.segments, data.languages)
+        else:
+            chosen, sides = [settings.explainer], ("hypothesis",)
+            costs = explaining_costs(settings, data.segments, metrics, chosen, data.languages, unit="word", sides=sides)
+        print(*costs, sep="\n")
         return 0
     with working(settings) as resources:
         written = submit_wmt26(
