@@ -103,8 +103,6 @@ def test_a_map_is_learned_from_translated_texts(aligner: str) -> None:
 
 @pytest.mark.parametrize("ending", [".npz", ".safetensors"])
 def test_a_written_map_is_read_back(tmp_path: Path, ending: str) -> None:
-    if ending == ".safetensors":
-        pytest.importorskip("safetensors", reason="safetensors is not installed")
     learned = LanguageMap(rotation(), rotation()[0], {"model": "bilingual", "layer": "2"})
     write_map(learned, tmp_path / f"map{ending}")
     found = read_map(tmp_path / f"map{ending}")

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.models.pairs import Coder
+from whyscore.models.tensors import SUFFIX, check_tensors
 from whyscore.registry import spec_of
 from whyscore.text.files import whole
 from whyscore.types import Signature
@@ -297,7 +298,8 @@ def _there(path: Path) -> bool:
 
 
 def _read(path: Path, who: str, *, trusted: bool) -> dict[str, "Tensor"]:
-    if path.suffix == ".safetensors":
+    if path.suffix == SUFFIX:
+        check_tensors([path])
         errors = package("safetensors", who).SafetensorError
         try:
             loaded: dict[str, Tensor] = package("safetensors.torch", who).load_file(path)

@@ -47,6 +47,7 @@ from whyscore.models.checkpoints import (
     config_of,
     licence_of,
     package,
+    parts_of,
     quiet,
     ready,
     refuse,
@@ -57,6 +58,7 @@ from whyscore.models.checkpoints import (
 from whyscore.models.heads import widened
 from whyscore.models.pairs import Coded as PiecedText
 from whyscore.models.pairs import Coder, Cuts, Inputs, Row, as_tensors, budget_of, in_batches, positions
+from whyscore.models.tensors import SUFFIX, check_tensors
 from whyscore.protocols import Probes
 from whyscore.settings import check_fields
 from whyscore.text.infill import Candidates, Choice, Hidden, Mode, check_choice, render
@@ -209,6 +211,7 @@ def load(name: str, kind: Literal["auto", "masked", "causal"], device: str) -> L
     """Return a loaded language model; the same one again for the same name."""
     transformers, torch = _package("transformers"), _package("torch")
     path, revision = _located(name)
+    check_tensors(Path(path).glob(f"*{SUFFIX}"))
     bars = transformers.utils.logging.is_progress_bar_enabled()
     transformers.utils.logging.disable_progress_bar()
     try:
@@ -512,6 +515,7 @@ class _Parts(NamedTuple):
 
 def _folder_parts(home: ModelLocation, weights: Path) -> _Parts:
     config = config_of(home, WHO)
+    check_tensors(parts_of(weights))
     network = _network(home, weights, config, use_safetensors=True)
     return _Parts(config, coder_of(home, WHO), network)
 

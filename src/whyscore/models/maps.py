@@ -8,9 +8,9 @@ Rows of X are vectors of source words, rows of Z those of the words they are lin
 3. Both need X'Z and (X-Z)'(X-Z) only, which are summed block by block in float64: the memory is O(d^2) whatever the
    corpus.
 
-A file holds both maps and says for which model and layer they were learned; `.npz` needs numpy alone, `.safetensors`
-its package. Published maps are text, one row of numbers a line, and both kinds can be d x d: such a file is taken as a
-projection or, by its first row, as a direction, whichever is asked for. A vector is a direction.
+A file, `.npz` or `.safetensors`, holds both maps and says for which model and layer they were learned. Published maps
+are text, one row of numbers a line, and both kinds can be d x d: such a file is taken as a projection or, by its first
+row, as a direction, whichever is asked for. A vector is a direction.
 
 Links between words, from which maps are learned:
 
@@ -24,19 +24,19 @@ Links between words, from which maps are learned:
 """
 
 import hashlib
-import importlib
 import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, cast
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.errors import DataError, MissingExtra, SpecError
+from whyscore.errors import DataError, SpecError
 from whyscore.models.lexicon import EMPTY, Indices, Sentence, cooccurrences, estimate
+from whyscore.models.tensors import read_tensors, write_tensors
 from whyscore.text.files import UNREADABLE_ARRAYS
 from whyscore.types import FloatMatrix, FloatVector, Signature, read_only
 
@@ -144,7 +144,7 @@ def write_map(learned: LanguageMap, path: str | Path) -> None:
         with target.open("wb") as file:
             np.savez(file, allow_pickle=False, **present, **{_FACTS: np.array(json.dumps(facts))})
     elif target.suffix == ".safetensors":
-        _safetensors().save_file(present, str(target), metadata=facts)
+        write_tensors(target, present, facts)
     else:
         raise SpecError(f"cannot write a map to {str(path)!r}: end the name in .npz or .safetensors")
 
@@ -160,21 +160,13 @@ def read_map(path: str | Path) -> LanguageMap:
     except DataError:
         raise
     except UNREADABLE_ARRAYS as error:
-        raise _unreadable(error, path) from error
-    except Exception as error:
-        if type(error).__name__ != "SafetensorError":
-            raise
-        raise _unreadable(error, path) from error
+        told = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(f"cannot be read as a map: {told}", file=str(path)) from error
     _check(found, str(path))
     stored = found.facts.get("digest", found.digest)
     if stored != found.digest:
         raise DataError(f"its numbers are not those it was written with (digest {stored})", file=str(path))
     return found
-
-
-def _unreadable(error: Exception, path: str | Path) -> DataError:
-    told = (str(error).splitlines() or [type(error).__name__])[0]
-    return DataError(f"cannot be read as a map: {told}", file=str(path))
 
 
 def _check(found: LanguageMap, path: str) -> None:
@@ -198,11 +190,12 @@ def _read_npz(path: Path) -> LanguageMap:
 
 
 def _read_safetensors(path: Path) -> LanguageMap:
-    package = _safetensors()
-    size = int.from_bytes(path.read_bytes()[:8], "little")
-    header = json.loads(path.read_bytes()[8 : 8 + size])
-    numbers = package.load_file(str(path))
-    return LanguageMap(numbers.get("projection"), numbers.get("direction"), header.get("__metadata__", {}))
+    numbers, facts = read_tensors(path)
+    for name, values in numbers.items():
+        if values.dtype.kind != "f":
+            raise DataError(f"expected floats as {name}, found {values.dtype}", file=str(path))
+    found = {name: values.astype(np.float64) for name, values in numbers.items()}
+    return LanguageMap(found.get("projection"), found.get("direction"), facts)
 
 
 def _read_numbers(path: Path) -> LanguageMap:
@@ -228,23 +221,6 @@ def _read_text(path: Path) -> FloatMatrix:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of files without a number, which are refused by the caller
         return np.loadtxt(path, dtype=np.float64, ndmin=2)
-
-
-class _Safetensors(Protocol):
-    """What is used of safetensors.numpy."""
-
-    def save_file(self, tensors: Mapping[str, FloatMatrix], filename: str, metadata: Mapping[str, str]) -> None:
-        """Write arrays with texts beside them."""
-
-    def load_file(self, filename: str) -> dict[str, FloatMatrix]:
-        """Return the arrays of a file."""
-
-
-def _safetensors() -> _Safetensors:
-    try:
-        return cast("_Safetensors", importlib.import_module("safetensors.numpy"))
-    except ImportError as error:
-        raise MissingExtra.of("a map in safetensors", "neural") from error
 
 
 _NUMPY = b"\x93NUMPY"

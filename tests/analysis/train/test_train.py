@@ -16,10 +16,10 @@ from whyscore.analysis.train.labels import Rated, TrainNotice, align, read_rated
 from whyscore.analysis.train.train import TrainResult, train
 from whyscore.errors import DataError, ExecutionError, SpecError, UserError
 from whyscore.explainers.inside import Attention, Gradient
-from whyscore.metrics.estimators.joint import read_tensors, write_tensors
 from whyscore.metrics.estimators.network import Batch, make_network
 from whyscore.metrics.estimators.network import run as run_numpy
 from whyscore.metrics.estimators.qe import QE, load
+from whyscore.models.tensors import read_tensors, write_tensors
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, Segment
 

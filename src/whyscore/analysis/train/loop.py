@@ -29,8 +29,8 @@ from whyscore.analysis.train.examples import Cut, Material, Rows, Targets, batch
 from whyscore.analysis.train.labels import WRONG
 from whyscore.analysis.train.settings import TrainSettings
 from whyscore.errors import ExecutionError
-from whyscore.metrics.estimators.joint import read_tensors, write_tensors
 from whyscore.metrics.estimators.modules import Heads, Predictions
+from whyscore.models.tensors import read_tensors, write_tensors
 from whyscore.stats.words import Ragged, agree
 from whyscore.text.randomness import generator
 

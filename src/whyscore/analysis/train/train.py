@@ -54,12 +54,13 @@ from whyscore.data.files import read_lines
 from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, SpecError, UserError
 from whyscore.metrics.estimators.features import NAMES
-from whyscore.metrics.estimators.joint import ENCODER, FORMAT, load_encoder, write_tensors
+from whyscore.metrics.estimators.joint import ENCODER, FORMAT, load_encoder
 from whyscore.metrics.estimators.qe import WEIGHTS, UnseenNotice, digest_of
 from whyscore.models.checkpoints import device_of, package
 from whyscore.models.encoders.embedded import LANGUAGES
 from whyscore.models.evidence import Setting, error_evidence
 from whyscore.models.surprisal import piece_surprisal
+from whyscore.models.tensors import write_tensors
 from whyscore.present import Look, present
 from whyscore.settings import takes
 from whyscore.stats.words import Ragged, agree, mean_estimates

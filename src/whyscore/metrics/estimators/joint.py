@@ -6,12 +6,10 @@
 | `encoder/` | the trained encoder and its tokenizer, where that is one of transformers |
 | `settings.json`, `card.md` | how it was trained, on what, and how good it is: for people |
 
-The format of the weights is read and written here, so that a model on the embedded encoder needs numpy alone: eight
-bytes with the length of a JSON header, the header (type, shape and place of each array), the arrays.
+The weights are read and written with numpy, so that a model on the embedded encoder needs no other package.
 """
 
 import json
-import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +22,7 @@ from whyscore.metrics.estimators.qe import DEVIATIONS, WEIGHTS, Estimator, Known
 from whyscore.models.attribution import Inside, Part, Reading, Shown, line, masking_of, rows_of
 from whyscore.models.checkpoints import coder_of, config_of, device_of, find, package, quiet
 from whyscore.models.pairs import Coder, Row, as_tensors, budget_of, in_batches, positions, shorter
+from whyscore.models.tensors import SUFFIX, Arrays, check_tensors, read_tensors
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE
 
@@ -36,46 +35,7 @@ FORMAT = 1
 """Of the folder: changes when older versions could not read a new one."""
 ENCODER = "encoder"
 WHO = "qe"
-_TYPES = {"F32": "<f4", "F16": "<f2", "F64": "<f8", "U8": "|u1", "U32": "<u4", "I64": "<i8", "BOOL": "|b1"}
-_NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
 _LONGEST = 256  # subwords of a pair of texts
-
-Arrays = Mapping[str, NDArray[np.generic]]
-
-
-def write_tensors(path: Path, arrays: Arrays, facts: Mapping[str, str] | None = None) -> None:
-    """Write arrays as safetensors, whole or not at all."""
-    header: dict[str, object] = {"__metadata__": dict(facts or {})}
-    parts, end = [], 0
-    for name in sorted(arrays):
-        values = arrays[name]
-        data = values.tobytes()
-        header[name] = {"dtype": _NAMES[values.dtype], "shape": values.shape, "data_offsets": [end, end + len(data)]}
-        parts.append(data)
-        end += len(data)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    sibling = path.with_name(f".{path.name}.tmp")
-    sibling.write_bytes(b"".join([struct.pack("<Q", len(text)), text, *parts]))
-    sibling.replace(path)
-
-
-def read_tensors(path: Path) -> tuple[dict[str, NDArray[np.generic]], dict[str, str]]:
-    """Return the arrays of a safetensors file and its facts; a damaged one is refused."""
-    try:
-        data = path.read_bytes()
-        (length,) = struct.unpack_from("<Q", data)
-        header: dict[str, Any] = json.loads(data[8 : 8 + length])
-        facts = header.pop("__metadata__", {})
-        body = memoryview(data)[8 + length :]
-        arrays: dict[str, NDArray[np.generic]] = {
-            name: np.frombuffer(body[slice(*one["data_offsets"])], dtype=_TYPES[one["dtype"]]).reshape(one["shape"])
-            for name, one in header.items()
-        }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error, MemoryError) as error:
-        told = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(f"cannot be read as safetensors: {told}", file=str(path)) from error
-    return arrays, facts
 
 
 def load_folder(folder: Path) -> Estimator:
@@ -144,6 +104,7 @@ def load_encoder(name: str) -> tuple[Any, Coder, int, bool]:
     transformers, torch = package("transformers", WHO), package("torch", WHO)
     home = find(name, ("*.json", "*.txt", "*.model", "*.safetensors"), WHO)
     config, coder = config_of(home, WHO), coder_of(home, WHO)
+    check_tensors(home.folder.glob(f"*{SUFFIX}"))
     try:
         with quiet():
             network = transformers.AutoModel.from_pretrained(

@@ -41,6 +41,7 @@ from whyscore.models.checkpoints import (
     licence_of,
     need,
     package,
+    parts_of,
     quiet,
     read_json,
     ready,
@@ -51,6 +52,7 @@ from whyscore.models.checkpoints import (
 )
 from whyscore.models.pairs import Cuts, Inputs, Row, as_tensors, in_batches, positions
 from whyscore.models.rows import Long, Reader, RowCoder, Vectors
+from whyscore.models.tensors import check_tensors
 from whyscore.protocols import Encoded
 
 if TYPE_CHECKING:
@@ -240,6 +242,7 @@ def stack(source: Source, layer: int, device: str, precision: Precision, who: st
     """Return the encoder up to a layer, loaded."""
     transformers, torch = package("transformers", who), package("torch", who)
     pickled = ".bin" in source.weights.name
+    check_tensors(parts_of(source.weights))
     with quiet():
         network, report = transformers.AutoModel.from_pretrained(
             source.home.folder,
