@@ -261,7 +261,7 @@ def test_large_questions_leave_a_worker_to_the_others() -> None:
 def test_questions_are_weighed_before_any_work(client: TestClient) -> None:
     long = {"hypothesis": "a b " * 1250, "references": ["b a " * 1250]}
     answer = client.post("/api/score", json={"segments": [long], "metric": {"name": "ter"}})
-    assert (answer.status_code, "times as much work" in answer.json()["error"]) == (422, True)
+    assert (answer.status_code, "times the work allowed per request" in answer.json()["error"]) == (422, True)
     small = ScoreQuestion.model_validate({"segments": [PAIR]})
     large = ScoreQuestion.model_validate({"segments": [long] * 100})
     assert (is_large(small), is_large(large)) == (False, True)

@@ -169,7 +169,7 @@ def _uploads(app: FastAPI, uploads: Uploads) -> None:
     def check_header(x_whyscore: Annotated[str, Header()] = "") -> None:
         # A page elsewhere cannot send a header of this name, nor make the browser send it.
         if x_whyscore != "upload":
-            raise UserError("uploads carry the header X-Whyscore: upload")
+            raise UserError("uploads must carry the header X-Whyscore: upload")
 
     @app.post("/api/uploads", dependencies=[Depends(check_header)])
     async def upload(

@@ -109,7 +109,7 @@ class LimitedBodies:
         """Read a body; return why it is refused."""
         announced = Headers(scope=scope).get("content-length", "0")
         if announced.isdecimal() and int(announced[:20]) > BODY:
-            return _refused(413, f"a request may have {BODY} bytes")
+            return _refused(413, f"a request may have at most {BODY} bytes")
         try:
             async with asyncio.timeout(PATIENCE):
                 more = True
@@ -117,7 +117,7 @@ class LimitedBodies:
                     message = await receive()
                     part = message.get("body", b"")
                     if len(body) + len(part) > BODY:
-                        return _refused(413, f"a request may have {BODY} bytes")
+                        return _refused(413, f"a request may have at most {BODY} bytes")
                     if self._received + len(part) > BODIES:
                         return _refused(503, "too busy: try again")
                     body += part

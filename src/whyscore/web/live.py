@@ -207,7 +207,7 @@ def is_large(question: ScoreQuestion | ExplainQuestion) -> bool:
             )
         estimate = probes * _cost(question.segment, question.metric.name)
     if estimate > COST:
-        raise UserError(f"this is about {estimate / COST:.1f} times as much work as is done here: send less text")
+        raise UserError(f"this needs about {estimate / COST:.1f} times the work allowed per request: send less text")
     return estimate > LARGE
 
 

@@ -51,7 +51,7 @@ COSTS = [{"explainer": "erasure", "texts": 100, "seconds": 1.5}]
         (lambda: figures_boost.improving(GRID, 0.001), "p with a gain above 0.001"),
         (lambda: figures_boost.settings(OUTCOMES), "in-domain · a-b"),
         (lambda: figures_boost.counts(OUTCOMES), "improved"),
-        (lambda: figures_boost.sorted_scores(SCORES), "segments, worst to best for people"),
+        (lambda: figures_boost.sorted_scores(SCORES), "segments, worst to best by human score"),
         (lambda: figures_boost.stability(STABILITY), "correlation between runs"),
         (lambda: figures_boost.choices(CHOICES), "median"),
         (lambda: figures_boost.costs(COSTS), "seconds"),

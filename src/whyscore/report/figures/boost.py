@@ -166,7 +166,7 @@ def sorted_scores(rows: Rows) -> "Chart":
         alt.Chart({"values": [{**row, "panel": _panel(row)} for row in rows]})
         .mark_point(size=8, filled=True, opacity=0.6)
         .encode(
-            x=alt.X("place:Q", title="segments, worst to best for people"),
+            x=alt.X("place:Q", title="segments, worst to best by human score"),
             y=alt.Y("z:Q", title="standard deviations"),
             color=alt.Color(
                 "score:N", scale=alt.Scale(domain=["human", "original", "aggregate"], range=["black", BLUE, ORANGE])

@@ -247,7 +247,7 @@ def _score_chart(rows: Rows) -> Chart:
 
 
 def _frequency_chart(rows: Rows) -> Chart:
-    shared = {"x": _numbers("frequency", "part of the words of the references"), "y": _SHARE}
+    shared = {"x": _numbers("frequency", "share of the words in the references"), "y": _SHARE}
     layers = [_layer(_POINT, {"color": _colour("metric", rows)}), _layer(_LABEL, _NAME)]
     return _chart(rows, {"layer": layers, "encoding": shared})
 
@@ -279,7 +279,7 @@ def _measure_chart(rows: Rows) -> Chart:
 
 def _discrepancy_chart(rows: Rows) -> Chart:
     encoding = {
-        "x": _numbers("fraction", "segments, against their references"),
+        "x": _numbers("fraction", "share of segments, compared with their references"),
         "y": _names("feature"),
         "yOffset": _names("system"),
         "color": _colour("outcome", rows),

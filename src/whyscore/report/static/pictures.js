@@ -197,7 +197,7 @@
       svg.append(draw("text", { x: 2, y: base - 30 + 8 }, short(data.systems[k])));
     });
     const told = () => rows.map((values, k) => [data.systems[k], values.length, ...(values.length ? [mean(values), ...[0.1, 0.25, 0.5, 0.75, 0.9].map((share) => quantile(values, share))] : Array(6).fill(null)).map((value) => number(value, digits))]);
-    return figure("picture-spread", "Distribution of segment scores.", "The upright lines are medians.", [svg], ["system", "segments", "mean", "10 %", "25 %", "median", "75 %", "90 %"], told);
+    return figure("picture-spread", "Distribution of segment scores.", "Vertical lines are medians.", [svg], ["system", "segments", "mean", "10 %", "25 %", "median", "75 %", "90 %"], told);
   }
 
   /** Segments in groups of equal size by a key; [label, segments] each. Equal keys stay together. */
@@ -248,12 +248,12 @@
     const what = data.references.some((list) => list.length) ? "reference" : data.source.some((place) => place >= 0) ? "source" : "hypothesis";
     const lengths = data.ids.map((_, segment) => (text(segment) === undefined ? null : whyscore.split(text(segment)).length));
     const groups = grouped(lengths, (low, high) => (low === high ? `${low}` : `${low}–${high}`));
-    return byGroup(data, view, "picture-length", "Score by sentence length.", `Segments are in groups of about equal size by the number of words in the ${what}.`, `words in the ${what}`, groups);
+    return byGroup(data, view, "picture-length", "Score by sentence length.", `Segments are grouped into bins of about equal size by the number of words in the ${what}.`, `words in the ${what}`, groups);
   }
 
   function byRarity(data, view) {
     const groups = grouped(data.rarity, (low, high) => `${low.toFixed(1)}–${high.toFixed(1)}`);
-    return byGroup(data, view, "picture-rarity", "Score by word frequency.", "Segments are in groups of about equal size by the mean surprisal of the words in the reference: rare words are on the right.", "mean surprisal (nats)", groups);
+    return byGroup(data, view, "picture-rarity", "Score by word frequency.", "Segments are grouped into bins of about equal size by the mean surprisal of the words in the reference: rare words are on the right.", "mean surprisal (nats)", groups);
   }
 
   function human(data, view, go, { name: rating, values }) {
@@ -332,7 +332,7 @@
         shown.prepend(title);
         return make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": `phrases that only ${own} gets right` }, found.length ? shown : make("p", { class: "note" }, `No phrase occurs ${LEAST} times in ${own} alone.`));
       });
-      box.append(make("p", { class: "note" }, `Phrases of one to ${LONGEST} words of a reference, without case and punctuation; the numbers say how often one system has the phrase where the other lacks it.`),
+      box.append(make("p", { class: "note" }, `Phrases of one to ${LONGEST} words of a reference, ignoring case and punctuation; the numbers show how often one system has the phrase and the other does not.`),
         make("div", { class: "columns" }, ...tables));
     });
     return box;
