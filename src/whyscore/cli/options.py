@@ -438,6 +438,11 @@ class InputSettings(QuietSettings):
         least=0,
         metavar="N",
     )
+    realign: Literal["file", "documents"] | None = option(
+        None,
+        "cut the texts of -t that have other line breaks into the segments of -r, by minimal word edit distance: each "
+        "file at once, or each document (separated by empty lines in all files)",
+    )
     strict: bool = option(False, "treat findings about the input as errors")
 
 

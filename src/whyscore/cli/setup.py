@@ -258,6 +258,7 @@ def _load(inputs: InputSettings, metrics: Sequence[str]) -> Dataset:
         languages=languages,
         encoding=inputs.encoding,
         limits=_limits(inputs),
+        realign=inputs.realign,
     )
 
 
@@ -318,6 +319,8 @@ def _check_single(inputs: InputSettings) -> None:
     units = bool(inputs.data) and all(map(_is_one_system, inputs.data))
     if (len(inputs.data) > 1 and not units) or (inputs.data and inputs.hypotheses):
         raise UserError(_too_many_files(inputs))
+    if inputs.realign and (inputs.data or inputs.sample or inputs.text):
+        raise UserError(f"--realign {inputs.realign} is for files with one text per line: give them with -t and -r")
     texts = {"-t": inputs.hypotheses, "-r": inputs.references, "-s": inputs.source, "--text": inputs.text}
     beside = [option for option, given in texts.items() if given and not (units and option == "-r")]
     if inputs.sample:

@@ -19,8 +19,8 @@ from whyscore.types import Words
 _SPACES = {"any": re.compile(r"\S+"), "space": re.compile(r"[^ ]+")}
 _BLANK = r"\s\x1c-\x1f"
 _GRAPHEMES = regex.compile(rf"(?![{_BLANK}])\X")
-_NO_BLANKS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_AUTO = regex.compile(rf"(?=[{_NO_BLANKS}])\X|[^{_BLANK}{_NO_BLANKS}]+")
+NO_BLANKS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_AUTO = regex.compile(rf"(?=[{NO_BLANKS}])\X|[^{_BLANK}{NO_BLANKS}]+")
 # Default word boundaries of Unicode (UAX 29), extended so that punctuation stands alone.
 _UNICODE = regex.compile(rf"(?w)\w(?:\B[^{_BLANK}])*|[^\w{_BLANK}]\p{{M}}*")
 _ENDS = rf"[.!?…]+[\"'”’»)\]]*(?=[{_BLANK}]|$)|[。！？]+[」』”]*|(?=[{_BLANK}]*$)"

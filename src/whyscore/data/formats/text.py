@@ -3,6 +3,7 @@
 1. All files are read and must have the same number of lines; otherwise the message says where they drift apart.
 2. Systems are named after their files (`naming`), ids are line numbers from zero.
 3. The k-th reference file is reference k of every segment; empty lines are treated in `gathering`.
+4. With `realign`, hypotheses with another number of lines are cut into the segments of the references (`realigning`).
 
 Where two files of unequal length fall out of step:
 
@@ -16,7 +17,7 @@ Without such a window, or with too few lines behind it, nothing is claimed.
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from whyscore.data.files import STDIN, Limits, Lines, read_lines, shown
 from whyscore.data.gathering import Present, dropped_note, missing_note, per_segment, present
 from whyscore.data.located import Located, Origin
 from whyscore.data.naming import refuse_twice, system_names
+from whyscore.data.realigning import FileLines, Realign, realign_lines
 from whyscore.errors import DataError
 from whyscore.types import Dataset, Entry, Finding, FloatVector, Segment
 
@@ -75,6 +77,7 @@ def read_texts(
     languages: tuple[str, str] | None = None,
     encoding: str = "utf-8",
     limits: Limits | None = None,
+    realign: Realign | None = None,
 ) -> Dataset:
     """Return the segments of line-aligned files, system by system.
 
@@ -86,27 +89,43 @@ def read_texts(
         languages: source and target language, e.g. `("de", "en")`.
         encoding: of all files.
         limits: guards against huge files.
+        realign: cut hypotheses with other borders into the segments of the references: `file` aligns each file at
+            once, `documents` each document, where empty lines separate the documents of all files.
     """
     hypotheses, references = _several(hypotheses), _several(references)
     files = [*references, *([] if source is None else [source]), *hypotheses]
     _check_files(hypotheses, files)
     names = system_names(hypotheses, systems)
     read = [read_lines(file, encoding=encoding, limits=limits) for file in files]
-    _check_counts([shown(file) for file in files], [lines.texts for lines in read])
-    sets = [lines.texts for lines in read[: len(references)]]
-    n = len(read[0].texts)
+    lines = [FileLines(shown(file), own.texts) for file, own in zip(files, read, strict=True)]
+    given, outputs = lines[: -len(names)], lines[-len(names) :]
+    realigned = None
+    if realign is not None:
+        own_source = given[-1] if source is not None else None
+        realigned = realign_lines(given[: len(references)], own_source, outputs, realign)
+        given = [FileLines(file.name, texts) for file, texts in zip(given, realigned.shared, strict=True)]
+        outputs = [FileLines(file.name, texts) for file, texts in zip(outputs, realigned.hypotheses, strict=True)]
+    _check_counts(given, outputs, references=bool(references))
+    n = len(outputs[0].texts)
+    sets = [file.texts for file in given[: len(references)]]
     kept = present(zip(*sets, strict=True)) if sets else Present([()] * n, [], [])
-    sources = read[len(references)].texts if source is not None else [None] * n
-    texts = {name: lines.texts for name, lines in zip(names, read[-len(names) :], strict=True)}
+    sources = given[-1].texts if source is not None else [None] * n
+    texts = {name: file.texts for name, file in zip(names, outputs, strict=True)}
+    moved = {name for name, changed in zip(names, realigned.changed, strict=True) if changed} if realigned else set()
+    numbers = realigned.numbers if realigned else range(1, n + 1)
     origin = Origin(
-        {name: shown(file) for name, file in zip(names, hypotheses, strict=True)},
-        list(range(1, n + 1)) * len(names),
+        {name: file.name for name, file in zip(names, outputs, strict=True) if name not in moved},
+        [*numbers] * len(names),
         None if source is None else shown(source),
         tuple(shown(file) for file in references),
     )
-    notes = (*_noted(read), *_reference_notes(kept, origin.references))
-    title = Path(shown(files[0])).name
-    return Located(title, _entries(texts, sources, kept.rows), languages, notes, origin)
+    notes = (
+        *_noted(read),
+        *(realigned.notes if realigned else ()),
+        *_reference_notes(kept, origin.references, numbers),
+    )
+    entries = _entries(texts, sources, kept.rows, realigned and realigned.documents, moved)
+    return Located(Path(shown(files[0])).name, entries, languages, notes, origin)
 
 
 def from_texts(
@@ -144,7 +163,7 @@ def from_texts(
     rows, notes = ([()] * n, ()) if references is None else per_segment(references, n)
     kept = present(rows)
     if kept.dropped or kept.missing:
-        notes = (*notes, *_reference_notes(kept, ()))
+        notes = (*notes, *_reference_notes(kept, (), range(1, n + 1)))
     return Dataset(name, _entries(systems, sources or [None] * n, kept.rows), languages, notes)
 
 
@@ -182,13 +201,16 @@ def _check_files(hypotheses: Sequence[File], files: Sequence[File]) -> None:
         raise DataError("- (the standard input) is given more than once, but can be read once: use a file")
 
 
-def _check_counts(names: Sequence[str], texts: Sequence[Sequence[str]]) -> None:
+def _check_counts(given: Sequence[FileLines], outputs: Sequence[FileLines], *, references: bool) -> None:
     """Refuse files of different length; the first file (a reference, where there is one) is the measure."""
-    for name, lines in zip(names[1:], texts[1:], strict=True):
-        if len(lines) != len(texts[0]):
+    first, *others = (*given, *outputs)
+    for file in others:
+        if len(file.texts) != len(first.texts):
+            can_realign = references and file in outputs
+            hint = f"; if {file.name} is segmented differently, pass --realign file" if can_realign else ""
             raise DataError(
-                f"{name} has {len(lines)} lines, {names[0]} has {len(texts[0])}: line counts must match; "
-                f"{_drift(name, lines, names[0], texts[0])}"
+                f"{file.name} has {len(file.texts)} lines, {first.name} has {len(first.texts)}: line counts must match"
+                f"; {_drift(file.name, file.texts, first.name, first.texts)}{hint}"
             )
 
 
@@ -201,13 +223,22 @@ def _drift(name: str, lines: Sequence[str], other_name: str, other: Sequence[str
 
 
 def _entries(
-    systems: Mapping[str, Sequence[str]], sources: Sequence[str | None], references: Sequence[tuple[str, ...]]
+    systems: Mapping[str, Sequence[str]],
+    sources: Sequence[str | None],
+    references: Sequence[tuple[str, ...]],
+    documents: Sequence[str] | None = None,
+    realigned: Collection[str] = (),
 ) -> tuple[Entry, ...]:
     ids = [str(k) for k in range(len(sources))]
+    parts: Sequence[str | None] = documents or [None] * len(ids)
     return tuple(
-        Entry(number, system, Segment(hypothesis, source, row))
+        Entry(
+            *(number, system, Segment(hypothesis, source, row)),
+            document=document,
+            extra={"realigned": True} if system in realigned else {},
+        )
         for system, texts in systems.items()
-        for number, hypothesis, source, row in zip(ids, texts, sources, references, strict=True)
+        for number, hypothesis, source, row, document in zip(ids, texts, sources, references, parts, strict=True)
     )
 
 
@@ -215,14 +246,14 @@ def _noted(read: Sequence[Lines]) -> list[Finding]:
     return [finding for lines in read for finding in lines.findings]
 
 
-def _reference_notes(kept: Present, files: Sequence[str]) -> list[Finding]:
+def _reference_notes(kept: Present, files: Sequence[str], numbers: Sequence[int]) -> list[Finding]:
     """Return the notes on empty references: per file for those left out, once for segments without any."""
     notes = []
     for number in sorted({number for _, number in kept.dropped}):
-        lines = [row + 1 for row, of in kept.dropped if of == number]
+        lines = [numbers[row] for row, of in kept.dropped if of == number]
         notes.append(dropped_note(files[number] if files else f"reference {number + 1}", lines))
     if kept.missing:
-        notes.append(missing_note(files[0] if files else "references", [row + 1 for row in kept.missing]))
+        notes.append(missing_note(files[0] if files else "references", [numbers[row] for row in kept.missing]))
     return notes
 
 
