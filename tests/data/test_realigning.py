@@ -44,7 +44,8 @@ def test_notes_and_records_say_what_was_realigned(at: dict[str, str]) -> None:
     notes = [(finding.code, finding.file) for finding in data.findings]
     assert notes == [("realigned", at["merged"]), ("not-realigned", at["even"])]
     assert f"2 lines re-aligned to the 4 segments of {at['ref']}" in data.findings[0].message
-    records = [json.loads(line) for line in dataset_lines(data)][1:]
+    header, *records = [json.loads(line) for line in dataset_lines(data)]
+    assert header["counts"] == {"entries": 8, "systems": 2, "segments": 4, "realigned": 4}
     assert [record.get("extra") for record in records] == [{"realigned": True}] * 4 + [None] * 4
 
 
@@ -77,6 +78,6 @@ def test_the_command_line_realigns_and_scores_documents(at: dict[str, str], caps
     assert main(["score", "-t", at["merged"], *options]) == 0
     said = capsys.readouterr()
     assert "re-aligned to the 4 segments" in said.err
-    assert json.loads(said.out)
+    assert json.loads(said.out)["counts"]["realigned"] == 4
     assert main(["score", "--sample", "-m", "chrf", "--realign", "file"]) == 2
     assert "--realign file is for files with one text per line" in capsys.readouterr().err

@@ -110,6 +110,8 @@ def header_of(
 ) -> Header:
     """Return the header for records about a data set."""
     counts = {"entries": len(dataset), "systems": len(dataset.systems), "segments": len(dataset.ids)}
+    if realigned := sum("realigned" in entry.extra for entry in dataset.entries):
+        counts["realigned"] = realigned
     return Header(kind, signatures or {}, created, dataset.name, digest(dataset), dataset.languages, counts)
 
 
