@@ -6,6 +6,8 @@ import itertools
 import os
 import re
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -339,6 +341,15 @@ def test_other_machines_need_a_token(capsys: pytest.CaptureFixture[str]) -> None
         client.cookies.clear()
         page = client.get("/?token=abc")
         assert (page.status_code, "token" in str(page.url)) == (200, False)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+def test_the_command_does_not_start_for_other_machines_without_a_token(host: str) -> None:
+    command = [sys.executable, "-m", "whyscore", "serve", "--host", host, "--port", "0"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.count("\n") == 1
+    assert f"--host {host} lets other machines in: add --token TEXT" in ended.stderr
 
 
 def test_the_command_refuses_folders_that_are_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
