@@ -27,6 +27,7 @@ def drawn(seen: object) -> None:
 def rows(seen: object, picture: str) -> list[list[str]]:
     """The rows of a picture's table."""
     seen.page.click(f"{picture} summary")
+    seen.page.wait_for_selector(f"{picture} tbody tr")  # made when the fold opens
     read = "rows => rows.map(row => [...row.children].map(cell => cell.textContent))"
     return list(seen.page.eval_on_selector_all(f"{picture} tbody tr", read))
 
@@ -112,6 +113,7 @@ def test_phrases_are_those_that_only_one_system_has(visit: Visit, ordinary: Path
             here, there = (f" {gram} " in f" {' '.join(words)} " for words in (mine, base))
             only[gram] += here and not there
     seen.page.click("#picture-ngrams summary")
+    seen.page.wait_for_selector("#phrases tbody tr")  # made when the fold opens
     found = dict(seen.page.eval_on_selector_all(
         "#phrases table >> nth=0 >> tbody tr",
         "rows => rows.map(row => [row.children[0].textContent, Number(row.children[1].textContent)])",

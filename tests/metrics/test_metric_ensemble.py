@@ -47,7 +47,7 @@ def test_it_keeps_the_contract_and_its_spec_builds_it_again() -> None:
     found = build("ensemble(chrf, xbertscore(phrases=2), chrf)")
     assert spec_of(found) == "ensemble(members=(chrf, xbertscore(phrases=2), chrf))"
     assert found.columns == ("chrf 1", "xbertscore(phrases=2)", "chrf 3")
-    assert found.inputs == Inputs.HYPOTHESIS | Inputs.SOURCE | Inputs.REFERENCES
+    assert found.inputs == Inputs.HYPOTHESIS | Inputs.SOURCE | Inputs.REFERENCES | Inputs.CONTEXT
     assert isinstance(found, RowMetric)
     assert isinstance(found, WordScorer)
     assert "member2:[xbertscore(phrases=2)%7Cmode:compat" in str(found.signature())

@@ -201,7 +201,8 @@ def _estimator() -> bytes:
     table = make_table(word_keys(["cat"]), [np.ones(1, dtype=np.float32)] * 2, 0.0, 1.0)
     card = {"pairs": {"de-en": ["edits"]}, "networks": 0, "calibration": {}}
     arrays: dict[str, NDArray[np.generic]] = Tables(*[table] * 5).arrays()
-    arrays |= {name: np.ones(1, dtype=np.float32) for name in ("components", "mean", "deviation", "scale")}
+    arrays |= {name: np.ones(1, dtype=np.float32) for name in ("mean", "deviation", "scale")}
+    arrays["components"] = np.ones((1, 1), dtype=np.float32)
     arrays["card"] = np.frombuffer(json.dumps(card).encode(), dtype=np.uint8)
     for name in TREES:
         parts = {part: np.zeros((1, 1)) for part in ("features", "thresholds", "missing_left", "values")}

@@ -22,7 +22,6 @@ import numpy as np
 
 from whyscore.marking import Span
 from whyscore.metrics.matching.weights import rescaled
-from whyscore.models.exact import multiply_rows
 from whyscore.models.matching import Pair, Sided
 from whyscore.text.alignment import Fill, Indices, Pieces, Pool, Pooled, align, pool_words
 from whyscore.text.splitters import Auto
@@ -139,7 +138,8 @@ class SupportsSimilarity(Protocol):
 def word_cosines(found: TextPair, words: Words, others: Words) -> FloatMatrix:
     """Return the mean cosine of each word of the explained text with each word of the text it faces."""
     single = found.cosines[: found.own.runs[0], : found.other.runs[0]]
-    return multiply_rows(multiply_rows(_means(found.own, words), single.T), _means(found.other, others))
+    result: FloatMatrix = _means(found.own, words) @ single @ _means(found.other, others).T
+    return result
 
 
 def _means(text: Sided, words: Words) -> FloatMatrix:
