@@ -185,6 +185,8 @@ def test_repeats_print_how_stable_an_explanation_is(run: Run) -> None:
     [
         (("score", *FILES, "-m", "chfr"), 2, "no metric named 'chfr'. Did you mean 'chrf'? Known: "),
         (("scroe",), 2, "no command named 'scroe'. Did you mean 'score'?"),
+        (("metaeval", "words", "--zzz", "5"), 2, "no option named '--zzz'. All options: whyscore metaeval words"),
+        (("metaeval", "words", "--baseline"), 2, "no option named '--baseline'. Did you mean '--baselines'?"),
         (("score", *FILES), 2, "no metric: name one with -m, for example -m chrf"),
         (("score", "-m", "chrf"), 2, "no input: give hypotheses with -t (and -r, -s), a data file, or --sample"),
         (("score", "-t", "sysA.txt", "-m", "chrf"), 2, "chrf needs a reference: segment 0 has no reference."),

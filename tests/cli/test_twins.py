@@ -142,7 +142,8 @@ def test_a_server_gets_its_runs_by_name_and_begins_when_all_is_right(
 def test_every_experiment_tells_its_options(name: str, run: Run) -> None:
     short, long = (run("experiment", name, option) for option in ("-h", "--help-all"))
     assert (short.code, long.code) == (0, 0)
-    assert f"whyscore experiment {name}" in short.out + long.out
+    for shown in (short.out, long.out):
+        assert f"whyscore experiment {name}" in shown
 
 
 def test_an_experiment_is_found_by_its_name() -> None:

@@ -14,6 +14,7 @@ import difflib
 import inspect
 import os
 import shlex
+import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,8 +47,17 @@ class Parser(argparse.ArgumentParser):
         found, rest = self.parse_known_args(args, namespace)
         if rest:
             unknown = next((item for item in rest if item.startswith("-")), rest[0])
-            self.error(_unknown(unknown, sorted(_options(self))))
+            command = self._chosen(found)
+            command.error(_unknown(unknown, sorted(_options(command))))
         return found
+
+    def _chosen(self, found: argparse.Namespace) -> argparse.ArgumentParser:
+        """Return the parser of the command of a group that was named, or this one."""
+        groups = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]  # noqa: SLF001
+        parsers: dict[str, argparse.ArgumentParser] = {
+            name: one for group in groups for name, one in group.choices.items()
+        }
+        return parsers.get(getattr(found, "command", ""), self)
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -110,7 +120,7 @@ class _FullHelp(argparse.Action):
     """Shows every option."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        cast("Parser", parser)._print_message(cast("Parser", parser).format_full_help())  # noqa: SLF001
+        sys.stdout.write(cast("Parser", parser).format_full_help())
         parser.exit()
 
 
@@ -164,12 +174,9 @@ def _unknown(given: str, known: Sequence[str]) -> str:
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """Yield all options of a parser and of those below it."""
+    """Yield all options of a parser."""
     for action in parser._actions:  # noqa: SLF001 - argparse has no public list of its actions
         yield from action.option_strings
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - nor a public name for this
-            for inner in action.choices.values():
-                yield from _options(inner)
 
 
 def _named(action: argparse.Action) -> str:
