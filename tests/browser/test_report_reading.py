@@ -136,7 +136,7 @@ def test_a_page_without_texts_has_no_browser_and_no_dead_button(visit: Visit, ma
     assert seen.page.locator("#segments, button.go, #words table").count() == 0
     assert seen.page.is_visible("#systems")
     assert seen.page.is_visible("#matches")
-    assert "no segment and no word of the data" in seen.page.inner_text("#verdict")
+    assert "no segments or words of the data" in seen.page.inner_text("#verdict")
     assert all(seen.page.locator(link).count() == 1 for link in seen.page.eval_on_selector_all(
         "nav a", "links => links.map(link => link.getAttribute('href'))"
     ))  # fmt: skip
