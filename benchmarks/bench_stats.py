@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
-from whyscore.stats.agreement import acc_eq
+from whyscore.stats.agreement import acc_eq, soft_pairwise_accuracy
 from whyscore.stats.matrices import coins, spread, standardise
 from whyscore.stats.significance import permutation_test
-from whyscore.stats.spa import soft_pairwise_accuracy
 
 LIMITS = {"segment kendall": 100.0, "segment pearson": 100.0, "system kendall": 20.0, "spa": 1.0, "global kendall": 2.0}
 THEIRS_SEGMENT = 100

@@ -35,7 +35,7 @@ from whyscore.experiments.bmx.study import RunFolder, explain_in
 from whyscore.experiments.bmx.summeval import ASPECTS, SPLIT, read_summeval
 from whyscore.present import render
 from whyscore.types import Dataset, FloatMatrix, FloatVector
-from whyscore.types.table import Cell, Table
+from whyscore.types.result import Cell, Table
 
 LOSS = 0.001
 PAIRS = ("cs-en", "de-en", "tr-en")

@@ -29,7 +29,7 @@ from whyscore.data.records import (
 )
 from whyscore.data.writing import cut_torn_line, write_lines
 from whyscore.errors import ContractError, DataError
-from whyscore.text.strict import REASONS, line
+from whyscore.text.files import REASONS, line
 from whyscore.types import (
     HYPOTHESIS,
     Dataset,

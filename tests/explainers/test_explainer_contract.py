@@ -13,8 +13,7 @@ from whyscore.errors import ContractError, SpecError
 from whyscore.explainers.engine import Intrinsic
 from whyscore.explainers.ensemble import Ensemble
 from whyscore.explainers.logprob import LogProb
-from whyscore.explainers.masks.erasure import Erasure, InputMarginalization, Random
-from whyscore.explainers.masks.greedy import Greedy
+from whyscore.explainers.masks.erasure import Erasure, Greedy, InputMarginalization, Random
 from whyscore.explainers.masks.lime import Lime
 from whyscore.explainers.masks.partition import Partition
 from whyscore.explainers.masks.shap import Shap

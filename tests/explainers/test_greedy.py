@@ -7,8 +7,7 @@ import pytest
 
 import whyscore as ws
 from whyscore.errors import SpecError
-from whyscore.explainers.masks.erasure import Erasure
-from whyscore.explainers.masks.greedy import Greedy
+from whyscore.explainers.masks.erasure import Erasure, Greedy
 from whyscore.testing.checks import explain_masks, numbered_words
 from whyscore.types import FloatVector, KeepMasks, Segment
 

@@ -10,7 +10,7 @@ from whyscore.models.encoders.sentence import Sentence
 from whyscore.models.encoders.stacks import TUNED, LayerNotice, Shape, recommended
 from whyscore.models.encoders.static import Static
 from whyscore.models.encoders.transformer import Transformer
-from whyscore.models.rows import owners, windows
+from whyscore.models.pairs import owners, windows
 
 
 def test_names_stand_for_encoders(tmp_path: Path) -> None:

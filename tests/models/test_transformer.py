@@ -12,8 +12,7 @@ from whyscore.errors import ExecutionError
 from whyscore.models.encoders import stacks
 from whyscore.models.encoders.stacks import Stack
 from whyscore.models.encoders.transformer import Transformer
-from whyscore.models.pairs import MemoryWarning, Row
-from whyscore.models.rows import Vectors
+from whyscore.models.pairs import MemoryWarning, Row, Vectors
 from whyscore.protocols import Encoder
 from whyscore.text import alignment
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from whyscore.errors import ContractError, SpecError
 from whyscore.present import Look, Tables, present, render
-from whyscore.types.table import Table
+from whyscore.types.result import Table
 
 TABLE = Table(
     ("system", "chrf", "ter", "n"),

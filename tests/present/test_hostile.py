@@ -9,7 +9,7 @@ import pytest
 from support.nasty import WRITABLE
 from whyscore import marking
 from whyscore.present import formats, render
-from whyscore.types.table import Table
+from whyscore.types.result import Table
 
 HOSTILE = (
     "\x1b[2J\x1b[31mred",

@@ -19,14 +19,15 @@ from whyscore.stats.agreement import (
     pair_table,
     pairwise_accuracy,
     pool_pairs,
+    preference,
     right,
+    soft_pairwise_accuracy,
 )
 from whyscore.stats.coefficients import coefficient_of, kernel
 from whyscore.stats.correlation import correlate
 from whyscore.stats.matrices import DegenerateStatisticWarning
 from whyscore.stats.measures import MEASURES, agree, as_share, average, measure_of
 from whyscore.stats.significance import outcome_test
-from whyscore.stats.spa import preference, soft_pairwise_accuracy
 
 Matrices = Callable[[str], NDArray[np.float64]]
 

@@ -15,16 +15,21 @@ from scipy import stats
 
 from whyscore.errors import SpecError
 from whyscore.stats import intervals
-from whyscore.stats.agreement import acc_eq, difference_correlation, kendall_like, pairwise_accuracy
+from whyscore.stats.agreement import (
+    acc_eq,
+    difference_correlation,
+    kendall_like,
+    pairwise_accuracy,
+    preference,
+    sign_rows,
+)
 from whyscore.stats.coefficients import pair_counts
 from whyscore.stats.correlation import level_values
-from whyscore.stats.draws import Drawing, draw_blocks, drawn_values
-from whyscore.stats.intervals import bootstrap, bootstrap_difference, too_many
+from whyscore.stats.intervals import Drawing, bootstrap, bootstrap_difference, draw_blocks, drawn_values, too_many
 from whyscore.stats.kendall import Places
 from whyscore.stats.matrices import coins, spread, standardise
 from whyscore.stats.resampling import content_order, sort_by_content
 from whyscore.stats.significance import permutation_test
-from whyscore.stats.spa import preference, sign_rows
 
 Matrix = NDArray[np.float64]
 Matrices = Callable[[str], Matrix]

@@ -26,9 +26,8 @@ from whyscore.metrics.lexical.rouge import Rouge
 from whyscore.metrics.matching.bertscore import BertScore
 from whyscore.metrics.matching.moverscore import MoverScore, XMoverScore
 from whyscore.models.language_models import load_text_model
-from whyscore.stats.agreement import acc_eq
+from whyscore.stats.agreement import acc_eq, soft_pairwise_accuracy
 from whyscore.stats.correction import clusters
-from whyscore.stats.spa import soft_pairwise_accuracy
 from whyscore.types import FloatMatrix, FloatVector, Segment
 
 DATA = Path(__file__).parents[1] / "data" / "parity"

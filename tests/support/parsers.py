@@ -48,10 +48,9 @@ from whyscore.models.word_vectors import BinaryVectors, TextVectors
 from whyscore.protocols import Encoder
 from whyscore.registry import build
 from whyscore.report.build import figures_in
-from whyscore.taggers.aligned import Lines
+from whyscore.taggers.aligned import Lines, Pretagged
 from whyscore.taggers.conllu import Conllu
 from whyscore.taggers.lexicon import Lexicon
-from whyscore.taggers.pretagged import Pretagged
 from whyscore.text.infill import Infill, InfillFile
 from whyscore.text.splitters import white_space
 from whyscore.types import Place, Segment, Side

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from whyscore.errors import DataError, SpecError
-from whyscore.taggers.aligned import Lines
+from whyscore.taggers.aligned import Lines, Pretagged
 from whyscore.taggers.conllu import Conllu
-from whyscore.taggers.pretagged import Pretagged
 
 
 def write(folder: Path, name: str, text: str) -> str:

@@ -23,8 +23,7 @@ from whyscore.registry import build, build_from_file, spec_of
 from whyscore.scoring.stack import LOCAL, Cost, Resources
 from whyscore.settings import again, option, takes
 from whyscore.types import Dataset, Explanation, FloatVector, Scores, Segment
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Cell, Table
+from whyscore.types.result import Cell, Record, Result, Table
 
 _SEGMENTS = 10
 """Segments that a notebook shows, each with the words of up to four texts."""

@@ -15,8 +15,7 @@ from whyscore.registry import KINDS, known, load, written
 from whyscore.scoring.store import Store
 from whyscore.settings import described
 from whyscore.types import Inputs
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Cell, Table
+from whyscore.types.result import Cell, Record, Result, Table
 from whyscore.version import __version__
 
 Card = dict[str, object]

@@ -41,7 +41,7 @@ from whyscore.scoring.rows import asks_model
 from whyscore.scoring.stack import LOCAL, Cost, Resources
 from whyscore.scoring.stack import cost as score_cost
 from whyscore.settings import Seeded, option, takes
-from whyscore.text.strict import Reason
+from whyscore.text.files import Reason
 from whyscore.types import (
     SHOWN,
     Dataset,
@@ -52,8 +52,7 @@ from whyscore.types import (
     Signature,
     SimilarityMatrix,
 )
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Cell, Table
+from whyscore.types.result import Cell, Record, Result, Table
 
 _LISTED = 10
 

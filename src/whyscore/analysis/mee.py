@@ -42,8 +42,7 @@ from whyscore.types import (
     Words,
     read_only,
 )
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Table
+from whyscore.types.result import Record, Result, Table
 
 if TYPE_CHECKING:
     from whyscore.metrics.mee.metric import Mee2

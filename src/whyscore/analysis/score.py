@@ -38,8 +38,7 @@ from whyscore.scoring.stack import LOCAL, Prepared, Resources, require
 from whyscore.settings import Bootstrapped, Seeded, takes
 from whyscore.stats.resampling import bootstrap_mean, bootstrap_total
 from whyscore.types import Dataset, Estimate, FloatMatrix, FloatVector, Inputs, Scores, Segment, Signature
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Table
+from whyscore.types.result import Record, Result, Table
 
 _DECIMALS = 2
 

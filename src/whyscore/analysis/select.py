@@ -32,14 +32,13 @@ from whyscore.analysis.metaeval.scores import scored_by_language
 from whyscore.errors import DataError, SpecError
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import Seeded, option, takes
+from whyscore.stats.agreement import preference
 from whyscore.stats.correlation import correlate
 from whyscore.stats.matrices import is_human
 from whyscore.stats.resampling import percentiles
-from whyscore.stats.spa import preference
 from whyscore.text.randomness import generator
 from whyscore.types import Dataset, Entry, FloatMatrix, FloatVector, Segment
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Table
+from whyscore.types.result import Record, Result, Table
 
 Method = Literal["random", "diversity", "disagreement", "variance"]
 METHODS: tuple[Method, ...] = get_args(Method)

@@ -26,8 +26,7 @@ from whyscore.errors import DataError, SpecError
 from whyscore.settings import Bootstrapped, Seeded, option, takes
 from whyscore.stats.resampling import block_folds, block_sums, bootstrap_ratio, content_order, draw_counts
 from whyscore.types import Dataset, Entry, Estimate, FloatVector
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Table
+from whyscore.types.result import Record, Result, Table
 
 LIMITS = {"esa": 85.0, "mqm": 0.0}
 """From which human score on a segment without marked errors is error-free."""

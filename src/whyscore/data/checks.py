@@ -30,8 +30,7 @@ from whyscore.data.style import systematic_differences
 from whyscore.errors import DataError
 from whyscore.text.splitters import Auto
 from whyscore.types import HYPOTHESIS, SOURCE, Dataset, Entry, Finding, Place, Segment, Side
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Table
+from whyscore.types.result import Record, Result, Table
 
 FEW = "few-segments"
 _NOT_NFC = "not-nfc"

@@ -22,7 +22,7 @@ import numpy as np
 
 from whyscore.data.formats.jsonl import parsed
 from whyscore.errors import DataError
-from whyscore.text.strict import REASONS, checked_reason, finite, line, number
+from whyscore.text.files import REASONS, checked_reason, finite, line, number
 from whyscore.types import ExplanationRecord, Place, Side, SimilarityMatrix, WordMatch
 
 T = TypeVar("T")

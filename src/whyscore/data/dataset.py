@@ -15,7 +15,7 @@ from whyscore.data.formats.spans import BadSpan, span_object, spans_of
 from whyscore.data.located import Located, Origin
 from whyscore.data.records import Records, header_of
 from whyscore.errors import DataError
-from whyscore.text.strict import finite, line
+from whyscore.text.files import finite, line
 from whyscore.types import Dataset, Entry, Segment
 
 

@@ -40,12 +40,11 @@ from whyscore.data.formats.logs import inspect_of, is_lm_eval, lm_eval_of
 from whyscore.data.formats.mqm import GOOGLE, Weights, is_mqm, read_mqm
 from whyscore.data.formats.spans import BadSpan, spans_of
 from whyscore.data.formats.summaries import REALSUMM, is_summeval, realsumm_of, summeval_of
-from whyscore.data.formats.tables import table_of
+from whyscore.data.formats.tables import table_of, xlsx_of
 from whyscore.data.formats.tmx import tmx_of
 from whyscore.data.formats.wmt import is_submissions, is_wmt, read_submissions, read_wmt
 from whyscore.data.formats.wmt26 import is_wmt26, read_wmt26, with_wmt25_spans, wmt26_of
 from whyscore.data.formats.xliff import INLINES, Inline, read_xliff, xliff_of
-from whyscore.data.formats.xlsx import xlsx_of
 from whyscore.data.gathering import Gathering, Options, Quoting
 from whyscore.data.located import Located, Origin
 from whyscore.data.naming import plain_name, system_names

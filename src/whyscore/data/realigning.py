@@ -1,4 +1,4 @@
-"""Hypothesis files with borders of their own, cut into the segments of the references (`text.segmentation`).
+"""Hypothesis files with borders of their own, cut into the segments of the references.
 
 1. `file`: each file is one document. `documents`: empty lines separate the documents, as many in each file, and are
    dropped; segments name their document by its number, from one.
@@ -6,15 +6,38 @@
 3. Each document of the others is re-aligned by itself.
 
 Notes say which files were re-aligned and which were not; entries of a re-aligned file say so in `extra`.
+
+How a translation is cut into the segments of its reference (`resegment`):
+
+Speech translation, document-level translation and files with several sentences per line have borders of their own. The
+translation is re-aligned by minimal edit distance (Matusov et al. 2005, "Evaluating Machine Translation Output with
+Automatic Sentence Segmentation"):
+
+1. Units are words, and characters in scripts without blanks (`Auto`); case is ignored.
+2. D(k, j) is the least number of insertions, deletions and substitutions that turn the first j units of the document's
+   translation into its first k segments. With several references, each segment takes the nearest one.
+3. The border after segment k is where the best path leaves segment k. No unit is lost, repeated or moved.
+4. Of equally good paths, the one with the most natural borders is taken: ends of the translation's own lines, or places
+   after final punctuation; of these, going from the last segment to the first, the one that starts it earliest.
+
+A row of D holds cost, borders that are not natural, and the start of the segment as one integer, less the cost of
+inserting all units up to its column: insertions are then a running minimum. Starts are held for one block of segments
+at a time; with several blocks, each is computed again from its first row, so that memory stays bounded.
 """
 
 from collections.abc import Sequence
-from itertools import groupby
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from math import isqrt
 from typing import Literal, NamedTuple
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
 
 from whyscore.data.naming import counted
 from whyscore.errors import DataError
-from whyscore.text.segmentation import resegment
+from whyscore.text.splitters import NO_BLANKS, Auto
 from whyscore.types import Finding
 
 Realign = Literal["file", "documents"]
@@ -117,3 +140,128 @@ def _note(file: FileLines, lines: int, texts: Sequence[str], reference: str, *, 
     number = counted(len(texts), "segment")
     message = f"{counted(lines, 'line')} re-aligned to the {number} of {reference} by minimal word edit distance"
     return Finding("realigned", message + (f"; empty: {counted(empty, 'segment')}" if empty else ""), file.name)
+
+
+CELLS = 4_000_000_000
+"""The most pairs of units (translation x references) of one document."""
+HELD = 64_000_000
+"""How many starts of segments a block may hold, 4 bytes each, unless a block of sqrt(segments) segments needs more."""
+
+_SPLITTER = Auto()
+_UNSPACED = regex.compile(rf"[{NO_BLANKS}\u3001-\u303f\uff01-\uffef]")
+
+_FINAL = regex.compile(r"[.!?…。！？]+[\p{Pe}\p{Pf}\"']*$")
+
+_Row = NDArray[np.int64]
+_Starts = NDArray[np.int32]
+
+
+def resegment(texts: Sequence[str], references: Sequence[Sequence[str]]) -> list[str]:
+    """Return the translation of a document with one text per segment of its reference; a text may be empty.
+
+    Args:
+        texts: The translation, in lines or sentences of its own.
+        references: The references of each segment; a segment may have none.
+
+    >>> resegment(["the cat sat. it", "was warm"], [["The cat sat."], ["It was so warm."]])
+    ['the cat sat.', 'it was warm']
+    """
+    units, gaps, borders = _units(texts)
+    if not references:
+        raise DataError("there are no reference segments to re-align to: give at least one")
+    segments = [[[unit.casefold() for unit in _SPLITTER.split(text)] for text in row] or [[]] for row in references]
+    read = sum(len(words) for row in segments for words in row)
+    if len(units) * read > CELLS:
+        raise DataError(
+            f"{len(units):,} words of a translation and {read:,} of its references are too many to re-align at once: "
+            "separate documents with empty lines in all files and pass --realign documents"
+        )
+    starts = _Alignment.of([unit.casefold() for unit in units], segments, borders).starts()
+    pieces = [gap + unit for gap, unit in zip(gaps, units, strict=True)]
+    return ["".join(pieces[start:end]).strip() for start, end in pairwise([*starts, len(units)])]
+
+
+def _units(texts: Sequence[str]) -> tuple[list[str], list[str], list[int]]:
+    """Return the units of all texts, what stands before each of them, and before which of them borders are natural."""
+    units: list[str] = []
+    gaps: list[str] = []
+    borders: list[int] = []
+    for text in texts:
+        words = _SPLITTER.split(text)
+        if own := list(words):
+            unspaced = units and _UNSPACED.match(units[-1][-1]) and _UNSPACED.match(own[0])
+            gaps += ["" if unspaced else " ", *words.gaps[1:-1]]
+            borders += [len(units) + k for k, unit in enumerate(own, 1) if _FINAL.search(unit)]
+            units += own
+        borders.append(len(units))
+    return units, gaps, borders
+
+
+@dataclass(frozen=True)
+class _Alignment:
+    """The units of a translation by their places, the segments, and what numbers in a row of D are made of."""
+
+    size: int
+    """How many columns D has."""
+    places: dict[str, NDArray[np.intp]]
+    segments: list[list[list[str]]]
+    unnatural: _Row
+    """What a border costs at each column: less than an edit, and nothing where it is natural."""
+    edit: int
+
+    @classmethod
+    def of(cls, units: Sequence[str], segments: list[list[list[str]]], borders: Sequence[int]) -> "_Alignment":
+        size = len(units) + 1
+        places: dict[str, list[int]] = {}
+        for k, unit in enumerate(units):
+            places.setdefault(unit, []).append(k)
+        unnatural = np.full(size, size, dtype=np.int64)
+        unnatural[list(borders)] = 0
+        arrays = {unit: np.array(own, dtype=np.intp) for unit, own in places.items()}
+        return cls(size, arrays, segments, unnatural, size * (len(segments) + 1))
+
+    def starts(self) -> list[int]:
+        """Return at which unit each segment starts."""
+        count = len(self.segments)
+        block = max(HELD // self.size, isqrt(count), 1)
+        firsts = range(0, count, block)
+        row = np.full(self.size, self.edit * (self.size + sum(max(map(len, own)) for own in self.segments) + 1))
+        row[0] = 0
+        rows = [row]
+        for first in firsts[:-1]:
+            rows.append(self._advance(rows[-1], first, first + block)[0])
+        found: list[int] = []
+        end = self.size - 1
+        for first, row in zip(reversed(firsts), reversed(rows), strict=True):
+            for starts in reversed(self._advance(row, first, first + block)[1]):
+                end = int(starts[end])
+                found.append(end)
+        return found[::-1]
+
+    def _advance(self, row: _Row, first: int, last: int) -> tuple[_Row, list[_Starts]]:
+        """Return the row of D after some segments, and where each of them starts, given where it ends."""
+        ramp = np.arange(self.size, dtype=np.int64) * self.edit
+        held = []
+        for references in self.segments[first:last]:
+            entered = np.minimum.accumulate(row + np.arange(self.size) - ramp)
+            best = self._read(entered, references[0])
+            for words in references[1:]:
+                np.minimum(best, self._read(entered, words), out=best)
+            best += ramp
+            starts = best % self.size
+            held.append(starts.astype(np.int32))
+            row = best - starts + self.unnatural
+        return row, held
+
+    def _read(self, row: _Row, words: Sequence[str]) -> _Row:
+        """Return the row after the words of a reference: each is deleted, substituted or, where equal, matched."""
+        row = row.copy()
+        matched = np.empty_like(row[1:])
+        nowhere = np.empty(0, dtype=np.intp)
+        for word in words:
+            matched[:] = row[:-1]
+            matched[self.places.get(word, nowhere)] -= self.edit
+            row += self.edit
+            np.minimum(row[1:], matched, out=row[1:])
+            np.minimum.accumulate(row, out=row)
+        return row

@@ -39,7 +39,7 @@ from whyscore.data.formats.eval4nlp import Judged
 from whyscore.data.formats.jsonl import parsed
 from whyscore.data.formats.spans import span_object
 from whyscore.errors import ContractError, DataError
-from whyscore.text.strict import checked_reason, defined, finite, line, number
+from whyscore.text.files import checked_reason, defined, finite, line, number
 from whyscore.types import (
     HYPOTHESIS,
     Dataset,

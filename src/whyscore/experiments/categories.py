@@ -35,8 +35,7 @@ from whyscore.stats.resampling import bootstrap_ratio
 from whyscore.stats.spans import Thresholds, to_spans
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, Dataset, Entry, ErrorSpan, Estimate, FloatVector, Side
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Cell, Table
+from whyscore.types.result import Cell, Record, Result, Table
 
 _PUNCTUATION, _USUAL = CATEGORIES["punctuation"], CATEGORIES["substitution"]
 _HALF = 0.5

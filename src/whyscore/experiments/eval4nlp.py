@@ -92,8 +92,7 @@ from whyscore.stats.annotators import PairAgreement, agreement, shares
 from whyscore.stats.coefficients import pearson
 from whyscore.stats.words import MEASURES, Measure, Ragged, confusion
 from whyscore.types import FloatVector, Words
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Cell, Table
+from whyscore.types.result import Cell, Record, Result, Table
 
 if TYPE_CHECKING:
     from whyscore.report.figures import Chart

@@ -30,8 +30,7 @@ from whyscore.scoring.rows import oriented
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import option, takes
 from whyscore.types import FloatMatrix, Segment, Signature
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Table
+from whyscore.types.result import Record, Result, Table
 
 _EXAMPLES = """\
 examples:

@@ -55,8 +55,7 @@ from whyscore.types import (
     Signature,
     Words,
 )
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Table
+from whyscore.types.result import Record, Result, Table
 
 COEFFICIENTS: dict[str, Coefficient] = {"pearson": "pearson", "spearman": "spearman", "kendall": "kendall_b"}
 _DIRECTED = (*COEFFICIENTS, "auc", "source_auc")

@@ -27,8 +27,7 @@ from whyscore.settings import Bootstrapped, Seeded, option, takes
 from whyscore.stats.words import mean_estimates
 from whyscore.text.randomness import generator
 from whyscore.types import HYPOTHESIS, Dataset, Entry, Segment
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Cell, Table
+from whyscore.types.result import Cell, Record, Result, Table
 
 
 @dataclass(frozen=True, kw_only=True)

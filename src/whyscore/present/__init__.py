@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, cast
 
 from whyscore.errors import SpecError
-from whyscore.types.result import Result
-from whyscore.types.table import Table
+from whyscore.types.result import Result, Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 from whyscore.present import Look
-from whyscore.text.strict import defined, finite
+from whyscore.text.files import defined, finite
 from whyscore.types.result import Result
 
 SUFFIX = ".json"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from whyscore.present import Look
-from whyscore.text.strict import defined, line
+from whyscore.text.files import defined, line
 from whyscore.types.result import Result
 
 SUFFIX = ".jsonl"

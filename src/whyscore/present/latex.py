@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from whyscore.marking import on_one_line
 from whyscore.present import Look
 from whyscore.present.text import arrow
-from whyscore.types.result import Result
-from whyscore.types.table import Table, shown
+from whyscore.types.result import Result, Table, shown
 
 SUFFIX = ".tex"
 _ESCAPED = str.maketrans(

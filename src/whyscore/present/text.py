@@ -11,8 +11,7 @@ from rich.cells import cell_len
 
 from whyscore.marking import on_one_line, visible
 from whyscore.present import Look
-from whyscore.types.result import Result
-from whyscore.types.table import Mark, Table, shown
+from whyscore.types.result import Mark, Result, Table, shown
 
 SUFFIX = ".txt"
 MARKS: dict[Mark, str] = {"higher": "+", "significant": "*", "corrected": "!"}

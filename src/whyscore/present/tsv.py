@@ -5,8 +5,7 @@ import io
 from collections.abc import Iterator, Sequence
 
 from whyscore.present import Look
-from whyscore.types.result import Result
-from whyscore.types.table import Cell, Table, is_number
+from whyscore.types.result import Cell, Result, Table, is_number
 
 SUFFIX = ".tsv"
 # As they are, in full width, and behind characters that spreadsheets skip.

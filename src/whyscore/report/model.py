@@ -9,8 +9,7 @@ from markupsafe import Markup
 
 from whyscore.settings import option
 from whyscore.types import Dataset, Estimate, FeatureShare, Finding, Gate, PairTest, RunMetric
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Cell, Table
+from whyscore.types.result import Cell, Record, Result, Table
 
 _SENTENCES = 6
 _FEATURES = {

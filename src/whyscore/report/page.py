@@ -23,7 +23,7 @@ from markupsafe import Markup, escape
 
 from whyscore.report.model import Report, TrendPoint, feature_name, p_value
 from whyscore.report.verdict import pair_tested
-from whyscore.text.strict import finite
+from whyscore.text.files import finite
 from whyscore.types import Estimate, FeatureShare
 from whyscore.version import __version__
 

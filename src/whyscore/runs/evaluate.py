@@ -62,7 +62,7 @@ from whyscore.scoring.executors import Processes, Serial
 from whyscore.scoring.stack import LOCAL, Progress, Resources, Stages
 from whyscore.scoring.store import Store
 from whyscore.settings import takes
-from whyscore.text.strict import REASONS
+from whyscore.text.files import REASONS
 from whyscore.types import (
     ClusterRank,
     Dataset,

@@ -45,8 +45,7 @@ from whyscore.data.dataset import dataset_lines, read_dataset
 from whyscore.data.records import Kind, read_records
 from whyscore.data.writing import Growing, cut_torn_line, growing, has_name, hold, write_lines
 from whyscore.errors import DataError, ExecutionError, UserError
-from whyscore.text.files import whole
-from whyscore.text.strict import finite
+from whyscore.text.files import finite, whole
 from whyscore.types import (
     ClusterRank,
     Dataset,
@@ -62,8 +61,7 @@ from whyscore.types import (
     ShareTest,
     Total,
 )
-from whyscore.types.result import Result
-from whyscore.types.table import Cell, Table
+from whyscore.types.result import Cell, Result, Table
 from whyscore.version import __version__
 
 RUN = "run.json"

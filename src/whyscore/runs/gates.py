@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape, quoteattr
 from whyscore.analysis.common import requested_name
 from whyscore.errors import DataError, GateNotPassed, SpecError, UserError
 from whyscore.types import Gate, PairTest, Total
-from whyscore.types.table import Table
+from whyscore.types.result import Table
 
 
 class Tested(Protocol):

@@ -23,7 +23,7 @@ from typing import NamedTuple, Protocol, Self, runtime_checkable
 from whyscore.errors import DataError, ExecutionError
 from whyscore.protocols import Metric
 from whyscore.scoring.store import Store
-from whyscore.text.strict import line
+from whyscore.text.files import line
 from whyscore.types import Segment
 
 KIND = "answers"

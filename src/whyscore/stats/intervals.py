@@ -9,7 +9,7 @@
 
 Resamples without a value (all drawn systems the same) are counted and left out.
 
-Accuracies over pairs of systems, on bootstrap draws (for `acc_23` see `draws`):
+Accuracies over pairs of systems, on bootstrap draws (for `acc_23` see the draws below):
 
 1. A system that was drawn several times is no pair with itself: two equal texts are no evidence that a metric is right
    about anything. So a pair of different systems counts as often as the one was drawn times the other, and what is
@@ -18,21 +18,31 @@ Accuracies over pairs of systems, on bootstrap draws (for `acc_23` see `draws`):
 3. `spa`: the p-values of every pair are computed on the drawn segments, with 1000 rows of signs.
 4. `pdp`, `kendall_like`: sums over pairs and segments, a matrix product for all draws at once.
 5. `pairwise_accuracy`: the means of the drawn segments.
+
+Bootstrap draws of systems and segments, and what a coefficient is on each of them.
+
+1. Rows are drawn with replacement, then columns; what is not drawn stays whole. Blocks do not change the draws.
+2. A drawn matrix is compared like any other. In long vectors (all cells, or a system's many segments) that would sort
+   anew for each draw: there, cells are sorted once and only how often each of them counts changes (`kendall.Places`).
+3. `acc_23` and `tau_23` count pairs. What was drawn twice is no pair with itself: m copies of a place are m (m - 1) / 2
+   pairs tied on both sides, which are taken out of the right ones and out of all. For the other coefficients such
+   pairs are ties like any other, which they do not count as right.
 """
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whyscore.errors import SpecError
-from whyscore.stats.agreement import CLEAR, group_cells, pair_table, pairs_of, right
-from whyscore.stats.coefficients import Stack, coefficient_of
-from whyscore.stats.draws import MEMORY, Drawing, Drawn, Resample, draw_blocks, drawn_values
+from whyscore.stats.agreement import CLEAR, group_cells, pair_table, pairs_of, preference, preferences, right, sign_rows
+from whyscore.stats.coefficients import LONG, Coefficient, Stack, coefficient_of, from_pairs
+from whyscore.stats.correlation import Undefined, mean_of_defined, vector_values
+from whyscore.stats.kendall import MOST, TABLED, Places
 from whyscore.stats.matrices import (
     NOTHING,
     TIE_TOLERANCE,
@@ -44,14 +54,161 @@ from whyscore.stats.matrices import (
     tie,
 )
 from whyscore.stats.measures import FINE, Fine, Measure, agree, measure_of
-from whyscore.stats.resampling import percentiles, sort_by_content
-from whyscore.stats.spa import preference, preferences, sign_rows
-from whyscore.types import Estimate, FloatMatrix, FloatVector
+from whyscore.stats.resampling import block_sizes, percentiles, sort_by_content
+from whyscore.types import Estimate, FloatMatrix, FloatVector, IntVector
+
+Resample = Literal["systems", "inputs", "both"]
+
+MEMORY = 256_000_000
+_ACCURACIES = ("acc_23", "tau_23")
+
+
+class Drawing(NamedTuple):
+    """How draws are made."""
+
+    resample: Resample
+    n: int
+    seed: int
+    memory: int = MEMORY
+    undefined: Undefined = "leave_out"
+    tie_tolerance: float = TIE_TOLERANCE
+    epsilon: float | None = None
+
+
+class Drawn(NamedTuple):
+    """A block of draws: which rows and which columns, None for all of them."""
+
+    rows: IntVector | None
+    columns: IntVector | None
+
+    def row_counts(self, rows: int) -> FloatMatrix:
+        """Return how often each row was drawn, draws x rows."""
+        return _counts(self, self.rows, rows)
+
+    def column_counts(self, columns: int) -> FloatMatrix:
+        """Return how often each column was drawn, draws x columns."""
+        return _counts(self, self.columns, columns)
+
+    def __len__(self) -> int:
+        return len(self.columns if self.rows is None else self.rows)  # type: ignore[arg-type]
+
+
+def _counts(drawn: Drawn, picked: IntVector | None, size: int) -> FloatMatrix:
+    if picked is None:
+        return np.ones((len(drawn), size))
+    shifted = picked + size * np.arange(len(picked))[:, None]
+    return np.bincount(shifted.ravel(), minlength=size * len(picked)).reshape(-1, size).astype(np.float64)
+
+
+def draw_blocks(shape: tuple[int, ...], drawing: Drawing, held: int | None = None) -> Iterator[Drawn]:
+    """Yield the draws in blocks; `held` is the number of bytes that one draw takes."""
+    rows, columns = shape
+    # Signs of pairs are the largest thing held: half as many as systems, for each cell.
+    each = 64 * rows * columns * (1 + min(rows, 256) // 8) if held is None else held
+    row_rng, column_rng = (np.random.default_rng([drawing.seed, k]) for k in range(2))
+    for size in block_sizes(drawing.n, each, drawing.memory):
+        yield Drawn(
+            None if drawing.resample == "inputs" else row_rng.integers(0, rows, (size, rows)),
+            None if drawing.resample == "systems" else column_rng.integers(0, columns, (size, columns)),
+        )
+
+
+def drawn_values(
+    x: FloatMatrix, z: FloatMatrix, level: Level, coefficient: Coefficient, drawing: Drawing
+) -> FloatVector:
+    """Return the coefficient at a level of every draw of two matrices."""
+    length = {"global": x.size, "within_system": x.shape[1]}.get(level, 0)
+    if coefficient in TABLED and LONG <= length <= MOST:
+        long = _long_global if level == "global" else _long_rows
+        return long(x, z, coefficient, drawing)
+    found = []
+    for drawn in draw_blocks(x.shape, drawing):
+        values = vector_values(_take(x, drawn), _take(z, drawn), level, coefficient, drawing.tie_tolerance)
+        if coefficient in _ACCURACIES:
+            values = _apart(values, coefficient, _choose(_copies(x, z, level, drawn), level, drawn))
+        found.append(mean_of_defined(values, drawing.undefined) if level in ("segment", "within_system") else values)
+    return np.concatenate(found)
+
+
+class _Copies(NamedTuple):
+    """How many places each vector of each draw has, copies included, and the squares of their counts."""
+
+    places: Stack
+    squares: Stack
+
+
+def _copies(x: FloatMatrix, z: FloatMatrix, level: Level, drawn: Drawn) -> _Copies:
+    """Return the copies in every vector: draws, draws x segments or draws x systems."""
+    there = [(~np.isnan(one)).astype(np.float64) for one in (x, z)]
+    both = there[0] * there[1]
+    rows, columns = drawn.row_counts(len(x)), drawn.column_counts(x.shape[1])
+    if level == "segment":
+        return _Copies(rows @ both, rows**2 @ both)
+    if level == "within_system":
+        return _Copies(columns @ both.T, columns**2 @ both.T)
+    if level == "global":
+        return _Copies(((rows @ both) * columns).sum(axis=1), ((rows**2 @ both) * columns**2).sum(axis=1))
+    counted = rows * (columns @ there[0].T > 0) * (columns @ there[1].T > 0)
+    return _Copies(counted.sum(axis=1), (counted**2).sum(axis=1))
+
+
+def _choose(copies: _Copies, level: Level, drawn: Drawn) -> _Copies:
+    """Return the copies of the vectors in the order they were drawn in."""
+    order = {"segment": drawn.columns, "within_system": drawn.rows}.get(level)
+    return copies if order is None else _Copies(*(np.take_along_axis(one, order, axis=1) for one in copies))
+
+
+def _apart(values: Stack, coefficient: Coefficient, copies: _Copies) -> Stack:
+    """Return accuracies (or tau_23) over pairs of different places; NaN where there is none."""
+    every, own = copies.places * (copies.places - 1) / 2, (copies.squares - copies.places) / 2
+    share = values if coefficient == "acc_23" else (values + 1) / 2
+    rest = every - own
+    agreed: Stack = np.divide(share * every - own, rest, out=np.full(rest.shape, np.nan), where=rest > 0)
+    return agreed if coefficient == "acc_23" else 2 * agreed - 1
+
+
+def _take(matrix: FloatMatrix, drawn: Drawn) -> Stack:
+    if drawn.rows is None:
+        return np.moveaxis(matrix[:, drawn.columns], 0, 1)
+    if drawn.columns is None:
+        return matrix[drawn.rows]
+    return matrix[drawn.rows[:, :, None], drawn.columns[:, None, :]]
+
+
+def _long_global(x: FloatMatrix, z: FloatMatrix, coefficient: Coefficient, drawing: Drawing) -> FloatVector:
+    there = ~(np.isnan(x) | np.isnan(z))
+    first, second = x[there], z[there]
+    places = Places.of(first, second)
+    found = []
+    for drawn in draw_blocks(x.shape, drawing, 32 * x.size):
+        counts = drawn.row_counts(len(x))[:, :, None] * drawn.column_counts(x.shape[1])[:, None, :]
+        values = from_pairs(coefficient, places.pairs(counts[:, there]), first, second)
+        if coefficient in _ACCURACIES:
+            values = _apart(values, coefficient, _copies(x, z, "global", drawn))
+        found.append(values)
+    return np.concatenate(found)
+
+
+def _long_rows(x: FloatMatrix, z: FloatMatrix, coefficient: Coefficient, drawing: Drawing) -> FloatVector:
+    gaps = np.isnan(x) | np.isnan(z)
+    rows = [(a[~gap], b[~gap], ~gap) for a, b, gap in zip(x, z, gaps, strict=True)]
+    prepared = [(Places.of(a, b), there, a, b) for a, b, there in rows]
+    found = []
+    for drawn in draw_blocks(x.shape, drawing, 64 * x.shape[1]):
+        counts = drawn.column_counts(x.shape[1])
+        own = [from_pairs(coefficient, places.pairs(counts[:, there]), a, b) for places, there, a, b in prepared]
+        values = np.stack(own, axis=1)
+        if coefficient in _ACCURACIES:
+            values = _apart(values, coefficient, _copies(x, z, "within_system", drawn))
+        taken = values if drawn.rows is None else np.take_along_axis(values, drawn.rows, axis=1)
+        found.append(mean_of_defined(taken, drawing.undefined))
+    return np.concatenate(found)
+
 
 PAIRED = ("acc_eq", "pairwise_accuracy", "spa", "pdp", "kendall_like")
 """The measures whose draws are made here."""
 
-MOST = 1_000_000_000
+PAIR_DRAWS = 1_000_000_000
 """Pairs times draws up to which epsilon is chosen on every draw."""
 
 _SIGNS = 1000  # of a p-value on one draw
@@ -102,7 +259,7 @@ def too_many(x: FloatMatrix, level: Level, measure: str, n: int) -> bool:
     rows, columns = len(x), int(x.shape[1])
     sizes = {"global": (1, rows * columns), "within_system": (rows, columns), "segment": (columns, rows)}
     groups, places = sizes[level]
-    return groups * places * (places - 1) // 2 * n > MOST
+    return groups * places * (places - 1) // 2 * n > PAIR_DRAWS
 
 
 def _differences(both: _Both) -> Measured:

@@ -12,11 +12,19 @@ from typing import Literal, NamedTuple
 from numpy.typing import ArrayLike
 
 from whyscore.errors import SpecError, UnknownName
-from whyscore.stats.agreement import DifferenceCorrelation, PairShare, acc_eq, difference_correlation, kendall_like
+from whyscore.stats.agreement import (
+    DRAWS,
+    DifferenceCorrelation,
+    PairShare,
+    SoftAccuracy,
+    acc_eq,
+    difference_correlation,
+    kendall_like,
+    soft_pairwise_accuracy,
+)
 from whyscore.stats.coefficients import COEFFICIENTS, coefficient_of
 from whyscore.stats.correlation import Correlation, Undefined, correlate
 from whyscore.stats.matrices import TIE_TOLERANCE, Level, Missing, level_of
-from whyscore.stats.spa import DRAWS, SoftAccuracy, soft_pairwise_accuracy
 
 
 class Measure(NamedTuple):

@@ -12,9 +12,8 @@ from markupsafe import escape
 
 from whyscore.errors import DataError
 from whyscore.types.arrays import FloatMatrix, FloatVector
-from whyscore.types.result import Record, Result
+from whyscore.types.result import Record, Result, Table
 from whyscore.types.segments import Segment, Side
-from whyscore.types.table import Table
 
 Severity = Literal["neutral", "minor", "major", "critical"]
 _SHOWN = 5

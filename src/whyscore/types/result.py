@@ -1,11 +1,117 @@
-"""What every result of an analysis offers: records for programs, tables for people, data frames, a notebook form."""
+"""What every result of an analysis offers: records for programs, tables for people, data frames, a notebook form.
+
+Tables: named columns and rows of cells, which every output format writes its own way.
+"""
 
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import ClassVar, Literal, TypeGuard
 
-from whyscore.errors import MissingExtra
-from whyscore.types.table import Table
+from markupsafe import Markup
+
+from whyscore.errors import ContractError, MissingExtra
+
+Cell = str | float | int | None
+Mark = Literal["higher", "significant", "corrected"]
+"""A value above the one it is compared with; significantly so; and still after a correction of the p-values."""
+DECIMALS = 3
+_ROWS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Named columns and rows of cells; numbers are cells too, so that each format can write them its own way."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    higher_is_better: Mapping[str, bool] = field(default_factory=dict)
+    """The direction of the columns that have one."""
+    best: frozenset[tuple[int, str]] | None = None
+    """The bold cells as row and column, e.g. a whole cluster; None takes the best value of each directed column."""
+    notes: tuple[str, ...] = ()
+    title: str = ""
+    """A heading, where a result has several tables."""
+    decimals: int = DECIMALS
+    """Of its numbers, for people who do not ask for others."""
+    marks: Mapping[tuple[int, str], frozenset[Mark]] = field(default_factory=dict)
+    """The marks of cells, by row and column: each format shows them its own way."""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ContractError(f"a row of {len(row)} cells in a table of {len(self.columns)} columns: {row!r}")
+
+    @classmethod
+    def of(cls, records: Iterable[Mapping[str, object]]) -> "Table":
+        """Return records as a table: one column per key that holds numbers or texts, in order of appearance."""
+        rows = [{key: value for key, value in record.items() if is_cell(value)} for record in records]
+        columns = tuple(dict.fromkeys(key for row in rows for key in row))
+        return cls(columns, tuple(tuple(row.get(name) for name in columns) for row in rows))
+
+    @classmethod
+    def join(cls, tables: Sequence["Table"]) -> "Table":
+        """Return tables of equal columns as one, each note once."""
+        rows = tuple(row for table in tables for row in table.rows)
+        notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
+        return cls(tables[0].columns, rows, tables[0].higher_is_better, notes=notes)
+
+    @property
+    def bold(self) -> frozenset[tuple[int, str]]:
+        """The cells that are bold where bold is asked for."""
+        if self.best is not None:
+            return self.best
+        return frozenset(cell for name in self.higher_is_better for cell in self._best_of(name))
+
+    def _best_of(self, name: str) -> list[tuple[int, str]]:
+        place = self.columns.index(name)
+        values = {row: value for row, cells in enumerate(self.rows) if is_number(value := cells[place])}
+        if not values:
+            return []
+        best = max(values.values()) if self.higher_is_better[name] else min(values.values())
+        return [(row, name) for row, value in values.items() if value == best]
+
+    def right_aligned(self) -> list[bool]:
+        """Return which columns hold numbers."""
+        columns = list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
+        return [any(is_number(cell) for cell in column) for column in columns]
+
+    def html(self, rows: int = _ROWS) -> Markup:
+        """Return the first rows as HTML for notebooks."""
+        head = Markup("").join(Markup("<th>{}</th>").format(name) for name in self.columns)
+        body = Markup("").join(
+            Markup("<tr>{}</tr>").format(
+                Markup("").join(Markup("<td>{}</td>").format(shown(cell, self.decimals)) for cell in row)
+            )
+            for row in self.rows[:rows]
+        )
+        more = f"and {len(self.rows) - rows} more rows" if len(self.rows) > rows else ""
+        notes = Markup("").join(
+            Markup("<div><small>{}</small></div>").format(note) for note in (*self.notes, more) if note
+        )
+        return Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>{}").format(head, body, notes)
+
+
+def shown(cell: Cell, decimals: int = DECIMALS) -> str:
+    """Return a cell for people: whole numbers stay whole, undefined ones are a dash."""
+    if isinstance(cell, str):
+        return cell
+    if not is_number(cell):
+        return "-"
+    return f"{cell:.{decimals}f}" if isinstance(cell, float) else str(cell)
+
+
+def is_number(cell: object) -> TypeGuard[float]:
+    """Return whether a cell is a finite number."""
+    return isinstance(cell, Real) and math.isfinite(cell)
+
+
+def is_cell(value: object) -> TypeGuard[Cell]:
+    """Return whether a value can stand in a cell."""
+    return value is None or isinstance(value, str | Real)
+
 
 Record = Mapping[str, object]
 _TABLES = 3

@@ -11,9 +11,8 @@ from whyscore.analysis.metaeval.scores import metaevaluate_table
 from whyscore.analysis.metaeval.tables import ScoreTable
 from whyscore.analysis.metaeval.uses import FilterUse, RerankUse
 from whyscore.errors import DataError
-from whyscore.stats.agreement import acc_eq
+from whyscore.stats.agreement import acc_eq, soft_pairwise_accuracy
 from whyscore.stats.significance import swap_segments
-from whyscore.stats.spa import soft_pairwise_accuracy
 
 
 def table(seed: int = 0, systems: int = 3, segments: int = 40) -> ScoreTable:

@@ -16,11 +16,9 @@ from typing import ClassVar, Literal, Self, cast, get_args
 from whyscore.data.codec import Where, convert
 from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, SpecError
-from whyscore.text.files import whole
-from whyscore.text.strict import finite
+from whyscore.text.files import finite, whole
 from whyscore.types import Segment, Signature
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Cell, Table
+from whyscore.types.result import Cell, Record, Result, Table
 
 KIND = "calibration"
 SCHEMA = "whyscore/1"

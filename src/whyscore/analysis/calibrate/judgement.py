@@ -31,8 +31,7 @@ from whyscore.analysis.calibrate.rules import FOLDS, Choice, Problem, Rule, choo
 from whyscore.analysis.calibrate.settings import Search, Testing
 from whyscore.stats.coefficients import chance_of
 from whyscore.stats.correction import correct_p
-from whyscore.stats.draws import Resample
-from whyscore.stats.intervals import DRAWS, bootstrap_difference
+from whyscore.stats.intervals import DRAWS, Resample, bootstrap_difference
 from whyscore.stats.significance import permutation_test
 from whyscore.types import FloatMatrix, FloatVector, IntVector
 

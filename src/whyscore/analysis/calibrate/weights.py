@@ -31,8 +31,8 @@ from whyscore.settings import takes
 from whyscore.stats.coefficients import coefficient_of
 from whyscore.stats.grid import grid_correlations
 from whyscore.stats.matrices import level_of
+from whyscore.text.files import finite
 from whyscore.text.randomness import generator
-from whyscore.text.strict import finite
 from whyscore.types import Dataset, FloatMatrix, FloatVector, IntVector, Signature
 from whyscore.types.result import Result
 

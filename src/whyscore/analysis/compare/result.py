@@ -18,8 +18,7 @@ from whyscore.stats.correction import ALPHA, Clusters
 from whyscore.stats.significance import power_curve
 from whyscore.stats.systems import DRAWS, Test
 from whyscore.types import Dataset, Estimate, FloatMatrix, HumanPreference, PairTest, Signature, Total
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Cell, Mark, Table
+from whyscore.types.result import Cell, Mark, Record, Result, Table
 
 _CORRECTED = {
     "none": "uncorrected",

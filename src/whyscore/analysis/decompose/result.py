@@ -11,8 +11,7 @@ from whyscore.data.records import Kind, header_of
 from whyscore.marking import Span
 from whyscore.types import Dataset, FeatureShare, FloatVector, ShareTest, Signature, read_only
 from whyscore.types.records import grouped
-from whyscore.types.result import Record, Result
-from whyscore.types.table import DECIMALS, Cell, Table
+from whyscore.types.result import DECIMALS, Cell, Record, Result, Table
 
 LABELS: dict[str, dict[str, str]] = {
     "field": {"under": "under", "over": "over", "equal": "equal"},

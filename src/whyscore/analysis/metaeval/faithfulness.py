@@ -80,8 +80,7 @@ from whyscore.types import (
     Side,
     Signature,
 )
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Cell, Table
+from whyscore.types.result import Cell, Record, Result, Table
 from whyscore.version import __version__
 
 MEASURES = {

@@ -17,10 +17,9 @@ from whyscore.stats.annotators import PairAgreement
 from whyscore.stats.correction import Clusters
 from whyscore.stats.words import MEASURES, Confusion, Measure, PairedTest, Ragged
 from whyscore.stats.words import Agreement as WordAgreement
-from whyscore.text.strict import finite
+from whyscore.text.files import finite
 from whyscore.types import Estimate, Finding, FloatVector, Signature
-from whyscore.types.result import Record, Result
-from whyscore.types.table import DECIMALS, Cell, Table
+from whyscore.types.result import DECIMALS, Cell, Record, Result, Table
 from whyscore.version import __version__
 
 _DRAWN = {

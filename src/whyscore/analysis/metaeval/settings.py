@@ -8,7 +8,7 @@ from whyscore.analysis.explain import MaskingSettings
 from whyscore.errors import SpecError
 from whyscore.settings import Bootstrapped, Seeded, again, option
 from whyscore.stats.correlation import Undefined
-from whyscore.stats.draws import Resample
+from whyscore.stats.intervals import Resample
 from whyscore.stats.matrices import TIE_TOLERANCE, Missing, Permute
 from whyscore.stats.measures import MEASURES
 from whyscore.stats.spans import Averaging, Matching

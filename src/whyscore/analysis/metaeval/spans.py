@@ -18,8 +18,7 @@ from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import takes
 from whyscore.stats.spans import Marked, SpanResult, judge_spans
 from whyscore.types import Dataset, Entry, ErrorSpan, Side, Signature
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Table
+from whyscore.types.result import Record, Result, Table
 from whyscore.version import __version__
 
 SIDES = (Side.HYPOTHESIS, Side.SOURCE)

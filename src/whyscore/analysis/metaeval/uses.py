@@ -28,14 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.analysis.metaeval.tables import MatrixSet
-from whyscore.stats.agreement import acc_eq
+from whyscore.stats.agreement import acc_eq, soft_pairwise_accuracy
 from whyscore.stats.correction import clusters
 from whyscore.stats.resampling import block_folds
 from whyscore.stats.significance import swap_segments
-from whyscore.stats.spa import soft_pairwise_accuracy
 from whyscore.types import FloatMatrix, FloatVector
-from whyscore.types.result import Record
-from whyscore.types.table import Table
+from whyscore.types.result import Record, Table
 
 _FOLDS = 5
 _ROUNDING = 1e-12

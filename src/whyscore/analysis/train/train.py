@@ -67,8 +67,7 @@ from whyscore.stats.words import Ragged, agree, mean_estimates
 from whyscore.text.randomness import generator
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, FloatVector, Place, Segment, Words
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Cell, Table
+from whyscore.types.result import Cell, Record, Result, Table
 from whyscore.version import __version__
 
 WORK = "work"

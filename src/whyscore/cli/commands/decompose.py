@@ -23,7 +23,7 @@ from whyscore.errors import UserError
 from whyscore.settings import again, option
 from whyscore.text.placeholders import hide_in_text
 from whyscore.types import Dataset
-from whyscore.types.table import DECIMALS
+from whyscore.types.result import DECIMALS
 
 EXAMPLES = """\
 examples:

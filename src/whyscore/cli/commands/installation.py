@@ -11,8 +11,7 @@ from whyscore.cli.setup import open_store
 from whyscore.errors import UserError
 from whyscore.scoring.store import Store, check, repair
 from whyscore.settings import REQUIRED, option
-from whyscore.types.result import Result
-from whyscore.types.table import Table
+from whyscore.types.result import Result, Table
 
 LIST_EXAMPLES = """\
 examples:

@@ -62,7 +62,7 @@ from whyscore.explainers.engine import failure_message
 from whyscore.registry import known, load, parse, spec_of
 from whyscore.settings import again, option
 from whyscore.types import Dataset, Segment
-from whyscore.types.table import DECIMALS
+from whyscore.types.result import DECIMALS
 
 EXAMPLES = """\
 examples:

@@ -39,9 +39,9 @@ from whyscore.data.formats.word_lines import tag_lines
 from whyscore.data.naming import system_names
 from whyscore.errors import DataError
 from whyscore.stats.spans import Thresholds, Touch, to_levels, to_spans
+from whyscore.text.files import line as json_line
 from whyscore.text.files import whole
 from whyscore.text.splitters import WhiteSpace
-from whyscore.text.strict import line as json_line
 from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Segment, Severity, Side, Words
 
 Offsets = Literal["codepoints", "utf16", "bytes"]

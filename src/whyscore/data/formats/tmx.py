@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from whyscore.data.files import STDIN, Limits, unpacked
-from whyscore.data.formats.xliff import PLACEHOLDER, Inline
-from whyscore.data.formats.xml import Events
+from whyscore.data.formats.xliff import PLACEHOLDER, Events, Inline
 from whyscore.data.located import Located, Origin
 from whyscore.data.naming import numbered, system_names
 from whyscore.errors import DataError

@@ -43,7 +43,7 @@ from whyscore.data.formats.jsonl import objects
 from whyscore.data.formats.spans import BadSpan
 from whyscore.data.located import Located, Origin
 from whyscore.errors import DataError
-from whyscore.text.strict import line as json_line
+from whyscore.text.files import line as json_line
 from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Segment, Severity, Side
 
 FAULT = "instruction"

@@ -18,8 +18,7 @@ import numpy as np
 
 from whyscore.errors import DataError, UserError
 from whyscore.models.encoders.stacks import Source, Stack, source, stack
-from whyscore.models.pairs import Row, as_tensors
-from whyscore.models.rows import RowCoder
+from whyscore.models.pairs import Row, RowCoder, as_tensors
 from whyscore.protocols import Metric
 from whyscore.registry import spec_of
 from whyscore.scoring.rows import needs

@@ -57,12 +57,10 @@ from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.scoring.store import digest
 from whyscore.settings import Seeded, again, option, takes
 from whyscore.stats.coefficients import pearson
-from whyscore.text.files import json_of, text_of
+from whyscore.text.files import finite, json_of, line, text_of
 from whyscore.text.splitters import WhiteSpace
-from whyscore.text.strict import finite, line
 from whyscore.types import Dataset, Evidence, FloatMatrix, FloatVector, IntVector
-from whyscore.types.result import Result
-from whyscore.types.table import Cell, Table
+from whyscore.types.result import Cell, Result, Table
 
 if TYPE_CHECKING:
     from whyscore.report.figures import Chart

@@ -41,7 +41,7 @@ from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import Seeded, option, takes
 from whyscore.stats.correction import correct_p
 from whyscore.types import Dataset, Entry, FloatVector, IntVector, Segment
-from whyscore.types.table import Cell, Table
+from whyscore.types.result import Cell, Table
 
 SPLIT = "bmx_split"
 _BLOCKS = 8

@@ -55,8 +55,7 @@ from whyscore.stats.coefficients import coefficient_of
 from whyscore.stats.correction import correct_p
 from whyscore.stats.matrices import is_human, level_of
 from whyscore.types import Dataset, FloatVector, Inputs, IntVector
-from whyscore.types.result import Record
-from whyscore.types.table import Cell, Mark, Table
+from whyscore.types.result import Cell, Mark, Record, Table
 
 Task = Literal["translation", "summarisation"]
 

@@ -45,9 +45,8 @@ from whyscore.protocols import MatrixMetric
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import again, option, takes
 from whyscore.types import Dataset, FloatVector, Segment
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Cell as TableCell
-from whyscore.types.table import Table
+from whyscore.types.result import Cell as TableCell
+from whyscore.types.result import Record, Result, Table
 
 Row = TypeVar("Row")
 

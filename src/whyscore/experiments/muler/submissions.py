@@ -40,8 +40,7 @@ from whyscore.settings import again, option, takes
 from whyscore.text.placeholders import hide_in_text
 from whyscore.text.randomness import generator
 from whyscore.types import Entry, FeatureShare
-from whyscore.types.result import Record, Result
-from whyscore.types.table import Table
+from whyscore.types.result import Record, Result, Table
 
 _STORED = {"sigma_all": "bleu_all", "sigma": "bleu_indices_implied", "oracle": "max_bleu", "anti": "min_bleu"}
 """Names that published tables have for the numbers of a row."""

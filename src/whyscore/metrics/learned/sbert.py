@@ -28,7 +28,7 @@ from whyscore.models.encoders.loading import pinned
 from whyscore.models.encoders.sentence import Sentence, opened
 from whyscore.models.encoders.static import Static
 from whyscore.models.encoders.transformer import Transformer
-from whyscore.models.rows import Long
+from whyscore.models.pairs import Long
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields

@@ -58,8 +58,7 @@ from whyscore.models.matching import (
     match,
     numbers,
 )
-from whyscore.models.pairs import Pinned
-from whyscore.models.rows import Long
+from whyscore.models.pairs import Long, Pinned
 from whyscore.protocols import Encoder, Similarities
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields

@@ -98,7 +98,7 @@ from whyscore.models.encoders.sentence import MODULES, opened_states
 from whyscore.models.encoders.stacks import source
 from whyscore.models.heads import widened
 from whyscore.models.maps import Kind, LanguageMap, read_map
-from whyscore.models.rows import Long
+from whyscore.models.pairs import Long
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import files_of, spec_of
 from whyscore.settings import check_fields

@@ -15,8 +15,7 @@ from whyscore.models.encoders.embedded import Embedded
 from whyscore.models.encoders.sentence import MODULES, Sentence
 from whyscore.models.encoders.static import Static
 from whyscore.models.encoders.transformer import Transformer
-from whyscore.models.pairs import Held, Pinned
-from whyscore.models.rows import Long
+from whyscore.models.pairs import Held, Long, Pinned
 from whyscore.protocols import Encoder
 
 

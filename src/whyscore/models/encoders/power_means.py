@@ -27,8 +27,7 @@ from whyscore.models.encoders.stacks import (
     source,
     stack,
 )
-from whyscore.models.pairs import Cuts, Inputs, budget_of
-from whyscore.models.rows import Long, RowCoder
+from whyscore.models.pairs import Cuts, Inputs, Long, RowCoder, budget_of
 from whyscore.protocols import Encoded
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields

@@ -43,8 +43,7 @@ from whyscore.models.encoders.stacks import (
 )
 from whyscore.models.encoders.transformer import Transformer
 from whyscore.models.heads import ACTIVATIONS, pooled
-from whyscore.models.pairs import Coded, Cuts, Frame, as_tensors, budget_of
-from whyscore.models.rows import Long, RowCoder, Vectors
+from whyscore.models.pairs import Coded, Cuts, Frame, Long, RowCoder, Vectors, as_tensors, budget_of
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import runs_code, spec_of
 from whyscore.settings import check_fields

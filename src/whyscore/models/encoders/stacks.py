@@ -50,8 +50,7 @@ from whyscore.models.checkpoints import (
     warn_of,
     weights_of,
 )
-from whyscore.models.pairs import Cuts, Inputs, Row, as_tensors, in_batches, positions
-from whyscore.models.rows import Long, Reader, RowCoder, Vectors
+from whyscore.models.pairs import Cuts, Inputs, Long, Reader, Row, RowCoder, Vectors, as_tensors, in_batches, positions
 from whyscore.models.tensors import check_tensors
 from whyscore.protocols import Encoded
 

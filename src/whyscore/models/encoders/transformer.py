@@ -50,8 +50,7 @@ from whyscore.models.encoders.stacks import (
     source,
     stack,
 )
-from whyscore.models.pairs import Cuts, Inputs, Row, as_tensors, budget_of
-from whyscore.models.rows import Long, RowCoder, Vectors
+from whyscore.models.pairs import Cuts, Inputs, Long, Row, RowCoder, Vectors, as_tensors, budget_of
 from whyscore.protocols import Encoded
 from whyscore.registry import runs_code, spec_of
 from whyscore.settings import check_fields

@@ -7,9 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
+from whyscore.data import realigning
+from whyscore.data.realigning import resegment
 from whyscore.errors import DataError
-from whyscore.text import segmentation
-from whyscore.text.segmentation import resegment
 from whyscore.text.splitters import Auto
 
 WORDS = st.lists(st.sampled_from(["a", "b", "C", "d.", "猫", "と"]), max_size=6).map(" ".join)
@@ -62,7 +62,7 @@ def test_the_edits_are_the_fewest_of_all_segmentations(
 ) -> None:
     words = units(texts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segmentation, "HELD", held)
+        patch.setattr(realigning, "HELD", held)
         result = resegment(texts, references)
     lengths = [len(units([text])) for text in result]
     starts = tuple(sum(lengths[:k]) for k in range(len(lengths)))
@@ -97,7 +97,7 @@ def test_of_equally_good_borders_the_natural_one_is_taken() -> None:
 
 
 def test_a_document_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segmentation, "CELLS", 5)
+    monkeypatch.setattr(realigning, "CELLS", 5)
     with pytest.raises(DataError, match=r"3 words of a translation and 2 of its references .* --realign documents"):
         resegment(["a b c"], [["a"], ["b"]])
 
