@@ -170,6 +170,50 @@ def test_gold_and_training_data_are_found_in_the_working_directory(
     )
 
 
+def test_finished_systems_and_stored_probes_are_not_done_again(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_gold(tmp_path / "de-en")
+    command = ["experiment", "eval4nlp", "-l", "de-en", "-o", "run", "--store", "scores.sqlite", "-f", "json"]
+    first = run(*command, "--system", "gringham", "--limit", 3)
+    assert first.code == 0, first.err
+    again = run(*command, "--system", "gringham", "--limit", 3)
+    assert "gringham: finished before, read from run/gringham/de-en" in again.err
+    assert json.loads(again.out) == json.loads(first.out)
+    longer = run(*command, "--system", "gringham", "--limit", 4)
+    assert "gringham: explaining 4 segments" in longer.err
+    other = run(*command, "--system", "gringham", "--limit", 4, "--seed", 1)
+    assert other.code == 2
+    assert "run holds results of de-en with other seed: choose another -o" in other.err
+    dry = run(*command, "--system", "gringham", "heytuda", "--limit", 4, "--dry-run")
+    # Segment 3 equals segment 0: 3 whole texts, and 21 words of each side masked.
+    assert dry.out.splitlines()[:2] == [
+        "de-en gringham: finished", "de-en heytuda: qe, erasure: 45 texts to score, 0 in the store"
+    ]  # fmt: skip
+    assert not (tmp_path / "run" / "heytuda").exists()
+
+
+def test_models_never_see_the_gold_set_however_few_segments_are_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Segment] = []
+
+    class Stopped(Exception):
+        pass
+
+    def remember(*_: object, exclude: Sequence[Segment], **__: object) -> None:
+        seen.extend(exclude)
+        raise Stopped
+
+    monkeypatch.setattr("whyscore.experiments.participants.train", remember)
+    gold = read_gold(write_gold(tmp_path / "de-en"))
+    data = write_training_data(tmp_path / "train.jsonl")
+    with pytest.raises(Stopped):
+        participants([gold], data=[data], output=tmp_path / "run", systems=["nict"], limit=2)
+    assert len(seen) == len(gold) == 12
+
+
 def test_only_kinds_with_a_rate_are_trained_on_unless_named() -> None:
     rows = [Rated(f"{source} {k}", "", reference=f"{text} {k}") for k, (source, text) in enumerate(PAIRS)]
     copies = [row for row in perturb_rows(rows, TrainSettings()) if row.words or row.gaps]

@@ -12,13 +12,14 @@ written to directly too, so that what it holds is there after an interruption; o
 
 import errno
 import glob
+import json
 import os
 import secrets
 import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,16 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> None:
     """Write lines, which carry their own ends, to a file that appears when all are written."""
     with opened(path) as file:
         file.writelines(lines)
+
+
+def write_or_compare(path: Path, facts: Mapping[str, object]) -> list[str]:
+    """Write facts as JSON; return the names of those that differ from what an earlier process wrote there."""
+    text = json.dumps(facts, ensure_ascii=False, indent=2)
+    if not path.exists():
+        write_lines(path, [f"{text}\n"])
+        return []
+    before, now = json.loads(path.read_text("utf-8")), json.loads(text)
+    return [name for name in {**now, **before} if before.get(name) != now.get(name)]
 
 
 @contextmanager

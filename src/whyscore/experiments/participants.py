@@ -22,8 +22,9 @@ The recipes follow what the paper says about the systems. What it leaves open is
 result. Encoders and training data differ from theirs, so figures are not expected to be those of the paper.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -32,16 +33,34 @@ from scipy.stats import rankdata
 
 from whyscore import train
 from whyscore.analysis.common import as_metric
+from whyscore.analysis.explain import cost
 from whyscore.analysis.metaeval import explained_submission, segments_of
-from whyscore.analysis.train import WRONG, LabelSource, Rated, TrainSettings, label_spans, read_rated
-from whyscore.cli.options import Command, FolderSettings
-from whyscore.cli.output import emit_result, tell
-from whyscore.data.formats.eval4nlp import SIDES, Gold, Judged, Scored, Submission, Track, read_gold, write_submission
+from whyscore.analysis.train import WRONG, LabelSource, Rated, TrainSettings, digest_rows, label_spans, read_rated
+from whyscore.cli.options import Command, FolderSettings, RunningSettings
+from whyscore.cli.output import emit, emit_result, tell
+from whyscore.cli.setup import make_resources, working
+from whyscore.data.formats.eval4nlp import (
+    METADATA,
+    SIDES,
+    SPLITTER,
+    Gold,
+    Judged,
+    Scored,
+    Submission,
+    Track,
+    misfits,
+    read_gold,
+    read_submission,
+    write_submission,
+)
+from whyscore.data.records import digest
+from whyscore.data.writing import write_or_compare
 from whyscore.errors import DataError, UnknownName, UserError
 from whyscore.experiments.eval4nlp import RankingResult, ranking
 from whyscore.explainers.inside import Attention, BestHead, best_head
 from whyscore.metrics.estimators.qe import WEIGHTS, load
 from whyscore.registry import spec_of
+from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import REQUIRED, option, settings_of, takes
 from whyscore.stats.words import Ragged
 from whyscore.text.alignment import Pieces, pool_words
@@ -160,8 +179,13 @@ def participants(
     output: str | Path,
     report: Callable[[str], None] | None = None,
     settings: ParticipantsSettings,
+    resources: Resources = LOCAL,
 ) -> RankingResult:
     """Return the ranking of rebuilt participants; their submissions and models are in the folder `output`.
+
+    Models and submissions that an earlier run left in the folder are used as they are, if it had the same gold, data
+    and settings; otherwise the folder is refused. A store among the resources keeps the scores of probes, which
+    several recipes share.
 
     Args:
         golds: Gold sets, named after their language pairs.
@@ -169,36 +193,147 @@ def participants(
         output: Where models and submissions go.
         report: Hears what is being done.
         settings: Systems, and how models are trained.
+        resources: Store, executor and progress.
     """
-    names = settings.systems or tuple(PARTICIPANTS)
-    for name in names:
-        if name not in PARTICIPANTS:
-            raise UnknownName.among("participant", name, PARTICIPANTS)
+    names = check_systems(settings)
     if not golds:
         raise DataError("no gold set: give one or more gold folders, each named after its language pair")
     needing = [name for name in names if PARTICIPANTS[name].on(settings.encoder).labels]
     if needing and not data:
         raise UserError(f"{', '.join(needing)}: these recipes train a model. Give labelled segments with --data")
-    job = _Job(data, Path(output), report or (lambda _: None), settings)
     pairs = []
     for gold in golds:
-        own = _first(gold, settings.limit)
-        found = [_submission(name, own, job) for name in names]
-        pairs.append((own, found))
+        job = _Job(gold, data, Path(output), settings, report or (lambda _: None), resources)
+        job.open()
+        pairs.append((job.judged, [job.rebuild(name) for name in names]))
     return ranking(pairs, baselines=True, draws=0)
 
 
-class _Job(NamedTuple):
-    """What all recipes share."""
+def check_systems(settings: ParticipantsSettings) -> tuple[str, ...]:
+    """Return the names of the systems, all where none is named."""
+    for name in settings.systems:
+        if name not in PARTICIPANTS:
+            raise UnknownName.among("participant", name, PARTICIPANTS)
+    return settings.systems or tuple(PARTICIPANTS)
 
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """All recipes on one gold set."""
+
+    gold: Gold
     data: Sequence[str | Path]
     output: Path
-    report: Callable[[str], None]
     settings: ParticipantsSettings
+    report: Callable[[str], None]
+    resources: Resources
+
+    @cached_property
+    def judged(self) -> Gold:
+        return first_segments(self.gold, self.settings.limit)
+
+    @property
+    def lang_pair(self) -> str | None:
+        return self.gold.name if len(self.gold.name.split("-")) == 2 else None  # noqa: PLR2004 - et-en
+
+    def open(self) -> None:
+        """Write down what the results of this gold set are made from, or check that it is still the same."""
+        trained = [one.name for one in settings_of(TrainSettings) if one.name not in ("labels", "device")]
+        rows = [row for path in self.data for row in read_rated(path, self.lang_pair)]
+        plan = {
+            "qe": str(as_metric("qe").signature()),  # with the version of whyscore
+            "gold": digest(self._dataset(self.gold)), "training data": digest_rows(rows) if rows else None,
+            **{name: getattr(self.settings, name) for name in trained},
+        }  # fmt: skip
+        self.output.mkdir(parents=True, exist_ok=True)
+        different = write_or_compare(self.output / f"{self.gold.name}.json", plan)
+        if different:
+            raise UserError(
+                f"{self.output} holds results of {self.gold.name} with other {', '.join(different)}: choose another "
+                "-o, or give the same input and options to go on"
+            )
+
+    def finished(self, name: str) -> Submission | None:
+        """Return what an earlier run handed in for these segments."""
+        place = self.output / name / self.gold.name
+        if not (place / METADATA).exists():  # written last
+            return None
+        found = read_submission(place, name=name)
+        return None if misfits(found, self.judged) else found
+
+    def rebuild(self, name: str) -> Submission:
+        """Return the submission of a recipe, which is also written."""
+        before = self.finished(name)
+        if before is not None:
+            self.report(f"{name}: finished before, read from {self.output / name / self.gold.name}")
+            return before
+        participant = PARTICIPANTS[name].on(self.settings.encoder)
+        model = self._train(name, participant)
+        self.report(f"{name}: explaining {len(self.judged)} segments of {self.gold.name}")
+        joined = join_submissions(name, [self._explain(part, name, model) for part in participant.parts])
+        write_submission(
+            self.output / name / self.gold.name,
+            {side: own.scores.rows() for side, own in joined.sides.items()}, joined.sentence,
+            team=participant.team, track=participant.track, description=f"{name} as a recipe of whyscore",
+        )  # fmt: skip
+        return joined
+
+    def model_of(self, name: str) -> Path:
+        """Return the folder of a recipe's model."""
+        return self.output / "models" / self.gold.name / name
+
+    def _train(self, name: str, participant: Participant) -> Path:
+        model = self.model_of(name)
+        if participant.labels and not (model / WEIGHTS).exists():
+            self.report(f"{name}: training on {self.gold.name}")
+            declared = {one.name: getattr(self.settings, one.name) for one in settings_of(TrainSettings)}
+            options = declared | {"labels": participant.labels} | dict(participant.options)
+            train(
+                *self.data, output=model, lang_pair=self.lang_pair, exclude=segments_of(self.gold), report=self.report,
+                **options,
+            )  # fmt: skip
+        return model
+
+    def _explain(self, part: Part, name: str, model: Path) -> Submission:
+        metric, explainer = part.metric.replace(TRAINED, str(model)), part.explainer
+        if explainer == METRIC_ATTENTION:
+            return _metric_attention(self.judged, model)
+        if explainer == BEST_HEAD:
+            head = choose_head(metric, [row for path in self.data for row in read_rated(path, self.lang_pair)])
+            self.report(f"{name}: layer {head.layer}, head {head.head}, chosen on {head.texts} segments")
+            explainer = spec_of(head.chosen(Attention()))
+        if self.resources.progress is not None:
+            self.resources.progress.begin(f"{name}, {explainer}")
+        texts = self._dataset(self.judged)
+        return explained_submission(texts, metric, explainer, seed=self.settings.seed, resources=self.resources)
+
+    def _dataset(self, gold: Gold) -> Dataset:
+        languages = tuple(self.lang_pair.split("-")) if self.lang_pair else None
+        entries = tuple(Entry(str(k), gold.name, segment) for k, segment in enumerate(segments_of(gold)))
+        return Dataset(gold.name, entries, languages)  # type: ignore[arg-type]
+
+    def cost_lines(self, name: str) -> Iterator[str]:
+        """Yield what a recipe has yet to do."""
+        participant = PARTICIPANTS[name].on(self.settings.encoder)
+        if self.finished(name) is not None:
+            yield f"{name}: finished"
+            return
+        if participant.labels:
+            there = (self.model_of(name) / WEIGHTS).exists()
+            yield f"{name}: model {'trained' if there else 'to be trained on labels from ' + participant.labels[0]}"
+        for metric, explainer in participant.parts:
+            if TRAINED not in metric:
+                texts = self._dataset(self.judged)
+                found = cost(texts, metric, explainer, sides=["hypothesis", "source"], unit=SPLITTER,
+                             seed=self.settings.seed, resources=self.resources)  # fmt: skip
+                yield f"{name}: {metric}, {explainer}: {found.distinct:,} texts to score, {found.stored:,} in the store"
+            else:
+                yield f"{name}: the model, {explainer}: {len(self.judged):,} segments"
 
 
-def _first(gold: Gold, limit: int | None) -> Gold:
-    if limit is None:
+def first_segments(gold: Gold, limit: int | None) -> Gold:
+    """Return the first segments of a gold set."""
+    if limit is None or limit >= len(gold):
         return gold
     kept = np.arange(len(gold)) < limit
     sides = {
@@ -211,40 +346,6 @@ def _first(gold: Gold, limit: int | None) -> Gold:
         sources=gold.sources and gold.sources[:limit],
         sentence=None if gold.sentence is None else gold.sentence[:limit],
     )  # fmt: skip
-
-
-def _submission(name: str, gold: Gold, job: _Job) -> Submission:
-    data, output, report, settings = job
-    participant = PARTICIPANTS[name].on(settings.encoder)
-    model = output / "models" / gold.name / name
-    lang_pair = gold.name if "-" in gold.name else None
-    if participant.labels and not (model / WEIGHTS).exists():
-        report(f"{name}: training on {gold.name}")
-        declared = {one.name: getattr(settings, one.name) for one in settings_of(TrainSettings)}
-        options = declared | {"labels": participant.labels} | dict(participant.options)
-        train(*data, output=model, lang_pair=lang_pair, exclude=segments_of(gold), report=report, **options)
-    report(f"{name}: explaining {len(gold)} segments of {gold.name}")
-    segments = segments_of(gold)
-    languages = tuple(gold.name.split("-")) if len(gold.name.split("-")) == 2 else None  # noqa: PLR2004 - et-en
-    entries = tuple(Entry(str(k), name, segment) for k, segment in enumerate(segments))
-    texts = Dataset(gold.name, entries, languages)  # type: ignore[arg-type]
-    parts = []
-    for metric, explainer in participant.parts:
-        if explainer == METRIC_ATTENTION:
-            parts.append(_metric_attention(gold, model))
-            continue
-        spec = metric.replace(TRAINED, str(model))
-        if explainer == BEST_HEAD:
-            head = choose_head(spec, [row for path in data for row in read_rated(path, lang_pair)])
-            report(f"{name}: layer {head.layer}, head {head.head}, chosen on {head.texts} segments")
-            explainer = spec_of(head.chosen(Attention()))  # noqa: PLW2901 - now that it is known
-        parts.append(explained_submission(texts, spec, explainer, seed=settings.seed))
-    joined = join_submissions(name, parts)
-    write_submission(
-        output / name / gold.name, {side: own.scores.rows() for side, own in joined.sides.items()}, joined.sentence,
-        team=participant.team, track=participant.track, description=f"{name} as a recipe of whyscore",
-    )  # fmt: skip
-    return joined
 
 
 def choose_head(metric: str, rows: Sequence[Rated]) -> BestHead:
@@ -293,7 +394,7 @@ def join_submissions(name: str, parts: Sequence[Submission]) -> Submission:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParticipantsCommand(FolderSettings, ParticipantsSettings):
+class ParticipantsCommand(RunningSettings, FolderSettings, ParticipantsSettings):
     """What `eval4nlp` takes."""
 
     TITLE: ClassVar[str] = "input"
@@ -334,6 +435,7 @@ def find_gold(pair: str | None) -> Path:
 
 def run_participants(settings: ParticipantsCommand) -> int:
     """Rebuild participants, judge them, and say what the paper leaves open."""
+    names = check_systems(settings)
     places = [Path(path) for path in settings.gold] or [find_gold(settings.lang_pair)]
     data = [Path(path) for path in settings.data] or [path for path in map(Path, DATA_PLACES) if path.exists()][:1]
     if not settings.gold or not settings.data:
@@ -341,13 +443,21 @@ def run_participants(settings: ParticipantsCommand) -> int:
     golds = [read_gold(path) for path in places]
     chosen = [gold for gold in golds if settings.lang_pair in (None, gold.name)]
     if not chosen:
-        names = ", ".join(gold.name for gold in golds)
-        raise UserError(f"-l {settings.lang_pair}: no gold folder of that name. There is {names}")
-    result = participants(
-        chosen, data=data, output=settings.folder, report=lambda line: tell(settings, line), settings=settings
-    )
+        there = ", ".join(gold.name for gold in golds)
+        raise UserError(f"-l {settings.lang_pair}: no gold folder of that name. There is {there}")
+    if settings.dry_run:
+        resources, folder = make_resources(settings), Path(settings.folder)
+        jobs = [_Job(gold, data, folder, settings, lambda _: None, resources) for gold in chosen]
+        lines = (f"{job.gold.name} {line}\n" for job in jobs for name in names for line in job.cost_lines(name))
+        emit(settings, lines)
+        return 0
+    with working(settings) as resources:
+        result = participants(
+            chosen, data=data, output=settings.folder, report=lambda line: tell(settings, line), settings=settings,
+            resources=resources,
+        )  # fmt: skip
     emit_result(result, settings)
-    for name in settings.systems or tuple(PARTICIPANTS):
+    for name in names:
         for line in PARTICIPANTS[name].open:
             tell(settings, f"{name}, left open by the paper: {line}")
     return 0

@@ -4,8 +4,11 @@
 """
 
 from whyscore.analysis.train.examples import label_spans
-from whyscore.analysis.train.labels import WRONG, Rated, read_rated
+from whyscore.analysis.train.labels import WRONG, Rated, digest_rows, read_rated
 from whyscore.analysis.train.perturbations import Perturber, check_kinds
 from whyscore.analysis.train.settings import LabelSource, TrainSettings
 
-__all__ = ["WRONG", "LabelSource", "Perturber", "Rated", "TrainSettings", "check_kinds", "label_spans", "read_rated"]
+__all__ = [
+    "WRONG", "LabelSource", "Perturber", "Rated", "TrainSettings", "check_kinds", "digest_rows", "label_spans",
+    "read_rated",
+]  # fmt: skip

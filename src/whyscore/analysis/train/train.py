@@ -51,7 +51,7 @@ from whyscore.analysis.train.labels import (
 from whyscore.analysis.train.perturbations import perturb_rows
 from whyscore.analysis.train.settings import LABEL_SOURCES, LabelSource, TrainSettings
 from whyscore.data.files import read_lines
-from whyscore.data.writing import write_lines
+from whyscore.data.writing import write_lines, write_or_compare
 from whyscore.errors import DataError, SpecError, UserError
 from whyscore.metrics.estimators.features import NAMES
 from whyscore.metrics.estimators.joint import ENCODER, FORMAT, load_encoder
@@ -335,18 +335,13 @@ class _Job:
             "format": FORMAT, "whyscore": __version__, "data": self.data_digest,
             "settings": {name: value for name, value in asdict(self.settings).items() if name != "device"},
         }  # fmt: skip
-        written = json.loads(json.dumps(plan))
-        if (work / PLAN).exists():
-            before = json.loads((work / PLAN).read_text("utf-8"))
-            different = [name for name in written if before.get(name) != written[name]]
-            if different:
-                raise UserError(
-                    f"{self.folder} holds an unfinished training with other {', '.join(different)}: choose another -o, "
-                    "or give the same input and options to go on"
-                )
-            return
         work.mkdir(parents=True, exist_ok=True)
-        write_lines(work / PLAN, [json.dumps(plan, indent=2) + "\n"])
+        different = write_or_compare(work / PLAN, plan)
+        if different:
+            raise UserError(
+                f"{self.folder} holds an unfinished training with other {', '.join(different)}: choose another -o, or "
+                "give the same input and options to go on"
+            )
 
     def _build_embedded(self, work: Path) -> tuple[Any, Material, dict[str, NDArray[np.generic]], str]:
         import torch  # noqa: PLC0415 - an extra
