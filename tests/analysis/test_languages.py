@@ -1,7 +1,10 @@
 """Metrics hear of languages where their numbers depend on them, and warn where a model is at a loss."""
 
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 
 import whyscore as ws
@@ -9,7 +12,7 @@ from whyscore.analysis.common import languages_of, with_languages
 from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.registry import build
 from whyscore.runs.gates import judge_gates
-from whyscore.types import Dataset
+from whyscore.types import Dataset, FloatVector, Inputs, Signature
 
 DATA = Dataset("dogs", (ws.Entry("0", "a", ws.Segment("ein Hund", "koer", ("ein Hund",))),), ("et", "de"))
 
@@ -50,6 +53,34 @@ def test_every_analysis_tells_metrics_the_languages_of_the_data() -> None:
     told = 'qe(languages="zh-en")'
     assert told in str(ws.compare(data, "qe", draws=200).document()["signatures"])
     assert ws.calibrate(data, "qe", "intrinsic", human="mqm").metric == told
+
+
+@dataclass(frozen=True)
+class NeedsLanguages:
+    """A metric that scores nothing before it knows the languages."""
+
+    languages: tuple[str, str] | None = None
+    inputs = Inputs.HYPOTHESIS
+    higher_is_better = True
+
+    def signature(self) -> Signature:
+        return Signature(f"needs_languages(languages={self.languages})", ())
+
+    def for_languages(self, source: str, target: str) -> "NeedsLanguages":
+        return replace(self, languages=(source, target))
+
+    def score(self, segments: Sequence[ws.Segment]) -> FloatVector:
+        assert self.languages == DATA.languages
+        return np.array([float(len(segment.hypothesis)) for segment in segments])
+
+
+@pytest.mark.parametrize("explainer", ["erasure", "shap"])
+def test_faithfulness_and_stability_tell_metrics_the_languages_of_the_data(explainer: str) -> None:
+    metric = NeedsLanguages()
+    (found,) = ws.faithfulness(DATA, metric, [explainer], draws=0, seeds=2)
+    assert dict(found.signature.facts)["metric"] == NeedsLanguages(DATA.languages).signature().spec
+    assert found.n == 1
+    assert ws.stability(DATA, metric, explainer, seeds=2).n == 1
 
 
 @pytest.mark.filterwarnings("ignore::whyscore.models.encoders.loading.CoverageNotice")

@@ -354,7 +354,9 @@ def test_the_additive_view_leaves_out_segments_without_an_answer(run: Run, probe
     shown = run(*command)
     assert shown.code == 0, shown.err
     assert "1 of 6 segments could not be explained; the first is segment 3" in shown.err
-    found = json.loads(run(*command, "-f", "json").out)
+    document = run(*command, "-f", "json")
+    assert "1 of 6 segments could not be explained; the first is segment 3" in document.err
+    found = json.loads(document.out)
     assert found["records"][0]["additive"] == pytest.approx(0.02)  # " 0" has two characters of 100
 
 

@@ -42,7 +42,7 @@ def report(run: Run) -> Report:
         (
             {"a": [1, 1], "b": [1, 1], "c": [2, 2]},
             (
-                "No clear winner: a and b lead on both metrics; "
+                "No clear winner: a and b are in the top cluster on both metrics; "
                 "the difference between them is not statistically significant."
             ),
         ),
@@ -52,9 +52,13 @@ def report(run: Run) -> Report:
         ),
         ({"a": [1, 2], "b": [2, 1]}, "The metrics disagree: a leads on chrf, b leads on bleu."),
         (
+            {"a": [1, 2], "b": [1, 2], "c": [2, 1]},
+            "The metrics disagree: a and b are in the top cluster on chrf, c leads on bleu.",
+        ),
+        (
             {name: [1] for name in "abcdef"} | {"g": [2]},
             (
-                "No clear winner: a, b, c and 3 others lead on chrf; "
+                "No clear winner: a, b, c and 3 others are in the top cluster on chrf; "
                 "the differences between them are not statistically significant."
             ),
         ),
@@ -64,6 +68,31 @@ def report(run: Run) -> Report:
 )
 def test_the_headline_says_who_is_at_the_top(report: Report, clusters: dict[str, Sequence[int]], told: str) -> None:
     assert headline(ranked(report, clusters)) == told
+
+
+def test_one_system_in_the_top_cluster_is_the_best_only_if_it_beats_every_other_one(report: Report) -> None:
+    systems = ranked(report, {"a": [1], "b": [2], "c": [2]})
+    beaten, level = PairTest("chrf", "a", "b", 1.0, p=0.01, better="a"), PairTest("chrf", "a", "c", 2.0, p=0.2)
+    assert headline(replace(systems, comparisons=(beaten, level))) == (
+        "Only a is in the top cluster on chrf, but not significantly better than c on chrf."
+    )
+    beaten_too = replace(level, p=0.01, better="a")
+    assert headline(replace(systems, comparisons=(beaten, beaten_too))) == (
+        "a is significantly better than both other systems on chrf."
+    )
+
+
+def test_a_system_level_with_the_best_may_be_below_the_top_cluster_and_the_sentence_says_why(report: Report) -> None:
+    systems = ranked(report, {"a": [1], "b": [1], "c": [2], "d": [2]})
+    level = [PairTest("chrf", "a", name, 1.0, p=0.3) for name in "bc"]
+    beaten = [PairTest("chrf", *pair, 1.0, p=0.01, better=pair[0]) for pair in ("ad", "bc")]
+    found = with_verdict(replace(systems, comparisons=(*level, *beaten)))
+    assert found.verdict[0] == (
+        "chrf: a scores highest (9.00), but not significantly above b or c (b: 8.00, p = 0.30); "
+        "the top cluster ends above c, which is significantly worse than b."
+    )
+    inside = ranked(report, {"a": [1], "b": [1], "c": [1], "d": [2]})
+    assert "cluster" not in with_verdict(replace(inside, comparisons=(*level, *beaten))).verdict[0]
 
 
 def test_a_metric_without_tests_does_not_count(report: Report) -> None:

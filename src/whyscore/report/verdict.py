@@ -1,8 +1,9 @@
 """The verdict in words: which system leads, by how much, whether that is significant, and what human raters say.
 
-1. The headline is one sentence, for readers who have ten seconds. A system leads on a metric if no other is
-   significantly better (its top cluster). One system alone at the top of every metric is the best one; several there
-   are no clear winner; none means that the metrics disagree.
+1. The headline is one sentence, for readers who have ten seconds. It counts top clusters: the best score of a metric,
+   and the following ones down to the first that is significantly worse than one of them. One system alone at the top of
+   every metric, and significantly better than each other one, is the best; several there are no clear winner; none
+   means that the metrics disagree.
 2. One sentence per metric and human score. Only what was tested is called a difference; what was not tested is
    reported as numbers.
 3. With a baseline, the first sentences compare each other system with it.
@@ -110,10 +111,12 @@ def _leader(report: Report, number: int) -> str:
         return f"{leads}, followed by {second.system} ({following}); not tested."
     beyond = f"significantly {'above' if metric.higher_is_better else 'below'}"
     others = _level_with(report, number, first.system)
+    end = _cluster_end(report, number, others)
     if others in ([], [second.system]):
         how = f"but not {beyond}" if others else beyond
-        return f"{leads}, {how} {second.system} ({following}, {p_text(test.decisive)})."
-    return f"{leads}, but not {beyond} {named(others, 'or')} ({second.system}: {following}, {p_text(test.decisive)})."
+        return f"{leads}, {how} {second.system} ({following}, {p_text(test.decisive)}){end}."
+    numbers = f"{second.system}: {following}, {p_text(test.decisive)}"
+    return f"{leads}, but not {beyond} {named(others, 'or')} ({numbers}){end}."
 
 
 def _level_with(report: Report, number: int, best: str) -> list[str]:
@@ -121,6 +124,20 @@ def _level_with(report: Report, number: int, best: str) -> list[str]:
     metric = report.metrics[number].name
     tests = [(row.system, pair_tested(report, metric, best, row.system)) for row in ordered(report, number)]
     return [name for name, test in tests if test is not None and test.decisive is not None and test.better != best]
+
+
+def _cluster_end(report: Report, number: int, level: Sequence[str]) -> str:
+    """Return why systems that are level with the best one are not in the top cluster, where there are such.
+
+    The cluster ends at the first system that any member, not only the best one, is significantly better than.
+    """
+    rows = ordered(report, number)
+    if all(row.clusters[number] in (None, 1) for row in rows if row.system in level):
+        return ""
+    end = next(row.system for row in rows if row.clusters[number] not in (None, 1))
+    tests = [pair_tested(report, report.metrics[number].name, row.system, end) for row in rows if row.system != end]
+    better = next((test.better for test in tests if test is not None and test.better not in (None, end)), None)
+    return f"; the top cluster ends above {end}, which is significantly worse than {better or 'another system'}"
 
 
 def pair_tested(report: Report, metric: str, first: str, second: str) -> PairTest | None:
@@ -226,7 +243,7 @@ def headline(report: Report) -> str:
     metrics, tops = _tops(report)
     if len(report.systems) < _PAIR or not metrics:
         return ""
-    return _best(tops, metrics, [row.system for row in report.systems])
+    return _best(report, tops, metrics)
 
 
 def _tops(report: Report) -> tuple[list[str], list[list[str]]]:
@@ -241,19 +258,28 @@ def _common(tops: Sequence[Sequence[str]]) -> list[str]:
     return [system for system in tops[0] if all(system in top for top in tops)] if tops else []
 
 
-def _best(tops: Sequence[Sequence[str]], names: Sequence[str], systems: Sequence[str]) -> str:
+def _best(report: Report, tops: Sequence[Sequence[str]], names: Sequence[str]) -> str:
     """Return which system is at the top of every metric."""
-    common = _common(tops)
+    common, systems = _common(tops), [row.system for row in report.systems]
     if not common:
         return f"The metrics disagree: {_each(tops, names)}."
     if len(common) == len(systems):
         return f"No clear winner: {_few(common)} do not differ significantly {_on(names, 'any')}."
     if len(common) > 1:
         gap = "difference between them is" if len(common) == _PAIR else "differences between them are"
-        return f"No clear winner: {_few(common)} lead {_on(names)}; the {gap} not statistically significant."
-    if all(len(top) == 1 for top in tops):
-        return f"{common[0]} is significantly better than {_others(common[0], systems)} {_on(names)}."
-    return f"Only {common[0]} is in the top cluster {_on(names)}; its lead is not significant on every metric."
+        who = f"{_few(common)} are in the top cluster {_on(names)}"
+        return f"No clear winner: {who}; the {gap} not statistically significant."
+    best = common[0]
+    if not all(len(top) == 1 for top in tops):
+        return f"Only {best} is in the top cluster {_on(names)}; its lead is not significant on every metric."
+    numbers = [k for k, metric in enumerate(report.metrics) if metric.name in names]
+    level = list(dict.fromkeys(name for k in numbers for name in _level_with(report, k, best)))
+    if level:
+        where = _on(names) if len(names) == 1 else "on every metric"
+        return (
+            f"Only {best} is in the top cluster {_on(names)}, but not significantly better than {_few(level)} {where}."
+        )
+    return f"{best} is significantly better than {_others(best, systems)} {_on(names)}."
 
 
 def _others(best: str, systems: Sequence[str]) -> str:
@@ -338,16 +364,16 @@ def _marked(report: Report) -> list[Step]:
 
 
 def _each(tops: Sequence[Sequence[str]], names: Sequence[str]) -> str:
-    """Return who leads on which metrics.
+    """Return which systems are in the top cluster of which metrics.
 
-    >>> _each([["a"], ["b"], ["a"]], ["chrf", "bleu", "ter"])
-    'a leads on chrf and ter, b leads on bleu'
+    >>> _each([["a"], ["b", "c"], ["a"]], ["chrf", "bleu", "ter"])
+    'a leads on chrf and ter, b and c are in the top cluster on bleu'
     """
     metrics: dict[tuple[str, ...], list[str]] = {}
     for top, name in zip(tops, names, strict=True):
         metrics.setdefault(tuple(top), []).append(name)
-    told = [f"{_few(top)} {'leads' if len(top) == 1 else 'lead'} on {named(on)}" for top, on in metrics.items()]
-    return ", ".join(told)
+    leads = {top: "leads" if len(top) == 1 else "are in the top cluster" for top in metrics}
+    return ", ".join(f"{_few(top)} {leads[top]} on {named(on)}" for top, on in metrics.items())
 
 
 def _on(names: Sequence[str], how: Literal["all", "any"] = "all") -> str:

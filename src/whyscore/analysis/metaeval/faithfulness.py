@@ -35,13 +35,22 @@ their words, so the masker is part of the signature.
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.analysis.common import MetricLike, Segments, as_metric, as_segments, requested_name
+from whyscore.analysis.common import (
+    MetricLike,
+    Segments,
+    as_metric,
+    as_segments,
+    explainer_with_languages,
+    languages_of,
+    requested_name,
+    with_languages,
+)
 from whyscore.analysis.explain import Explanations, explain, refuse_failures
 from whyscore.analysis.metaeval.settings import FaithfulnessSettings, ProbeSettings, StabilitySettings
 from whyscore.data.records import Header, Kind, header_of
@@ -255,74 +264,42 @@ def faithfulness(
     resources: Resources = LOCAL,
 ) -> FaithfulnessResults:
     """Return how faithful each explainer is to the metric, and how stable where `seeds` asks for it."""
-    given, base = as_segments(segments), as_metric(metric)
-    masker = build(settings.masker, "masker") if isinstance(settings.masker, str) else settings.masker or Delete()
+    shared: dict[str, Any] = {one.name: getattr(settings, one.name) for one in fields(ProbeSettings)}
+    shared |= {"resources": resources}
     budgets: list[RaisedBudget] = []
     if settings.until_stable is not None:
-        budgets = [
-            until_stable(
-                segments, metric, one, mark=settings.until_stable, resources=resources, **_shared_options(settings)
-            )
-            for one in explainers
-        ]
+        budgets = [until_stable(segments, metric, one, mark=settings.until_stable, **shared) for one in explainers]
         explainers = [spec_of(one.explainer) for one in budgets]
+    base = with_languages(as_metric(metric), languages_of(segments))
+    masker = build(settings.masker, "masker") if isinstance(settings.masker, str) else settings.masker or Delete()
     plan = make_plan(base, "erasure", unit=settings.unit, masker=masker, seed=settings.seed)
     plan = Plan(oriented(resources.prepare(base)), plan.explainer, masker, plan.splitter, settings.seed)
-    options: dict[str, Any] = {
-        "sides": settings.sides,
-        "unit": settings.unit,
-        "seed": settings.seed,
-        "resources": resources,
-    }
-    explained = [explain(given, base, one, **options) for one in explainers]
-    tasks, orders = _tasks([one for own in explained for one in own], settings)
-    curves, failures = _score(plan, [segment.only(plan.metric.inputs) for segment in given], tasks, orders)
+    # The masker is that of the curves: explainers keep their own.
+    chosen = {name: value for name, value in shared.items() if name != "masker"}
+    explained = [explain(segments, base, one, **chosen) for one in explainers]
+    curves, failures = _score(
+        plan, [segment.only(base.inputs) for segment in as_segments(segments)], explained, settings
+    )
+    results = []
+    for one, explanations, own in zip(explainers, explained, curves, strict=True):
+        failed = explanations.failures | {k: failures[k] for k in sorted({e.index for e in explanations} & {*failures})}
+        result = _result(own, _signature(one, plan, settings), settings, failed)
+        if settings.seeds is not None:
+            result = replace(result, stability=stability(segments, metric, one, seeds=settings.seeds, **shared))
+        results.append(result)
+    return FaithfulnessResults(segments, results, budgets)
+
+
+def _signature(explainer: str | Explainer, plan: Plan, settings: FaithfulnessSettings) -> Signature:
     facts = {
-        "metric": base.signature().spec,
-        "masker": spec_of(masker),
+        "metric": plan.metric.metric.signature().spec,
+        "masker": spec_of(plan.masker),
         "shares": ",".join(f"{share:g}" for share in settings.shares),
         "orders": str(settings.orders),
         "seed": str(settings.seed),
         "version": __version__,
     }
-    results, at = [], 0
-    for one, own in zip(explainers, explained, strict=True):
-        signature = Signature(requested_name(one), tuple(facts.items()))
-        part = slice(at, at + len(own))
-        lacking: list[None] = [None] * _count_texts(own, given)
-        why = own.failures | {k: failures[k] for k in sorted({task.segment for task in tasks[part]} & failures.keys())}
-        result = replace(_result([*curves[part], *lacking], signature, settings), failures=why)
-        at += len(own)
-        if settings.seeds is not None:
-            stable = stability(
-                segments, metric, one, seeds=settings.seeds, resources=resources, **_shared_options(settings)
-            )
-            result = replace(result, stability=stable)
-        results.append(result)
-    return FaithfulnessResults(segments, results, budgets)
-
-
-def _count_texts(explained: Explanations, segments: Sequence[Segment]) -> int:
-    """Return how many texts of the segments that could not be explained would have been."""
-    places = {one.place for one in explained}
-    inputs = as_metric(explained.metric).inputs
-    return sum(place in places for k in explained.failures for place in segments[k].places(inputs))
-
-
-def _shared_options(settings: ProbeSettings) -> dict[str, Any]:
-    """Return the settings that faithfulness and stability have in common."""
-    return {one.name: getattr(settings, one.name) for one in fields(ProbeSettings)}
-
-
-def _tasks(explained: Sequence[Explanation], settings: FaithfulnessSettings) -> tuple[list[Task], list[list[Order]]]:
-    """Return each explained text with the orders to try: the explanation's own, then random ones."""
-    tasks = [Task(one.index, one.place, one.words, settings.seed) for one in explained]
-    orders = []
-    for one in explained:
-        rng = generator(settings.seed, "orders", one.words.text)
-        drawn = [rng.permutation(len(one.words)) for _ in range(settings.orders)]
-        orders.append([np.argsort(-one.importance, kind="stable"), *drawn])
-    return tasks, orders
+    return Signature(requested_name(explainer), tuple(facts.items()))
 
 
 def curve_masks(order: Order) -> KeepMasks:
@@ -338,27 +315,41 @@ def curve_masks(order: Order) -> KeepMasks:
     return np.concatenate([rank >= steps, rank < steps])
 
 
-def _score(
-    plan: Plan, segments: Sequence[Segment], tasks: list[Task], orders: list[list[Order]]
-) -> tuple[list[list[_Curves] | None], dict[int, str]]:
-    """Return the curves of every text and order, and why segments have failing probes. ONE score call.
+def _orders(explanation: Explanation, settings: FaithfulnessSettings) -> list[Order]:
+    """Return the orders to try: the explanation's own, then random ones."""
+    rng = generator(settings.seed, "orders", explanation.words.text)
+    drawn = [rng.permutation(len(explanation.words)) for _ in range(settings.orders)]
+    return [np.argsort(-explanation.importance, kind="stable"), *drawn]
 
-    There is None where a probe failed or there are no words.
+
+def _score(
+    plan: Plan, segments: Sequence[Segment], explained: Sequence[Explanations], settings: FaithfulnessSettings
+) -> tuple[list[list[list[_Curves] | None]], dict[int, str]]:
+    """Return for each explainer the curves of every text and order, and why segments have failing probes.
+
+    ONE score call. There is None where a probe failed, where there are no words, and for texts without explanation.
     """
-    masks = [np.concatenate([curve_masks(order) for order in own]) for own in orders]
+    explanations = [one for own in explained for one in own]
+    tasks = [Task(one.index, one.place, one.words, settings.seed) for one in explanations]
+    masks = [np.concatenate([curve_masks(order) for order in _orders(one, settings)]) for one in explanations]
     masker = plan.masker or Delete()
     probes = masker.render([(task.words, rows) for task, rows in zip(tasks, masks, strict=True)])
     values, failed = scored(plan, list(probed(segments, tasks, probes)))
-    failures = failed_segments(tasks, probes, failed)
     curves: list[list[_Curves] | None] = []
     start = 0
     for task, rows, texts in zip(tasks, masks, probes, strict=True):
-        own = per_mask(texts, values[start : start + len(texts.texts)], len(rows))
+        answers = per_mask(texts, values[start : start + len(texts.texts)], len(rows))
         start += len(texts.texts)
         n = len(task.words)
-        both = own.reshape(-1, 2, n + 1) if n else own[:0].reshape(0, 2, 1)
-        curves.append(None if not n or np.isnan(own).any() else [_Curves(*pair) for pair in both])
-    return curves, failures
+        both = answers.reshape(-1, 2, n + 1) if n else answers[:0].reshape(0, 2, 1)
+        curves.append(None if not n or np.isnan(answers).any() else [_Curves(*pair) for pair in both])
+    of_explainer = iter(curves)
+    parts = []
+    for own in explained:
+        places = {one.place for one in own}
+        lacking = sum(place in places for k in own.failures for place in segments[k].places(plan.metric.inputs))
+        parts.append([*islice(of_explainer, len(own)), *[None] * lacking])
+    return parts, failed_segments(tasks, probes, failed)
 
 
 def measured(curves: _Curves, shares: Sequence[float]) -> FloatVector:
@@ -383,7 +374,10 @@ def _area(curve: FloatVector) -> float:
 
 
 def _result(
-    curves: Sequence[list[_Curves] | None], signature: Signature, settings: FaithfulnessSettings
+    curves: Sequence[list[_Curves] | None],
+    signature: Signature,
+    settings: FaithfulnessSettings,
+    failures: Mapping[int, str],
 ) -> FaithfulnessResult:
     kept = [own for own in curves if own is not None]
     tables = [np.stack([measured(one, settings.shares) for one in own]) for own in kept]
@@ -407,6 +401,7 @@ def _result(
         failed=len(curves) - len(kept),
         signature=signature,
         values=values,
+        failures=failures,
     )
 
 
@@ -431,11 +426,13 @@ def stability(
 ) -> StabilityResult:
     """Return how well an explainer agrees with itself under other seeds."""
     shared: dict[str, Any] = {"unit": settings.unit, "seed": settings.seed}
-    plan = make_plan(as_metric(metric), explainer, masker=settings.masker, repeat=settings.seeds, **shared)
+    languages = languages_of(segments)
+    base, chosen = with_languages(as_metric(metric), languages), explainer_with_languages(explainer, languages)
+    plan = make_plan(base, chosen, masker=settings.masker, repeat=settings.seeds, **shared)
     if isinstance(plan.explainer, Explainer):
         importances, failures = _repeats(plan, as_segments(segments), sides_of(settings.sides), resources)
     else:
-        explained = explain(segments, metric, explainer, sides=settings.sides, resources=resources, **shared)
+        explained = explain(segments, base, explainer, sides=settings.sides, resources=resources, **shared)
         places, failures = list(dict.fromkeys(one.place for one in explained)), explained.failures
         known = {(one.index, one.place): np.tile(one.importance, (settings.seeds, 1)) for one in explained}
         nothing = np.empty((settings.seeds, 0))
@@ -476,10 +473,9 @@ def until_stable(
     if not -1 <= mark <= 1:
         raise SpecError(f"the mark of stability is {mark}, expected -1 to 1")
     current = cast("Explainer", build(explainer, "explainer") if isinstance(explainer, str) else explainer)
+    shared = {one.name: getattr(settings, one.name) for one in fields(ProbeSettings)}
     for number in range(1, _MOST_ROUNDS + 1):
-        agreement = stability(
-            segments, metric, current, seeds=2, resources=resources, **_shared_options(settings)
-        ).spearman
+        agreement = stability(segments, metric, current, seeds=2, resources=resources, **shared).spearman
         reached = bool(np.isnan(agreement) or agreement >= mark)
         if reached or number == _MOST_ROUNDS:
             break

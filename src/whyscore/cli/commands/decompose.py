@@ -69,9 +69,10 @@ def run(settings: DecomposeCommand) -> int:
     shown = found.presented(settings.width or DECIMALS, signatures=not text)
     below = example_lines(found) if text and not settings.segments else ()
     emit_result(shown.by_segment() if settings.segments else shown, settings, below=below)
-    if text:
+    if format_of(settings) not in ("markdown", "latex"):  # their tables have the notes
         for note in found.notes:
             tell(settings, f"note: {note}")
+    if text:
         tell_signatures(settings, found.signatures.values())
     if settings.figures:
         _draw(found, settings)
