@@ -11,16 +11,10 @@ from support.cli import Run
 from whyscore.analysis.metaeval.settings import MetaevalWordsSettings
 from whyscore.data.formats.eval4nlp import Gold, GoldSide, Scored, Submission, read_gold
 from whyscore.errors import DataError, UserError
-from whyscore.experiments.eval4nlp import (
-    annotators,
-    categories,
-    post_edit_labels,
-    ranking,
-    read_pairs,
-    statistics,
-    top_shares,
-    word_categories,
-)
+from whyscore.experiments.eval4nlp.annotators import annotators
+from whyscore.experiments.eval4nlp.data import post_edit_labels, statistics
+from whyscore.experiments.eval4nlp.marked_words import categories, top_shares, word_categories
+from whyscore.experiments.eval4nlp.ranking import ranking, read_pairs
 from whyscore.metrics.controls import Random
 from whyscore.stats.words import Ragged
 from whyscore.types import Segment

@@ -15,7 +15,7 @@ from whyscore.analysis.train.perturbations import PERTURBATIONS, Perturber, pert
 from whyscore.analysis.train.settings import TrainSettings
 from whyscore.data.formats.eval4nlp import Scored, Submission, read_gold
 from whyscore.errors import UnknownName, UserError
-from whyscore.experiments.participants import PARTICIPANTS, join_submissions, participants
+from whyscore.experiments.eval4nlp.participants import PARTICIPANTS, join_submissions, participants
 from whyscore.experiments.perturbations import perturbations
 from whyscore.stats.words import Ragged
 from whyscore.text.randomness import generator
@@ -206,7 +206,7 @@ def test_models_never_see_the_gold_set_however_few_segments_are_judged(
         seen.extend(exclude)
         raise Stopped
 
-    monkeypatch.setattr("whyscore.experiments.participants.train", remember)
+    monkeypatch.setattr("whyscore.experiments.eval4nlp.participants.train", remember)
     gold = read_gold(write_gold(tmp_path / "de-en"))
     data = write_training_data(tmp_path / "train.jsonl")
     with pytest.raises(Stopped):

@@ -1,7 +1,7 @@
 """Labelled segments as numbers: words, labels, features, and padded batches of them.
 
 1. Cut the texts into words: the units of `qe` for the embedded encoder, white-space words for encoders of transformers.
-2. Give each word, each gap and each sentence its label; -1 (words, gaps) and NaN (sentences) where nobody looked.
+2. Give each word, each gap and each sentence its label; -1 (words, gaps) and NaN (sentences) where it is not labelled.
    Sentence scores are standardised by language pair and kind of label, metric values by language pair.
 3. Embedded encoder only: learn tables of words (`whyscore.metrics.estimators.tables`) three times, each without a third
    of the source sentences, and once from all rows. A training row is read with tables that have not seen its source.
@@ -10,6 +10,7 @@
 """
 
 import collections
+import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -41,6 +42,8 @@ COMPONENTS = (160, 96)
 FOLDS = 3
 CLIP = 6.0
 _SAMPLE, _CHUNK = 3000, 256
+_REPORT_SECONDS = 10
+_FIXED = "fixed."  # begins the names of what the model keeps, in the stored features
 _LEAST_TRANSLATION, _SHRINKAGE, _LARGEST_COUNT = 0.1, 8.0, 12.0
 _HIDDEN = [NAMES.index(name) for name in LEARNED]
 _HIDDEN_SHARE = 0.3  # of the rows are read without the columns of the tables, so that the network can do without
@@ -244,7 +247,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    cuts: Sequence[Cut], trained: NDArray[np.bool_], seed: int, store: Path, advance: Callable[[int], None]
+    cuts: Sequence[Cut], trained: NDArray[np.bool_], seed: int, store: Path, report: Callable[[str], None]
 ) -> Prepared:
     """Return features of all rows, with tables learned from those that are trained on; as stored where they are.
 
@@ -253,43 +256,56 @@ def prepare(
         trained: Which of them are trained on.
         seed: Fixes the sample for main components.
         store: A file that keeps the result while the training lasts.
-        advance: Hears of every segment that is read.
+        report: Hears how far reading has come, every ten seconds.
     """
     if store.exists():
         with np.load(store, allow_pickle=False) as stored:
-            found = {name: stored[name] for name in stored.files}
-        fixed = {name.removeprefix("fixed."): found.pop(name) for name in list(found) if name.startswith("fixed.")}
-        return Prepared(found, fixed)
-    own = [cut for cut, kept in zip(cuts, trained.tolist(), strict=True) if kept]
-    tables = [learn_tables([cut for cut in own if cut.fold != fold]) for fold in range(FOLDS)]
-    whole = learn_tables(own)
-    components = main_components(own, seed)
+            arrays = {name: stored[name] for name in stored.files}
+        fixed = {name.removeprefix(_FIXED): arrays.pop(name) for name in list(arrays) if name.startswith(_FIXED)}
+        return Prepared(arrays, fixed)
+    training = [cut for cut, kept in zip(cuts, trained.tolist(), strict=True) if kept]
+    folds = [learn_tables([cut for cut in training if cut.fold != fold]) for fold in range(FOLDS)]
+    whole, components = learn_tables(training), main_components(training, seed)
+    tables = [folds[cut.fold] if kept else whole for cut, kept in zip(cuts, trained.tolist(), strict=True)]
+    arrays = _read_words(cuts, tables, components, report)
+    sample = np.repeat(trained, [sum(map(len, cut.words)) for cut in cuts])
+    fixed = {**whole.arrays(), **_standardise_words(arrays, sample), "components": components}
+    sibling = store.with_name(f".{store.name}.tmp.npz")
+    np.savez(sibling, allow_pickle=False, **arrays, **{f"{_FIXED}{name}": values for name, values in fixed.items()})
+    sibling.replace(store)
+    return Prepared(arrays, fixed)
+
+
+def _read_words(
+    cuts: Sequence[Cut], tables: Sequence[Tables], components: Array, report: Callable[[str], None]
+) -> dict[str, NDArray[Any]]:
+    """Return features, vectors and cosines of the words of all rows, one after the other."""
     parts: dict[str, list[NDArray[Any]]] = {"features": [], "vectors": [], "cosines": []}
+    reported = time.monotonic()
     for start in range(0, len(cuts), _CHUNK):
         chunk = cuts[start : start + _CHUNK]
         texts = list(dict.fromkeys(text for cut in chunk for text in (cut.row.source, cut.row.hypothesis)))
         read = dict(zip(texts, read_texts(texts), strict=True))
-        for number, cut in enumerate(chunk, start=start):
+        for cut, known in zip(chunk, tables[start : start + _CHUNK], strict=True):
             sides = read[cut.row.hypothesis], read[cut.row.source]
-            matched = match(*sides, tables[cut.fold] if trained[number] else whole)
+            matched = match(*sides, known)
             parts["features"] += matched.features
             parts["vectors"] += [(_vectors(side) @ components).astype(np.float16) for side in sides]
             parts["cosines"].append(matched.cosines.ravel().astype(np.float16))
-            advance(1)
-    arrays = {name: np.concatenate(rows) for name, rows in parts.items()}
-    sizes = np.array([sum(map(len, cut.words)) for cut in cuts])
-    sample = np.repeat(trained, sizes)
+        if time.monotonic() - reported > _REPORT_SECONDS:
+            report(f"read {start + len(chunk):,} of {len(cuts):,} segments")
+            reported = time.monotonic()
+    return {name: np.concatenate(rows) for name, rows in parts.items()}
+
+
+def _standardise_words(arrays: dict[str, NDArray[Any]], sample: NDArray[np.bool_]) -> dict[str, Array]:
+    """Standardise features and scale vectors in place, by the words of a sample; return by what."""
     mean = arrays["features"][sample].mean(axis=0)
     deviation = arrays["features"][sample].std(axis=0) + np.float32(1e-3)
     scale = arrays["vectors"][sample].astype(np.float32).std(axis=0).mean()
     arrays["features"] = np.clip((arrays["features"] - mean) / deviation, -CLIP, CLIP).astype(np.float16)
     arrays["vectors"] = (arrays["vectors"] / scale).astype(np.float16)
-    norms = {"mean": mean.astype(np.float32), "deviation": deviation, "scale": np.float32(scale).reshape(())}
-    fixed = {**whole.arrays(), **norms, "components": components}
-    sibling = store.with_name(f".{store.name}.tmp.npz")
-    np.savez(sibling, allow_pickle=False, **arrays, **{f"fixed.{name}": values for name, values in fixed.items()})
-    sibling.replace(store)
-    return Prepared(arrays, fixed)
+    return {"mean": mean.astype(np.float32), "deviation": deviation, "scale": np.float32(scale).reshape(())}
 
 
 def _vectors(text: ReadText) -> Array:

@@ -1,9 +1,9 @@
-"""Labels to train on: what people marked, and what aligning a hypothesis with its reference says.
+"""Labels to train on: human ones, and those from aligning a hypothesis with its reference.
 
 Labels of words are stretches of a text with a number from 0 (right) to 1 (wrong), so that any encoder can cut the text
 its own way; a word has the largest number among the stretches it touches, and 0 where there is none.
 
-1. People (`read_rated`). Several annotators give soft labels: the share of them who marked a word.
+1. Human labels (`read_rated`). Several annotators give soft labels: the share of them who marked a word.
    | input | recognised by |
    |---|---|
    | MLQE-PE as JSON lines | `mt_tags`; also `src_tags`, `gap_tags`, `pe`, `da_z`, `da`, `hter`, `lp` |
@@ -59,7 +59,7 @@ class TrainNotice(UserWarning):
 
 @dataclass(frozen=True)
 class Rated:
-    """A source and its translation with labels; what nobody looked at is None."""
+    """A source and its translation with labels; what is not labelled is None."""
 
     source: str
     hypothesis: str
@@ -292,7 +292,7 @@ def _with_gaps(
 
 
 def _dataset(data: Dataset, pair: str | None) -> list[Rated]:
-    """Return the entries that people marked or scored."""
+    """Return the entries with human marks or scores."""
     lp = pair or ("-".join(data.languages) if data.languages else "")
     annotators = annotators_of(data)
     human = next(iter(dict.fromkeys(name for entry in data.entries for name in entry.human)), None)

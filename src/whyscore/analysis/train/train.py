@@ -150,13 +150,13 @@ def train(
     """Return how good a newly trained estimator is; the estimator itself is in the folder `output`.
 
     Args:
-        data: Files or folders with labels of people.
+        data: Files or folders with human labels.
         output: The folder of the model.
         parallel: A file of sources and one of their references, for labels from alignment or perturbation.
         hypotheses: Translations of the same sources by a system.
         lang_pair: As in `et-en`; chooses among the language pairs of the data.
-        test: Files or folders with labels to judge on, instead of held-out documents.
-        exclude: Segments to be judged on later: what has their source or hypothesis is not trained on.
+        test: Files or folders with human labels to evaluate on, instead of held-out documents.
+        exclude: Segments of a later evaluation: rows with their source or hypothesis are not trained on.
         report: Hears what is being done.
         settings: Labels, encoder, losses, schedule.
     """
@@ -316,7 +316,7 @@ class _Job:
         card = self._card(targets, predicted)
         made = work / "model"
         digest = self._write_model(made, network, weights, fixed, card)
-        self.report(f"judging {len(self._judged())} segments")
+        self.report(f"evaluating on {len(self._judged()):,} segments")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenNotice)  # the card says which languages it is about
             measures = judge(self._judged(), str(made))
@@ -350,8 +350,8 @@ class _Job:
 
         trained = np.zeros(len(self.cuts), dtype=np.bool_)
         trained[self.split.trained] = True
-        self.report(f"reading {len(self.cuts)} segments")
-        arrays, fixed = prepare(self.cuts, trained, self.settings.seed, work / "features.npz", lambda _: None)
+        self.report(f"reading {len(self.cuts):,} segments")
+        arrays, fixed = prepare(self.cuts, trained, self.settings.seed, work / "features.npz", self.report)
         torch.manual_seed(self.settings.seed)
         vectors = arrays["vectors"].shape[1]
         network = Network(len(NAMES), vectors, kinds=len(self.kinds), metrics=len(self.metrics))
@@ -365,7 +365,6 @@ class _Job:
         del work
         device = device_of(self.settings.device, "whyscore train")
         encoder, coder, limit, types = load_encoder(self.settings.encoder)
-        self._encoder_home = self.settings.encoder
         torch.manual_seed(self.settings.seed)
         width = encoder.config.hidden_size
         network = JointNetwork(encoder, width, kinds=len(self.kinds), metrics=len(self.metrics), types=types)
@@ -426,7 +425,7 @@ class _Job:
         return [row for row in rows if row.kind == min((one.kind for one in rows), key=KINDS.index)]
 
     def _finish(self, made: Path, result: TrainResult) -> None:
-        """Write what people read, then put the model in its place."""
+        """Write settings and card, then put the model in its place."""
         facts = {
             "format": FORMAT, "whyscore": __version__, "digest": result.digest, "data": self.data_digest,
             "segments": {kind: sum(cut.row.kind == kind for cut in self.cuts) for kind in self.kinds},
@@ -435,8 +434,12 @@ class _Job:
         }  # fmt: skip
         write_lines(self.folder / SETTINGS, [json.dumps(facts, ensure_ascii=False, indent=2) + "\n"])
         write_lines(self.folder / CARD, card_lines(result, facts))
-        for part in made.iterdir():
-            part.replace(self.folder / part.name)
+        # The weights come last: a folder that has them is finished.
+        for part in sorted(made.iterdir(), key=lambda part: part.name == WEIGHTS):
+            place = self.folder / part.name
+            if place.is_dir():  # of a process that was killed here
+                shutil.rmtree(place)
+            part.replace(place)
         shutil.rmtree(self.folder / WORK)
 
 

@@ -4,7 +4,7 @@
 |---|---|
 | `model.safetensors` | weights, tables, norms, main components, and a card as JSON bytes |
 | `encoder/` | the trained encoder and its tokenizer, where that is one of transformers |
-| `settings.json`, `card.md` | how it was trained, on what, and how good it is: for people |
+| `settings.json`, `card.md` | how it was trained, on what, and how good it is, for readers |
 
 The weights are read and written with numpy, so that a model on the embedded encoder needs no other package.
 """

@@ -56,7 +56,7 @@ from whyscore.data.formats.eval4nlp import (
 from whyscore.data.records import digest
 from whyscore.data.writing import write_or_compare
 from whyscore.errors import DataError, UnknownName, UserError
-from whyscore.experiments.eval4nlp import RankingResult, ranking
+from whyscore.experiments.eval4nlp.ranking import RankingResult, ranking
 from whyscore.explainers.inside import Attention, BestHead, best_head
 from whyscore.metrics.estimators.qe import WEIGHTS, load
 from whyscore.registry import spec_of
