@@ -186,11 +186,12 @@ def test_finished_systems_and_stored_probes_are_not_done_again(
     other = run(*command, "--system", "gringham", "--limit", 4, "--seed", 1)
     assert other.code == 2
     assert "run holds results of de-en with other seed: choose another -o" in other.err
-    dry = run(*command, "--system", "gringham", "heytuda", "--limit", 4, "--dry-run")
+    dry = run(*command, "--system", "gringham", "heytuda", "--limit", 4, "--probes", 7, "--dry-run")
     # Segment 3 equals segment 0: 3 whole texts, and 21 words of each side masked.
     assert dry.out.splitlines()[:2] == [
         "de-en gringham: finished", "de-en heytuda: qe, erasure: 45 texts to score, 0 in the store"
     ]  # fmt: skip
+    assert "de-en heytuda: qe, lime(samples=7): " in dry.out
     assert not (tmp_path / "run" / "heytuda").exists()
 
 
@@ -219,6 +220,9 @@ def test_only_kinds_with_a_rate_are_trained_on_unless_named() -> None:
     copies = [row for row in perturb_rows(rows, TrainSettings()) if row.words or row.gaps]
     assert not any(word not in {*VOCABULARY} and word.isalpha() for row in copies for word in row.hypothesis.split())
     named = perturb_rows(rows, TrainSettings(perturbations=("spelling",)))
+    few = perturb_rows(rows, TrainSettings(perturbed_references=4))
+    assert len({row.reference for row in few}) == 4
+    assert few == perturb_rows(rows, TrainSettings(perturbed_references=4))
     words = {word for row in named for word in row.hypothesis.split()}
     assert any(word not in {*VOCABULARY} and word.isalpha() for word in words)
 

@@ -385,15 +385,22 @@ def check_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
     return tuple(kinds) or tuple(PERTURBATIONS)
 
 
+def _draw_references(count: int, settings: TrainSettings) -> list[int]:
+    """Return which references are perturbed, in their order."""
+    order = generator(settings.seed, "perturbed references").permutation(count)
+    return sorted(order[: settings.perturbed_references].tolist())
+
+
 def perturb_rows(rows: Sequence[Rated], settings: TrainSettings) -> list[Rated]:
     """Return the references of rows and their perturbed copies, labelled."""
     kinds = check_kinds(settings.perturbations or [kind for kind, own in PERTURBATIONS.items() if own.rate])
-    pairs = dict.fromkeys((row.source, row.reference) for row in rows if row.reference and row.source.split())
+    pairs = list(dict.fromkeys((row.source, row.reference) for row in rows if row.reference and row.source.split()))
     if not pairs:
         raise DataError(
             "labels from perturbation need references: --parallel SOURCES REFERENCES, or data with post-edits"
         )
     owners = {(row.source, row.reference): row for row in rows}
+    pairs = [pairs[k] for k in _draw_references(len(pairs), settings)]
     sources, references = [source for source, _ in pairs], [reference or "" for _, reference in pairs]
     perturber = Perturber(sources, references, settings.infill, settings.seed)
     made: list[Rated] = []

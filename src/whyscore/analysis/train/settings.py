@@ -42,6 +42,12 @@ class TrainSettings(Seeded):
     batch_words: int = option(1500, "words of both sides in a batch", least=10, metavar="N")
     least_segments: int = option(200, "refuse to train on fewer labelled segments", least=2, metavar="N")
     perturbed: int = option(1, "perturbed copies of each reference", least=1, metavar="N")
+    perturbed_references: int | None = option(
+        None,
+        "perturb at most this many references, drawn at random (default: all). In our measurements 7,000 instead of "
+        "2,000 took four times as long and raised the AUC of words from .729 to .739",
+        least=2, metavar="N",
+    )  # fmt: skip
     perturbations: tuple[str, ...] = option(
         (), "kinds of perturbation (default: those with a rate above 0)", metavar="KIND"
     )

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
@@ -68,6 +68,7 @@ from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, Dataset, Entry, FloatVector, Segment
 
 TRAINED = "{model}"
+PROBES = "{probes}"
 METRIC_ATTENTION = "metric-attention"
 """Stands for the attention of metric embeddings, which only models trained by alignment have."""
 BEST_HEAD = "best-head"
@@ -93,6 +94,7 @@ class Participant(NamedTuple):
     labels: tuple[LabelSource, ...] = ()
     """How `{model}` is trained; nothing is trained where empty."""
     options: Mapping[str, float] = {}
+    """Of the training, where the user does not set them."""
     network_parts: tuple[Part, ...] = ()
     """The parts where a network of transformers is trained on sentence scores and can be looked into."""
 
@@ -104,7 +106,8 @@ class Participant(NamedTuple):
 
 
 _MODEL = f"qe(model='{TRAINED}')"
-_OUTSIDE = ("erasure", "lime(samples=100)", "shap(method='kernel', budget=100)")
+_LIME = f"lime(samples={PROBES})"
+_OUTSIDE = ("erasure", _LIME, f"shap(method='kernel', budget={PROBES})")
 _SENTENCES_ONLY = {"word_loss": 0.0, "gap_loss": 0.0}
 
 PARTICIPANTS: Mapping[str, Participant] = {
@@ -139,13 +142,14 @@ PARTICIPANTS: Mapping[str, Participant] = {
         ("the weight of the word loss beside that of the sentence loss",), ("human",),
     ),
     "clip-umd": Participant(
-        "CLIP-UMD", "unconstrained", (Part("qe", "lime(samples=100)"), Part(_MODEL, "intrinsic")),
+        "CLIP-UMD", "unconstrained", (Part("qe", _LIME), Part(_MODEL, "intrinsic")),
         (
             "the rates of the perturbations",
             "the masked language model that substitutes words: --infill NAME, otherwise a lexicon of the data",
             "on which estimator LIME runs",
+            "how many references are perturbed: 2,000 here, because more took long and helped little",
         ),
-        ("perturbation",),
+        ("perturbation",), {"perturbed_references": 2000},
     ),
     "nict": Participant(
         "NICT-Kyoto", "unconstrained", (Part(_MODEL, "intrinsic"), Part(_MODEL, METRIC_ATTENTION)),
@@ -168,6 +172,7 @@ class ParticipantsSettings(TrainSettings):
         (), "participants (default: all): gringham heytuda ist-unbabel clip-umd nict cuni ...",
         flags=("--system", "--systems"), metavar="NAME", basic=True,
     )  # fmt: skip
+    probes: int = option(100, "masked texts per side and segment of LIME and SHAP", least=2, metavar="N", basic=True)
     limit: int | None = option(None, "judge on the first N segments of each gold set", least=2, metavar="N", basic=True)
 
 
@@ -243,7 +248,7 @@ class _Job:
         plan = {
             "qe": str(as_metric("qe").signature()),  # with the version of whyscore
             "gold": digest(self._dataset(self.gold)), "training data": digest_rows(rows) if rows else None,
-            **{name: getattr(self.settings, name) for name in trained},
+            **{name: getattr(self.settings, name) for name in ("probes", *trained)},
         }  # fmt: skip
         self.output.mkdir(parents=True, exist_ok=True)
         different = write_or_compare(self.output / f"{self.gold.name}.json", plan)
@@ -286,8 +291,11 @@ class _Job:
         model = self.model_of(name)
         if participant.labels and not (model / WEIGHTS).exists():
             self.report(f"{name}: training on {self.gold.name}")
-            declared = {one.name: getattr(self.settings, one.name) for one in settings_of(TrainSettings)}
-            options = declared | {"labels": participant.labels} | dict(participant.options)
+            options: dict[str, Any] = {}
+            for one in settings_of(TrainSettings):
+                value = getattr(self.settings, one.name)
+                options[one.name] = participant.options.get(one.name, value) if value == one.default else value
+            options["labels"] = participant.labels
             train(
                 *self.data, output=model, lang_pair=self.lang_pair, exclude=segments_of(self.gold), report=self.report,
                 **options,
@@ -295,7 +303,7 @@ class _Job:
         return model
 
     def _explain(self, part: Part, name: str, model: Path) -> Submission:
-        metric, explainer = part.metric.replace(TRAINED, str(model)), part.explainer
+        metric, explainer = part.metric.replace(TRAINED, str(model)), self._with_probes(part.explainer)
         if explainer == METRIC_ATTENTION:
             return _metric_attention(self.judged, model)
         if explainer == BEST_HEAD:
@@ -306,6 +314,9 @@ class _Job:
             self.resources.progress.begin(f"{name}, {explainer}")
         texts = self._dataset(self.judged)
         return explained_submission(texts, metric, explainer, seed=self.settings.seed, resources=self.resources)
+
+    def _with_probes(self, explainer: str) -> str:
+        return explainer.replace(PROBES, str(self.settings.probes))
 
     def _dataset(self, gold: Gold) -> Dataset:
         languages = tuple(self.lang_pair.split("-")) if self.lang_pair else None
@@ -321,7 +332,8 @@ class _Job:
         if participant.labels:
             there = (self.model_of(name) / WEIGHTS).exists()
             yield f"{name}: model {'trained' if there else 'to be trained on labels from ' + participant.labels[0]}"
-        for metric, explainer in participant.parts:
+        for metric, template in participant.parts:
+            explainer = self._with_probes(template)
             if TRAINED not in metric:
                 texts = self._dataset(self.judged)
                 found = cost(texts, metric, explainer, sides=["hypothesis", "source"], unit=SPLITTER,
