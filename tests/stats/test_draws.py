@@ -25,7 +25,7 @@ from whyscore.stats.agreement import (
 )
 from whyscore.stats.coefficients import pair_counts
 from whyscore.stats.correlation import level_values
-from whyscore.stats.intervals import Drawing, bootstrap, bootstrap_difference, draw_blocks, drawn_values, too_many
+from whyscore.stats.intervals import Drawing, bootstrap, draw_blocks, drawn_values, too_many
 from whyscore.stats.kendall import Places
 from whyscore.stats.matrices import coins, spread, standardise
 from whyscore.stats.resampling import content_order, sort_by_content
@@ -285,13 +285,13 @@ def test_intervals_of_accuracies_hold_the_published_values(summeval: Matrices) -
 def test_differences_of_accuracies_have_intervals(summeval: Matrices) -> None:
     x, y, z = (summeval(name) for name in ("bertscore_recall", "bertscore_f1", "expert_relevance"))
     for measure in ("acc_eq", "spa", "pdp", "pairwise_accuracy"):
-        found = bootstrap_difference(x, y, z, None, measure, n=30, keep=True)
+        found = bootstrap(x, z, None, measure, n=30, keep=True, against=y)
         each = [bootstrap(one, z, None, measure, n=30, keep=True) for one in (x, y)]
         assert found.estimate.value == each[0].estimate.value - each[1].estimate.value
         assert found.samples is not None
         assert found.samples.tolist() == (each[0].samples - each[1].samples).tolist()  # type: ignore[operator]
         assert found.sign == (found.samples <= 1e-12).mean()
-        assert found.sign < 0.5 < bootstrap_difference(y, x, z, None, measure, n=30).sign
+        assert found.sign < 0.5 < bootstrap(y, z, None, measure, n=30, against=x).sign
 
 
 def test_blocks_change_no_draw() -> None:
@@ -312,7 +312,7 @@ def test_too_many_pairs_leave_the_interval_out() -> None:
     assert (found.estimate.low, found.estimate.reason) == (None, intervals.TOO_MANY)
     assert found.estimate.value == acc_eq(x, z, "global").value
     with pytest.raises(SpecError, match=re.escape("acc_eq@global has too many pairs for 1000 draws here")):
-        bootstrap_difference(x, y, z, "global", "acc_eq", n=1000)
+        bootstrap(x, z, "global", "acc_eq", n=1000, against=y)
 
 
 def test_a_measure_has_its_own_level() -> None:

@@ -19,7 +19,7 @@ from whyscore.errors import DataError, SpecError
 from whyscore.stats.annotators import Weights, mqm_scores
 from whyscore.stats.correction import bonferroni, clusters, holm
 from whyscore.stats.correlation import correlate, partial_correlation
-from whyscore.stats.intervals import bootstrap, bootstrap_difference, fisher
+from whyscore.stats.intervals import bootstrap, fisher
 from whyscore.stats.matrices import DegenerateStatisticWarning
 from whyscore.stats.significance import permutation_test, power, power_curve, williams
 from whyscore.stats.systems import (
@@ -269,10 +269,10 @@ def test_bootstrap_does_not_depend_on_memory_and_counts_what_is_undefined() -> N
     assert whole.samples == pytest.approx(small.samples, nan_ok=True)
     assert whole.undefined == int(np.isnan(whole.samples).sum()) > 0
     assert whole.n + whole.undefined == 300
-    delta = bootstrap_difference(x, z, z, "global", "pearson", n=300)
+    delta = bootstrap(x, z, "global", "pearson", n=300, against=z)
     assert delta.estimate.value == pytest.approx(correlate(x, z, "global", "pearson").value - 1)
     assert delta.sign == 1.0
-    kept = bootstrap_difference(x, z, z, "global", "pearson", n=300, keep=True)
+    kept = bootstrap(x, z, "global", "pearson", n=300, keep=True, against=z)
     known = kept.samples[~np.isnan(kept.samples)]
     assert delta.centred == np.mean(known >= 2 * delta.estimate.value)
     with pytest.raises(SpecError, match="resample is 'rows'"):

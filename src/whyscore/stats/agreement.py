@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whyscore.errors import SpecError
+from whyscore.stats.correlation import Correlation
 from whyscore.stats.matrices import (
-    NOTHING,
     TIE_TOLERANCE,
     DegenerateStatisticWarning,
     Dropped,
@@ -51,50 +51,15 @@ CLEAR = 25.0
 
 
 @dataclass(frozen=True, slots=True)
-class TieAccuracy:
-    """Accuracy with calibrated ties; `reason` says why where it is NaN."""
+class TieAccuracy(Correlation):
+    """Accuracy with calibrated ties; `n` and `n_used` are groups (segments), and those with at least one pair."""
 
-    value: float
-    epsilon: float
-    at_zero: float
+    epsilon: float = math.nan
+    at_zero: float = math.nan
     """The accuracy without calibration, where only equal scores are ties."""
-    level: Level
-    n: int
-    """Groups (segments, for the level segment)."""
-    n_used: int
-    """Groups with at least one pair."""
-    pairs: int
-    fitted: bool
+    pairs: int = 0
+    fitted: bool = False
     """Whether epsilon was chosen on these data."""
-    dropped: Dropped = NOTHING
-    reason: str | None = None
-
-    @property
-    def name(self) -> str:
-        """The name a number is printed with."""
-        return f"acc_eq@{self.level}"
-
-
-@dataclass(frozen=True, slots=True)
-class PairShare:
-    """A share of pairs (or a tau over pairs) with the counts behind it, so that several sets can be pooled."""
-
-    value: float
-    measure: str
-    agreed: int
-    pairs: int
-    dropped: Dropped = NOTHING
-    reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DifferenceCorrelation:
-    """Pearson of the differences between systems on the same segment."""
-
-    value: float
-    pairs: int
-    dropped: Dropped = NOTHING
-    reason: str | None = None
 
 
 class PairTable(NamedTuple):
@@ -162,11 +127,12 @@ def acc_eq(
     pairs = pair_table(group_cells(a, at), group_cells(b, at))
     if not len(pairs.distance):
         _warn("acc_eq", "no pair has scores on both sides")
-        return TieAccuracy(math.nan, math.nan, math.nan, at, groups, 0, 0, epsilon is None, dropped, "empty")
+        return TieAccuracy(math.nan, at, "acc_eq", groups, 0, missing, dropped, "empty", fitted=epsilon is None)
     chosen = best_epsilon(pairs) if epsilon is None else epsilon
     at_zero, value = (float(pairs.weight[right(pairs, one)].sum()) for one in (0.0, chosen))
     used = len(np.unique(pairs.group))
-    return TieAccuracy(value, chosen, at_zero, at, groups, used, len(pairs.distance), epsilon is None, dropped)
+    found = TieAccuracy(value, at, "acc_eq", groups, used, missing, dropped)
+    return replace(found, epsilon=chosen, at_zero=at_zero, pairs=len(pairs.distance), fitted=epsilon is None)
 
 
 def acc_eq_held_out(x: ArrayLike, z: ArrayLike, level: str = "segment", *, missing: Missing = "paired") -> TieAccuracy:
@@ -204,59 +170,63 @@ def group_cells(matrix: FloatMatrix, level: Level) -> FloatMatrix:
 
 def pairwise_accuracy(
     x: ArrayLike, z: ArrayLike, *, missing: Missing = "paired", tie_tolerance: float = TIE_TOLERANCE
-) -> PairShare:
+) -> Correlation:
     """Return the share of pairs of systems that the metric puts in the order of people."""
     (a, b), dropped = align(x, z, missing=missing, level="system")
     first, second = tie(row_means(a), tie_tolerance), tie(row_means(b), tie_tolerance)
     kept = ~np.isnan(first + second)
     i, j = np.triu_indices(int(kept.sum()), 1)
     signs = [np.sign(means[kept][i] - means[kept][j]) for means in (first, second)]
-    agreed = int((signs[0] == signs[1]).sum())
     if not len(i):
         _warn("pairwise_accuracy", "there are fewer than two systems")
-        return PairShare(math.nan, "pairwise_accuracy", 0, 0, dropped, "empty")
-    return PairShare(agreed / len(i), "pairwise_accuracy", agreed, len(i), dropped)
+    share = float((signs[0] == signs[1]).mean()) if len(i) else math.nan
+    return over_pairs(share, "pairwise_accuracy", len(i), missing, dropped, level="system")
 
 
-def pool_pairs(results: Sequence[PairShare]) -> PairShare:
+def pool_pairs(results: Sequence[Correlation]) -> Correlation:
     """Return the share over the pairs of several sets together."""
-    agreed, pairs = sum(one.agreed for one in results), sum(one.pairs for one in results)
-    dropped = Dropped(*(sum(parts) for parts in zip(*(one.dropped for one in results), strict=True)))
-    measure = " + ".join(dict.fromkeys(one.measure for one in results))
-    return PairShare(agreed / pairs if pairs else math.nan, measure, agreed, pairs, dropped, None if pairs else "empty")
+    pairs = sum(share.n for share in results)
+    dropped = Dropped(*(sum(parts) for parts in zip(*(share.dropped for share in results), strict=True)))
+    pooled = math.fsum(share.value * share.n for share in results if share.n) / pairs if pairs else math.nan
+    measure = " + ".join(dict.fromkeys(share.coefficient for share in results))
+    return over_pairs(pooled, measure, pairs, results[0].missing, dropped, level=results[0].level)
 
 
-def difference_correlation(x: ArrayLike, z: ArrayLike, *, missing: Missing = "paired") -> DifferenceCorrelation:
+def over_pairs(
+    value: float, measure: str, pairs: int, missing: Missing, dropped: Dropped, *, level: Level = "segment"
+) -> Correlation:
+    """Return a measure whose places are pairs; without a value, there are none or all of them are equal."""
+    reason = None if not math.isnan(value) else "constant" if pairs else "empty"
+    return Correlation(value, level, measure, pairs, pairs, missing, dropped, reason)
+
+
+def difference_correlation(x: ArrayLike, z: ArrayLike, *, missing: Missing = "paired") -> Correlation:
     """Return the Pearson correlation, without centring, of all differences between two systems on one segment."""
     (a, b), dropped = align(x, z, missing=missing)
     there = ~np.isnan(a)
     counts = there.sum(axis=0)
     # The sum of (x_i - x_j)(z_i - z_j) over pairs is k times the sum of products minus the product of sums.
-    a, b = (np.where(there, one - _column_means(one), 0.0) for one in (a, b))
+    a, b = (np.where(there, one - row_means(one.T), 0.0) for one in (a, b))
     both, own, other = (float((counts * (one * two).sum(axis=0)).sum()) for one, two in ((a, b), (a, a), (b, b)))
     pairs = int((counts * (counts - 1) // 2).sum())
-    if own <= 0 or other <= 0:
-        reason = "constant" if pairs else "empty"
+    defined = own > 0 and other > 0
+    if not defined:
         _warn("pdp", "no two systems differ on a segment")
-        return DifferenceCorrelation(math.nan, pairs, dropped, reason)
-    return DifferenceCorrelation(both / math.sqrt(own * other), pairs, dropped)
+    value = both / math.sqrt(own * other) if defined else math.nan
+    return over_pairs(value, "pdp", pairs, missing, dropped)
 
 
-def _column_means(matrix: FloatMatrix) -> FloatVector:
-    return row_means(matrix.T)
-
-
-def kendall_like(x: ArrayLike, z: ArrayLike, *, threshold: float = CLEAR, missing: Missing = "paired") -> PairShare:
+def kendall_like(x: ArrayLike, z: ArrayLike, *, missing: Missing = "paired") -> Correlation:
     """Return (right - wrong) / (right + wrong) over the pairs that people clearly prefer one side of."""
     (a, b), dropped = align(x, z, missing=missing)
     first, second = np.triu_indices(a.shape[0], 1)
     human, metric = b[first] - b[second], a[first] - a[second]
-    clear = np.abs(human) >= threshold
+    clear = np.abs(human) >= CLEAR
     agreed, pairs = int((np.sign(human) * np.sign(metric) > 0)[clear].sum()), int(clear.sum())
     if not pairs:
-        _warn("kendall_like", f"no pair differs by {threshold:g} points or more in the human scores")
-        return PairShare(math.nan, "kendall_like", 0, 0, dropped, "empty")
-    return PairShare((2 * agreed - pairs) / pairs, "kendall_like", agreed, pairs, dropped)
+        _warn("kendall_like", f"no pair differs by {CLEAR:g} points or more in the human scores")
+    value = (2 * agreed - pairs) / pairs if pairs else math.nan
+    return over_pairs(value, "kendall_like", pairs, missing, dropped)
 
 
 def _warn(name: str, why: str) -> None:
@@ -269,19 +239,11 @@ _MARGIN = 1e-10  # of the largest sum there can be: what is left is rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SoftAccuracy:
+class SoftAccuracy(Correlation):
     """Soft pairwise accuracy, with the p-values of every pair of systems behind it (NaN on and below the diagonal)."""
 
-    value: float
-    human: FloatMatrix
-    metric: FloatMatrix
-    pairs: int
-    n: int
-    """Rows of signs."""
-    seed: int
-    compat: str | None = None
-    dropped: Dropped = NOTHING
-    reason: str | None = None
+    human: FloatMatrix | None = None
+    metric: FloatMatrix | None = None
 
 
 def soft_pairwise_accuracy(
@@ -302,16 +264,15 @@ def soft_pairwise_accuracy(
     if compat is None:
         order = content_order(b.T, a.T)
         a, b = a[:, order], b[:, order]
-    count = _COMPAT_DRAWS if compat else n
-    used = _COMPAT_SEED if compat else seed
-    human, metric = (preference(one, n=count, seed=used, compat=compat) for one in (b, a))
+    draws, used = (_COMPAT_DRAWS, _COMPAT_SEED) if compat else (n, seed)
+    human, metric = (preference(one, n=draws, seed=used, compat=compat) for one in (b, a))
     errors = np.abs(human - metric)
     errors = errors[~np.isnan(errors)]
     pairs = len(errors)
     if not pairs:
-        warnings.warn("spa is not defined: no two systems share a segment", DegenerateStatisticWarning, stacklevel=2)
-        return SoftAccuracy(math.nan, human, metric, 0, count, used, compat, dropped, "empty")
-    return SoftAccuracy(1 - float(errors.mean()), human, metric, pairs, count, used, compat, dropped)
+        _warn("spa", "no two systems share a segment")
+    value, reason = (1 - float(errors.mean()), None) if pairs else (math.nan, "empty")
+    return SoftAccuracy(value, "system", "spa", pairs, pairs, missing, dropped, reason, human, metric)
 
 
 Signs = NDArray[np.floating]

@@ -410,7 +410,7 @@ _BONETT_WRIGHT = 0.437  # the variance of Fisher's z of Kendall's tau
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """A correlation with its bootstrap interval."""
+    """A correlation, or a difference of two, with its bootstrap interval."""
 
     estimate: Estimate
     level: Level
@@ -422,6 +422,10 @@ class Bootstrap:
     """Resamples without one, left out."""
     seed: int
     dropped: Dropped = NOTHING
+    sign: float = math.nan
+    """Of a difference: the p-value that X is better, by the share of draws at or below 0."""
+    centred: float = math.nan
+    """Likewise, by the share of draws at or above twice the difference."""
     samples: FloatVector | None = None
 
     @property
@@ -430,29 +434,13 @@ class Bootstrap:
         return f"{self.coefficient}@{self.level}, bootstrap over {self.resample}"
 
 
-@dataclass(frozen=True, slots=True)
-class BootstrapDifference:
-    """A difference of two correlations with its interval and two p-values that X is better."""
-
-    estimate: Estimate
-    sign: float
-    centred: float
-    level: Level
-    coefficient: str
-    resample: Resample
-    n: int
-    undefined: int
-    seed: int
-    dropped: Dropped = NOTHING
-    samples: FloatVector | None = None
-
-
 def bootstrap(
     x: ArrayLike,
     z: ArrayLike,
     level: str | None = None,
     coefficient: str = "kendall_b",
     *,
+    against: ArrayLike | None = None,
     resample: Resample = "both",
     n: int = DRAWS,
     confidence: float = LEVEL,
@@ -464,57 +452,31 @@ def bootstrap(
 ) -> Bootstrap:
     """Return a measure of agreement with the percentile interval over resampled systems, segments or both.
 
-    `coefficient` is any measure, also `acc_eq`, `spa`, `pdp` ...; its own level is taken where none is given.
+    `coefficient` is any measure, also `acc_eq`, `spa`, `pdp` ...; its own level is taken where none is given. With
+    another metric to stand `against`, it is the difference r(X, Z) - r(Y, Z): all three matrices are drawn together.
     """
     measure = measure_of(coefficient, level)
     at, named = measure.level, measure.name
     _check(resample, n, confidence)
-    (a, b), dropped = align(x, z, missing=missing, level=at)
-    a, b = sort_by_content(a, b)
-    value, size = _value(a, b, measure, missing=missing, seed=seed, fine=fine), _size(a, at)
-    if too_many(a, at, named, n):
+    given = (x, z) if against is None else (x, against, z)
+    matrices, dropped = align(*given, missing=missing, level=at)
+    *metrics, human = sort_by_content(*matrices)
+    endless = too_many(human, at, named, n)
+    if endless and against is not None:
+        raise SpecError(f"{named}@{at} has too many pairs for {n} draws here: use the level segment, or fewer draws")
+    values = [_value(metric, human, measure, missing=missing, seed=seed, fine=fine) for metric in metrics]
+    value, size = values[0] - sum(values[1:]), _size(metrics[0], at)
+    if endless:
         estimate = Estimate(value, level=confidence, n=size, reason=TOO_MANY)
         return Bootstrap(estimate, at, named, resample, 0, n, seed, dropped)
     drawing = Drawing(resample, n, seed, memory, fine.undefined, fine.tie_tolerance, fine.epsilon)
-    values = _drawn(a, b, measure, drawing)
-    known = values[~np.isnan(values)]
-    estimate = _estimate(value, known, confidence, size)
-    samples = values if keep else None
-    return Bootstrap(estimate, at, named, resample, len(known), n - len(known), seed, dropped, samples)
-
-
-def bootstrap_difference(
-    x: ArrayLike,
-    y: ArrayLike,
-    z: ArrayLike,
-    level: str | None = None,
-    coefficient: str = "kendall_b",
-    *,
-    resample: Resample = "both",
-    n: int = DRAWS,
-    confidence: float = LEVEL,
-    seed: int = 0,
-    missing: Missing = "paired",
-    memory: int = MEMORY,
-    keep: bool = False,
-) -> BootstrapDifference:
-    """Return r(X, Z) - r(Y, Z) with its interval: rows and columns of all three are drawn together."""
-    measure = measure_of(coefficient, level)
-    at, named = measure.level, measure.name
-    _check(resample, n, confidence)
-    (a, b, human), dropped = align(x, y, z, missing=missing, level=at)
-    a, b, human = sort_by_content(a, b, human)
-    if too_many(a, at, named, n):
-        raise SpecError(f"{named}@{at} has too many pairs for {n} draws here: use the level segment, or fewer draws")
-    drawing = Drawing(resample, n, seed, memory)
-    deltas = _drawn(a, human, measure, drawing) - _drawn(b, human, measure, drawing)
-    known = deltas[~np.isnan(deltas)]
-    values = [_value(one, human, measure, missing=missing, seed=seed) for one in (a, b)]
-    observed = values[0] - values[1]
-    sign, centred = shares(known, observed)
-    return BootstrapDifference(
-        *(_estimate(observed, known, confidence, _size(a, at)), sign, centred, at, named, resample, len(known)),
-        *(n - len(known), seed, dropped, deltas if keep else None),
+    draws = [_drawn(metric, human, measure, drawing) for metric in metrics]
+    samples = draws[0] if against is None else draws[0] - draws[1]
+    known = samples[~np.isnan(samples)]
+    sign, centred = (math.nan, math.nan) if against is None else shares(known, value)
+    return Bootstrap(
+        *(_estimate(value, known, confidence, size), at, named, resample, len(known), n - len(known), seed, dropped),
+        *(sign, centred, samples if keep else None),
     )
 
 

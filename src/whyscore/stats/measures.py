@@ -12,16 +12,7 @@ from typing import Literal, NamedTuple
 from numpy.typing import ArrayLike
 
 from whyscore.errors import SpecError, UnknownName
-from whyscore.stats.agreement import (
-    DRAWS,
-    DifferenceCorrelation,
-    PairShare,
-    SoftAccuracy,
-    acc_eq,
-    difference_correlation,
-    kendall_like,
-    soft_pairwise_accuracy,
-)
+from whyscore.stats.agreement import acc_eq, difference_correlation, kendall_like, soft_pairwise_accuracy
 from whyscore.stats.coefficients import COEFFICIENTS, coefficient_of
 from whyscore.stats.correlation import Correlation, Undefined, correlate
 from whyscore.stats.matrices import TIE_TOLERANCE, Level, Missing, level_of
@@ -94,7 +85,6 @@ def agree(
     measure: Measure,
     *,
     missing: Missing = "paired",
-    draws: int = DRAWS,
     seed: int = 0,
     fine: Fine = FINE,
 ) -> tuple[Correlation, Mapping[str, float]]:
@@ -103,24 +93,17 @@ def agree(
     if name == "acc_eq":
         ties = acc_eq(x, z, at, epsilon=fine.epsilon, missing=missing)
         facts = {"epsilon": ties.epsilon, "at_zero": ties.at_zero}
-        return Correlation(ties.value, at, name, ties.n, ties.n_used, missing, ties.dropped, ties.reason), facts
-    over_pairs: SoftAccuracy | DifferenceCorrelation | PairShare
+        return ties, facts
     if name == "spa":
         compat: Literal["mtme"] | None = "mtme" if fine.compat else None
-        over_pairs = soft_pairwise_accuracy(x, z, n=draws, seed=seed, missing=missing, compat=compat)
-    elif name == "pdp":
-        over_pairs = difference_correlation(x, z, missing=missing)
-    elif name == "kendall_like":
-        over_pairs = kendall_like(x, z, missing=missing)
-    else:
-        # Pairwise accuracy is the same number: tied in both is right, tied in one is wrong.
-        named = "acc_23" if name == "pairwise_accuracy" else name
-        found = correlate(
-            x, z, at, named, missing=missing, undefined=fine.undefined, tie_tolerance=fine.tie_tolerance
-        )  # fmt: skip
-        return replace(found, coefficient=name), {}
-    n = over_pairs.pairs
-    return Correlation(over_pairs.value, at, name, n, n, missing, over_pairs.dropped, over_pairs.reason), {}
+        return soft_pairwise_accuracy(x, z, seed=seed, missing=missing, compat=compat), {}
+    if name in ("pdp", "kendall_like"):
+        compute = difference_correlation if name == "pdp" else kendall_like
+        return compute(x, z, missing=missing), {}
+    # Pairwise accuracy is the same number: tied in both is right, tied in one is wrong.
+    named = "acc_23" if name == "pairwise_accuracy" else name
+    found = correlate(x, z, at, named, missing=missing, undefined=fine.undefined, tie_tolerance=fine.tie_tolerance)
+    return replace(found, coefficient=name), {}
 
 
 def as_share(value: float, measure: str) -> float:

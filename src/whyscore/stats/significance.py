@@ -36,7 +36,7 @@ How many segments does it take? Power of a comparison and the smallest differenc
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -113,6 +113,23 @@ class PermutationTest:
         """The name a p-value is printed with: `kendall_b@system, permute cell`."""
         return f"{self.coefficient}@{self.level}, permute {self.permute}"
 
+    def with_deltas(self, observed: float, deltas: FloatVector, *, keep: bool) -> "PermutationTest":
+        """Return the test with its p-value: the share of resampled differences as extreme as the observed one."""
+        known = deltas[~np.isnan(deltas)]
+        extreme = int(at_least(known, observed, self.alternative).sum())
+        counted = self.exact or self.compat  # all swaps, or the way of another package
+        return replace(
+            self,
+            p=extreme / max(len(known), 1) if counted else (extreme + 1) / (len(known) + 1),
+            delta=observed,
+            n=len(known),
+            extreme=extreme,
+            seed=None if self.exact else self.seed,
+            undefined=len(deltas) - len(known),
+            reason=None,
+            samples=deltas if keep else None,
+        )
+
 
 class _Setting(NamedTuple):
     """What every resample shares."""
@@ -177,54 +194,16 @@ def permutation_test(
     setting = _Setting(standardise(first), standardise(second), human, at, named, permute, tolerance, memory)
     observed = _observe(setting)
     listed = _list_swaps(permute, first.shape, exact=False if compat else exact)
-    facts = _Facts(at, named, permute, alternative, seed if isinstance(seed, int) else None, missing, dropped, compat)
+    test = PermutationTest(
+        *(math.nan, math.nan, at, named, permute, alternative, 0, 0, listed, seed if isinstance(seed, int) else None),
+        missing=missing, dropped=dropped, compat=compat, reason="constant",
+    )  # fmt: skip
     if math.isnan(observed):
         warnings.warn(f"{named}@{at} is not defined for both metrics", DegenerateStatisticWarning, stacklevel=2)
-        return facts.undefined(exact=listed)
+        return test
     rng = None if listed else as_random(seed, compat)
     deltas, stopped = _resample(setting, n, rng, observed if early_stop else None, alternative)
-    return facts.result(observed, deltas, exact=listed, stopped=stopped, keep=keep)
-
-
-class _Facts(NamedTuple):
-    """What the result of a test repeats of its question."""
-
-    level: Level
-    coefficient: str
-    permute: str
-    alternative: Alternative
-    seed: int | None
-    missing: Missing
-    dropped: Dropped
-    compat: str | None
-
-    def undefined(self, *, exact: bool, reason: str = "constant") -> PermutationTest:
-        """Return the result where there is no difference to be tested."""
-        return PermutationTest(
-            *(math.nan, math.nan, self.level, self.coefficient, self.permute, self.alternative, 0, 0, exact, self.seed),
-            missing=self.missing,
-            dropped=self.dropped,
-            compat=self.compat,
-            reason=reason,
-        )
-
-    def result(
-        self, observed: float, deltas: FloatVector, *, exact: bool, stopped: bool, keep: bool
-    ) -> PermutationTest:
-        """Return the result of resampled differences."""
-        known = deltas[~np.isnan(deltas)]
-        extreme = int(at_least(known, observed, self.alternative).sum())
-        p = extreme / max(len(known), 1) if exact or self.compat else (extreme + 1) / (len(known) + 1)
-        return PermutationTest(
-            *(p, observed, self.level, self.coefficient, self.permute, self.alternative, len(known), extreme, exact),
-            seed=None if exact else self.seed,
-            undefined=len(deltas) - len(known),
-            missing=self.missing,
-            dropped=self.dropped,
-            compat=self.compat,
-            stopped=stopped,
-            samples=deltas if keep else None,
-        )
+    return replace(test.with_deltas(observed, deltas, keep=keep), stopped=stopped)
 
 
 def as_random(seed: Seed, compat: str | None = None) -> Generator | RandomState:
@@ -368,15 +347,18 @@ def outcome_test(
         raise SpecError("outcomes of pairs are swapped within segments or over all cells: use level segment or global")
     check_options("cell", alternative, n)
     (a, b, human), dropped = align(x, y, z, missing=missing, level=at)
-    facts = _Facts(at, "acc_eq", "pairs", alternative, seed, missing, dropped, None)
+    test = PermutationTest(
+        *(math.nan, math.nan, at, "acc_eq", "pairs", alternative, 0, 0, False, seed),
+        missing=missing, dropped=dropped, reason="empty",
+    )  # fmt: skip
     tables = [pair_table(group_cells(one, at), group_cells(human, at)) for one in (a, b)]
     if not len(tables[0].distance):
         warnings.warn("acc_eq is not defined: there are no pairs", DegenerateStatisticWarning, stacklevel=2)
-        return facts.undefined(exact=False, reason="empty")
+        return test
     chosen = epsilons or (best_epsilon(tables[0]), best_epsilon(tables[1]))
     differing = _differing(tables, chosen)
     observed = float(((differing.x_only - differing.y_only) * differing.weight).sum())
-    return facts.result(observed, _drawn(differing, n, seed, memory), exact=False, stopped=False, keep=keep)
+    return test.with_deltas(observed, _drawn(differing, n, seed, memory), keep=keep)
 
 
 def _differing(tables: list[PairTable], epsilons: tuple[float, float]) -> _Differing:

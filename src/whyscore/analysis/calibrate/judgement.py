@@ -31,7 +31,7 @@ from whyscore.analysis.calibrate.rules import FOLDS, Choice, Problem, Rule, choo
 from whyscore.analysis.calibrate.settings import Search, Testing
 from whyscore.stats.coefficients import chance_of
 from whyscore.stats.correction import correct_p
-from whyscore.stats.intervals import DRAWS, Resample, bootstrap_difference
+from whyscore.stats.intervals import DRAWS, Resample, bootstrap
 from whyscore.stats.significance import permutation_test
 from whyscore.types import FloatMatrix, FloatVector, IntVector
 
@@ -182,8 +182,8 @@ def with_test(
         return found
     x, y, z = (_as_matrix(one, material, setting) for one in (values, material.scores, setting.human))
     resample: Resample = "systems" if x.shape[1] == 1 else "both"
-    interval = bootstrap_difference(
-        x, y, z, setting.level, setting.coefficient, resample=resample, n=min(n, DRAWS), seed=seed
+    interval = bootstrap(
+        x, z, setting.level, setting.coefficient, against=y, resample=resample, n=min(n, DRAWS), seed=seed
     )
     p = gain_p(material, setting, values, n=n, seed=seed, testing=testing)
     return replace(found, p_value=p, low=interval.estimate.low, high=interval.estimate.high)

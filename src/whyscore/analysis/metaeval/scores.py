@@ -35,7 +35,7 @@ from whyscore.settings import takes
 from whyscore.stats.agreement import acc_eq_held_out
 from whyscore.stats.correction import Clusters, clusters, correct_p
 from whyscore.stats.correlation import partial_correlation
-from whyscore.stats.intervals import TOO_MANY, bootstrap, bootstrap_difference, fisher, shares
+from whyscore.stats.intervals import TOO_MANY, bootstrap, fisher, shares
 from whyscore.stats.matrices import DegenerateStatisticWarning, row_means
 from whyscore.stats.measures import FINE, Fine, Measure, agree, measure_of
 from whyscore.stats.significance import PermutationTest, at_least, outcome_test, permutation_test, williams
@@ -143,8 +143,8 @@ def _pair(x: FloatMatrix, y: FloatMatrix, z: FloatMatrix, measure: Measure, sett
         )
         return _Both(one.delta, one.p, other.p, exact=False, reason=one.reason)
     if settings.test == "bootstrap":
-        drawn = bootstrap_difference(
-            *(x, y, z, measure.level, measure.name), resample=settings.resample, n=settings.test_draws,
+        drawn = bootstrap(
+            *(x, z, measure.level, measure.name), against=y, resample=settings.resample, n=settings.test_draws,
             seed=settings.seed, missing=settings.missing, keep=True,
         )  # fmt: skip
         delta = drawn.estimate.value
