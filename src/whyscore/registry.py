@@ -238,7 +238,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
     },
     "encoder": {
         "embedded": "whyscore.models.encoders.embedded:Embedded",
-        "power_means": "whyscore.models.encoders.power_means:PowerMeans",
+        "power_means": "whyscore.models.encoders.transformer:PowerMeans",
         "sentence": "whyscore.models.encoders.sentence:Sentence",
         "static": "whyscore.models.encoders.static:Static",
         "transformer": "whyscore.models.encoders.transformer:Transformer",

@@ -156,9 +156,9 @@ def part(place: Place, start: int, number: int, total: int | None = None) -> Par
 def test_numbers_of_a_text_that_stands_in_two_rows_are_added_or_averaged() -> None:
     reading = (row(part(HYPOTHESIS, 1, 2)), row(part(SOURCE, 0, 1), part(HYPOTHESIS, 2, 1, 2)))
     values = [np.array([9.0, 1.0, 2.0, 9.0]), np.array([9.0, 9.0, 5.0, 9.0])]
-    assert at_place(reading, HYPOTHESIS, values, "sum")[1].tolist() == [6.0, 2.0]
-    assert at_place(reading, HYPOTHESIS, values, "mean")[1].tolist() == [3.0, 2.0]
-    assert at_place(reading, REFERENCE, values, "sum")[1].tolist() == []
+    assert at_place(reading, HYPOTHESIS, values, "sum").values.tolist() == [6.0, 2.0]
+    assert at_place(reading, HYPOTHESIS, values, "mean").values.tolist() == [3.0, 2.0]
+    assert at_place(reading, REFERENCE, values, "sum").values.tolist() == []
 
 
 def test_marks_name_the_pieces_of_a_text_those_of_the_others_and_padding() -> None:

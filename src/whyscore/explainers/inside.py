@@ -64,7 +64,6 @@ from whyscore.models.attribution import (
     depth_of,
     opened,
     per_reading,
-    pooled_words,
     real,
     rows_of,
     score_from,
@@ -77,7 +76,7 @@ from whyscore.models.attribution import (
 from whyscore.models.pairs import Row, budget_of
 from whyscore.protocols import Metric, WordScorer
 from whyscore.settings import check_fields
-from whyscore.text.alignment import Fill, Pool
+from whyscore.text.alignment import Fill, Pool, pool_words
 from whyscore.types import FloatMatrix, FloatVector, Place, Segment, Side, Words
 
 if TYPE_CHECKING:
@@ -143,11 +142,13 @@ class Attention:
         tables = self._tables(inside, place, range(1, depth_of(inside) + 1))
         found = []
         for own, reading, rows in zip(words, inside.readings, tables, strict=True):
-            part, values = at_place(reading, place, rows, "mean")
+            scores = at_place(reading, place, rows, "mean")
+            vectors = scores.values.reshape(-1, scores.values.shape[-1])
             pooled = [
-                [pooled_words(own, part, vector, self.pool, self.fill).values for vector in block] for block in values
+                pool_words(own, scores.read, vector, pool=self.pool, fill=self.fill, split=self.pool == "sum").values
+                for vector in vectors
             ]
-            found.append(np.array(pooled, dtype=np.float64))
+            found.append(np.array(pooled, dtype=np.float64).reshape(*scores.values.shape[:-1], len(own)))
         return found
 
     def _check_weights(self, weights: tuple[float, ...]) -> None:

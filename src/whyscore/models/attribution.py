@@ -41,9 +41,9 @@ import numpy as np
 
 from whyscore.errors import SpecError
 from whyscore.marking import Span
-from whyscore.models.pairs import Coded, Coder, Cuts, Frame, Row, budget_of, in_batches
+from whyscore.models.pairs import Coded, Coder, Cuts, Frame, Row, TextNetwork, budget_of, in_batches
 from whyscore.protocols import Metric, WordScorer
-from whyscore.text.alignment import Fill, Pieces, Pool, Pooled, align, pool_words
+from whyscore.text.alignment import Fill, PieceScores, Pool, score_words
 from whyscore.types import FloatMatrix, FloatVector, Place, Segment, Words, WordScores
 
 if TYPE_CHECKING:
@@ -131,10 +131,19 @@ def line(frame: Frame, texts: Sequence[Shown], limit: int | None = None) -> Line
     return Line(row, tuple(parts))
 
 
+def look_inside(
+    model: TextNetwork, readings: tuple[Reading, ...], score: Callable[[Sequence[Reading]], "Tensor"]
+) -> Inside:
+    """Return a loaded network, opened for what it reads of some segments; texts that were cut are told."""
+    warn_of_cuts(model.cuts, readings)
+    return Inside(
+        model.cuts.who, model.network, readings, score, model.device, model.coder.padding, model.coder.masking
+    )
+
+
 def masking_of(coder: Coder) -> int | None:
     """Return the piece by which a model hides others, if it knows one."""
-    found = getattr(coder._tokenizer, "mask_token_id", None)  # noqa: SLF001 - the coder shows only what all models have
-    return found if isinstance(found, int) else None
+    return coder.masking
 
 
 def warn_of_cuts(cuts: Cuts, readings: Sequence[Reading]) -> None:
@@ -170,25 +179,18 @@ class PieceScorer:
         opened = self.metric.inspected(segments)
         found = self.values(opened, place)
         return [
-            self._words(own, *at_place(reading, place, values, self.combine))
+            score_words(
+                *(own, at_place(reading, place, values, self.combine), self.pool, self.fill, self.what),
+                split=self.pool == "sum",
+            )
             for own, reading, values in zip(words, opened.readings, found, strict=True)
         ]
-
-    def _words(self, words: Words, part: Part, values: FloatVector) -> WordScores:
-        pooled = pooled_words(words, part, values, self.pool, self.fill)
-        notes = pooled.explain_missing(_notes(words, part, values, self.what))
-        return WordScores(pooled.values, tuple(notes))
-
-
-def pooled_words(words: Words, part: Part, values: FloatVector, pool: Pool, fill: Fill) -> Pooled:
-    """Return one number per word from one per piece of a text; NaN for words that were not read."""
-    return pool_words(words, _pieces(part), values, pool=pool, fill=fill, split=pool == "sum")
 
 
 def at_place(
     reading: Reading, place: Place, values: Sequence[FloatVector], combine: Literal["sum", "mean"]
-) -> tuple[Part, FloatVector]:
-    """Return the text at a place, as far as any row has it, and one number per piece of it.
+) -> PieceScores:
+    """Return one number per piece of the text at a place, as far as any row has it.
 
     `values` holds, on its last axis, one number per piece of each row; a piece that stands in several rows gets their
     sum or mean.
@@ -200,13 +202,13 @@ def at_place(
         if part.place == place
     ]
     if not found:  # an empty reference beside others is not read
-        return Part(place, 0, (), (), 0), np.zeros((*values[0].shape[:-1], 0))
+        return PieceScores((), (), np.zeros((*values[0].shape[:-1], 0)), 0)
     longest = max((part for part, _ in found), key=lambda part: len(part.spans))
     total, count = np.zeros((*values[0].shape[:-1], len(longest.spans))), np.zeros(len(longest.spans))
     for part, numbers in found:
         total[..., : len(part.spans)] += numbers
         count[: len(part.spans)] += 1
-    return longest, total / count if combine == "mean" else total
+    return PieceScores(longest.spans, longest.pieces, total / count if combine == "mean" else total, longest.total)
 
 
 def opened(metric: object, who: str) -> Inspectable:
@@ -218,22 +220,6 @@ def opened(metric: object, who: str) -> Inspectable:
         f"{name} cannot be looked into: {who} needs a metric with a network of its own, such as comet or transquest. "
         "Explain it with erasure, lime or shap"
     )
-
-
-def _pieces(part: Part) -> Pieces:
-    cut = len(part.spans) < part.total
-    seen = part.spans[-1][1] if part.spans else 0
-    return Pieces(part.spans, part.pieces, seen=seen if cut else None)
-
-
-def _notes(words: Words, part: Part, values: FloatVector, what: str) -> list[str]:
-    """Return each word's pieces, as they stand in the text, with their numbers."""
-    shown: list[list[str]] = [[] for _ in range(len(words))]
-    pairs = align(words, _pieces(part))
-    for piece, word in zip(pairs.piece.tolist(), pairs.word.tolist(), strict=True):
-        text = words.text[slice(*part.spans[piece])].strip() or part.pieces[piece]
-        shown[word].append(f"{text} {values[piece]:.4g}")
-    return [f"{what}: {', '.join(parts)}" for parts in shown]
 
 
 Result = TypeVar("Result")

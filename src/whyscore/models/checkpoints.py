@@ -472,29 +472,42 @@ def coder_of(home: ModelLocation, who: str) -> Coder:
     return Coder(tokenizer, who)
 
 
-def fill(  # noqa: D417 - `options` go to the network's class as they are
+class Weights(NamedTuple):
+    """Tensors by name, the file they come from, and what stood before the names there."""
+
+    tensors: Mapping[str, "Tensor"]
+    file: Path
+    prefix: str = ""
+
+
+def build_network(  # noqa: D417 - `options` go to the network's class as they are
     network: Callable[..., object],
     config: object,
-    weights: Mapping[str, "Tensor"],
-    where: Path,
+    weights: Weights,
+    home: ModelLocation,
     *,
-    prefix: str = "",
+    device: str,
+    precision: Precision,
     **options: object,
 ) -> "Module":
     """Return a network of a class of transformers with exactly these weights, leftovers aside, in evaluation mode.
 
+    A licence that forbids commercial use is told.
+
     Args:
         network: The class.
         config: Its configuration.
-        weights: The tensors by the names the class gives them.
-        where: The file they come from, for messages.
-        prefix: What stood before the names in that file.
+        weights: Named as the class names them.
+        home: The model they belong to.
+        device: Where it computes.
+        precision: Of its numbers.
     """
+    _, where, prefix = weights
     with quiet():
         made, report = network.from_pretrained(  # type: ignore[attr-defined]
             None,
             config=config,
-            state_dict=dict(weights),
+            state_dict=dict(weights.tensors),
             output_loading_info=True,
             ignore_mismatched_sizes=True,
             **options,
@@ -504,8 +517,8 @@ def fill(  # noqa: D417 - `options` go to the network's class as they are
     others = [key for key in report["unexpected_keys"] if not any(part in key for part in LEFTOVERS)]
     unexpected = sorted(f"{prefix}{key}" for key in others)
     refuse(where, missing, unexpected, {f"{prefix}{key}": told for key, told in sizes.items()})
-    ready: Module = made.eval()
-    return ready
+    warn_of(home.name, licence_of(home.name, home.folder))
+    return ready(made.eval(), device, precision)
 
 
 def _unreadable(file: str, home: ModelLocation, error: Exception, who: str) -> MissingExtra:

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ from whyscore.protocols import Encoded
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from torch.nn import Module
 
 
 _watching: ContextVar[list[str] | None] = ContextVar("watching", default=None)
@@ -112,6 +113,13 @@ class Tokenizer(Protocol):
 
     def __call__(self, texts: list[str], pairs: list[str] | None = None, **options: object) -> Batch:
         """Return the pieces of each text, or of each pair."""
+
+
+@runtime_checkable
+class Masks(Protocol):
+    """A tokenizer that knows a piece for hidden ones, or says that it has none."""
+
+    mask_token_id: int | None
 
 
 class Coded(NamedTuple):
@@ -237,14 +245,26 @@ class Coder:
         distinct = list(dict.fromkeys(texts))
         if not distinct:
             return {}
-        read = [text.strip() if strip else text for text in distinct]
+        read = [self._prepare(text.strip() if strip else text) for text in distinct]
         found = self._tokenizer(read, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-        coded = {}
-        for text, tokens in zip(distinct, found.encodings, strict=True):
-            lead = len(text) - len(text.lstrip()) if strip else 0
-            spans = tuple((start + lead, end + lead) for start, end in tokens.offsets)
-            coded[text] = Coded(tuple(tokens.ids), spans, tuple(tokens.tokens))
-        return coded
+        leads = [len(text) - len(text.lstrip()) if strip else 0 for text in distinct]
+        return {
+            text: self._place(tokens, lead) for text, tokens, lead in zip(distinct, found.encodings, leads, strict=True)
+        }
+
+    @property
+    def masking(self) -> int | None:
+        """The piece that stands for a hidden one, where the tokenizer has it."""
+        return self._tokenizer.mask_token_id if isinstance(self._tokenizer, Masks) else None
+
+    def _prepare(self, text: str) -> str:
+        """Return what the tokenizer reads instead of a text."""
+        return text
+
+    def _place(self, tokens: Tokens, lead: int) -> Coded:
+        """Return pieces with their spans in a text that begins with as many blanks."""
+        spans = tuple((start + lead, end + lead) for start, end in tokens.offsets)
+        return Coded(tuple(tokens.ids), spans, tuple(tokens.tokens))
 
 
 def _frame(tokenizer: Tokenizer) -> Frame:
@@ -345,6 +365,31 @@ def _halved(count: int, longest: int, who: str) -> int:
     return count // 2 * longest
 
 
+@dataclass
+class TextNetwork:
+    """A loaded network with its tokenizer, which reads texts of a limited length as rows."""
+
+    coder: Coder
+    network: "Module"
+    limit: int
+    device: str
+    cuts: Cuts
+
+    def frame_texts(self, texts: Iterable[str]) -> tuple[dict[str, Coded], dict[str, Row]]:
+        """Return the pieces of each distinct text, and the row in which it is read by itself, cut where it is long."""
+        coded = self.coder.code(texts)
+        room = self.limit - self.coder.frame.size(1)
+        self.cuts.add(sum(len(text.ids) > room for text in coded.values()), len(coded))
+        return coded, {text: self.coder.frame.join([own.ids[:room]]) for text, own in coded.items()}
+
+    def compute_rows(self, rows: Sequence[Row], compute: Callable[[list[Row]], Sequence[Result]]) -> list[Result]:
+        """Return one answer per row, computed in batches that fit the device."""
+        lengths = [len(row.ids) for row in rows]
+        return in_batches(
+            lengths, budget_of(self.device), lambda batch: compute([rows[k] for k in batch]), self.cuts.who
+        )
+
+
 Long = Literal["truncate", "window", "error"]
 """What becomes of texts that are longer than a model reads."""
 
@@ -365,17 +410,10 @@ class Reader(Tokenizer, Protocol):
         """Return how pieces are written."""
 
 
-class Text(NamedTuple):
-    """A text as pieces, special ones left out."""
-
-    text: str
-    ids: tuple[int, ...]
-    spans: NDArray[np.int64]
-    pieces: tuple[str, ...]
-
-
-class RowCoder:
+class RowCoder(Coder):
     """Turns texts into rows, and the vectors of rows into those of texts."""
+
+    _tokenizer: Reader
 
     def __init__(self, tokenizer: Reader, who: str, *, first_blank: bool = False, lower: bool = False) -> None:
         """Take a tokenizer.
@@ -386,78 +424,60 @@ class RowCoder:
             first_blank: Put a blank before the first word, so that it is read like the others.
             lower: Read all letters as small ones.
         """
-        coder = Coder(tokenizer, who)
-        self._tokenizer, self._who, self._blank, self._lower = tokenizer, who, first_blank, lower
-        self._before, self._after = coder.frame.before, coder.frame.after
+        super().__init__(tokenizer, who)
+        self._who, self._blank, self._lower = who, first_blank, lower
+        self._before, self._after = self.frame.before, self.frame.after
         self._written = [tokenizer.convert_ids_to_tokens(list(ids)) for ids in (self._before, self._after)]
-        self.padding = coder.padding
 
     def room(self, limit: int | None) -> int | None:
         """Return how many pieces of a text fit between the special ones."""
         return None if limit is None else max(1, limit - len(self._before) - len(self._after))
 
-    def code(self, texts: Iterable[str]) -> dict[str, Text]:
-        """Return each distinct text as pieces."""
-        distinct = list(dict.fromkeys(texts))
-        if not distinct:
-            return {}
-        read = [self._read(text.strip()) for text in distinct]
-        found = self._tokenizer(read, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-        return {
-            text: Text(
-                text, tuple(tokens.ids), self._spans(text, tokens.offsets), self._named(tokens.ids, tokens.tokens)
-            )
-            for text, tokens in zip(distinct, found.encodings, strict=True)
-        }
-
-    def _named(self, ids: Sequence[int], tokens: Sequence[str]) -> tuple[str, ...]:
-        """Return the pieces; unknown ones, which some tokenizers write as they stand in the text, by their one name."""
-        unknown, name = self._tokenizer.unk_token_id, self._tokenizer.unk_token
-        if unknown is None or unknown not in ids:
-            return tuple(tokens)
-        return tuple(str(name) if number == unknown else token for number, token in zip(ids, tokens, strict=True))
-
-    def rows(self, text: Text, limit: int | None, long: Long) -> list[Row]:
-        number, room = len(text.ids), self.room(limit)
+    def rows(self, text: str, coded: Coded, limit: int | None, long: Long) -> list[Row]:
+        """Return the rows that a text is read in."""
+        number, room = len(coded.ids), self.room(limit)
         if room is not None and number > room and long == "error":
-            shown = text.text.strip()[:_SHOWN]
+            shown = text.strip()[:_SHOWN]
             raise DataError(
                 f"{self._who}: the text {shown!r}... has {number} pieces, the model reads {room}. Shorten it, or "
                 "choose long='truncate' or long='window'"
             )
         begins = windows(number, room) if long == "window" else [0]
-        rows = [(*self._before, *text.ids[begin:][:room], *self._after) for begin in begins]
+        rows = [(*self._before, *coded.ids[begin:][:room], *self._after) for begin in begins]
         return [Row(ids, len(ids)) for ids in rows if ids]
 
-    def encoded(self, text: Text, vectors: Sequence[Vectors], width: int, room: int | None) -> Encoded:
+    def join(self, text: str, coded: Coded, vectors: Sequence[Vectors], width: int, room: int | None) -> Encoded:
         """Return a text with the vectors of its rows."""
-        first, number = len(self._before), len(text.ids)
+        first, number = len(self._before), len(coded.ids)
         inner = [rows[first : len(rows) - len(self._after)] for rows in vectors]
         ends = [vectors[0][:first], vectors[-1][len(vectors[-1]) - len(self._after) :]] if vectors else []
         joined = _joined(inner, number, room) if vectors else np.empty((0, width), dtype=np.float32)
         kept = len(joined)
-        begin, end = np.zeros((first, 2), np.int64), np.full((len(self._after), 2), len(text.text), np.int64)
+        begin, end = np.zeros((first, 2), np.int64), np.full((len(self._after), 2), len(text), np.int64)
         special = np.ones(first + kept + len(self._after), dtype=np.bool_)
         special[first : first + kept] = False
         return Encoded(
             np.concatenate([ends[0], joined, ends[1]]) if ends else joined,
-            np.concatenate([begin, text.spans[:kept], end]),
-            (*self._written[0], *text.pieces[:kept], *self._written[1]),
+            np.concatenate([begin, np.array(coded.spans[:kept], dtype=np.int64).reshape(-1, 2), end]),
+            (*self._written[0], *coded.pieces[:kept], *self._written[1]),
             special,
             first + number + len(self._after),
         )
 
-    def _read(self, text: str) -> str:
+    def _prepare(self, text: str) -> str:
         if self._lower:
             # Letters whose small form is longer stay, so that offsets hold.
             text = "".join(low if len(low := letter.lower()) == 1 else letter for letter in text)
         return f" {text}" if self._blank and text else text
 
-    def _spans(self, text: str, offsets: Sequence[Span]) -> NDArray[np.int64]:
-        lead = len(text) - len(text.lstrip())
-        spans = np.array(offsets, dtype=np.int64).reshape(-1, 2) + lead - int(self._blank)
+    def _place(self, tokens: Tokens, lead: int) -> Coded:
         # The first piece may begin with the blank that is not in the text.
-        return np.maximum(spans, lead)
+        first = lead - int(self._blank)
+        spans = tuple((max(start + first, lead), max(end + first, lead)) for start, end in tokens.offsets)
+        unknown, name = self._tokenizer.unk_token_id, self._tokenizer.unk_token
+        # Some tokenizers write unknown pieces as they stand in the text.
+        named = (name if number == unknown else token for number, token in zip(tokens.ids, tokens.tokens, strict=True))
+        return Coded(tuple(tokens.ids), spans, tuple(tokens.tokens if unknown is None else map(str, named)))
 
 
 def windows(number: int, room: int | None) -> list[int]:

@@ -12,6 +12,9 @@
    on purpose (`dropped`), or there is none (`no_piece`). It is refused or filled as the caller chooses, and reported.
 
 Nothing is guessed from the look of a piece, nothing is matched by its letters.
+
+Shares of a sum must not get lost on the way (`carry_marks`): a boundary mark that is a piece of its own (`▁`) has no
+letters, so that a word with other pieces does not count it; its share goes to the piece that follows, or to the last.
 """
 
 from collections.abc import Sequence
@@ -23,7 +26,7 @@ from numpy.typing import NDArray
 
 from whyscore.errors import ContractError, DataError, SpecError
 from whyscore.marking import Span
-from whyscore.types import FloatVector, Words
+from whyscore.types import FloatVector, Words, WordScores
 
 Pool = Literal["mean", "sum", "max", "min", "first"]
 Fill = Literal["error", "previous", "next", "median", "null"]
@@ -57,6 +60,22 @@ class Pairs(NamedTuple):
     word: Indices
     share: FloatVector
     """The share of the piece's characters that lies in the word."""
+
+
+class PieceScores(NamedTuple):
+    """One number per piece of a text that a model read, special pieces left out."""
+
+    spans: tuple[Span, ...]
+    pieces: tuple[str, ...]
+    values: FloatVector
+    total: int
+    """How many pieces the text has; more than there are values where it was cut."""
+
+    @property
+    def read(self) -> Pieces:
+        """The pieces, and where the model stopped reading."""
+        seen = self.spans[-1][1] if self.spans else 0
+        return Pieces(self.spans, self.pieces, seen=None if len(self.spans) == self.total else seen)
 
 
 class Missing(NamedTuple):
@@ -107,6 +126,40 @@ def pool_words(
     missing = _missing(words, pieces, pairs)
     values, filled = _filled(words, result, missing, fill, value)
     return Pooled(values, pairs, missing, filled)
+
+
+def score_words(
+    words: Words, scores: PieceScores, pool: Pool, fill: Fill, what: str, *, split: bool = False
+) -> WordScores:
+    """Return one number per word, with the pieces behind it as a note; `what` names the numbers.
+
+    Words beyond the end of what was read are NaN, with the note `truncated`.
+    """
+    pooled = pool_words(words, scores.read, scores.values, pool=pool, fill=fill, split=split)
+    shown: list[list[str]] = [[] for _ in range(len(words))]
+    for piece, word in zip(pooled.pairs.piece.tolist(), pooled.pairs.word.tolist(), strict=True):
+        text = words.text[slice(*scores.spans[piece])].strip() or scores.pieces[piece]
+        shown[word].append(f"{text} {scores.values[piece]:.4g}")
+    notes = [f"{what}: {', '.join(parts)}" for parts in shown]
+    return WordScores(pooled.values, tuple(pooled.explain_missing(notes)))
+
+
+def carry_marks(text: str, spans: Sequence[Span], pieces: Sequence[str], values: FloatVector) -> FloatVector:
+    """Return the values with those of boundary marks added to the piece that follows.
+
+    >>> carry_marks("a .", [(0, 1), (1, 2), (2, 3)], ["▁a", "▁", "."], np.array([1.0, 2.0, 4.0]))
+    array([1., 0., 6.])
+    """
+    blank = _flags([not text[start:end].strip() for start, end in spans], len(spans))
+    marks = blank | _marks(pieces, len(spans))
+    strong = np.flatnonzero(~marks)
+    if not len(strong) or not marks.any():
+        return values
+    result = np.where(marks, 0.0, values)
+    weak = np.flatnonzero(marks & ~np.isnan(values))
+    following = np.minimum(np.searchsorted(strong, weak), len(strong) - 1)
+    np.add.at(result, strong[following], values[weak])
+    return result
 
 
 def align(words: Words, pieces: Pieces) -> Pairs:

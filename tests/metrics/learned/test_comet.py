@@ -19,12 +19,12 @@ from whyscore.errors import DataError, ExecutionError, MissingExtra, MissingInpu
 from whyscore.metrics.learned.comet import network as comet_model
 from whyscore.metrics.learned.comet.checkpoint import KINDS
 from whyscore.metrics.learned.comet.metric import Comet, Run, error_spans, mixed, quality, runs
-from whyscore.metrics.pieces import PieceScores, word_scores
 from whyscore.models import pairs
 from whyscore.models.checkpoints import LicenceWarning
 from whyscore.protocols import Metric, RowMetric, WordScorer
 from whyscore.registry import known, spec_of
 from whyscore.testing.checks import check_metric
+from whyscore.text.alignment import PieceScores, score_words
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, ErrorSpan, Inputs, Segment
 
@@ -586,11 +586,11 @@ def test_a_word_without_a_piece_is_an_error_or_filled_as_asked() -> None:
     found = PieceScores(((0, 3), (8, 11)), ("The", "cat"), np.array([-0.25, -0.5]), 2)
     told = "1 word(s) of 'The old cat' have no piece, first 'old'; choose fill='previous', 'next', 'median' or 'null'"
     with pytest.raises(DataError, match=re.escape(told)):
-        word_scores(words, found, "mean", "error", "p")
-    filled = word_scores(words, found, "mean", "previous", "p")
+        score_words(words, found, "mean", "error", "p")
+    filled = score_words(words, found, "mean", "previous", "p")
     assert filled.importance.tolist() == [-0.25, -0.25, -0.5]
     assert filled.notes == ("p: The -0.25", "no_piece, filled", "p: cat -0.5")
-    empty = word_scores(words, found, "mean", "null", "p")
+    empty = score_words(words, found, "mean", "null", "p")
     assert np.isnan(empty.importance).tolist() == [False, True, False]
     assert empty.notes == ("p: The -0.25", "no_piece", "p: cat -0.5")
 
@@ -598,9 +598,9 @@ def test_a_word_without_a_piece_is_an_error_or_filled_as_asked() -> None:
 def test_a_cut_text_ends_where_its_last_piece_does() -> None:
     words = white_space("The old cat")
     found = PieceScores(((0, 3),), ("The",), np.array([-0.25]), 3)
-    cut = word_scores(words, found, "mean", "error", "p")
+    cut = score_words(words, found, "mean", "error", "p")
     assert cut.notes == ("p: The -0.25", "truncated", "truncated")
-    nothing = word_scores(words, PieceScores((), (), np.zeros(0), 3), "mean", "error", "p")
+    nothing = score_words(words, PieceScores((), (), np.zeros(0), 3), "mean", "error", "p")
     assert nothing.notes == ("truncated",) * 3
 
 

@@ -207,13 +207,13 @@ def test_equal_strings_are_computed_once_and_without_their_end_token(
     folder: Path, plain: Plain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[pairs.Row] = []
-    original = metricx.MetricXModel._computed
+    original = metricx.MetricXModel._score_rows
 
     def counted(self: metricx.MetricXModel, rows: Sequence[pairs.Row]) -> list[float]:
         seen.extend(rows)
         return original(self, rows)
 
-    monkeypatch.setattr(metricx.MetricXModel, "_computed", counted)
+    monkeypatch.setattr(metricx.MetricXModel, "_score_rows", counted)
     one = metric(folder)
     one.score([*SEGMENTS, *SEGMENTS])
     assert len(seen) == 4

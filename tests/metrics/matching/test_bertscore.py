@@ -20,10 +20,10 @@ from whyscore.metrics.matching import bertscore as matching_reader
 from whyscore.metrics.matching.bertscore import BertScore, XBertScore
 from whyscore.metrics.matching.weights import (
     Baseline,
+    baseline_lines,
     estimate_baseline,
     read_baseline,
     read_idf,
-    write_baseline,
     write_idf,
 )
 from whyscore.models.encoders.embedded import Embedded
@@ -243,7 +243,7 @@ def test_an_estimated_baseline_rescales_unrelated_texts_to_zero(tmp_path: Path) 
     found = estimate_baseline(texts, plain, pairs=500)
     assert found == estimate_baseline(texts, plain, pairs=500)
     assert found != estimate_baseline(texts, plain, pairs=500, seed=1)
-    write_baseline(found, 2, tmp_path / "b.tsv")
+    (tmp_path / "b.tsv").write_text("".join(baseline_lines(found, 2)), "utf-8")
     assert read_baseline(str(tmp_path / "b.tsv"), 2) == found
     unrelated = [Segment(a, None, (b,)) for a in texts for b in texts if a != b]
     rescaled = BertScore("embedded", baseline=str(tmp_path / "b.tsv")).statistics(unrelated)
@@ -518,14 +518,14 @@ def test_a_baseline_that_cannot_be_read_is_told_with_its_line(content: str, mess
 def test_a_missing_file_is_named() -> None:
     with pytest.raises(DataError, match=re.escape("none.tsv: no such file: a baseline is a table")):
         BertScore("embedded", baseline="none.tsv").score([Segment("a", None, ("b",))])
-    with pytest.raises(DataError, match=re.escape("none.txt: no such file: idf takes a file with one reference")):
+    with pytest.raises(DataError, match=re.escape("none.txt: no such file: idf takes a file with one text")):
         BertScore("embedded", idf="none.txt").score([Segment("a", None, ("b",))])
 
 
 @pytest.mark.parametrize(
     ("name", "content", "error", "message"),
     [
-        ("one.txt", "a dog\n", SpecError, "idf needs at least two references, got 1"),
+        ("one.txt", "a dog\n", SpecError, "idf needs at least two texts to count in, got 1"),
         ("t.json", "[]", DataError, 't.json: expected a table of weights, {"unknown": 6.9, "known": {"a": 0.1}}'),
         ("t.json", '{"known": {"a": -1}, "unknown": 1}', DataError, "t.json: weights must be 0 or more"),
     ],

@@ -21,7 +21,7 @@ from whyscore.metrics.matching.moverscore import Mover, MoverScore, XMoverScore
 from whyscore.models import language_models as text_probability
 from whyscore.models.encoders import loading as pinning
 from whyscore.models.encoders.embedded import Embedded
-from whyscore.models.encoders.power_means import PowerMeans
+from whyscore.models.encoders.transformer import PowerMeans
 from whyscore.models.maps import LanguageMap, write_map
 from whyscore.models.pairs import TruncatedTextWarning
 from whyscore.protocols import Encoded

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from whyscore.errors import DataError, MissingExtra
+from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.metrics.matching import moverscore as moverscore_transport
 from whyscore.metrics.matching.moverscore import NOTHING, Cost, costs, drop_flows, solver, transport, transport_whole
 from whyscore.metrics.matching.units import Cut, moving, over_windows, stop_words, unit_rows
@@ -233,7 +233,7 @@ def test_rare_pieces_weigh_more(tmp_path: Path) -> None:
 
 def test_files_that_cannot_be_counted_are_refused(tmp_path: Path) -> None:
     (tmp_path / "one.txt").write_text("the cat\n", "utf-8")
-    with pytest.raises(DataError, match=re.escape("idf needs at least two texts to count in, got 1")):
+    with pytest.raises(SpecError, match=re.escape("idf needs at least two texts to count in, got 1")):
         table_of(str(tmp_path / "one.txt"), Embedded())
     with pytest.raises(DataError, match=re.escape("no such file: idf takes a file with one text per line, or")):
         table_of(str(tmp_path / "none.txt"), Embedded())

@@ -117,7 +117,7 @@ class _Regression:
 
     def _means(self, texts: Sequence[str]) -> "Tensor":
         coded = self.coder.code(texts)
-        rows: list[Row] = [self.coder.rows(coded[text], self.limit, "truncate")[0] for text in texts]
+        rows: list[Row] = [self.coder.rows(text, coded[text], self.limit, "truncate")[0] for text in texts]
         inputs = as_tensors(rows, self.coder.padding, "cpu")
         real = inputs.mask.unsqueeze(-1).float()
         means: Tensor = (self.stack.table(inputs) * real).sum(1) / real.sum(1)

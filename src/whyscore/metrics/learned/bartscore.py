@@ -35,31 +35,28 @@ import numpy as np
 
 from whyscore.errors import SpecError
 from whyscore.metrics.needs import compared_texts, need_references, need_source
-from whyscore.metrics.pieces import PieceScores, word_scores
-from whyscore.models.attribution import Inside, Line, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
+from whyscore.models.attribution import Inside, Line, Reading, Shown, line, look_inside, rows_of
 from whyscore.models.checkpoints import (
     NETWORKS,
     ModelLocation,
     Precision,
+    Weights,
+    build_network,
     coder_of,
     config_of,
     device_of,
-    fill,
-    licence_of,
     model_signature,
     need,
     package,
     read,
     read_json,
-    ready,
-    warn_of,
     weights_of,
 )
 from whyscore.models.heads import widened
-from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Row, as_tensors, budget_of, in_batches, positions
+from whyscore.models.pairs import Coded, Cuts, Pinned, Row, TextNetwork, as_tensors, budget_of, in_batches, positions
 from whyscore.registry import runs_code
 from whyscore.settings import check_fields
-from whyscore.text.alignment import Fill
+from whyscore.text.alignment import Fill, PieceScores, score_words
 from whyscore.types import (
     HYPOTHESIS,
     SOURCE,
@@ -76,7 +73,6 @@ from whyscore.types import (
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from torch.nn import Module
 
 
 WHO = "bartscore"
@@ -107,25 +103,17 @@ class Asked(NamedTuple):
 
 
 @dataclass
-class BartModel:
+class BartModel(TextNetwork):
     """A loaded model."""
 
-    coder: Coder
-    network: "Module"
     start: int
-    limit: int
-    device: str
-    cuts: Cuts
     states: "Pinned[Tensor]" = field(default_factory=Pinned, repr=False)
     """What the encoder made of conditioning texts."""
 
     def targets(self, pairs: Sequence[Pair]) -> dict[Pair, Target]:
         """Return the log-probabilities of each distinct pair's target."""
         distinct = list(dict.fromkeys(pairs))
-        coded = self.coder.code(text for pair in distinct for text in pair)
-        room = self.limit - self.coder.frame.size(1)
-        self.cuts.add(sum(len(text.ids) > room for text in coded.values()), len(coded))
-        rows = {text: self.coder.frame.join([found.ids[:room]]) for text, found in coded.items()}
+        coded, rows = self.frame_texts(text for pair in distinct for text in pair)
         found: dict[Pair, Target] = {}
         for window in self._windows(distinct, rows):
             for pair, values in zip(window, self._computed(window, rows), strict=True):
@@ -175,17 +163,14 @@ class BartModel:
         encoder = self.network.get_submodule("model.encoder")
 
         def encoded(missing: list[str]) -> list["Tensor"]:
-            asked = [rows[text] for text in missing]
+            return self.compute_rows([rows[text] for text in missing], compute)
 
-            def compute(batch: list[int]) -> list["Tensor"]:
-                chosen = [asked[number] for number in batch]
-                inputs = as_tensors(chosen, self.coder.padding, self.device)
-                with torch.inference_mode():
-                    states = encoder(input_ids=inputs.ids, attention_mask=inputs.mask)[0]
-                # Copies, as slices would keep the padded states of the whole batch alive.
-                return [state[: len(row.ids)].clone() for row, state in zip(chosen, states, strict=True)]
-
-            return in_batches([len(row.ids) for row in asked], budget_of(self.device), compute, WHO)
+        def compute(batch: list[Row]) -> list["Tensor"]:
+            inputs = as_tensors(batch, self.coder.padding, self.device)
+            with torch.inference_mode():
+                states = encoder(input_ids=inputs.ids, attention_mask=inputs.mask)[0]
+            # Copies, as slices would keep the padded states of the whole batch alive.
+            return [state[: len(row.ids)].clone() for row, state in zip(batch, states, strict=True)]
 
         return self.states.take(texts, encoded)
 
@@ -279,18 +264,11 @@ def _load(asked: Asked, home: ModelLocation, path: Path, _: int) -> BartModel:
     config = config_of(home, WHO)
     if config.model_type != "bart":
         raise SpecError(f"{WHO}: {asked.model} is a {config.model_type} model, expected bart")
-    weights = read(path, WHO, allow_pickle=asked.allow_pickle)
-    network = fill(transformers.BartForConditionalGeneration, config, weights, path)
-    warn_of(asked.model, licence_of(asked.model, home.folder))
-    limit = limit_of(home)
-    return BartModel(
-        coder=coder_of(home, WHO),
-        network=ready(network, asked.device, asked.precision),
-        start=config.decoder_start_token_id,
-        limit=limit,
-        device=asked.device,
-        cuts=Cuts(WHO, limit),
-    )
+    weights = Weights(read(path, WHO, allow_pickle=asked.allow_pickle), path)
+    made = transformers.BartForConditionalGeneration
+    network = build_network(made, config, weights, home, device=asked.device, precision=asked.precision)
+    limit, start = limit_of(home), config.decoder_start_token_id
+    return BartModel(coder_of(home, WHO), network, limit, asked.device, Cuts(WHO, limit), start)
 
 
 Direction = Literal["source->hypothesis", "reference->hypothesis", "hypothesis->reference", "f"]
@@ -367,7 +345,7 @@ class BartScore:
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         pieces = self.piece_scores(segments, place)
         return [
-            word_scores(own, found, self.pool, self.fill, "log p") for own, found in zip(words, pieces, strict=True)
+            score_words(own, found, self.pool, self.fill, "log p") for own, found in zip(words, pieces, strict=True)
         ]
 
     def piece_scores(self, segments: Sequence[Segment], place: Place) -> list[PieceScores]:
@@ -408,9 +386,7 @@ class BartScore:
             values: Tensor = torch.stack([column.mean() for column in chosen])
             return values
 
-        warn_of_cuts(model.cuts, readings)
-        padding, masking = model.coder.padding, masking_of(model.coder)
-        return Inside(WHO, model.network, readings, score, model.device, padding, masking)
+        return look_inside(model, readings, score)
 
     def _asked_about(self, segment: Segment, place: Place) -> list[Pair]:
         if place.side is Side.REFERENCE:

@@ -26,7 +26,6 @@ import numpy as np
 from whyscore.errors import SpecError
 from whyscore.metrics.learned.prompts import Composed, Prompt, Task, built_in, read_template
 from whyscore.metrics.needs import need_source
-from whyscore.metrics.pieces import PieceScores, word_scores
 from whyscore.models.checkpoints import Precision, device_of
 from whyscore.models.language_models import (
     Causal,
@@ -38,7 +37,7 @@ from whyscore.models.language_models import (
 from whyscore.models.pairs import Coded, Row, shorter
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
-from whyscore.text.alignment import Fill
+from whyscore.text.alignment import Fill, PieceScores, score_words
 from whyscore.types import FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 from whyscore.version import __version__
 
@@ -119,7 +118,7 @@ class LmScore:
                 "that with erasure, lime or shap"
             )
         return [
-            word_scores(own, target.pieces, self.pool, self.fill, "log p")
+            score_words(own, target.pieces, self.pool, self.fill, "log p")
             for own, target in zip(words, self._targets(segments), strict=True)
         ]
 

@@ -27,28 +27,25 @@ from whyscore.models.checkpoints import (
     VOCABULARIES,
     ModelLocation,
     Precision,
+    Weights,
+    build_network,
     coder_of,
     config_of,
     device_of,
-    fill,
     find,
-    licence_of,
     model_signature,
     package,
     read,
     read_json,
-    ready,
-    warn_of,
     weights_of,
 )
-from whyscore.models.pairs import Coder, Cuts, Row, as_tensors, budget_of, in_batches
+from whyscore.models.pairs import Cuts, Row, TextNetwork, as_tensors
 from whyscore.registry import runs_code
 from whyscore.settings import check_fields
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from torch.nn import Module
 
 WHO = "metricx"
 LIMITS = {23: 1024, 24: 1536}
@@ -111,8 +108,9 @@ class MetricX:
             need_references(WHO, segments)
         asked = [self.strings(segment) for segment in segments]
         device = device_of(self.device, WHO)
-        model = load(Asked(self.model, self.tokenizer, self.logit, device, self.precision, self.allow_pickle))
-        found = model.scores([text for texts in asked for text in texts], LIMITS[self.version])
+        limit = LIMITS[self.version]
+        model = load(Asked(self.model, self.tokenizer, self.logit, limit, device, self.precision, self.allow_pickle))
+        found = model.scores([text for texts in asked for text in texts])
         over = np.mean if self.references == "mean" else np.min
         return np.array([over([found[text] for text in texts]) for texts in asked], dtype=np.float64)
 
@@ -139,37 +137,28 @@ class Asked(NamedTuple):
     model: str
     tokenizer: str
     logit: int
+    limit: int
     device: str
     precision: Precision
     allow_pickle: bool
 
 
 @dataclass
-class MetricXModel:
+class MetricXModel(TextNetwork):
     """A loaded model."""
 
-    coder: Coder
-    network: "Module"
     output: "Tensor"
     """The one row of the output layer that counts, scaled."""
-    device: str
-    cuts: dict[int, Cuts]
 
-    def scores(self, texts: Sequence[str], limit: int) -> dict[str, float]:
+    def scores(self, texts: Sequence[str]) -> dict[str, float]:
         coded = self.coder.code(texts, strip=False)
         # The limit counts the end token, which is then left out.
-        room = limit - len(self.coder.frame.after)
-        cut = sum(len(text.ids) > room for text in coded.values())
-        self.cuts.setdefault(limit, Cuts(WHO, limit)).add(cut, len(coded))
+        room = self.limit - len(self.coder.frame.after)
+        self.cuts.add(sum(len(text.ids) > room for text in coded.values()), len(coded))
         rows = [Row(text.ids[:room], 0) for text in coded.values()]
+        return dict(zip(coded, self.compute_rows(rows, self._score_rows), strict=True))
 
-        def compute(batch: list[int]) -> list[float]:
-            return self._computed([rows[number] for number in batch])
-
-        scores = in_batches([len(row.ids) for row in rows], budget_of(self.device), compute, WHO)
-        return dict(zip(coded, scores, strict=True))
-
-    def _computed(self, rows: Sequence[Row]) -> list[float]:
+    def _score_rows(self, rows: Sequence[Row]) -> list[float]:
         torch = importlib.import_module("torch")
         inputs = as_tensors(rows, self.coder.padding, self.device)
         with torch.inference_mode():
@@ -200,13 +189,12 @@ def _load(asked: Asked, home: ModelLocation, path: Path, _: int) -> MetricXModel
     coder = coder_of(home if own else find(asked.tokenizer, SMALL, WHO), WHO)
     weights = read(path, WHO, allow_pickle=asked.allow_pickle)
     output = _row(weights, asked.logit, path)
-    network = fill(transformers.MT5Model, config, {k: v for k, v in weights.items() if k != _OUTPUT}, path)
+    inner = Weights({k: v for k, v in weights.items() if k != _OUTPUT}, path)
+    network = build_network(transformers.MT5Model, config, inner, home, device=asked.device, precision=asked.precision)
     # mT5 has an output layer of its own; a shared one is scaled down, as in T5.
     scale = float(config.d_model**-0.5) if given.get("tie_word_embeddings") else 1.0
-    warn_of(asked.model, licence_of(asked.model, home.folder))
-    return MetricXModel(
-        coder, ready(network, asked.device, asked.precision), scale * output.to(asked.device), asked.device, {}
-    )
+    cuts = Cuts(WHO, asked.limit)
+    return MetricXModel(coder, network, asked.limit, asked.device, cuts, scale * output.to(asked.device))
 
 
 def _row(weights: dict[str, "Tensor"], logit: int, path: Path) -> "Tensor":

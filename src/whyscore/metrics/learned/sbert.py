@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from whyscore.errors import MissingInput, SpecError
 from whyscore.metrics.needs import need_references, need_source, present
-from whyscore.metrics.pieces import carried
 from whyscore.models.attribution import Inside
 from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.loading import encoder as load_encoder
@@ -32,7 +31,7 @@ from whyscore.models.pairs import Long
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
-from whyscore.text.alignment import Fill, Pieces, pool_words
+from whyscore.text.alignment import Fill, Pieces, carry_marks, pool_words
 from whyscore.types import (
     SOURCE,
     FloatVector,
@@ -191,7 +190,7 @@ class _Rows:
         seen = (spans[-1][1] if spans else 0) if cut else None
         written = [self._encoded.pieces[piece] for piece in real.tolist()]
         pieces = Pieces(spans, written, seen=seen)
-        shares = carried(words.text, spans, written, values[real])
+        shares = carry_marks(words.text, spans, written, values[real])
         pooled = pool_words(words, pieces, shares, pool="sum", fill=fill, split=True)
         return WordScores(pooled.values, tuple(pooled.explain_missing([""] * len(words))))
 

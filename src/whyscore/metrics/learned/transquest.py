@@ -20,7 +20,7 @@ Opened for attribution, a `mono` model reads one row of source and hypothesis, a
 """
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -30,30 +30,27 @@ import numpy as np
 
 from whyscore.errors import DataError, SpecError
 from whyscore.metrics.needs import need_source
-from whyscore.metrics.pieces import PieceScores, word_scores
-from whyscore.models.attribution import Inside, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
+from whyscore.models.attribution import Inside, Reading, Shown, line, look_inside, rows_of
 from whyscore.models.checkpoints import (
     NETWORKS,
     ModelLocation,
     Precision,
+    Weights,
+    build_network,
     coder_of,
     config_of,
     device_of,
-    fill,
-    licence_of,
     model_signature,
     package,
     read,
     read_json,
-    ready,
-    warn_of,
     weights_of,
 )
 from whyscore.models.heads import Pooling, pooled, widened
-from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Result, Row, as_tensors, budget_of, in_batches, shorter
+from whyscore.models.pairs import Coded, Cuts, Pinned, Row, TextNetwork, as_tensors, shorter
 from whyscore.registry import runs_code
 from whyscore.settings import check_fields
-from whyscore.text.alignment import Fill
+from whyscore.text.alignment import Fill, PieceScores, score_words
 from whyscore.text.splitters import white_space
 from whyscore.types import (
     HYPOTHESIS,
@@ -71,7 +68,6 @@ from whyscore.types import (
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from torch.nn import Module
 
 
 Kind = Literal["mono", "siamese", "micro"]
@@ -121,17 +117,13 @@ class Layout(NamedTuple):
 
 
 @dataclass
-class QuestModel:
+class QuestModel(TextNetwork):
     """A loaded model of any kind."""
 
     layout: Layout
-    coder: Coder
-    network: "Module"
     types: bool
     spaced: bool
     """Whether a blank is put before each text of a pair: RoBERTa's tokenizer tells the first word from others by it."""
-    device: str
-    cuts: Cuts
     known: Pinned[FloatVector] = field(default_factory=Pinned, repr=False)
     """Vectors of texts that were read by themselves."""
 
@@ -146,11 +138,10 @@ class QuestModel:
         self.cuts.add(sum(any(size < len(ids) for ids, size in texts) for texts in read), len(read))
         rows = [self.coder.frame.join([ids[:size] for ids, size in texts]) for texts in read]
 
-        def compute(batch: list[int]) -> list[float]:
-            logits, _ = self._ask([rows[number] for number in batch])
-            return cast("list[float]", logits[:, 0].tolist())
+        def compute(batch: list[Row]) -> list[float]:
+            return cast("list[float]", self._ask(batch)[0][:, 0].tolist())
 
-        return dict(zip(distinct, self._batched(rows, compute), strict=True))
+        return dict(zip(distinct, self.compute_rows(rows, compute), strict=True))
 
     def code_pairs(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Coded]:
         """Return the pieces of each text of pairs that are read together."""
@@ -163,7 +154,7 @@ class QuestModel:
 
     def cut(self, source: Coded, hypothesis: Coded) -> tuple[int, ...]:
         """Return how many pieces are read of the source and of the hypothesis; the source alone beside an empty one."""
-        room = self.layout.limit - self.coder.frame.size(2)
+        room = self.limit - self.coder.frame.size(2)
         if any(start < end for start, end in hypothesis.spans):  # a blank put before nothing has no span
             return tuple(map(len, shorter(source.ids, hypothesis.ids, room)))
         return (min(len(source.ids), room + 1),)
@@ -172,16 +163,12 @@ class QuestModel:
         """Return the vector of each distinct text, read by itself, from the pinned ones where it is among them."""
 
         def encoded(missing: list[str]) -> list[FloatVector]:
-            coded = self.coder.code(missing)
-            room = self.layout.limit - self.coder.frame.size(1)
-            self.cuts.add(sum(len(text.ids) > room for text in coded.values()), len(coded))
-            rows = [self.coder.frame.join([coded[text].ids[:room]]) for text in missing]
+            _, rows = self.frame_texts(missing)
+            return self.compute_rows([rows[text] for text in missing], compute)
 
-            def compute(batch: list[int]) -> list[FloatVector]:
-                states, mask = self._ask([rows[number] for number in batch])
-                return [row.copy() for row in pooled(states.float(), mask, self.layout.pool).cpu().double().numpy()]
-
-            return self._batched(rows, compute)
+        def compute(batch: list[Row]) -> list[FloatVector]:
+            states, mask = self._ask(batch)
+            return [row.copy() for row in pooled(states.float(), mask, self.layout.pool).cpu().double().numpy()]
 
         return self.known.take(texts, encoded)
 
@@ -190,23 +177,19 @@ class QuestModel:
         distinct = list(dict.fromkeys(asked))
         coded = self.coder.code(word for words in distinct for word in words)
         frame, bad = self.coder.frame, self.layout.labels.index("BAD")
-        room = self.layout.limit - frame.size(1)
+        room = self.limit - frame.size(1)
         pieces = [[coded[word].ids for word in words] for words in distinct]
         self.cuts.add(sum(sum(map(len, words)) > room for words in pieces), len(pieces))
         rows = [frame.join([[piece for word in words for piece in word][:room]]) for words in pieces]
 
-        def compute(batch: list[int]) -> list[FloatMatrix]:
-            logits, _ = self._ask([rows[number] for number in batch])
-            return list(widened(logits).softmax(-1).cpu().double().numpy())
+        def compute(batch: list[Row]) -> list[FloatMatrix]:
+            return list(widened(self._ask(batch)[0]).softmax(-1).cpu().double().numpy())
 
-        tables = self._batched(rows, compute)
+        tables = self.compute_rows(rows, compute)
         return {
             words: _first(table[:, bad], [len(word) for word in sizes], len(frame.before), room)
             for words, table, sizes in zip(distinct, tables, pieces, strict=True)
         }
-
-    def _batched(self, rows: Sequence[Row], compute: Callable[[list[int]], Sequence[Result]]) -> list[Result]:
-        return in_batches([len(row.ids) for row in rows], budget_of(self.device), compute, WHO)
 
     def _ask(self, rows: Sequence[Row]) -> tuple["Tensor", "Tensor"]:
         """Return the first output of the network (logits, or states), and which pieces are real."""
@@ -256,23 +239,16 @@ def _load(asked: Asked, layout: Layout, _: int) -> QuestModel:
     transformers = package("transformers", WHO)
     home = layout.home._replace(folder=layout.network)
     config, coder = config_of(home, WHO), coder_of(home, WHO)
-    weights = read(layout.weights, WHO, allow_pickle=asked.allow_pickle)
+    weights = Weights(read(layout.weights, WHO, allow_pickle=asked.allow_pickle), layout.weights)
     _check_labels(asked, config.num_labels, layout)
     made = getattr(transformers, _MAPPINGS[asked.kind])[type(config)]
-    if asked.kind == "siamese":
-        network = fill(made, config, weights, layout.weights, add_pooling_layer=False)
-    else:
-        network = fill(made, config, weights, layout.weights)
-    warn_of(asked.model, licence_of(asked.model, layout.home.folder))
-    return QuestModel(
-        layout=layout,
-        coder=coder,
-        network=ready(network, asked.device, asked.precision),
-        types=(getattr(config, "type_vocab_size", 0) or 0) > 1,
-        spaced=config.model_type in _SPACED,
-        device=asked.device,
-        cuts=Cuts(WHO, layout.limit),
+    options = {"add_pooling_layer": False} if asked.kind == "siamese" else {}
+    network = build_network(
+        made, config, weights, layout.home, device=asked.device, precision=asked.precision, **options
     )
+    typed = (getattr(config, "type_vocab_size", 0) or 0) > 1
+    known = (coder, network, layout.limit, asked.device, Cuts(WHO, layout.limit))
+    return QuestModel(*known, layout, typed, config.model_type in _SPACED)
 
 
 def _optional(path: Path) -> dict[str, object]:
@@ -325,8 +301,7 @@ def opened(model: QuestModel, segments: Sequence[Segment], *, joined: bool) -> I
         cosine: Tensor = importlib.import_module("torch").cosine_similarity(vectors[::2], vectors[1::2])
         return cosine
 
-    warn_of_cuts(model.cuts, readings)
-    return Inside(WHO, model.network, readings, score, model.device, model.coder.padding, masking_of(model.coder))
+    return look_inside(model, readings, score)
 
 
 def _together(model: QuestModel, source: Coded, hypothesis: Coded) -> Reading:
@@ -336,7 +311,7 @@ def _together(model: QuestModel, source: Coded, hypothesis: Coded) -> Reading:
 
 def _apart(model: QuestModel, source: Coded, hypothesis: Coded) -> Reading:
     frame = model.coder.frame
-    room = model.layout.limit - frame.size(1)
+    room = model.limit - frame.size(1)
     texts = [Shown(SOURCE, source, room), Shown(HYPOTHESIS, hypothesis, room)]
     return tuple(line(frame, [text]) for text in texts)
 
@@ -419,7 +394,7 @@ class TransQuest:
         if place.side is Side.REFERENCE:
             raise SpecError("transquest does not read references: explain the hypothesis or the source")
         return [
-            word_scores(
+            score_words(
                 own,
                 _tagged(own, tags.source if place.side is Side.SOURCE else tags.hypothesis),
                 "mean",

@@ -84,25 +84,23 @@ from whyscore.metrics.matching.units import (
     stop_words,
     windows,
 )
-from whyscore.metrics.matching.weights import Table, table_of, tell_uniform
+from whyscore.metrics.matching.weights import IdfTable, table_of, tell_uniform
 from whyscore.metrics.needs import compared_texts, need_references, need_source
-from whyscore.metrics.pieces import PieceScores, carried
-from whyscore.metrics.pieces import word_scores as pool_pieces
 from whyscore.models import language_models as text_probability
 from whyscore.models.attribution import Inside, Reading
 from whyscore.models.checkpoints import Precision, device_of
 from whyscore.models.encoders.loading import encoder as load_encoder
 from whyscore.models.encoders.loading import pinned
-from whyscore.models.encoders.power_means import PowerMeans
 from whyscore.models.encoders.sentence import MODULES, opened_states
 from whyscore.models.encoders.stacks import source
+from whyscore.models.encoders.transformer import PowerMeans
 from whyscore.models.heads import widened
 from whyscore.models.maps import Kind, LanguageMap, read_map
 from whyscore.models.pairs import Long
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import files_of, spec_of
 from whyscore.settings import check_fields
-from whyscore.text.alignment import Fill, Pairs, Pieces, Pool, Pooled, pool_words
+from whyscore.text.alignment import Fill, Pairs, Pieces, PieceScores, Pool, Pooled, carry_marks, pool_words, score_words
 from whyscore.types import (
     HYPOTHESIS,
     FloatMatrix,
@@ -337,7 +335,7 @@ def word_scores(words: Words, pair: Sides, options: WordOptions) -> WordScores:
     seen = (spans[-1][1] if spans else 0) if cut else None
     written = [own.encoded.pieces[piece] for piece in real.tolist()]
     pieces = Pieces(spans, written, dropped[real].tolist(), seen)
-    shares = carried(words.text, spans, written, values[real]) if options.word == "flow" else values[real]
+    shares = carry_marks(words.text, spans, written, values[real]) if options.word == "flow" else values[real]
     pooled = _pooled(words, pieces, -shares, options)
     goals = _goals(pair, options, pooled.pairs, real.tolist(), len(words))
     notes = pooled.explain_missing([_note(own, word) for own, word in zip(goals, words, strict=True)])
@@ -650,7 +648,7 @@ class Mover:
             found, values = coded[own.text]
             read = slice(len(values))
             pieces = PieceScores(found.spans[read], found.pieces[read], values, len(found.pieces))
-            logs = pool_pieces(own, pieces, self.pool, self.fill or "previous", "log p")
+            logs = score_words(own, pieces, self.pool, self.fill or "previous", "log p")
             notes = tuple(f"{note}; {more}" for note, more in zip(one.notes or (), logs.notes or (), strict=True))
             added.append(one._replace(importance=one.importance + self.lm_words * logs.importance, notes=notes))
         return added
@@ -676,7 +674,7 @@ class Mover:
         # The published rule reads WordPiece's marks, which small encoders do not have.
         return axes._replace(tokens="words") if small and self.tokens is None and axes.tokens == "drop" else axes
 
-    def _tables(self, encoder: Encoder) -> tuple[Table | None, Table | None]:
+    def _tables(self, encoder: Encoder) -> tuple[IdfTable | None, IdfTable | None]:
         """Return the weights of the pieces of the other text and of the hypothesis."""
         if self.idf is None and self._axes().idf:
             tell_uniform(self.who)

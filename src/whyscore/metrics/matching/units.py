@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from whyscore.errors import DataError
 from whyscore.marking import Span
-from whyscore.metrics.matching.weights import Table
+from whyscore.metrics.matching.weights import IdfTable
 from whyscore.protocols import Encoded
 from whyscore.text.files import text_of
 from whyscore.text.splitters import UnicodeWords
@@ -47,7 +47,7 @@ class Cut:
     ngram: int
     mean: Mean
     stop_words: frozenset[str] = frozenset()
-    weights: Table | None = None
+    weights: IdfTable | None = None
     mapped: Apply | None = None
 
 

@@ -25,7 +25,7 @@ import json
 import math
 import warnings
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -66,7 +66,7 @@ def idf_table(texts: Iterable[str], encoder: Encoder) -> IdfTable:
     lines = list(texts)
     number = len(lines)
     if number < 2:  # noqa: PLR2004 - two, as the message says
-        raise SpecError(f"idf needs at least two references, got {number}")
+        raise SpecError(f"idf needs at least two texts to count in, got {number}")
     frequency: Counter[str] = Counter()
     for start in range(0, number, _HELD):
         for encoded in encoder.encode(lines[start : start + _HELD]):
@@ -85,7 +85,7 @@ def read_idf(path: str, encoder: Encoder) -> IdfTable:
     """Return the weights in a `.json` file, or those that a file of texts, one per line, gives; read once per file."""
     file = Path(path)
     if not file.is_file():
-        raise DataError("no such file: idf takes a file with one reference per line, or a .json table", file=path)
+        raise DataError("no such file: idf takes a file with one text per line, or a .json table", file=path)
     return _read(_Asked(path, file.stat().st_mtime_ns, encoder))
 
 
@@ -118,37 +118,14 @@ def _stored(text: str, path: str) -> IdfTable:
 
 UNIFORM = "uniform"
 
-_FEWEST = 2
-
 
 class MassNotice(UserWarning):
     """Pieces weigh the same where the published metric weighs them by idf."""
 
 
-class Table(NamedTuple):
-    """The weight of every piece of a collection of texts, and of those that are not in it."""
-
-    known: Mapping[str, float]
-    unknown: float
-
-    def of(self, pieces: Sequence[str]) -> FloatVector:
-        """Return the weight of each piece."""
-        return np.array([self.known.get(piece, self.unknown) for piece in pieces], dtype=np.float64)
-
-    @property
-    def digest(self) -> str:
-        """A short name for the numbers."""
-        return hashlib.blake2b(repr((sorted(self.known.items()), self.unknown)).encode(), digest_size=6).hexdigest()
-
-
-def table_of(path: str | None, encoder: Encoder) -> Table | None:
-    """Return the weights that a file of texts gives to the encoder's pieces; None where all weigh the same."""
-    if path is None or path == UNIFORM:
-        return None
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise DataError("no such file: idf takes a file with one text per line, or 'uniform'", file=path)
-    return _table(str(file), file.stat().st_mtime_ns, cast("Hashable", encoder))
+def table_of(path: str | None, encoder: Encoder) -> IdfTable | None:
+    """Return the weights that a file gives to the encoder's pieces; None where all weigh the same."""
+    return None if path is None or path == UNIFORM else read_idf(str(Path(path).expanduser()), encoder)
 
 
 @lru_cache(maxsize=1)
@@ -156,19 +133,6 @@ def tell_uniform(name: str) -> None:
     """Say, once, that the pieces of a metric weigh the same though it was published with idf."""
     told = f"{name}: every piece weighs the same; the published metric weighs by idf. Give texts to count in, "
     warnings.warn(f"{told}{name}(idf='ref.txt'), or say idf='uniform'", MassNotice, stacklevel=2)
-
-
-@lru_cache(maxsize=8)
-def _table(path: str, _: int, encoder: Encoder) -> Table:
-    texts = text_of(path).splitlines()
-    if len(texts) < _FEWEST:
-        raise DataError(f"idf needs at least two texts to count in, got {len(texts)}", file=path)
-    frequency: Counter[str] = Counter()
-    for start in range(0, len(texts), _HELD):
-        for encoded in encoder.encode(texts[start : start + _HELD]):
-            frequency.update(set(encoded.pieces))
-    known = {piece: math.log((len(texts) + 1) / (count + 1)) for piece, count in frequency.items()}
-    return Table(known, math.log(len(texts) + 1))
 
 
 _HEADER = ("LAYER", "P", "R", "F")
@@ -242,11 +206,6 @@ def _checked(found: Baseline, path: str, line: int) -> Baseline:
 def baseline_lines(found: Baseline, layer: int) -> list[str]:
     """Return a baseline as a table with tabs, at full precision."""
     return ["\t".join(_HEADER) + "\n", "\t".join([str(layer), *map(repr, map(float, found))]) + "\n"]
-
-
-def write_baseline(found: Baseline, layer: int, path: str | Path) -> None:
-    """Write a baseline as a table with tabs, at full precision."""
-    Path(path).write_text("".join(baseline_lines(found, layer)), "utf-8")
 
 
 class Rescalable(Protocol):

@@ -23,29 +23,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.models.attribution import Inside, Line, Reading, Shown, line, rows_of, warn_of_cuts
-from whyscore.models.checkpoints import SMALL, ModelLocation, Precision, device_of, find, need, package, read, read_json
-from whyscore.models.encoders.power_means import PowerMeans
-from whyscore.models.encoders.stacks import (
-    Encoding,
-    Source,
-    languages_of,
-    lengths,
-    limit_facts,
-    source,
-    stack,
-)
-from whyscore.models.encoders.transformer import Transformer
+from whyscore.models.checkpoints import SMALL, ModelLocation, Precision, find, need, package, read, read_json
+from whyscore.models.encoders.stacks import Encoding, NetworkEncoder, Plan, lengths, source
 from whyscore.models.heads import ACTIVATIONS, pooled
-from whyscore.models.pairs import Coded, Cuts, Frame, Long, RowCoder, Vectors, as_tensors, budget_of
-from whyscore.protocols import Encoded, Encoder
-from whyscore.registry import runs_code, spec_of
+from whyscore.models.pairs import Cuts, Long, RowCoder, Vectors, as_tensors, budget_of
+from whyscore.protocols import Encoder
+from whyscore.registry import runs_code
 from whyscore.settings import check_fields
 from whyscore.types import HYPOTHESIS, Place, Segment, Signature
 
@@ -80,7 +70,7 @@ _FLAGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NetworkEncoder):
     """One vector per text, from a model of sentence-transformers.
 
     Args:
@@ -99,6 +89,8 @@ class Sentence:
     allow_pickle: bool = runs_code(default=False)
     batch: int | None = None
 
+    who: ClassVar[str] = WHO
+
     def __post_init__(self) -> None:
         check_fields(self)
         if self.batch is not None and self.batch < 1:
@@ -111,22 +103,13 @@ class Sentence:
         return head.pools == ("mean",) and not head.dense
 
     def signature(self) -> Signature:
-        pipeline = self._pipeline()
-        pooling = "+".join([*pipeline.head.pools, *(["dense"] if pipeline.head.dense else [])])
-        facts = {"rev": pipeline.source.revision, "pool": pooling, "prec": self.precision}
-        facts |= limit_facts(pipeline.limit, self.long) | {"licence": pipeline.source.licence}
-        return Signature(spec_of(self), tuple(facts.items()))
-
-    def languages(self) -> frozenset[str] | None:
-        return languages_of(self._pipeline().source.home.folder)
-
-    def encode(self, texts: Sequence[str]) -> list[Encoded]:
-        return self._encoding().encode(texts)
+        head = self._pipeline().head
+        return self.sign(pool="+".join([*head.pools, *(["dense"] if head.dense else [])]))
 
     def pooled(self, texts: Sequence[str]) -> NDArray[np.float32]:
         torch = package("torch", WHO)
         head = self._pipeline().head
-        encoding = self._encoding()
+        encoding = self.encoding()
         pooled = {text: head.pool(encoded.vectors) for text, encoded in encoding.each(texts)}
         width = encoding.width * len(head.pools)
         values = torch.from_numpy(np.array([pooled[text] for text in texts], dtype=np.float32).reshape(-1, width))
@@ -138,27 +121,18 @@ class Sentence:
 
     def lengths(self, texts: Sequence[str]) -> list[tuple[int, int]]:
         """Return how many pieces of each text are read, and how many it has."""
-        found = self._encoding()
-        return lengths(found.coder, texts, found.limit, self.long)
+        return lengths(self.plan(), texts, self.long)
+
+    def budget(self, device: str) -> int:
+        return self.batch or budget_of(device)
+
+    def plan(self) -> Plan:
+        return self._pipeline().plan
 
     def _pipeline(self) -> "_Pipeline":
         home = find(self.model, [*SMALL, "*_Dense/model.safetensors"], WHO)
         listed = need(home, [MODULES], WHO)
         return _pipeline(home, listed.stat().st_mtime_ns, self.allow_pickle)
-
-    def _encoding(self) -> Encoding:
-        pipeline = self._pipeline()
-        device = device_of(self.device, WHO)
-        return Encoding(
-            coder=pipeline.coder,
-            stack=stack(pipeline.source, pipeline.source.shape.blocks, device, self.precision, WHO),
-            width=pipeline.source.shape.width,
-            limit=pipeline.limit,
-            long=self.long,
-            batch=self.batch or budget_of(device),
-            cuts=pipeline.cuts,
-            who=WHO,
-        )
 
 
 class _Head(NamedTuple):
@@ -178,11 +152,8 @@ class _Head(NamedTuple):
 class _Pipeline(NamedTuple):
     """A model as its folder describes it, before the weights of the encoder are loaded."""
 
-    source: Source
+    plan: Plan
     head: _Head
-    limit: int | None
-    coder: RowCoder
-    cuts: Cuts
 
 
 @lru_cache(maxsize=4)
@@ -204,7 +175,7 @@ def _pipeline(home: ModelLocation, _: int, allow_pickle: bool) -> _Pipeline:  # 
         _dense(folder, allow_pickle=allow_pickle) if kind == "Dense" else _unit for kind, folder in modules[2:]
     )
     head = _Head(_pools(modules[1][1] / "config.json"), steps, "Dense" in kinds)
-    return _Pipeline(model, head, limit, coder, Cuts(WHO, limit or 0))
+    return _Pipeline(Plan(model, model.shape.blocks, coder, limit, Cuts(WHO, limit or 0)), head)
 
 
 def _modules(home: ModelLocation) -> list[tuple[str, Path]]:
@@ -322,13 +293,11 @@ def opened_states(
         return compare(states, mask, asked)
 
     warn_of_cuts(encoding.cuts, readings)
-    masking = getattr(coder._tokenizer, "mask_token_id", None)  # noqa: SLF001 - the coder shows only what all models have
-    device = encoding.stack._device  # noqa: SLF001
-    return Inside(who, network, readings, score, device, coder.padding, masking if isinstance(masking, int) else None)
+    return Inside(who, network, readings, score, encoding.stack.device, coder.padding, coder.masking)
 
 
 def _parts(encoder: Encoder, who: str) -> _Opened:
-    if not isinstance(encoder, Sentence | Transformer | PowerMeans):
+    if not isinstance(encoder, NetworkEncoder):
         raise SpecError(
             f"{who}: {encoder.signature().spec} has no attention to look into and no gradients; name the folder of a "
             f"network, {who}(model='./folder'), or explain it with erasure, lime or shap"
@@ -337,7 +306,7 @@ def _parts(encoder: Encoder, who: str) -> _Opened:
         raise SpecError(
             f"{who}: a network is looked into one row at a time; choose long='truncate' instead of 'window'"
         )
-    encoding = encoder._encoding()  # noqa: SLF001 - the same room
+    encoding = encoder.encoding()
     if not isinstance(encoder, Sentence):
         return _Opened(encoding, ("mean",), ())
     head = encoder._pipeline().head  # noqa: SLF001
@@ -350,17 +319,15 @@ def _reading(encoding: Encoding, segment: Segment, compared: Sequence[Place]) ->
 
 def _line(encoding: Encoding, place: Place, text: str) -> Line:
     coder = encoding.coder
-    frame = Frame(coder._before, (), coder._after)  # noqa: SLF001 - what stands around a text
     found = coder.code([text])[text]
-    spans = tuple((int(start), int(end)) for start, end in found.spans)
     room = coder.room(encoding.limit)
-    return line(frame, [Shown(place, Coded(found.ids, spans, found.pieces), len(found.ids) if room is None else room)])
+    return line(coder.frame, [Shown(place, found, len(found.ids) if room is None else room)])
 
 
 def _states(encoding: Encoding, lines: Sequence[Line]) -> tuple["Tensor", "Tensor"]:
     """Return the states of the pieces of every row at the encoder's layer, and which of them are no padding."""
     stack = encoding.stack
-    inputs = as_tensors([each.row for each in lines], encoding.coder.padding, stack._device)  # noqa: SLF001
+    inputs = as_tensors([each.row for each in lines], encoding.coder.padding, stack.device)
     return stack.table(inputs), inputs.mask
 
 

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from whyscore.models.checkpoints import (
     ModelLocation,
     Precision,
     config_of,
+    device_of,
     find,
     front_matter,
     licence_of,
@@ -50,9 +51,23 @@ from whyscore.models.checkpoints import (
     warn_of,
     weights_of,
 )
-from whyscore.models.pairs import Cuts, Inputs, Long, Reader, Row, RowCoder, Vectors, as_tensors, in_batches, positions
+from whyscore.models.pairs import (
+    Cuts,
+    Inputs,
+    Long,
+    Reader,
+    Row,
+    RowCoder,
+    Vectors,
+    as_tensors,
+    budget_of,
+    in_batches,
+    positions,
+)
 from whyscore.models.tensors import check_tensors
 from whyscore.protocols import Encoded
+from whyscore.registry import spec_of
+from whyscore.types import Signature
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -188,11 +203,11 @@ class Stack:
     """An encoder up to one layer, ready to compute."""
 
     def __init__(self, network: "Module", device: str, padding: int, hidden: int | None) -> None:
-        self.network, self._device, self._padding, self._hidden = network, device, padding, hidden
+        self.network, self.device, self.padding, self._hidden = network, device, padding, hidden
 
     def states(self, rows: Sequence[Row]) -> list[Vectors]:
         """Return the vectors of the pieces of each row."""
-        inputs = as_tensors(rows, self._padding, self._device)
+        inputs = as_tensors(rows, self.padding, self.device)
         with importlib.import_module("torch").inference_mode():
             table = self.table(inputs).cpu().numpy()
         # Copies, as slices would keep the padded table alive.
@@ -304,7 +319,7 @@ class Encoding:
         room = self.coder.room(self.limit)
         if self.long == "truncate" and room is not None:
             self.cuts.add(sum(len(text.ids) > room for text in coded.values()), len(coded))
-        wanted = {text: self.coder.rows(found, self.limit, self.long) for text, found in coded.items()}
+        wanted = {text: self.coder.rows(text, found, self.limit, self.long) for text, found in coded.items()}
         rows = list(dict.fromkeys(row for own in wanted.values() for row in own))
 
         def compute(batch: list[int]) -> list[Vectors]:
@@ -313,7 +328,7 @@ class Encoding:
         vectors = in_batches([len(row.ids) for row in rows], self.batch, compute, self.who)
         known = dict(zip(rows, vectors, strict=True))
         answers = {
-            text: self.coder.encoded(found, [known[row] for row in wanted[text]], self.width, room)
+            text: self.coder.join(text, found, [known[row] for row in wanted[text]], self.width, room)
             for text, found in coded.items()
         }
         return [answers[text] for text in texts]
@@ -341,10 +356,10 @@ def limit_facts(limit: int | None, long: Long) -> dict[str, str]:
     return {} if limit is None else {names[long]: str(limit)}
 
 
-def lengths(coder: RowCoder, texts: Sequence[str], limit: int | None, long: Long) -> list[tuple[int, int]]:
+def lengths(plan: "Plan", texts: Sequence[str], long: Long) -> list[tuple[int, int]]:
     """Return how many pieces of each text are read, and how many it has, special ones left out."""
-    room = None if long == "window" else coder.room(limit)
-    totals = {text: len(found.ids) for text, found in coder.code(texts).items()}
+    room = None if long == "window" else plan.coder.room(plan.limit)
+    totals = {text: len(found.ids) for text, found in plan.coder.code(texts).items()}
     return [(totals[text] if room is None else min(totals[text], room), totals[text]) for text in texts]
 
 
@@ -364,3 +379,56 @@ def languages_of(folder: Path) -> frozenset[str] | None:
     codes = ["no" if code is False else code for code in (stated if isinstance(stated, list) else [stated])]
     found = {code.lower().split("-")[0] for code in codes if isinstance(code, str)} - {"multilingual"}
     return frozenset(found) or None
+
+
+class Plan(NamedTuple):
+    """What is decided of an encoder before its weights are loaded."""
+
+    source: Source
+    layer: int
+    coder: RowCoder
+    limit: int | None
+    cuts: Cuts
+
+
+class NetworkEncoder:
+    """What encoders with a network do with texts, once it is decided which model and layer they read."""
+
+    __slots__ = ()
+    who: ClassVar[str]
+    model: str
+    device: str
+    precision: Precision
+    long: Long
+
+    def plan(self) -> Plan:
+        """Return what is decided before the weights are loaded."""
+        raise NotImplementedError
+
+    def languages(self) -> frozenset[str] | None:
+        return languages_of(self.plan().source.home.folder)
+
+    def encode(self, texts: Sequence[str]) -> list[Encoded]:
+        return self.encoding().encode(texts)
+
+    def pooled(self, texts: Sequence[str]) -> Vectors:
+        encoding = self.encoding()
+        means = {text: mean(encoded) for text, encoded in encoding.each(texts)}
+        return np.array([means[text] for text in texts], dtype=np.float32).reshape(-1, encoding.width)
+
+    def encoding(self) -> "Encoding":
+        """Return the network, loaded, with all that decides how texts go through it."""
+        source, layer, coder, limit, cuts = self.plan()
+        device = device_of(self.device, self.who)
+        lower = stack(source, layer, device, self.precision, self.who)
+        return Encoding(coder, lower, source.shape.width, limit, self.long, self.budget(device), cuts, self.who)
+
+    def budget(self, device: str) -> int:
+        """Return how many pieces, padding counted, are computed at once."""
+        return budget_of(device)
+
+    def sign(self, **facts: str) -> Signature:
+        """Return the signature, with facts of the encoder's own after the revision."""
+        plan = self.plan()
+        known = {"rev": plan.source.revision, **facts, "prec": self.precision, **limit_facts(plan.limit, self.long)}
+        return Signature(spec_of(self), (*known.items(), ("licence", plan.source.licence)))

@@ -22,6 +22,12 @@ All layers from one pass, each as the stack that is cut there would give it:
    does.
 
 Where no such chain is found, the layers cannot be had from one pass, and `Inseparable` says so.
+
+Vectors from several layers at once (`PowerMeans`), after Rueckle et al. (2018): minimum, mean and maximum over the last
+layers, joined. This is how the first MoverScore reads BERT (Zhao et al. 2019, arXiv 1909.02622).
+
+1. The states after each of the last blocks are scaled to unit length, piece by piece.
+2. Their minimum, mean and maximum, number by number, stand one after the other: three times the width of the network.
 """
 
 import importlib
@@ -29,30 +35,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, ClassVar
 
 from whyscore.errors import SpecError
-from whyscore.models.checkpoints import Precision, device_of
+from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.stacks import (
     Encoding,
+    NetworkEncoder,
+    Plan,
     Source,
     Stack,
     block_list,
     checked,
-    languages_of,
     lengths,
-    limit_facts,
-    mean,
     recommended,
     source,
-    stack,
 )
 from whyscore.models.pairs import Cuts, Inputs, Long, Row, RowCoder, Vectors, as_tensors, budget_of
 from whyscore.protocols import Encoded
-from whyscore.registry import runs_code, spec_of
+from whyscore.registry import runs_code
 from whyscore.settings import check_fields
 from whyscore.types import Signature
 
@@ -69,14 +70,14 @@ class EveryLayer(Stack):
     """An encoder whose vectors are those of all its layers, one after the other."""
 
     def __init__(self, full: Stack, blocks: int) -> None:
-        super().__init__(full.network, full._device, full._padding, None)  # noqa: SLF001 - of its own kind
+        super().__init__(full.network, full.device, full.padding, None)
         self._blocks = blocks
         self._list = block_list(self.network, blocks)
 
     def states(self, rows: Sequence[Row]) -> list[Vectors]:
         """Return for each row pieces x (layers x width)."""
         torch = importlib.import_module("torch")
-        inputs = as_tensors(rows, self._padding, self._device)
+        inputs = as_tensors(rows, self.padding, self.device)
         with torch.inference_mode():
             found = self._told(inputs) if self._list is None else self._watched(inputs, self._list)
             if len(found) != self._blocks + 1 or len({state.shape for state in found}) > 1:
@@ -159,13 +160,14 @@ def _same(one: "Tensor", other: "Tensor") -> bool:
 
 
 WHO = "transformer"
+_PARTS = 3
 
 # bert_score puts a blank before the first word for these, so that it is the same piece as elsewhere.
 _BLANK_BEFORE = ("roberta", "gpt2", "longformer")
 
 
 @dataclass(frozen=True, slots=True)
-class Transformer:
+class Transformer(NetworkEncoder):
     """Vectors of the pieces of a text after some blocks of a network.
 
     Args:
@@ -190,6 +192,8 @@ class Transformer:
     allow_pickle: bool = runs_code(default=False)
     batch: int | None = None
 
+    who: ClassVar[str] = WHO
+
     def __post_init__(self) -> None:
         check_fields(self)
         if self.layer is not None and self.layer < 0:
@@ -203,77 +207,110 @@ class Transformer:
 
     @property
     def layer_read(self) -> int:
-        return self._plan().layer
+        return self.plan().layer
 
     def signature(self) -> Signature:
-        plan = self._plan()
-        model = plan.source
-        facts = {"rev": model.revision, "layer": f"{plan.layer}/{model.shape.blocks}", "prec": self.precision}
-        facts |= limit_facts(model.limit, self.long) | {"licence": model.licence}
-        return Signature(spec_of(self), tuple(facts.items()))
-
-    def languages(self) -> frozenset[str] | None:
-        return languages_of(self._plan().source.home.folder)
-
-    def encode(self, texts: Sequence[str]) -> list[Encoded]:
-        return self._encoding().encode(texts)
+        plan = self.plan()
+        return self.sign(layer=f"{plan.layer}/{plan.source.shape.blocks}")
 
     def every_layer(self, texts: Sequence[str]) -> list[list[Encoded]]:
         """Return for each layer, from 0 on, what `encode` gives there, all of it from one pass (`every_layer`)."""
-        plan = self._plan()
-        layers, width = plan.source.shape.blocks + 1, plan.source.shape.width
-        full = stack(plan.source, plan.source.shape.blocks, device_of(self.device, WHO), self.precision, WHO)
-        encoding = replace(self._encoding(full), stack=EveryLayer(full, layers - 1), width=layers * width)
-        found = encoding.encode(texts)
+        model = self.plan().source
+        layers, width = model.shape.blocks + 1, model.shape.width
+        encoding = replace(self, layer=layers - 1).encoding()
+        found = replace(encoding, stack=EveryLayer(encoding.stack, layers - 1), width=layers * width).encode(texts)
         parts = [slice(layer * width, (layer + 1) * width) for layer in range(layers)]
         return [[text._replace(vectors=text.vectors[:, part]) for text in found] for part in parts]
 
     def lengths(self, texts: Sequence[str]) -> list[tuple[int, int]]:
         """Return how many pieces of each text are read, and how many it has; only the tokenizer is asked."""
-        plan = self._plan()
-        return lengths(plan.coder, texts, plan.source.limit, self.long)
+        return lengths(self.plan(), texts, self.long)
 
     @property
     def layers(self) -> int:
         """How many layers there are to choose from, the output of the embeddings included."""
-        return self._plan().source.shape.blocks + 1
+        return self.plan().source.shape.blocks + 1
 
-    def pooled(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        encoding = self._encoding()
-        means = {text: mean(encoded) for text, encoded in encoding.each(texts)}
-        return np.array([means[text] for text in texts], dtype=np.float32).reshape(-1, encoding.width)
+    def budget(self, device: str) -> int:
+        return self.batch or budget_of(device)
 
-    def _plan(self) -> "_Plan":
+    def plan(self) -> Plan:
         name = self.model if self.revision is None else f"{self.model}@{self.revision}"
         return _plan(source(name, WHO, allow_pickle=self.allow_pickle), self.layer, self.first_blank)
 
-    def _encoding(self, ready: Stack | None = None) -> Encoding:
-        plan = self._plan()
-        device = device_of(self.device, WHO)
-        return Encoding(
-            coder=plan.coder,
-            stack=ready or stack(plan.source, plan.layer, device, self.precision, WHO),
-            width=plan.source.shape.width,
-            limit=plan.source.limit,
-            long=self.long,
-            batch=self.batch or budget_of(device),
-            cuts=plan.cuts,
-            who=WHO,
-        )
-
-
-class _Plan(NamedTuple):
-    """What is decided before the weights are loaded."""
-
-    source: Source
-    layer: int
-    coder: RowCoder
-    cuts: Cuts
-
 
 @lru_cache(maxsize=8)
-def _plan(model: Source, layer: int | None, first_blank: bool) -> _Plan:  # noqa: FBT001 - lru_cache needs positions
+def _plan(model: Source, layer: int | None, first_blank: bool) -> Plan:  # noqa: FBT001 - lru_cache needs positions
     name, shape = model.home.name, model.shape
     chosen = recommended(name, model.stored, shape) if layer is None else checked(layer, shape.blocks, name)
     blank = first_blank and shape.kind in _BLANK_BEFORE
-    return _Plan(model, chosen, RowCoder(model.tokenizer, WHO, first_blank=blank), Cuts(WHO, model.limit or 0))
+    coder = RowCoder(model.tokenizer, WHO, first_blank=blank)
+    return Plan(model, chosen, coder, model.limit, Cuts(WHO, model.limit or 0))
+
+
+@dataclass(frozen=True, slots=True)
+class PowerMeans(NetworkEncoder):
+    """Minimum, mean and maximum of the last layers of a network, joined.
+
+    Args:
+        model: a folder or a hub name; `name@revision` for one version of it.
+        layers: how many of the last layers.
+        device: `auto` (a GPU where there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
+        precision: of the network's numbers; vectors come back in fp32.
+        long: what becomes of texts the model cannot read whole: `truncate`, `window` or `error`.
+    """
+
+    model: str
+    layers: int = 5
+    device: str = "auto"
+    precision: Precision = "fp32"
+    long: Long = "truncate"
+
+    who: ClassVar[str] = "power_means"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.layers < 1:
+            raise SpecError(f"power_means: layers is {self.layers}, expected 1 or more")
+
+    @property
+    def layer_read(self) -> int:
+        return self.plan().layer - self.layers + 1
+
+    def signature(self) -> Signature:
+        blocks = self.plan().layer
+        return self.sign(layer=f"{self.layer_read}-{blocks}/{blocks}")
+
+    def plan(self) -> Plan:
+        model = source(self.model, self.who)
+        if self.layers > model.shape.blocks:
+            raise SpecError(f"power_means: {self.model} has {model.shape.blocks} blocks, got layers={self.layers}")
+        return _power_means_plan(model)
+
+    def encoding(self) -> Encoding:
+        lower = NetworkEncoder.encoding(self)
+        joined = _Joined(lower.stack.network, lower.stack.device, lower.coder.padding, self.layers)
+        return replace(lower, stack=joined, width=_PARTS * lower.width)
+
+
+@lru_cache(maxsize=4)
+def _power_means_plan(model: Source) -> Plan:
+    who = PowerMeans.who
+    return Plan(model, model.shape.blocks, RowCoder(model.tokenizer, who), model.limit, Cuts(who, model.limit or 0))
+
+
+class _Joined(Stack):
+    """An encoder of which the last layers are read."""
+
+    def __init__(self, network: "Module", device: str, padding: int, layers: int) -> None:
+        super().__init__(network, device, padding, None)
+        self._layers = layers
+
+    def table(self, inputs: Inputs) -> "Tensor":
+        """Return the joined vectors of the pieces, rows x pieces x three times the width."""
+        torch = importlib.import_module("torch")
+        answer = self.network(input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True)
+        chosen = answer.hidden_states[-self._layers :]
+        states = torch.nn.functional.normalize(torch.stack(chosen).float(), dim=-1)
+        joined: Tensor = torch.cat([states.amin(0), states.mean(0), states.amax(0)], dim=-1)
+        return joined

@@ -42,14 +42,13 @@ from whyscore.marking import Span
 from whyscore.metrics.learned.comet.checkpoint import HPARAMS, Settings, checkpoint_of, settings_of
 from whyscore.metrics.learned.comet.network import Asked, CometModel, Judged, Texts, limit_of, load, opened
 from whyscore.metrics.needs import need_references, need_source, present
-from whyscore.metrics.pieces import PieceScores, word_scores
 from whyscore.models.attribution import Inside
 from whyscore.models.checkpoints import Precision, device_of, model_signature
 from whyscore.models.heads import LayerMix
 from whyscore.models.pairs import Frame
 from whyscore.registry import runs_code
 from whyscore.settings import check_fields
-from whyscore.text.alignment import BOUNDARY_MARKS, Fill, Pool
+from whyscore.text.alignment import BOUNDARY_MARKS, Fill, PieceScores, Pool, score_words
 from whyscore.types import (
     ErrorSpan,
     FloatMatrix,
@@ -248,7 +247,7 @@ class Comet:
             raise SpecError(f"comet tags the hypothesis; asked for the {place}. Explain it with erasure, lime or shap")
         classes = self.piece_classes(segments)
         return [
-            word_scores(own, found.pieces, self.pool, self.fill, "-p(error)")
+            score_words(own, found.pieces, self.pool, self.fill, "-p(error)")
             for own, found in zip(words, classes, strict=True)
         ]
 

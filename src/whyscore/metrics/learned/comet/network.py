@@ -29,30 +29,27 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 from whyscore.errors import DataError, MissingExtra
 from whyscore.metrics.learned.comet.checkpoint import HPARAMS, Settings, checkpoint_of, settings_of
 from whyscore.metrics.needs import present
-from whyscore.models.attribution import Inside, Reading, Shown, line, masking_of, rows_of, warn_of_cuts
+from whyscore.models.attribution import Inside, Reading, Shown, line, look_inside, rows_of
 from whyscore.models.checkpoints import (
     SMALL,
     ModelLocation,
     Precision,
+    Weights,
+    build_network,
     coder_of,
     config_of,
-    fill,
     find,
-    licence_of,
     need,
     package,
     read,
     read_json,
-    ready,
-    warn_of,
 )
 from whyscore.models.heads import FeedForward, LayerMix, Mix, feed_forward_keys, mix_of, mixed, pooled, take, widened
-from whyscore.models.pairs import Coded, Coder, Cuts, Pinned, Row, as_tensors, budget_of, in_batches
+from whyscore.models.pairs import Coded, Cuts, Pinned, Row, TextNetwork, as_tensors, budget_of, in_batches
 from whyscore.types import FloatMatrix, Inputs, Place, Segment, Side
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from torch.nn import Module
 
 
 WHO = "comet"
@@ -78,19 +75,14 @@ class Judged(NamedTuple):
 
 
 @dataclass
-class CometModel:
+class CometModel(TextNetwork):
     """A loaded checkpoint."""
 
     settings: Settings
-    coder: Coder
-    network: "Module"
     mix: Mix | None
     head: FeedForward | None
     """None in a ranking model, which measures distances."""
     tags: tuple["Tensor", "Tensor"] | None
-    limit: int
-    device: str
-    cuts: Cuts
     vectors: "Pinned[Tensor]" = field(default_factory=Pinned, repr=False)
     """Of texts that were read by themselves."""
 
@@ -174,12 +166,11 @@ class CometModel:
             coded = self.code(missing)
             rows = [self.coder.frame.join([coded[text].ids[: self.kept(len(coded[text].ids))]]) for text in missing]
             self.cuts.add(sum(self.kept(len(text.ids)) < len(text.ids) for text in coded.values()), len(coded))
+            return self.compute_rows(rows, compute)
 
-            def compute(batch: list[int]) -> list["Tensor"]:
-                with torch.inference_mode():
-                    return [row.clone() for row in self.pool(self.read([rows[number] for number in batch]))]
-
-            return in_batches([len(row.ids) for row in rows], budget_of(self.device), compute, WHO)
+        def compute(batch: list[Row]) -> list["Tensor"]:
+            with torch.inference_mode():
+                return [row.clone() for row in self.pool(self.read(batch))]
 
         return self.vectors.take(texts, encoded)
 
@@ -260,9 +251,10 @@ def _load(asked: Asked, home: ModelLocation, path: Path, _: int) -> CometModel:
     weights = read(path, WHO, allow_pickle=asked.allow_pickle)
     config, coder = config_of(base, WHO), coder_of(base, WHO)
     encoder = {key.removeprefix(ENCODER): weights[key] for key in weights if key.startswith(ENCODER)}
-    network = fill(
-        transformers.MODEL_MAPPING[type(config)], config, encoder, path, prefix=ENCODER, **_without_pooler(config)
-    )
+    network = build_network(
+        transformers.MODEL_MAPPING[type(config)], config, Weights(encoder, path, ENCODER), home,
+        device=device, precision=asked.precision, **_without_pooler(config),
+    )  # fmt: skip
     _check_layers(settings, config.num_hidden_layers + 1, home)
     tops = _tops(weights, settings, config.num_hidden_layers + 1, config.hidden_size, path)
     tops = {key: value.to(device) for key, value in tops.items()}
@@ -271,7 +263,7 @@ def _load(asked: Asked, home: ModelLocation, path: Path, _: int) -> CometModel:
     return CometModel(
         settings=settings,
         coder=coder,
-        network=ready(network, device, asked.precision),
+        network=network,
         mix=_mix(tops, asked.layer_mix or settings.mix, settings),
         head=FeedForward(layers, settings.activation, settings.final) if (layers := _layers(tops)) else None,
         tags=(tops[f"{TAGS}weight"], tops[f"{TAGS}bias"]) if settings.words is not None else None,
@@ -307,8 +299,7 @@ def _limit(config: Mapping[str, object]) -> int:
 
 
 def _warn(asked: Asked, home: ModelLocation, settings: Settings) -> None:
-    """Tell, once per loaded model, what a user should know before trusting or selling its scores."""
-    warn_of(asked.model, licence_of(asked.model, home.folder))
+    """Tell, once per loaded model, what a user should know before trusting its scores."""
     if settings.joined and settings.layer is None and settings.mix == "sparsemax" and asked.layer_mix is None:
         told = (
             f"{home.folder / HPARAMS}: layer_transformation is sparsemax and is obeyed. Trainers before 2.2.4 wrote "
@@ -388,8 +379,7 @@ def opened(
         found: Tensor = torch.stack([_score(model, vectors, factors, references) for vectors in own])
         return found
 
-    warn_of_cuts(model.cuts, readings)
-    return Inside(WHO, model.network, readings, score, model.device, model.coder.padding, masking_of(model.coder))
+    return look_inside(model, readings, score)
 
 
 def _places(segment: Segment, inputs: Inputs) -> list[Place]:
