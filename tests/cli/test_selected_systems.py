@@ -9,7 +9,6 @@ import pytest
 import whyscore as ws
 from support.cli import Run
 from whyscore.analysis.common import of_systems
-from whyscore.data.located import Located
 from whyscore.errors import UnknownName
 
 SAMPLE = ("--sample", "-m", "token_f1", "--draws", "0", "--store", "none", "-q", "-f", "tsv")
@@ -53,7 +52,6 @@ def test_findings_keep_their_lines_in_another_order(table: Path) -> None:
     turned = of_systems(data, ["B", "A", "B"])
     assert turned.systems == ("B", "A")
     assert [entry.id for entry in turned.entries] == ["0", "1", "0", "1"]
-    assert isinstance(turned, Located)
     assert turned.origin is not None
     assert list(turned.origin.lines) == [3, 5, 2, 4]
     assert any(f"{table}:3" in str(finding) for finding in ws.validate(turned))

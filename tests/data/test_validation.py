@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from whyscore.data import checks as characters
 from whyscore.data.checks import CHECKS, findings, search, validate
 from whyscore.data.formats.text import from_texts, read_texts
-from whyscore.data.located import Located, Origin
 from whyscore.data.reading import read
 from whyscore.errors import DataError
-from whyscore.types import Dataset, Entry, Finding, Segment
+from whyscore.types import Dataset, Entry, Finding, Origin, Segment
 
 ENOUGH = 100
 SCREEN = 4000
@@ -197,8 +196,8 @@ def test_what_was_noticed_while_reading_comes_first(tmp_path: Path) -> None:
 def test_lines_are_forgotten_where_they_no_longer_fit() -> None:
     entries = tuple(Entry(str(k), "A", Segment("\u00ad")) for k in range(2))
     origin = Origin({"A": "a.txt"}, [1, 2])
-    assert told(Located("x", entries, origin=origin))[0].startswith("a.txt:1: soft hyphen")
-    shorter = Located("x", entries[1:], origin=origin)
+    assert told(Dataset("x", entries, origin=origin))[0].startswith("a.txt:1: soft hyphen")
+    shorter = Dataset("x", entries[1:], origin=origin)
     assert told(shorter)[0] == "soft hyphen (U+00AD) in 1 of 1 hypotheses of A: segments 1"
 
 

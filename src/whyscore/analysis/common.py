@@ -12,14 +12,12 @@ The package is loaded at the first question (it unpacks 4.6 MB), so a run that n
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast, runtime_checkable
 
 import regex
 from platformdirs import user_cache_path
 
-from whyscore.data.located import Located
 from whyscore.errors import DataError, SpecError, UnknownName
 from whyscore.metrics.callable import Callable as CallableMetric
 from whyscore.models.encoders.loading import uncovered, warn_uncovered
@@ -222,12 +220,7 @@ def of_systems(dataset: Dataset, systems: Sequence[str]) -> Dataset:
         if entry.system in rows:
             rows[entry.system].append(k)
     chosen = [k for own in rows.values() for k in own]
-    entries = tuple(dataset.entries[k] for k in chosen)
-    if not isinstance(dataset, Located) or dataset.origin is None:
-        return replace(dataset, entries=entries)
-    # Lines are aligned with the entries, also where only the order is another.
-    origin = replace(dataset.origin, lines=[dataset.origin.lines[k] for k in chosen])
-    return replace(dataset, entries=entries, origin=origin)
+    return dataset.take(chosen)
 
 
 def store(path: str | Path | None = None) -> Store:

@@ -27,7 +27,6 @@ from whyscore.data.dataset import sample
 from whyscore.data.files import Limits, read_lines
 from whyscore.data.formats.eval4nlp import SPLITTER
 from whyscore.data.formats.text import from_literals, read_texts
-from whyscore.data.located import describe_columns
 from whyscore.data.naming import plain_name, system_names
 from whyscore.data.reading import add_references, join_systems, read
 from whyscore.data.style import normalize
@@ -134,7 +133,7 @@ def with_target_language(settings: Input) -> Input:
 
 def show_columns(data: Dataset, output: QuietSettings) -> None:
     """Say which columns of a table are used, and which are not."""
-    if columns := describe_columns(data):
+    if columns := data.describe_columns():
         tell(output, f"columns: {columns}")
 
 

@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.data.gathering import gc_paused
-from whyscore.data.located import Located, Origin
 from whyscore.data.naming import counted, few
 from whyscore.data.style import systematic_differences
 from whyscore.errors import DataError
@@ -316,7 +315,7 @@ def _by_system(dataset: Dataset) -> Mapping[str, Sequence[int]]:
 
 def _shared_groups(dataset: Dataset, systems: Mapping[str, Sequence[int]]) -> Iterator[_Group]:
     """Yield the sources and the reference sets; where they are not written down for every system, once."""
-    origin = _origin(dataset)
+    origin = dataset.origin
     rows: Sequence[int] = range(len(dataset))
     if len(systems) > 1 and not (origin is not None and origin.repeats):
         first: dict[str, int] = {}
@@ -349,14 +348,10 @@ def _chosen(items: Sequence[T], rows: Sequence[int]) -> Sequence[T]:
 
 def _group(dataset: Dataset, rows: Sequence[int], place: Place, texts: Sequence[str], system: str = "") -> _Group:
     name = f"hypotheses of {system}" if place is HYPOTHESIS else "sources" if place is SOURCE else f"texts of {place}"
-    origin = _origin(dataset)
+    origin = dataset.origin
     if origin is None:
         return _Group(name, None, "segments", _Ids(dataset.entries, rows), texts)
     return _Group(name, origin.file(place, system), "lines", _chosen(origin.lines, rows), texts)
-
-
-def _origin(dataset: Dataset) -> Origin | None:
-    return dataset.origin if isinstance(dataset, Located) else None
 
 
 def _in_texts(group: _Group) -> Iterator[Finding]:

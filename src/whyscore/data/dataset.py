@@ -12,11 +12,10 @@ import msgspec
 
 from whyscore.data.files import TextFile
 from whyscore.data.formats.spans import BadSpan, span_object, spans_of
-from whyscore.data.located import Located, Origin
 from whyscore.data.records import Records, header_of
 from whyscore.errors import DataError
 from whyscore.text.files import finite, line
-from whyscore.types import Dataset, Entry, Segment
+from whyscore.types import Dataset, Entry, Origin, Segment
 
 
 def dataset_lines(dataset: Dataset, *, created: str | None = None) -> Iterator[str]:
@@ -52,7 +51,7 @@ def dataset_of(file: TextFile) -> Dataset:
         lines.append(number)
     origin = Origin.table(file.name, list(dict.fromkeys(entry.system for entry in entries)), lines)
     name = header.name or Path(file.name).name
-    return Located(name, tuple(entries), header.languages, records.findings, origin)
+    return Dataset(name, tuple(entries), header.languages, records.findings, origin)
 
 
 def _object(entry: Entry) -> dict[str, object]:

@@ -36,10 +36,9 @@ from typing import Literal, NamedTuple, TypeVar
 from whyscore.data import columns as conversion
 from whyscore.data.columns import Block, Choice, Roles, listed, resolve
 from whyscore.data.files import Limits
-from whyscore.data.located import Located, Origin
 from whyscore.data.naming import few
 from whyscore.errors import DataError
-from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Segment
+from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Origin, Segment
 
 
 class Present(NamedTuple):
@@ -238,7 +237,7 @@ class Gathering:
         for names, roles in self._roles.items():
             for role, own in _used(names, roles).items():
                 used[role] = tuple(dict.fromkeys((*used.get(role, ()), *own)))
-        return Located(name, entries, languages, tuple(notes), origin, used)
+        return Dataset(name, entries, languages, tuple(notes), origin, used)
 
     def _roles_of(self, block: Block) -> Roles:
         roles = self._roles.get(block.names)

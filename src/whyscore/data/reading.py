@@ -46,11 +46,10 @@ from whyscore.data.formats.wmt import is_submissions, is_wmt, read_submissions, 
 from whyscore.data.formats.wmt26 import is_wmt26, read_wmt26, with_wmt25_spans, wmt26_of
 from whyscore.data.formats.xliff import INLINES, Inline, read_xliff, xliff_of
 from whyscore.data.gathering import Gathering, Options, Quoting
-from whyscore.data.located import Located, Origin
 from whyscore.data.naming import plain_name, system_names
 from whyscore.data.records import is_header, read_records
 from whyscore.errors import DataError, MissingExtra, SpecError, UserError
-from whyscore.types import Dataset, Entry, ErrorSpan, Segment
+from whyscore.types import Dataset, Entry, ErrorSpan, Origin, Segment
 
 Format = Literal["tsv", "csv", "xlsx", "jsonl", "txt", "xliff", "tmx", "eval", "pkl"]
 _FORMATS: dict[str, Format] = {
@@ -208,7 +207,7 @@ def _plain(file: TextFile, path: str | Path, languages: tuple[str, str] | None) 
     entries = tuple(Entry(str(k), system, Segment(text)) for k, text in enumerate(file.lines()))
     file.refuse_empty("one segment a line")
     origin = Origin({system: file.name}, range(1, len(entries) + 1))
-    return Located(Path(file.name).name, entries, languages, file.findings, origin)
+    return Dataset(Path(file.name).name, entries, languages, file.findings, origin)
 
 
 def join_systems(parts: Sequence[Dataset], names: Sequence[str]) -> Dataset:

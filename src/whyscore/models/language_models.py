@@ -27,15 +27,13 @@ import copy
 import importlib
 import inspect
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypedDict
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.models import gguf
@@ -57,7 +55,7 @@ from whyscore.models.checkpoints import (
 )
 from whyscore.models.heads import widened
 from whyscore.models.pairs import Coded as PiecedText
-from whyscore.models.pairs import Coder, Cuts, Inputs, Row, as_tensors, budget_of, in_batches, positions
+from whyscore.models.pairs import Coder, Cuts, Inputs, Row, Tokenizer, as_tensors, budget_of, in_batches, positions
 from whyscore.models.tensors import SUFFIX, check_tensors
 from whyscore.protocols import Probes
 from whyscore.settings import check_fields
@@ -72,6 +70,7 @@ if TYPE_CHECKING:
 
 
 Kind = Literal["masked", "causal"]
+INFILL = "infill_model"
 
 _ENDINGS: dict[str, Kind] = {"ForMaskedLM": "masked", "ForCausalLM": "causal", "LMHeadModel": "causal"}
 _CLASSES: dict[Kind, str] = {"masked": "AutoModelForMaskedLM", "causal": "AutoModelForCausalLM"}
@@ -120,37 +119,22 @@ class Question(NamedTuple):
     at: int
 
 
-IntegerMatrix = NDArray[np.int64]
-
-Predict = Callable[[IntegerMatrix, IntegerMatrix, Sequence[int]], FloatMatrix]
-"""Padded pieces, which of them are real, the positions asked -> probabilities, questions x vocabulary."""
+Predict = Callable[[Sequence[Question]], FloatMatrix]
+"""Questions -> probabilities, questions x vocabulary."""
 
 
-class Coded(TypedDict):
-    """Texts as pieces: their numbers, and where asked for their spans and which of them are special."""
+class Vocabulary(Tokenizer, Protocol):
+    """What is used of a tokenizer besides its pieces."""
 
-    input_ids: list[list[int]]
-    offset_mapping: list[list[tuple[int, int]]]
-    special_tokens_mask: list[list[int]]
-
-
-class Tokenizer(Protocol):
-    """What is used of a fast tokenizer of transformers."""
-
-    is_fast: bool
     model_max_length: int
     mask_token: str | None
     mask_token_id: int | None
-    pad_token_id: int | None
     bos_token_id: int | None
     eos_token_id: int | None
     all_special_ids: list[int]
 
     def __len__(self) -> int:
         """Return the size of the vocabulary."""
-
-    def __call__(self, texts: list[str], **options: object) -> Coded:
-        """Return the pieces of each text."""
 
     def decode(self, pieces: list[int]) -> str:
         """Return the text of pieces."""
@@ -159,22 +143,23 @@ class Tokenizer(Protocol):
 class LanguageModel:
     """A tokenizer and a network that says which piece comes at a place."""
 
-    def __init__(self, name: str, tokenizer: Tokenizer, predict: Predict, kind: Kind, positions: int | None) -> None:
-        if not tokenizer.is_fast:
-            raise SpecError(f"infill_model: {name!r} has no fast tokenizer, which is needed to find places in texts")
+    def __init__(self, name: str, tokenizer: Vocabulary, predict: Predict, kind: Kind, positions: int | None) -> None:
+        self._coder = Coder(tokenizer, f"{INFILL}: {name!r}")
         self._name, self._tokenizer, self._predict, self._kind = name, tokenizer, predict, kind
-        self._words, self._texts = _words_of(tokenizer)
+        self._words, self._texts = _words_of(tokenizer, self._coder)
         self._limit = _limit(tokenizer, positions)
 
     def candidates(self, hidden: Hidden, choice: Choice, batch: int) -> list[Candidates]:
         """Return the candidates for each hidden word."""
         asked = self._masked(hidden) if self._kind == "masked" else self._causal(hidden)
-        found: dict[Question, Candidates] = {}
-        for questions in _batches(dict.fromkeys(asked), batch):
-            pieces, real = _padded(questions, self._tokenizer.pad_token_id or 0)
-            rows = self._predict(pieces, real, [question.at for question in questions])[:, self._words]
-            for question, row in zip(questions, rows, strict=True):
-                found[question] = choice.of(self._texts, row)
+        questions = list(dict.fromkeys(asked))
+
+        def compute(numbers: list[int]) -> list[Candidates]:
+            rows = self._predict([questions[number] for number in numbers])[:, self._words]
+            return [choice.of(self._texts, row) for row in rows]
+
+        answers = in_batches([len(question.pieces) for question in questions], batch, compute, INFILL)
+        found = dict(zip(questions, answers, strict=True))
         return [found[question] for question in asked]
 
     def _masked(self, hidden: Hidden) -> list[Question]:
@@ -182,14 +167,15 @@ class LanguageModel:
         mask, number = self._tokenizer.mask_token, self._tokenizer.mask_token_id
         if mask is None or number is None:
             raise SpecError(f"infill_model: {self._name!r} has no mask token; use kind='causal'")
-        before, after = _frame(self._tokenizer)
+        before, after = self._coder.frame.before, self._coder.frame.after
         room = self._limit - len(before) - len(after)
         starts = [words.spans[word][0] for words, word in hidden]
         texts = [_replaced(words, word, mask) for words, word in hidden]
-        coded = self._tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        coded = self._coder.code(texts, strip=False)
         result = []
-        for pieces, offsets, start in zip(coded["input_ids"], coded["offset_mapping"], starts, strict=True):
-            spot = _spot(pieces, offsets, number, start)
+        for text, start in zip(texts, starts, strict=True):
+            pieces, spans, _ = coded[text]
+            spot = _spot(pieces, spans, number, start)
             first = max(0, min(spot - room // 2, len(pieces) - room))
             result.append(Question((*before, *pieces[first : first + room], *after), len(before) + spot - first))
         return result
@@ -201,65 +187,42 @@ class LanguageModel:
         if begin is None:
             raise SpecError(f"infill_model: {self._name!r} has no token that begins a text; use a masked model")
         texts = [words.text[: words.spans[word][0]].rstrip() for words, word in hidden]
-        coded = self._tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
-        seen = [(begin, *pieces[max(0, len(pieces) - self._limit + 1) :]) for pieces in coded]
+        coded = self._coder.code(texts, strip=False)
+        seen = [(begin, *coded[text].ids[max(0, len(coded[text].ids) - self._limit + 1) :]) for text in texts]
         return [Question(pieces, len(pieces) - 1) for pieces in seen]
 
 
 @lru_cache(maxsize=2)
 def load(name: str, kind: Literal["auto", "masked", "causal"], device: str) -> LanguageModel:
     """Return a loaded language model; the same one again for the same name."""
-    transformers, torch = _package("transformers"), _package("torch")
-    path, revision = _located(name)
+    transformers, torch = package("transformers", INFILL), package("torch", INFILL)
+    path, _, named = name.rpartition("@") if "@" in name and not Path(name).exists() else (name, "", "")
+    where = {"pretrained_model_name_or_path": path, "revision": named or None}
     check_tensors(Path(path).glob(f"*{SUFFIX}"))
-    bars = transformers.utils.logging.is_progress_bar_enabled()
-    transformers.utils.logging.disable_progress_bar()
     try:
-        config = transformers.AutoConfig.from_pretrained(path, revision=revision)
-        chosen = _kind(name, config.architectures or []) if kind == "auto" else kind
-        tokenizer = transformers.AutoTokenizer.from_pretrained(path, revision=revision)
-        network = getattr(transformers, _CLASSES[chosen]).from_pretrained(
-            path, revision=revision, use_safetensors=True, dtype=torch.float32
-        )
+        with quiet():
+            config = transformers.AutoConfig.from_pretrained(**where)
+            chosen = _kind(name, config.architectures or []) if kind == "auto" else kind
+            tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
+            made = getattr(transformers, _CLASSES[chosen])
+            network = made.from_pretrained(**where, use_safetensors=True, dtype=torch.float32)
     except OSError as error:
         reason = str(error).strip().split("\n")[0]
         raise MissingExtra(
             f"the language model {name!r} cannot be loaded: {reason} Give the folder or the hub name of a model with "
             "safetensors weights"
         ) from error
-    finally:
-        if bars:
-            transformers.utils.logging.enable_progress_bar()
     network = network.to(device).eval()
 
-    def predict(pieces: IntegerMatrix, real: IntegerMatrix, at: Sequence[int]) -> FloatMatrix:
+    def predict(questions: Sequence[Question]) -> FloatMatrix:
+        inputs = as_tensors([Row(question.pieces, 0) for question in questions], tokenizer.pad_token_id or 0, device)
         with torch.inference_mode():
-            asked = {"input_ids": torch.from_numpy(pieces), "attention_mask": torch.from_numpy(real)}
-            logits = network(**{key: value.to(device) for key, value in asked.items()}).logits
-            chosen = logits[torch.arange(len(at), device=device), torch.tensor(at, device=device)]
+            logits = network(input_ids=inputs.ids, attention_mask=inputs.mask).logits
+            chosen = logits[list(range(len(questions))), [question.at for question in questions]]
             result: FloatMatrix = chosen.double().softmax(dim=-1).cpu().numpy()
         return result
 
     return LanguageModel(name, tokenizer, predict, chosen, getattr(config, "max_position_embeddings", None))
-
-
-def _package(name: str) -> ModuleType:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise MissingExtra.of("infill_model", "neural") from error
-
-
-def _located(name: str) -> tuple[str, str | None]:
-    """Return the path or hub name, and the revision if one is named.
-
-    >>> _located("org/model@main")
-    ('org/model', 'main')
-    """
-    if Path(name).exists() or "@" not in name:
-        return name, None
-    path, _, revision = name.rpartition("@")
-    return path, revision
 
 
 def _kind(name: str, architectures: Sequence[str]) -> Kind:
@@ -273,31 +236,22 @@ def _kind(name: str, architectures: Sequence[str]) -> Kind:
     )
 
 
-def _words_of(tokenizer: Tokenizer) -> tuple[list[int], list[str]]:
+def _words_of(tokenizer: Vocabulary, coder: Coder) -> tuple[list[int], list[str]]:
     """Return the pieces that are words by themselves, and their texts."""
     special = set(tokenizer.all_special_ids)
     texts = {piece: tokenizer.decode([piece]).strip() for piece in range(len(tokenizer)) if piece not in special}
-    alone = tokenizer([f" {text}" for text in texts.values()], add_special_tokens=False, verbose=False)["input_ids"]
-    whole = [piece for piece, coded in zip(texts, alone, strict=True) if coded == [piece] and texts[piece]]
+    alone = coder.code([f" {text}" for text in texts.values()], strip=False)
+    whole = [piece for piece, text in texts.items() if text and alone[f" {text}"].ids == (piece,)]
     return whole, [texts[piece] for piece in whole]
 
 
-def _limit(tokenizer: Tokenizer, positions: int | None) -> int:
+def _limit(tokenizer: Vocabulary, positions: int | None) -> int:
     """Return how many pieces can be read at once."""
     if tokenizer.model_max_length < _NO_LIMIT:
         return min(tokenizer.model_max_length, positions or _NO_LIMIT)
     # RoBERTa counts positions from the padding piece's number on, so as many are lost.
     lost = 0 if tokenizer.pad_token_id is None else tokenizer.pad_token_id + 1
     return _USUAL_LIMIT if positions is None else positions - lost
-
-
-def _frame(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
-    """Return the special pieces that the tokenizer puts before and after a text."""
-    coded = tokenizer(["a"], return_special_tokens_mask=True)
-    pieces, special = coded["input_ids"][0], coded["special_tokens_mask"][0]
-    inside = [number for number, flag in enumerate(special) if not flag]
-    first, last = (inside[0], inside[-1] + 1) if inside else (len(pieces), len(pieces))
-    return pieces[:first], pieces[last:]
 
 
 def _replaced(words: Words, word: int, text: str) -> str:
@@ -313,29 +267,6 @@ def _spot(pieces: Sequence[int], offsets: Sequence[tuple[int, int]], mask: int, 
         if piece == mask and first <= start < last
     )
     return next(found)
-
-
-def _batches(questions: Iterable[Question], size: int) -> Iterator[list[Question]]:
-    """Yield the questions from short to long, in batches of at most `size` pieces with padding."""
-    batch: list[Question] = []
-    for question in sorted(questions, key=lambda question: (len(question.pieces), question)):
-        if batch and len(question.pieces) * (len(batch) + 1) > size:
-            yield batch
-            batch = []
-        batch.append(question)
-    if batch:
-        yield batch
-
-
-def _padded(questions: Sequence[Question], filler: int) -> tuple[IntegerMatrix, IntegerMatrix]:
-    """Return the pieces as one table, and which of them are real."""
-    longest = max(len(question.pieces) for question in questions)
-    pieces = np.full((len(questions), longest), filler, dtype=np.int64)
-    real = np.zeros((len(questions), longest), dtype=np.int64)
-    for row, question in enumerate(questions):
-        pieces[row, : len(question.pieces)] = question.pieces
-        real[row, : len(question.pieces)] = 1
-    return pieces, real
 
 
 WHO = "language model"

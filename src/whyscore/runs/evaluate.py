@@ -41,7 +41,6 @@ from whyscore.analysis.explain import ExplainSettings, attempt
 from whyscore.analysis.score import score_systems
 from whyscore.data.codec import encode_explanation, record_of
 from whyscore.data.dataset import dataset_lines, read_dataset
-from whyscore.data.located import first_line_of
 from whyscore.data.records import header_of, read_records, row_lines, score_lines, span_lines
 from whyscore.data.writing import temporary_folder
 from whyscore.errors import DataError, MissingExtra, UserError
@@ -194,7 +193,7 @@ def evaluate(
                 findings=(*told, *findings),
                 noted=known.noted,
                 digests=known.digests,
-                first_line=first_line_of(dataset) if first_line is None else first_line,
+                first_line=dataset.first_line if first_line is None else first_line,
             )
             _fill(_Work(folder, dataset, requested, settings, resources, explained, unsupported, facts=facts))
     return read_run(output)

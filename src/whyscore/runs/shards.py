@@ -27,7 +27,6 @@ from whyscore.data.checks import findings
 from whyscore.data.codec import Where, convert
 from whyscore.data.dataset import read_dataset
 from whyscore.data.files import TextFile
-from whyscore.data.located import first_line_of
 from whyscore.data.writing import temporary_folder, write_lines
 from whyscore.errors import DataError, StoreError, UserError
 from whyscore.registry import build_from_file
@@ -139,7 +138,7 @@ def describe(
         whole=runs.fingerprint(dataset, asked.plain()),
         asked=asked,
         positions=_positions(dataset, shard),
-        first_line=first_line_of(dataset),
+        first_line=dataset.first_line,
     )
     Path(folder).mkdir(parents=True, exist_ok=True)
     head = {"schema": runs.SCHEMA, "kind": "shard"}

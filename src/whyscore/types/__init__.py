@@ -1,7 +1,7 @@
 """The values users meet. All are frozen: equal texts are equal segments, and results do not change."""
 
 from whyscore.types.arrays import FloatMatrix, FloatVector, HiddenWords, IntVector, KeepMasks, read_only
-from whyscore.types.data import Dataset, Entry, ErrorSpan, Finding, Severity
+from whyscore.types.data import Dataset, Entry, ErrorSpan, Finding, Origin, Severity
 from whyscore.types.records import (
     ClusterRank,
     ExplanationRecord,
@@ -44,6 +44,7 @@ __all__ = [
     "IntVector",
     "KeepMasks",
     "MatchKind",
+    "Origin",
     "PairTest",
     "Place",
     "RunFacts",

@@ -13,7 +13,7 @@ from markupsafe import escape
 from whyscore.errors import DataError
 from whyscore.types.arrays import FloatMatrix, FloatVector
 from whyscore.types.result import Record, Result, Table
-from whyscore.types.segments import Segment, Side
+from whyscore.types.segments import Place, Segment, Side
 
 Severity = Literal["neutral", "minor", "major", "critical"]
 _SHOWN = 5
@@ -104,6 +104,40 @@ def _interrupted(dataset: "Dataset", places: Mapping[tuple[str, str], Sequence[i
     return [Finding("interrupted-document", message)]
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which file each text came from, and the line of each entry in it, so that findings can point at them.
+
+    Line-aligned files hold a line per segment; there the source and the references stand in files of their own, once
+    for all systems. A table is one file, and every row repeats them.
+    """
+
+    hypotheses: Mapping[str, str]
+    """The file of each system."""
+    lines: Sequence[int]
+    """The line of each entry, aligned with the entries."""
+    source: str | None = None
+    references: tuple[str, ...] = ()
+
+    @classmethod
+    def table(cls, file: str, systems: Sequence[str], lines: Sequence[int]) -> "Origin":
+        """Return the origin of entries that all stand in one file."""
+        return cls(dict.fromkeys(systems, file), lines, file, (file,))
+
+    @property
+    def repeats(self) -> bool:
+        """Whether source and references are written down again for every system."""
+        return self.source in self.hypotheses.values()
+
+    def file(self, place: Place, system: str) -> str | None:
+        """Return the file that holds the text at a place."""
+        if place.side is Side.HYPOTHESIS:
+            return self.hypotheses.get(system)
+        if place.side is Side.SOURCE:
+            return self.source
+        return self.references[min(place.reference or 0, len(self.references) - 1)] if self.references else None
+
+
 @dataclass(frozen=True, repr=False)
 class Dataset(Result):
     """Entries of one or more systems, in the order they were read."""
@@ -114,6 +148,14 @@ class Dataset(Result):
     entries: tuple[Entry, ...]
     languages: tuple[str, str] | None = None
     findings: tuple[Finding, ...] = ()
+    origin: Origin | None = field(default=None, compare=False)
+    """Where the entries were read; dropped where they no longer fit it."""
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    """The columns of a table by the role they play; `ignored` are the others."""
+
+    def __post_init__(self) -> None:
+        if self.origin is not None and len(self.origin.lines) != len(self.entries):
+            object.__setattr__(self, "origin", None)
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -155,7 +197,26 @@ class Dataset(Result):
 
     def of(self, system: str) -> "Dataset":
         """Return the entries of one system."""
-        return replace(self, entries=tuple(entry for entry in self.entries if entry.system == system))
+        return self.take([k for k, entry in enumerate(self.entries) if entry.system == system])
+
+    def take(self, numbers: Sequence[int]) -> "Dataset":
+        """Return the entries with these numbers, in this order, with their lines."""
+        origin = self.origin and replace(self.origin, lines=[self.origin.lines[k] for k in numbers])
+        return replace(self, entries=tuple(self.entries[k] for k in numbers), origin=origin)
+
+    @property
+    def first_line(self) -> int | None:
+        """The line of the first segment, where every next one is on the next line in the files of all systems."""
+        if self.origin is None or not self.entries:
+            return None
+        first, place = self.origin.lines[0], {name: k for k, name in enumerate(self.ids)}
+        rows = zip(self.entries, self.origin.lines, strict=True)
+        return first if all(line == first + place[entry.id] for entry, line in rows) else None
+
+    def describe_columns(self) -> str:
+        """Return which columns of a table are used as what and which are ignored; nothing for other data."""
+        used = [f"{role} = {', '.join(map(repr, names))}" for role, names in self.columns.items()]
+        return "; ".join(used).replace("ignored = ", "ignored: ")
 
     def with_context(self, count: int) -> "Dataset":
         """Return the data with up to `count` previous segments of the same document and system beside each segment.

@@ -13,7 +13,6 @@ from whyscore.cli.main import main
 from whyscore.data.files import Limits
 from whyscore.data.formats.tables import read_table
 from whyscore.data.gathering import Options
-from whyscore.data.located import describe_columns, first_line_of
 from whyscore.data.reading import read
 from whyscore.errors import DataError, UnknownName
 from whyscore.types import Dataset, ErrorSpan, Finding, Segment, Side
@@ -314,8 +313,8 @@ def test_several_columns_of_hypotheses_are_several_systems(tmp_path: Path) -> No
     assert data.systems == ("Engine A", "Engine B")
     assert data.ids == ("0", "1")
     assert [entry.segment.hypothesis for entry in data.of("Engine B").entries] == ["a dog", "a dog"]
-    assert first_line_of(data) == 2
-    assert describe_columns(data) == (
+    assert data.first_line == 2
+    assert data.describe_columns() == (
         "hypothesis = 'Engine A', 'Engine B'; source = 'Source'; references = 'Reference'; ignored: 'note'"
     )
 

@@ -34,7 +34,6 @@ from whyscore.analysis.metaeval.words import judge_side
 from whyscore.data.files import read_lines
 from whyscore.data.formats.eval4nlp import SIDES, SPLITTER, Gold, GoldSide, Judged, Scored, join_id, read_gold, refuse
 from whyscore.data.formats.word_lines import TAGS, tag_lines
-from whyscore.data.located import Located
 from whyscore.data.naming import system_names
 from whyscore.errors import DataError
 from whyscore.stats.annotators import PairAgreement, continuous, majority, pair_agreements, score_agreements, shares
@@ -199,7 +198,7 @@ def _human(dataset: Dataset, name: str | None) -> FloatVector | None:
 
 
 def _error(dataset: Dataset, row: int, message: str) -> DataError:
-    if isinstance(dataset, Located) and dataset.origin is not None:
+    if dataset.origin is not None:
         origin = dataset.origin
         file = origin.hypotheses.get(dataset.entries[row].system)
         return DataError(message, file=file, line=origin.lines[row])

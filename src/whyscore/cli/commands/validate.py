@@ -8,7 +8,6 @@ from whyscore.cli.output import emit, emit_result, format_of
 from whyscore.cli.setup import load_and_validate, refuse_data, show_findings
 from whyscore.data.checks import Findings
 from whyscore.data.formats.eval4nlp import look_at_gold, look_at_submission, metadata_faults, misfits
-from whyscore.data.located import describe_columns
 from whyscore.data.naming import counted
 from whyscore.errors import DataError, UserError
 from whyscore.marking import visible
@@ -56,7 +55,7 @@ def run(settings: ValidateCommand) -> int:
     refuse_data(data, found, strict=settings.strict)
     systems = f"{counted(len(data.systems), 'system')}: {', '.join(data.systems)}"
     lines = [f"{data.name}: {len(data.ids)} segments, {systems}\n"]
-    if columns := describe_columns(data):
+    if columns := data.describe_columns():
         lines.append(f"columns: {columns}\n")
     emit(settings, map(visible, lines))
     return 0

@@ -31,11 +31,10 @@ from typing import NamedTuple
 
 from whyscore.data.files import TextFile
 from whyscore.data.formats.jsonl import objects
-from whyscore.data.located import Located, Origin
 from whyscore.data.naming import few, plain_name
 from whyscore.errors import DataError, SpecError
 from whyscore.marking import Span
-from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Segment, Severity, Side
+from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Origin, Segment, Severity, Side
 
 _MARK = re.compile(r"</?v>")
 OPEN, CLOSE = "<v>", "</v>"
@@ -209,7 +208,7 @@ def read_mqm(path: str | Path, weights: Weights | str = GOOGLE, *, human: str = 
     entries = tuple(_entry(key, own, table, human, counts) for key, own in groups.items())
     lines = [own[0].line for own in groups.values()]
     origin = Origin.table(str(path), list(dict.fromkeys(entry.system for entry in entries)), lines)
-    return Located(Path(path).name, entries, None, tuple(counts.findings(str(path))), origin)
+    return Dataset(Path(path).name, entries, None, tuple(counts.findings(str(path))), origin)
 
 
 def weights_of(name: str) -> Weights:

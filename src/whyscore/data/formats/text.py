@@ -24,11 +24,10 @@ import numpy as np
 
 from whyscore.data.files import STDIN, Limits, Lines, read_lines, shown
 from whyscore.data.gathering import Present, dropped_note, missing_note, per_segment, present
-from whyscore.data.located import Located, Origin
 from whyscore.data.naming import refuse_twice, system_names
 from whyscore.data.realigning import FileLines, Realign, realign_lines
 from whyscore.errors import DataError
-from whyscore.types import Dataset, Entry, Finding, FloatVector, Segment
+from whyscore.types import Dataset, Entry, Finding, FloatVector, Origin, Segment
 
 _WINDOW = 20
 _LEAST = 5
@@ -125,7 +124,7 @@ def read_texts(
         *_reference_notes(kept, origin.references, numbers),
     )
     entries = _entries(texts, sources, kept.rows, realigned and realigned.documents, moved)
-    return Located(Path(shown(files[0])).name, entries, languages, notes, origin)
+    return Dataset(Path(shown(files[0])).name, entries, languages, notes, origin)
 
 
 def from_texts(

@@ -18,10 +18,9 @@ from typing import NamedTuple
 
 from whyscore.data.files import STDIN, Limits, unpacked
 from whyscore.data.formats.xliff import PLACEHOLDER, Events, Inline
-from whyscore.data.located import Located, Origin
 from whyscore.data.naming import numbered, system_names
 from whyscore.errors import DataError
-from whyscore.types import Dataset, Entry, Finding, Segment
+from whyscore.types import Dataset, Entry, Finding, Origin, Segment
 
 _CODES = frozenset({"bpt", "ept", "it", "ph", "ut", "sub"})
 _ANY = "*all*"
@@ -73,7 +72,7 @@ class Tmx:
             else []
         )
         origin = Origin.table(self.file, [system], [unit.line for unit in kept])
-        return Located(Path(self.file).name, tuple(entries), (source, target), tuple(notes), origin)
+        return Dataset(Path(self.file).name, tuple(entries), (source, target), tuple(notes), origin)
 
     def _languages(self) -> list[str]:
         return list(dict.fromkeys(one.language for unit in self.units for one in unit.variants))

@@ -34,7 +34,6 @@ from whyscore.data.files import Limits, read_lines
 from whyscore.data.formats import word_lines
 from whyscore.data.formats.dialects import read_mtme
 from whyscore.data.formats.text import read_texts
-from whyscore.data.located import Located
 from whyscore.errors import DataError
 from whyscore.types import Dataset, Entry, Finding
 
@@ -275,7 +274,6 @@ def _without_themselves(data: Dataset, references: Mapping[str, Path]) -> Datase
     both = [name for name in references if name in data.systems]
     alone = set(both) if len(references) == 1 else set()
     kept = [k for k, entry in enumerate(data.entries) if entry.system not in alone]
-    entries = tuple(_without_own(data.entries[k], both) for k in kept)
     findings = list(data.findings)
     if alone:
         findings.append(
@@ -285,10 +283,8 @@ def _without_themselves(data: Dataset, references: Mapping[str, Path]) -> Datase
                 str(references[both[0]]),
             )
         )
-    if isinstance(data, Located) and data.origin is not None:
-        origin = replace(data.origin, lines=[data.origin.lines[k] for k in kept])
-        return replace(data, entries=entries, findings=tuple(findings), origin=origin)
-    return replace(data, entries=entries, findings=tuple(findings))
+    entries = tuple(_without_own(data.entries[k], both) for k in kept)
+    return replace(data.take(kept), entries=entries, findings=tuple(findings))
 
 
 def _without_own(entry: Entry, both: Sequence[str]) -> Entry:

@@ -41,10 +41,9 @@ from whyscore.data.formats.dialects import (
 )
 from whyscore.data.formats.jsonl import objects
 from whyscore.data.formats.spans import BadSpan
-from whyscore.data.located import Located, Origin
 from whyscore.errors import DataError
 from whyscore.text.files import line as json_line
-from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Segment, Severity, Side
+from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Origin, Segment, Severity, Side
 
 FAULT = "instruction"
 ESA, ERROR_FREE = "esa", "error_free"
@@ -95,7 +94,7 @@ def wmt26_of(file: TextFile, texts: Dataset | None = None, unit: Offsets = "code
     origin = Origin.table(file.name, list(dict.fromkeys(entry.system for entry in entries)), lines)
     languages = pairs.pop() if len(pairs) == 1 else None
     findings = (*file.findings, *reader.findings(file.name), *_disorder(entries, file.name))
-    return Located(Path(file.name).name, tuple(entries), languages, findings, origin)
+    return Dataset(Path(file.name).name, tuple(entries), languages, findings, origin)
 
 
 class _Reader:

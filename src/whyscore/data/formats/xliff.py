@@ -42,10 +42,9 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from whyscore.data.files import STDIN, Limits, unpacked
-from whyscore.data.located import Located, Origin
 from whyscore.data.naming import numbered, system_names
 from whyscore.errors import DataError
-from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Segment, Severity, Side
+from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Origin, Segment, Severity, Side
 
 _DEPTH = 256
 
@@ -178,7 +177,7 @@ class Xliff:
             "units-left-out", f"units without a target, or not to be translated, were left out: {left}", self.file
         )
         origin = Origin.table(self.file, [system], [unit.line for unit in kept])
-        return Located(Path(self.file).name, entries, self.languages, (told,) if left else (), origin)
+        return Dataset(Path(self.file).name, entries, self.languages, (told,) if left else (), origin)
 
     def _source(self, unit: Unit) -> str:
         if unit.source is None:
