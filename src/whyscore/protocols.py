@@ -404,6 +404,14 @@ class Encoder(Protocol):
 
 
 @runtime_checkable
+class AveragesPieces(Protocol):
+    """An encoder whose vector of a text may be, but for its length, the mean of those of its pieces."""
+
+    def averaged(self, text: str, encoded: Encoded) -> NDArray[np.bool_] | None:
+        """Return which pieces the vector of a text is the mean of; None where it is made otherwise."""
+
+
+@runtime_checkable
 class SupportsLengths(Protocol):
     """An encoder that says how much of a text it reads."""
 
@@ -442,6 +450,15 @@ class Executor(Protocol):
 
     def run(self, metric: Metric, segments: Sequence[Segment], batches: Iterable[Sequence[int]]) -> Iterator[Part]:
         """Yield each batch's rows as they are ready, in any order."""
+
+
+@runtime_checkable
+class SizedExecutor(Executor, Protocol):
+    """An executor that says how many segments a batch should hold."""
+
+    @property
+    def batch(self) -> int:
+        """Segments of a batch."""
 
 
 @runtime_checkable

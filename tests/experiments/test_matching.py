@@ -22,6 +22,8 @@ from whyscore.models.encoders.transformer import EveryLayer, Inseparable, Transf
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import HYPOTHESIS, Dataset, Entry, ErrorSpan, Segment
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SOURCES = ["Die Katze saß auf der Matte.", "Ein Hund schlief.", "Die Katze saß auf der Matte.", "Der Tisch alt.", ""]
 HYPOTHESES = ["The cat sat on the mat.", "A dog slept on it.", "The dog sat on a table.", "old the table", "A cat"]
 HUMAN = [0.9, 0.7, 0.2, 0.4, 0.1]
@@ -45,16 +47,6 @@ def forget() -> Iterator[None]:
     yield
     for cache in (matching_reader.reader_of, matching_reader.signature_of):
         cache.cache_clear()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny networks lose more by sharing work between threads than they gain."""
-    torch = pytest.importorskip("torch", reason="the extra 'neural' is not installed")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
+from support import tiny_models
+from whyscore.metrics.learned.transquest import TransQuest
+
 TokenF1 = Callable[[str, str], float]
 
 
@@ -18,3 +21,11 @@ def token_f1() -> TokenF1:
         return 2 * common / (first.total() + second.total()) if common else 0.0
 
     return score
+
+
+@pytest.fixture(scope="module")
+def siamese(tmp_path_factory: pytest.TempPathFactory) -> TransQuest:
+    """A model that reads source and hypothesis each by itself."""
+    folder = tmp_path_factory.mktemp("siamese")
+    tiny_models.save(folder, "xlm-roberta", "XLMRobertaModel")
+    return TransQuest(str(folder), "siamese", device="cpu")

@@ -1,7 +1,6 @@
 """Attention as word scores: parity with transformers' own attention, the norm by its definition, and the best head."""
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -24,6 +23,8 @@ from whyscore.types import HYPOTHESIS, SOURCE, Place, Segment
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SEGMENTS = [
     Segment("The cat sat on the mat.", "Die Katze saß auf der Matte."),
     Segment("A dog", "Ein Hund schlief unter dem alten Tisch."),
@@ -36,27 +37,11 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny networks lose more by sharing work between threads than they gain."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module", params=list(KINDS))
 def quest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> TransQuest:
     folder = tmp_path_factory.mktemp("quest")
     tiny_models.save(folder, KINDS[request.param], request.param, num_labels=1)  # type: ignore[arg-type]
     return TransQuest(str(folder), device="cpu")
-
-
-@pytest.fixture(scope="module")
-def siamese(tmp_path_factory: pytest.TempPathFactory) -> TransQuest:
-    folder = tmp_path_factory.mktemp("siamese")
-    tiny_models.save(folder, "xlm-roberta", "XLMRobertaModel")
-    return TransQuest(str(folder), "siamese", device="cpu")
 
 
 def importance(explainer: Attention, metric: TransQuest, place: Place = HYPOTHESIS) -> list[np.ndarray]:

@@ -3,7 +3,7 @@
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import ClassVar
@@ -28,6 +28,8 @@ pytest.importorskip("transformers")
 pytest.importorskip("captum")
 from torch import nn  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SEGMENTS = [
     Segment("The cat sat on the mat.", "Die Katze saß auf der Matte."),
     Segment("A dog", "Ein Hund schlief unter dem alten Tisch."),
@@ -36,27 +38,11 @@ SEGMENTS = [
 KINDS = {"XLMRobertaForSequenceClassification": "xlm-roberta", "BertForSequenceClassification": "bert"}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny networks lose more by sharing work between threads than they gain."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module", params=list(KINDS))
 def quest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> TransQuest:
     folder = tmp_path_factory.mktemp("quest")
     tiny_models.save(folder, KINDS[request.param], request.param, num_labels=1)  # type: ignore[arg-type]
     return TransQuest(str(folder), device="cpu")
-
-
-@pytest.fixture(scope="module")
-def siamese(tmp_path_factory: pytest.TempPathFactory) -> TransQuest:
-    folder = tmp_path_factory.mktemp("siamese")
-    tiny_models.save(folder, "xlm-roberta", "XLMRobertaModel")
-    return TransQuest(str(folder), "siamese", device="cpu")
 
 
 def importance(explainer: Gradient, metric: object, place: Place = HYPOTHESIS) -> list[np.ndarray]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,6 +41,8 @@ from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, Place, Segment, Side, Words
 
 torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 pytest.importorskip("transformers")
 from torch import nn  # noqa: E402
 
@@ -51,15 +53,6 @@ SEGMENTS = [
 ]
 REFERENCE = Place(Side.REFERENCE, 0)
 FRAME = Frame((0,), (2, 2), (2,))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny networks lose more by sharing work between threads than they gain."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def checkpoint(folder: Path, parts: int, classes: int = 0, **hparams: object) -> Comet:

@@ -1,7 +1,6 @@
 """All layers of a network from one pass."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,8 @@ from whyscore.models.encoders.transformer import EveryLayer, Inseparable, Transf
 
 torch = pytest.importorskip("torch", reason="the extra 'neural' is not installed")
 pytest.importorskip("transformers")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 BLOCKS = 3
 SIDES = {
@@ -33,14 +34,6 @@ NETWORKS = {
     "deberta-v2": ("bert", "DebertaV2Model", {"conv_kernel_size": 3, **HEADS}),
     "albert": ("bert", "AlbertModel", {"embedding_size": 16, **HEADS}),
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def saved(folder: Path, name: str) -> str:

@@ -11,6 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from whyscore.models.checkpoints import quiet
 
 if TYPE_CHECKING:
@@ -218,3 +220,8 @@ def _word_pieces(family: Family, texts: Sequence[str]) -> "Tokenizer":
     made: Tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocabulary, unk_token=unknown))
     made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     return made
+
+
+def near(values: object, expected: object, tolerance: float = 1e-5) -> None:
+    """Check that numbers are equal but for what another order of computing changes."""
+    np.testing.assert_allclose(np.asarray(values), np.asarray(expected), atol=tolerance, rtol=0)

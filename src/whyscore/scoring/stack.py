@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol, cast
 import numpy as np
 
 from whyscore.errors import MissingInput
-from whyscore.protocols import CorpusMetric, Executor, Metric, Part, RowMetric
+from whyscore.protocols import CorpusMetric, Executor, Metric, Part, RowMetric, SizedExecutor
 from whyscore.scoring.answers import Answers, AsksModel, Missing
 from whyscore.scoring.executors import Serial
 from whyscore.scoring.rows import (
@@ -308,7 +308,8 @@ def prepare(
             metric = cast("Metric", with_answers(metric, kept))
         store = executor = progress = size = None
     alone = store is None and executor in (None, Serial()) and progress is None
-    batch = size if size is not None or alone else getattr(executor, "batch", SIZE)
+    usual = executor.batch if isinstance(executor, SizedExecutor) else SIZE
+    batch = size if size is not None or alone else usual
     cached = Cached(Batched(metric, executor or Serial(), batch), store, progress or Stages())
     source = Deduplicated(cached, metric.inputs)
     if isinstance(metric, CorpusMetric):

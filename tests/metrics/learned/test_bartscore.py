@@ -3,13 +3,14 @@
 import re
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from support import tiny_models
+from support.tiny_models import near
 from whyscore.analysis.explain import explain
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
 from whyscore.metrics.learned import bartscore as bartscore_model
@@ -25,6 +26,8 @@ from whyscore.types import HYPOTHESIS, SOURCE, Inputs, Place, Segment, Side
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SEGMENTS = [
     Segment("The cat sat on the mat.", "A dog slept under the old table, didn't it?", ("The cat slept.", "A mat")),
     Segment("A dog slept", "The cat sat on the mat.", ("A dog slept under the old table",)),
@@ -32,15 +35,6 @@ SEGMENTS = [
     Segment("Kass istus 🐈 välja", "Die Katze saß auf der Matte.", ("Kass istus matil ja vaatas välja.",)),
     Segment("", "The cat", ("A cat",)),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny networks lose more by sharing work between threads than they gain."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +70,6 @@ class Published:
 @pytest.fixture(scope="module")
 def published(folder: Path) -> Published:
     return Published(folder)
-
-
-def near(values: np.ndarray, expected: Sequence[float] | np.ndarray, tolerance: float = 1e-5) -> None:
-    np.testing.assert_allclose(values, expected, atol=tolerance, rtol=0)
 
 
 # Parity

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from support import tiny_models
+from support.tiny_models import near
 from whyscore.analysis.explain import explain
 from whyscore.analysis.score import score
 from whyscore.errors import DataError, ExecutionError, MissingExtra, MissingInput, SpecError
@@ -29,6 +30,8 @@ from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, ErrorSpan, Inputs, Segment
 
 torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 pytest.importorskip("transformers")
 from torch import nn  # noqa: E402
 
@@ -167,15 +170,6 @@ XCOMET = UNIFIED | {"class_identifier": "xcomet_metric", "word_layer": 3}
 Made = tuple[Restated, Path]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny networks lose more by sharing work between threads than they gain."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module")
 def regression(tmp_path_factory: pytest.TempPathFactory) -> Made:
     model = Restated(6)
@@ -202,10 +196,6 @@ def xcomet(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 def comet(folder: Path, **options: object) -> Comet:
     return Comet(str(folder), device="cpu", **options)  # type: ignore[arg-type]
-
-
-def near(values: np.ndarray, expected: Sequence[float]) -> None:
-    np.testing.assert_allclose(values, expected, atol=1e-5, rtol=0)
 
 
 # Parity

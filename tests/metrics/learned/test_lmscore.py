@@ -5,7 +5,7 @@ import re
 import shutil
 import struct
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from support import tiny_models
 from support.corruption import PIECES, corrupted
+from support.tiny_models import near
 from whyscore.analysis.common import with_languages
 from whyscore.analysis.explain import explain
 from whyscore.analysis.score import score
@@ -33,6 +34,8 @@ from whyscore.types import HYPOTHESIS, SOURCE, Inputs, Segment
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SEGMENTS = [
     Segment("The cat sat on the mat.", "Die Katze saß auf der Matte."),
     Segment("A dog slept", "Ein Hund schlief unter dem alten Tisch."),
@@ -41,15 +44,6 @@ SEGMENTS = [
     Segment("", "Die Katze"),
 ]
 PLAIN = "German: {source}\nEnglish:\n{hypothesis}\n"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny networks lose more by sharing work between threads than they gain."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -111,10 +105,6 @@ class Plain:
 @pytest.fixture(scope="module")
 def plain(folder: Path) -> Plain:
     return Plain(folder)
-
-
-def near(values: np.ndarray | Sequence[float], expected: object, tolerance: float = 1e-5) -> None:
-    np.testing.assert_allclose(np.asarray(values), np.asarray(expected), atol=tolerance, rtol=0)
 
 
 # Parity

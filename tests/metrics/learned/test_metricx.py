@@ -3,13 +3,14 @@
 import json
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from support import tiny_models
+from support.tiny_models import near
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
 from whyscore.metrics.learned import metricx
 from whyscore.metrics.learned.metricx import MetricX
@@ -22,6 +23,8 @@ from whyscore.types import Inputs, Segment
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 from safetensors.torch import save_file  # noqa: E402
 
 LOGIT = 29
@@ -33,15 +36,6 @@ SEGMENTS = [
 ]
 
 TEXTS = (*tiny_models.TEXTS, "source: candidate: reference:")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny networks lose more by sharing work between threads than they gain."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 class Plain:
@@ -90,10 +84,6 @@ def folder(plain: Plain, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def metric(folder: Path, **options: object) -> MetricX:
     return MetricX(str(folder), logit=LOGIT, device="cpu", **options)  # type: ignore[arg-type]
-
-
-def near(values: np.ndarray, expected: Sequence[float], tolerance: float = 1e-5) -> None:
-    np.testing.assert_allclose(values, expected, atol=tolerance, rtol=0)
 
 
 # Strings

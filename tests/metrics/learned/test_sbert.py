@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,20 +29,13 @@ pytest.importorskip("lmm.static", reason="the extra 'static' is not installed")
 torch = pytest.importorskip("torch", reason="the extra 'neural' is not installed")
 pytest.importorskip("transformers", reason="the extra 'neural' is not installed")
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SEGMENTS = [
     Segment("The cat sat on the mat.", "Die Katze saß auf der Matte.", ("A dog slept under the old table.",)),
     Segment("A dog slept", "Ein Hund schlief unter dem alten Tisch.", ("A dog slept under the mat", "The cat sat.")),
     Segment("  The old  table , didn't it?", "Kass istus matil", ("The mat", "")),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny networks lose more by sharing work between threads than they gain."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(autouse=True)

@@ -4,13 +4,14 @@ import json
 import re
 import shutil
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from support import tiny_models
+from support.tiny_models import near
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
 from whyscore.metrics.learned.transquest import TransQuest
 from whyscore.models.pairs import TruncatedTextWarning
@@ -23,6 +24,8 @@ from whyscore.types import HYPOTHESIS, SOURCE, Place, Segment, Side
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SEGMENTS = [
     Segment("The cat sat on the mat.", "Die Katze saß auf der Matte."),
     Segment("A dog slept", "Ein Hund schlief unter dem alten Tisch."),
@@ -31,15 +34,6 @@ SEGMENTS = [
 ]
 
 TEXTS = (*tiny_models.TEXTS, "[SEP] <gap>")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny networks lose more by sharing work between threads than they gain."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 class Plain:
@@ -89,10 +83,6 @@ def micro(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def metric(folder: Path, kind: str, **options: object) -> TransQuest:
     return TransQuest(str(folder), kind, device="cpu", **options)  # type: ignore[arg-type]
-
-
-def near(values: np.ndarray, expected: Sequence[float] | np.ndarray, tolerance: float = 1e-5) -> None:
-    np.testing.assert_allclose(values, expected, atol=tolerance, rtol=0)
 
 
 # Mono

@@ -35,6 +35,8 @@ from whyscore.registry import build, spec_of
 from whyscore.testing.checks import SEGMENTS, check_metric
 from whyscore.types import FloatMatrix, Inputs, Segment, Signature
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 Lines = Callable[[str], list[str]]
 
 
@@ -44,16 +46,6 @@ def forget() -> Iterator[None]:
     yield
     for cache in (matching_reader.reader_of, matching_reader.signature_of):
         cache.cache_clear()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny networks lose more by sharing work between threads than they gain."""
-    torch = pytest.importorskip("torch", reason="the extra 'neural' is not installed")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 import re
 import string
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +35,8 @@ ot = pytest.importorskip("ot", reason="the extra 'mover' is not installed")
 torch = pytest.importorskip("torch", reason="the extra 'neural' is not installed")
 transformers = pytest.importorskip("transformers", reason="the extra 'neural' is not installed")
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 Matrix = NDArray[np.float64]
 
 SEGMENTS = [
@@ -43,15 +45,6 @@ SEGMENTS = [
     Segment("  The old  table , didn't it?", "Kass istus matil", ("The mat",)),
 ]
 PAIRS = [(one.references[0], one.hypothesis) for one in SEGMENTS]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny networks lose more by sharing work between threads than they gain."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,6 @@ vector, h_i.v / (n |u| |v|) adds up to the cosine, special pieces included; the 
 word border is split by characters. With several references the mean over them, or those of the best.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -24,11 +23,9 @@ from whyscore.models.attribution import Inside
 from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.loading import encoder as load_encoder
 from whyscore.models.encoders.loading import pinned
-from whyscore.models.encoders.sentence import Sentence, opened
-from whyscore.models.encoders.static import Static
-from whyscore.models.encoders.transformer import Transformer
+from whyscore.models.encoders.sentence import opened
 from whyscore.models.pairs import Long
-from whyscore.protocols import Encoded, Encoder
+from whyscore.protocols import AveragesPieces, Encoded, Encoder
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
 from whyscore.text.alignment import Fill, Pieces, carry_marks, pool_words
@@ -44,8 +41,6 @@ from whyscore.types import (
     WordScores,
 )
 from whyscore.version import __version__
-
-_LETTER = re.compile(r"\w")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +91,6 @@ class SBert:
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         self._check_place(place)
         encoder = self.encoder()
-        if not _additive(encoder):
-            raise SpecError(
-                f"sbert: the vectors of {encoder.signature().spec} are no sums over words, so that words have no share "
-                "in the cosine; explain it with erasure, lime or shap"
-            )
         asked = [self._compared(segment, place) for segment in self._checked(segments)]
         texts = list(dict.fromkeys(text for own, others in asked for text in (own, *others)))
         encoded = dict(zip(texts, encoder.encode(texts), strict=True))
@@ -159,20 +149,19 @@ class SBert:
 
 
 class _Rows:
-    """The pieces of a text that its vector is the mean of."""
+    """The pieces of a text that its vector is the mean of; an encoder that makes it otherwise is refused."""
 
     def __init__(self, text: str, encoded: Encoded, encoder: Encoder) -> None:
-        self._text, self._encoded = text, encoded
-        counted = np.ones(len(encoded.pieces), dtype=np.bool_)
-        if isinstance(encoder, Static):
-            # It leaves out punctuation and what it does not know.
-            parts = [text[start:end] for start, end in encoded.spans.tolist()]
-            known = [piece != "[UNK]" for piece in encoded.pieces]
-            counted = np.array([bool(_LETTER.search(part)) for part in parts], dtype=np.bool_) & np.array(known, bool)
+        counted = encoder.averaged(text, encoded) if isinstance(encoder, AveragesPieces) else None
+        if counted is None:
+            raise SpecError(
+                f"sbert: the vectors of {encoder.signature().spec} are no sums over words, so that words have no share "
+                "in the cosine; explain it with erasure, lime or shap"
+            )
+        self._encoded = encoded
         self._rows = encoded.vectors.astype(np.float64) * counted[:, None]
-        count = int(counted.sum())
-        self.mean: FloatVector = self._rows.sum(axis=0) / max(count, 1)
-        self._count = max(count, 1)
+        self._count = max(int(counted.sum()), 1)
+        self.mean: FloatVector = self._rows.sum(axis=0) / self._count
 
     def shares(self, other: FloatVector) -> FloatVector:
         """Return what each piece adds to the cosine with another vector."""
@@ -193,11 +182,6 @@ class _Rows:
         shares = carry_marks(words.text, spans, written, values[real])
         pooled = pool_words(words, pieces, shares, pool="sum", fill=fill, split=True)
         return WordScores(pooled.values, tuple(pooled.explain_missing([""] * len(words))))
-
-
-def _additive(encoder: Encoder) -> bool:
-    """Return whether the vector of a text is, but for its length, the mean of those of its pieces."""
-    return isinstance(encoder, Static | Transformer) or (isinstance(encoder, Sentence) and encoder.additive)
 
 
 def _cosine(left: NDArray[np.float32], right: NDArray[np.float32]) -> float:

@@ -34,7 +34,7 @@ from whyscore.models.checkpoints import SMALL, ModelLocation, Precision, find, n
 from whyscore.models.encoders.stacks import Encoding, NetworkEncoder, Plan, lengths, source
 from whyscore.models.heads import ACTIVATIONS, pooled
 from whyscore.models.pairs import Cuts, Long, RowCoder, Vectors, as_tensors, budget_of
-from whyscore.protocols import Encoder
+from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import runs_code
 from whyscore.settings import check_fields
 from whyscore.types import HYPOTHESIS, Place, Segment, Signature
@@ -96,11 +96,10 @@ class Sentence(NetworkEncoder):
         if self.batch is not None and self.batch < 1:
             raise SpecError(f"sentence: batch is {self.batch}, expected 1 or more")
 
-    @property
-    def additive(self) -> bool:
-        """Whether the vector of a text is, but for its length, the mean of those of its pieces."""
+    def averaged(self, text: str, encoded: Encoded) -> NDArray[np.bool_] | None:  # noqa: ARG002 - all pieces of any text
         head = self._pipeline().head
-        return head.pools == ("mean",) and not head.dense
+        mean = head.pools == ("mean",) and not head.dense
+        return np.ones(len(encoded.pieces), dtype=np.bool_) if mean else None
 
     def signature(self) -> Signature:
         head = self._pipeline().head

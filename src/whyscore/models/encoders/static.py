@@ -33,6 +33,7 @@ VERSION = "0.14.0"
 
 _UNKNOWN = "[UNK]"
 _RUNS = re.compile(r"(?P<word>\w+)|[^\w\s]+")
+_LETTER = re.compile(r"\w")
 _MARK = "▁"
 
 
@@ -49,6 +50,12 @@ class Static:
     def encode(self, texts: Sequence[str]) -> list[Encoded]:
         found = {text: _encoded(text) for text in dict.fromkeys(texts)}
         return [found[text] for text in texts]
+
+    def averaged(self, text: str, encoded: Encoded) -> NDArray[np.bool_]:
+        """Return the pieces that are part of a word and known."""
+        pairs = zip(encoded.spans.tolist(), encoded.pieces, strict=True)
+        known = [bool(_LETTER.search(text[slice(*span)])) and piece != _UNKNOWN for span, piece in pairs]
+        return np.array(known, dtype=np.bool_)
 
     def pooled(self, texts: Sequence[str]) -> NDArray[np.float32]:
         found = {text: _mean(text) for text in dict.fromkeys(texts)}

@@ -37,6 +37,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from whyscore.errors import SpecError
 from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.stacks import (
@@ -230,6 +233,9 @@ class Transformer(NetworkEncoder):
     def layers(self) -> int:
         """How many layers there are to choose from, the output of the embeddings included."""
         return self.plan().source.shape.blocks + 1
+
+    def averaged(self, text: str, encoded: Encoded) -> NDArray[np.bool_]:  # noqa: ARG002 - all pieces of any text
+        return np.ones(len(encoded.pieces), dtype=np.bool_)
 
     def budget(self, device: str) -> int:
         return self.batch or budget_of(device)
