@@ -110,10 +110,18 @@ def test_real_text_scores_like_sacrebleu(shipped: Path, name: str) -> None:
     assert result.entries.values[: len(texts)].tolist() == pytest.approx(expected, abs=1e-9)
 
 
-def test_systems_with_different_segments_are_shown_on_their_own_and_on_the_common_ones(run: Run) -> None:
+def write_uneven() -> None:
+    """Write a file in which B has half of the segments of A, and A is better on these alone."""
     rows = [("A", k, "a b" if k < 2 else "c d") for k in range(4)] + [("B", k, "a c") for k in range(2)]
-    lines = [json.dumps({"id": str(k), "system": who, "hypothesis": text, "reference": "a b"}) for who, k, text in rows]
+    lines = [
+        json.dumps({"id": str(k), "system": who, "hypothesis": text, "reference": "a b", "mqm": len(text) - k})
+        for who, k, text in rows
+    ]
     Path("uneven.jsonl").write_text("\n".join(lines), "utf-8")
+
+
+def test_systems_with_different_segments_are_shown_on_their_own_and_on_the_common_ones(run: Run) -> None:
+    write_uneven()
     done = run("score", "uneven.jsonl", "-m", "token_f1", "--draws", "0", "--store", "none")
     assert "the systems have different segments (A 4, B 2): scores are comparable on the 2 that all have" in done.err
     assert "0.50; 1.00 on 2 common" in done.out
@@ -126,3 +134,44 @@ def test_systems_with_different_segments_are_shown_on_their_own_and_on_the_commo
     assert (
         "token_f1 of each system on all its own segments: A 0.50 (4), B 0.50 (2)" in ws.compare(data, "token_f1").notes
     )
+
+
+def test_a_run_of_systems_with_different_segments_compares_them_on_the_common_ones(run: Run) -> None:
+    write_uneven()
+    done = run(
+        "evaluate", "uneven.jsonl", "-m", "token_f1", "--draws", "20", "--store", "none", "-o", "run", "-f", "json"
+    )
+    assert done.code == 0, done.err
+    found = ws.read_run("run")
+    assert [(one["score"], one["n"], one["common_score"], one["common_n"]) for one in found.records()] == [
+        (0.5, 4, 1.0, 2),
+        (0.5, 2, 0.5, 2),
+    ]
+    report = json.loads(done.out)
+    assert [row["system"] for row in report["systems"]] == ["A", "B"]
+    assert report["warnings"] == [str(one) for one in found.facts.findings if one.code == "uneven-systems"]
+    assert report["verdict"][0] == (
+        "token_f1: A scores highest (1.0000), but not significantly above B (0.5000, p = 0.50)."
+    )
+    page = Path("run/report.html").read_text("utf-8")
+    assert page.count("1.0000 on 2 common segments") == page.count("0.5000 on 2 common segments") == 1
+    text = run("evaluate", "uneven.jsonl", "-m", "token_f1", "--draws", "20", "--store", "none", "-o", "run").out
+    assert "; 1.0000 on 2 common" in text
+
+
+def test_human_scores_are_compared_on_the_common_segments(run: Run) -> None:
+    write_uneven()
+    done = run(
+        "evaluate", "uneven.jsonl", "--human", "mqm", "-m", "token_f1", "--draws", "20", "-o", "run", "-f", "json"
+    )
+    rows = {row["system"]: row for row in json.loads(done.out)["systems"]}
+    assert [rows[name]["human"] for name in "AB"] == [[1.5], [2.5]]
+    assert [rows[name]["human_common"] for name in "AB"] == [[2.5], [2.5]]
+
+
+def test_a_check_counts_the_segments_of_each_system(run: Run) -> None:
+    write_uneven()
+    assert "4 segments, 2 systems: A (4), B (2); 2 segments in common" in run("validate", "uneven.jsonl").out
+    found = json.loads(run("validate", "uneven.jsonl", "-f", "json").out)
+    assert (found["by_system"], found["common"]) == ({"A": 4, "B": 2}, 2)
+    assert "uneven-systems" in [one["code"] for one in found["findings"]]

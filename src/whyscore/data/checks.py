@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
-from typing import ClassVar, TypeVar
+from typing import ClassVar, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from whyscore.types import HYPOTHESIS, SOURCE, Dataset, Entry, Finding, Place, S
 from whyscore.types.result import Record, Result, Table
 
 FEW = "few-segments"
+UNEVEN = "uneven-systems"
 _NOT_NFC = "not-nfc"
 _BLOCK = 2_048
 _NEWLINE, _BLANK, _DELETE = 0x0A, 0x20, 0x7F
@@ -292,7 +293,11 @@ def findings(dataset: Dataset) -> Findings:
         for group in _shared_groups(dataset, systems):
             found.extend(_in_texts(group))
         found.extend(_twins(dataset, systems))
-        found.extend(_uneven(dataset, systems))
+        uneven = _uneven(dataset, systems)
+        if uneven:
+            counts = few([f"{system} {number}" for system, number in uneven["by_system"].items()])
+            told = f"the systems have different segments ({counts}): scores are comparable on the {uneven['common']}"
+            found.append(Finding(UNEVEN, f"{told} that all have"))
     found.extend(systematic_differences(dataset))
     # Within a system all ids differ, so one long system is enough.
     if max(map(len, systems.values()), default=0) < FEW_SEGMENTS and len(dataset.ids) < FEW_SEGMENTS:
@@ -300,7 +305,7 @@ def findings(dataset: Dataset) -> Findings:
         few_told = f"{dataset.name} has {number}: significance tests need about {FEW_SEGMENTS} or more"
         found.append(Finding(FEW, few_told))
     about = {"name": dataset.name, "segments": len(dataset.ids), "systems": list(dataset.systems)}
-    return Findings(found, **about)
+    return Findings(found, **about, **uneven)
 
 
 def _by_system(dataset: Dataset) -> Mapping[str, Sequence[int]]:
@@ -414,14 +419,18 @@ def _copies(hypothesis: str, source: str) -> bool:
     return hypothesis.casefold().split() == folded and len(Auto().split(source)) >= _FEWEST_WORDS
 
 
-def _uneven(dataset: Dataset, systems: Mapping[str, Sequence[int]]) -> Iterator[Finding]:
-    """Yield a finding where not all systems have the same segments."""
+class _Uneven(TypedDict, total=False):
+    by_system: dict[str, int]
+    common: int
+
+
+def _uneven(dataset: Dataset, systems: Mapping[str, Sequence[int]]) -> _Uneven:
+    """Return how many segments each system has, and how many all of them; nothing where they have the same ones."""
     ids = [{dataset.entries[row].id for row in rows} for rows in systems.values()]
-    if any(own != ids[0] for own in ids[1:]):
-        counts = few([f"{system} {len(own)}" for system, own in zip(systems, ids, strict=True)])
-        common = len(set.intersection(*ids))
-        told = f"the systems have different segments ({counts}): scores are comparable on the {common} that all have"
-        yield Finding("uneven-systems", told)
+    if all(own == ids[0] for own in ids[1:]):
+        return {}
+    sizes = {system: len(own) for system, own in zip(systems, ids, strict=True)}
+    return {"by_system": sizes, "common": len(set.intersection(*ids))}
 
 
 def _twins(dataset: Dataset, systems: Mapping[str, Sequence[int]]) -> Iterator[Finding]:

@@ -16,10 +16,11 @@
    segments, every score, interval and test, and how many words cost how much.
 """
 
+import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -32,6 +33,7 @@ from numpy.typing import NDArray
 
 from whyscore.analysis.common import UNSUPPORTED
 from whyscore.analysis.metaeval.words import CONTROLS, below_control, control_scores
+from whyscore.data.checks import UNEVEN
 from whyscore.data.style import SYSTEMATIC
 from whyscore.errors import DataError, SpecError
 from whyscore.models.surprisal import piece_surprisal
@@ -55,6 +57,7 @@ from whyscore.stats.resampling import bootstrap_mean
 from whyscore.stats.words import Ragged, agree, chance
 from whyscore.text.files import text_of
 from whyscore.types import (
+    Entry,
     ErrorSpan,
     Estimate,
     ExplanationRecord,
@@ -379,21 +382,30 @@ def digits_of(totals: Mapping[str, Estimate]) -> int:
 
 def _system(run: Run, system: str, human: Sequence[str]) -> SystemRow:
     data = run.dataset.of(system)
-    means = tuple(float(np.nanmean(values)) if np.isfinite(values).any() else float("nan") for values in (
-        np.array([entry.human.get(name, np.nan) for entry in data.entries]) for name in human
-    ))  # fmt: skip
+    means = _human_means(data.entries, human)
     totals = tuple(run.totals[one.name][system] for one in run.metrics)
+    common = tuple(run.common[one.name][system] for one in run.metrics) if run.common else ()
+    shared = _human_means(data.entries, human, run.shared_ids) if run.common else ()
     clusters = run.clusters
     names = [one.name for one in run.metrics]
     ranks, judged = (tuple(clusters.get((name, system)) for name in every) for every in (names, human))
-    return SystemRow(system, totals, ranks, means, judged)
+    return SystemRow(system, totals, ranks, means, judged, common, shared)
+
+
+def _human_means(
+    entries: Sequence[Entry], human: Sequence[str], ids: Container[str] | None = None
+) -> tuple[float, ...]:
+    """Return the mean of each human score, over all entries or those of some segments; NaN where there is none."""
+    chosen = [entry.human for entry in entries if ids is None or entry.id in ids]
+    values = [[one[name] for one in chosen if name in one and math.isfinite(one[name])] for name in human]
+    return tuple(float(np.mean(known)) if known else math.nan for known in values)
 
 
 def _rank(metrics: Sequence[RunMetric]) -> Callable[[SystemRow], float]:
     """Return what orders the systems: the first metric that supports the languages, the best first."""
     first = next((k for k, one in enumerate(metrics) if not one.unsupported), 0)
     sign = -1.0 if metrics and metrics[first].higher_is_better else 1.0
-    return lambda row: sign * row.totals[first].value if row.totals else 0.0
+    return lambda row: sign * row.score(first) if row.totals else 0.0
 
 
 def _provenance(run: Run) -> Provenance:
@@ -425,7 +437,7 @@ def _pairs(facts: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     return tuple((key, str(item)) for key, item in facts.items())
 
 
-DOUBTS = frozenset({SYSTEMATIC, UNSUPPORTED})
+DOUBTS = frozenset({SYSTEMATIC, UNSUPPORTED, UNEVEN})
 """Kinds of findings that put the numbers in doubt; they stand at the top."""
 
 SHAREABLE = frozenset({"tests"})

@@ -58,6 +58,17 @@ class SystemRow:
     """By metric: 1 is the top cluster; None where nothing was tested."""
     human: tuple[float, ...] = ()
     human_clusters: tuple[int | None, ...] = ()
+    common: tuple[Estimate, ...] = ()
+    """By metric, over the segments that all systems have; empty where they have the same ones."""
+    human_common: tuple[float, ...] = ()
+
+    def score(self, number: int) -> float:
+        """Return the score under a metric that can be compared with those of other systems."""
+        return (self.common or self.totals)[number].value
+
+    def judged(self, number: int) -> float:
+        """Return the mean human score that can be compared with those of other systems."""
+        return (self.human_common or self.human)[number]
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,9 +307,10 @@ class Report(Result):
 
     def records(self) -> Iterator[Record]:
         for row in self.systems:
-            for metric, total, cluster in zip(self.metrics, row.totals, row.clusters, strict=True):
+            for k, (metric, total, cluster) in enumerate(zip(self.metrics, row.totals, row.clusters, strict=True)):
+                shared = {"common_score": row.common[k].value, "common_n": row.common[k].n} if row.common else {}
                 interval = {"score": total.value, "low": total.low, "high": total.high, "n": total.n}
-                yield {"system": row.system, "metric": metric.name, **interval, "cluster": cluster}
+                yield {"system": row.system, "metric": metric.name, **interval, **shared, "cluster": cluster}
 
     def tables(self, *, long: bool = False) -> list[Table]:
         if long:
@@ -313,6 +325,7 @@ class Report(Result):
         metrics = zip(self.metrics, self.digits, strict=True)
         own: dict[str, object] = {
             "metrics": [_picked(one, "name", "higher_is_better", "explainer") | {"digits": k} for one, k in metrics],
+            "systems": [_system_object(row) for row in self.systems],
             "features": [self._feature(one) for one in self.features],
             "changed": self.changed,
         }
@@ -328,9 +341,7 @@ class Report(Result):
     def systems_table(self, *, notes: bool = False) -> Table:
         """Return systems x metrics with intervals; the top cluster is bold, or the best where nothing was tested."""
         names = [metric.name for metric in self.metrics]
-        rows: list[tuple[Cell, ...]] = [
-            (row.system, *map(with_interval, row.totals, self.digits), *row.human) for row in self.systems
-        ]
+        rows: list[tuple[Cell, ...]] = [(row.system, *self._scores(row), *self._human(row)) for row in self.systems]
         told = [f"{self.about}; 95 % bootstrap confidence intervals in brackets"]
         told += [text for name, text in self.made.signatures if name in names]
         return Table(
@@ -342,15 +353,25 @@ class Report(Result):
             "Systems",
         )
 
+    def _scores(self, row: SystemRow) -> Iterator[str]:
+        for k, digits in enumerate(self.digits):
+            own = with_interval(row.totals[k], digits)
+            yield f"{own}; {row.common[k].value:.{digits}f} on {row.common[k].n} common" if row.common else own
+
+    def _human(self, row: SystemRow) -> Iterator[Cell]:
+        if not row.human_common:
+            return iter(row.human)
+        return (f"{own:.2f}; {shared:.2f} on common" for own, shared in zip(row.human, row.human_common, strict=True))
+
     def _top(self) -> Iterator[tuple[int, str]]:
         if len(self.systems) < 2:  # noqa: PLR2004 - one system is not best
             return
         for k, metric in enumerate(self.metrics):
-            values = [row.totals[k].value for row in self.systems]
+            values = [row.score(k) for row in self.systems]
             best = max(values) if metric.higher_is_better else min(values)
             tested = any(row.clusters[k] is not None for row in self.systems)
             for number, row in enumerate(self.systems):
-                if row.clusters[k] == 1 if tested else row.totals[k].value == best:
+                if row.clusters[k] == 1 if tested else row.score(k) == best:
                     yield number, metric.name
 
     def _tests_table(self) -> Table:
@@ -467,6 +488,12 @@ def _counted(number: int, what: str) -> str:
 
 def _picked(value: object, *names: str) -> dict[str, object]:
     return {name: getattr(value, name) for name in names}
+
+
+def _system_object(row: SystemRow) -> dict[str, object]:
+    """Return a system; what it has on common segments, where that is something else."""
+    names = [one.name for one in dataclasses.fields(row)]
+    return {name: _plain(getattr(row, name)) for name in names if row.common or name not in ("common", "human_common")}
 
 
 def _plain(value: object) -> object:

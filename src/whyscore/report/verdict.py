@@ -62,7 +62,7 @@ def _against(report: Report, system: str) -> str:
     parts = []
     for k in report.supported:
         metric = report.metrics[k]
-        gap = rows[system].totals[k].value - rows[str(report.baseline)].totals[k].value
+        gap = rows[system].score(k) - rows[str(report.baseline)].score(k)
         if not math.isfinite(gap):
             continue
         test = pair_tested(report, metric.name, system, str(report.baseline))
@@ -80,7 +80,7 @@ def _change(report: Report, name: str, old: str, new: str) -> str:
     rows = {row.system: row for row in report.systems}
     parts = []
     for k, metric in enumerate(report.metrics):
-        before, after = (f"{rows[system].totals[k].value:.{report.digits[k]}f}" for system in (old, new))
+        before, after = (f"{rows[system].score(k):.{report.digits[k]}f}" for system in (old, new))
         test = pair_tested(report, metric.name, old, new)
         said = f"{metric.name} {before} → {after}" if before != after else f"{metric.name} {after}, unchanged"
         if test is not None and test.decisive is not None and before != after:
@@ -94,15 +94,15 @@ def _change(report: Report, name: str, old: str, new: str) -> str:
 def ordered(report: Report, number: int) -> list[SystemRow]:
     """Return the systems ordered by one metric, the best first."""
     sign = -1 if report.metrics[number].higher_is_better else 1
-    return sorted(report.systems, key=lambda row: (sign * row.totals[number].value, row.system))
+    return sorted(report.systems, key=lambda row: (sign * row.score(number), row.system))
 
 
 def _leader(report: Report, number: int) -> str:
     """Return which system leads on one metric, and whether significantly."""
     metric = report.metrics[number]
     first, second, *_ = ordered(report, number)
-    best, following = (f"{row.totals[number].value:.{report.digits[number]}f}" for row in (first, second))
-    level = [row.system for row in ordered(report, number) if row.totals[number].value == first.totals[number].value]
+    best, following = (f"{row.score(number):.{report.digits[number]}f}" for row in (first, second))
+    level = [row.system for row in ordered(report, number) if row.score(number) == first.score(number)]
     if len(level) > 1:
         return f"{metric.name}: {named(level)} tie at {best}."
     leads = f"{metric.name}: {first.system} scores {'highest' if metric.higher_is_better else 'lowest (best)'} ({best})"
@@ -157,13 +157,13 @@ def p_text(p: float) -> str:
 
 def _people(report: Report, number: int) -> str:
     """Return which system human raters rank first, and which metrics agree."""
-    rows = [row for row in report.systems if math.isfinite(row.human[number])]
+    rows = [row for row in report.systems if math.isfinite(row.judged(number))]
     if len(rows) < _PAIR:
         return ""
-    best = max(rows, key=lambda row: row.human[number])
+    best = max(rows, key=lambda row: row.judged(number))
     agreeing = [report.metrics[k].name for k in report.supported if ordered(report, k)[0] is best]
     name = report.human[number]
-    said = f"Human raters ({name}) rank {best.system} first (mean {best.human[number]:.2f})"
+    said = f"Human raters ({name}) rank {best.system} first (mean {best.judged(number):.2f})"
     equal = [row.system for row in rows if row.human_clusters and row.human_clusters[number] == 1 and row is not best]
     if equal:
         said += f", not significantly above {named(equal, 'or')}"

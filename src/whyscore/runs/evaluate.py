@@ -258,7 +258,7 @@ def _scores(work: _Work) -> None:
     scores = {name: one.entries for name, one in named.items()}
     work.finish(runs.SCORES, score_lines(dataset, scores, created=folder.created))
     rows = (
-        record_of(Total.of(system, name, total, higher_is_better=one.higher_is_better))
+        runs.total_record(Total.of(system, name, total, one.common.get(system), higher_is_better=one.higher_is_better))
         for name, one in named.items()
         for system, total in one.totals.items()
     )

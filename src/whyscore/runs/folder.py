@@ -390,7 +390,7 @@ class Run(Result):
     dataset: Dataset
     metrics: tuple[RunMetric, ...]
     totals: Mapping[str, Mapping[str, Estimate]]
-    """By metric, then by system."""
+    """By metric, then by system, each over all of its segments."""
     scores: Mapping[str, FloatVector]
     """By metric, aligned with the entries."""
     shares: tuple[FeatureShare, ...] = ()
@@ -403,15 +403,18 @@ class Run(Result):
     ranks: tuple[ClusterRank, ...] = ()
     signatures: Mapping[str, str] = field(default_factory=dict)
     """Of decomposition and comparisons."""
+    common: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
+    """Like `totals`, over the segments that all systems have; empty where they have the same ones."""
 
     def total_records(self) -> Iterator[Total]:
         """Yield the score of every system under every metric."""
         for one in self.metrics:
             for system, total in self.totals[one.name].items():
-                yield Total.of(system, one.name, total, higher_is_better=one.higher_is_better)
+                shared = self.common.get(one.name, {}).get(system)
+                yield Total.of(system, one.name, total, shared, higher_is_better=one.higher_is_better)
 
     def records(self) -> Iterator[Row]:
-        return (record_of(total) for total in self.total_records())
+        return (total_record(total) for total in self.total_records())
 
     def tables(self, *, long: bool = False) -> list[Table]:
         if long:
@@ -425,6 +428,12 @@ class Run(Result):
 
     def __repr__(self) -> str:
         return f"<Run {self.folder}: {len(self.metrics)} metrics, {self.dataset!r}>"
+
+    @cached_property
+    def shared_ids(self) -> frozenset[str]:
+        """The segments that all systems have."""
+        own = [{entry.id for entry in self.dataset.of(system).entries} for system in self.dataset.systems]
+        return frozenset(set.intersection(*own))
 
     @cached_property
     def clusters(self) -> dict[tuple[str, str], int]:
@@ -484,15 +493,19 @@ def read_run(path: str | Path) -> Run:
     dataset = read_dataset(folder / SEGMENTS)
     features, first = _read_rows(folder / DECOMPOSITION, "decomposition", dataset)
     tests, second = _read_rows(folder / COMPARISONS, "comparisons", dataset)
-    totals, scores = read_totals(folder / TOTALS), read_scores(folder / SCORES, dataset)
+    (totals, common), scores = read_totals(folder / TOTALS), read_scores(folder / SCORES, dataset)
     if not facts.metrics:
         raise Where(str(folder / RUN), cure=_AGAIN).error("it names no metrics")
     for one in facts.metrics:
-        if one.name not in scores or not set(dataset.systems) <= set(totals.get(one.name, ())):
+        known = [totals, common] if common else [totals]
+        if one.name not in scores or any(not set(dataset.systems) <= set(every.get(one.name, ())) for every in known):
             raise DataError(
                 f"{path} lacks scores of {one.name!r}: make the run again with whyscore evaluate --overwrite"
             )
-    return Run(folder, facts, dataset, facts.metrics, totals, scores, **features, **tests, signatures=first | second)
+    signatures = first | second
+    return Run(
+        folder, facts, dataset, facts.metrics, totals, scores, **features, **tests, signatures=signatures, common=common
+    )
 
 
 class _Score(msgspec.Struct):
@@ -514,12 +527,26 @@ def read_scores(path: Path, dataset: Dataset) -> dict[str, FloatVector]:
     return found
 
 
-def read_totals(path: Path) -> dict[str, dict[str, Estimate]]:
-    """Return the corpus scores by metric, then by system."""
-    found: dict[str, dict[str, Estimate]] = {}
+def total_record(total: Total) -> Row:
+    """Return a total as a plain object; what it is on common segments, where that is something else."""
+    record = record_of(total)
+    return record if total.common_n is not None else {key: record[key] for key in record if "common" not in key}
+
+
+Totals = dict[str, dict[str, Estimate]]
+"""Corpus scores by metric, then by system."""
+
+
+def read_totals(path: Path) -> tuple[Totals, Totals]:
+    """Return the corpus scores over all segments of a system, and over those that all systems have."""
+    found: Totals = {}
+    common: Totals = {}
     for _, one in read_records(path, kind="totals").typed(Total, _AGAIN):
         found.setdefault(one.metric, {})[one.system] = Estimate(one.score, one.low, one.high, one.level, one.n)
-    return found
+        if one.common_n is not None:
+            value = float("nan") if one.common_score is None else one.common_score
+            common.setdefault(one.metric, {})[one.system] = Estimate(value, n=one.common_n)
+    return found, common
 
 
 def _read_rows(path: Path, kind: Kind, dataset: Dataset) -> tuple[dict[str, Any], dict[str, str]]:

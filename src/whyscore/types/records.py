@@ -38,12 +38,18 @@ class Total:
     level: float = 0.95
     n: int = 0
     higher_is_better: bool = True
+    common_score: float | None = None
+    """Over the segments that all systems have, where some have others besides."""
+    common_n: int | None = None
 
     @classmethod
-    def of(cls, system: str, metric: str, estimate: Estimate, *, higher_is_better: bool) -> Self:
+    def of(
+        cls, system: str, metric: str, estimate: Estimate, common: Estimate | None = None, *, higher_is_better: bool
+    ) -> Self:
         """Return the total that an estimate is, under the names of its system and metric."""
         ends = estimate.low, estimate.high, estimate.level, estimate.n
-        return cls(system, metric, estimate.value, *ends, higher_is_better=higher_is_better)
+        shared = () if common is None else (common.value, common.n)
+        return cls(system, metric, estimate.value, *ends, higher_is_better, *shared)
 
 
 @dataclass(frozen=True, slots=True)

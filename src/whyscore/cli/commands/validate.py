@@ -53,7 +53,10 @@ def run(settings: ValidateCommand) -> int:
         return 0
     show_findings(found, settings)
     refuse_data(data, found, strict=settings.strict)
-    systems = f"{counted(len(data.systems), 'system')}: {', '.join(data.systems)}"
+    sizes = found.about.get("by_system")
+    names = [f"{name} ({sizes[name]})" for name in data.systems] if isinstance(sizes, dict) else data.systems
+    shared = f"; {found.about['common']} segments in common" if isinstance(sizes, dict) else ""
+    systems = f"{counted(len(data.systems), 'system')}: {', '.join(names)}{shared}"
     lines = [f"{data.name}: {len(data.ids)} segments, {systems}\n"]
     if columns := data.describe_columns():
         lines.append(f"columns: {columns}\n")
