@@ -1,6 +1,7 @@
 """Any function as a metric: found, called, and its answers checked."""
 
 import math
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -306,6 +307,20 @@ def leaving(segments: list[Segment]) -> list[float]:
     raise SystemExit(len(segments) - 2)
 
 
+def leaving_at_once(segments: list[Segment]) -> list[float]:
+    os._exit(len(segments) - 2)
+
+
+def failing_badly(_: list[Segment]) -> list[float]:
+    raise BaseException("mine")  # noqa: TRY002 - what hostile functions raise
+
+
+def changing_segments(segments: list[Segment]) -> list[float]:
+    for one in segments:
+        object.__setattr__(one, "hypothesis", "x")
+    return [0.0] * len(segments)
+
+
 def changing(hypotheses: list[str], references: list[str]) -> list[float]:
     hypotheses.clear()
     return [0.0] * len(references)
@@ -315,19 +330,59 @@ def changing(hypotheses: list[str], references: list[str]) -> list[float]:
     ("function", "message"),
     [
         (leaving, "tried to end the program on 2 segments: SystemExit: 0"),
-        (changing, "changed the lists it was given"),
+        (leaving_at_once, "tried to end the program on 2 segments: SystemExit: 0"),
+        (failing_badly, "tried to end the program on 2 segments: BaseException: mine"),
+        (changing, "changed what it was given"),
+        (changing_segments, "changed what it was given"),
     ],
 )
 def test_a_function_cannot_end_the_program_or_change_what_it_is_given(function: object, message: str) -> None:
     asked = [Segment("a", None, ("b",)), Segment("c", None, ("d",))]
     with pytest.raises(ContractError, match=re.escape(message)):
         Callable(function).score(asked)  # type: ignore[arg-type]
+    assert asked == [Segment("a", None, ("b",)), Segment("c", None, ("d",))]
 
 
-def test_a_file_that_ends_the_program_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "leaving.py").write_text("import sys\nsys.exit(0)\n", "utf-8")
-    with pytest.raises(UserError, match=r"cannot be loaded: SystemExit: 0 \(line 2\)"):
-        Callable(f"{tmp_path / 'leaving.py'}:score").score([Segment("a", None, ("b",))])
+def test_a_process_that_a_function_starts_may_end_itself() -> None:
+    def forking(segments: list[Segment]) -> list[float]:
+        child = os.fork()
+        if not child:
+            os._exit(7)
+        return [float(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))] * len(segments)
+
+    assert Callable(forking).score([Segment("a")]).tolist() == [7.0]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("import sys\nsys.exit(0)\n", "cannot be loaded: SystemExit: 0"),
+        ("import os\nos._exit(0)\n", "cannot be loaded: SystemExit: 0"),
+        ("raise BaseException('mine')\n", "cannot be loaded: BaseException: mine"),
+    ],
+)
+@pytest.mark.parametrize("place", ["{folder}/leaving.py:score", "leaving_module:score"])
+def test_a_file_that_ends_the_program_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, message: str, place: str
+) -> None:
+    for name in ("leaving.py", "leaving_module.py"):
+        (tmp_path / name).write_text(content, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UserError, match=re.escape(message)):
+        Callable(place.format(folder=tmp_path)).score([Segment("a", None, ("b",))])
+
+
+def test_what_a_function_prints_by_itself_or_a_program_of_its_own_does_not_mix_with_results(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def talking(segments: list[Segment]) -> list[float]:
+        os.write(1, b"one\n")
+        os.system("echo two")
+        return [1.0] * len(segments)
+
+    Callable(talking).score([Segment("a", None, ("b",))])
+    os.write(1, b"result\n")
+    assert capfd.readouterr() == ("result\n", "one\ntwo\n")
 
 
 def test_what_a_function_prints_does_not_mix_with_results(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,15 +14,16 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Callable as AnyFunction
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache, reduce
 from pathlib import Path
 from types import ModuleType
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -76,8 +77,11 @@ def _from_file(path: str) -> tuple[ModuleType, str]:
     # Dataclasses in the file look their own module up.
     sys.modules[spec.name] = module
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+        with _contained():
+            spec.loader.exec_module(module)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit and the like, too
         del sys.modules[spec.name]
         raise UserError(f"{path} cannot be loaded: {_failure(error, path)}") from error
     return module, digest
@@ -85,13 +89,44 @@ def _from_file(path: str) -> tuple[ModuleType, str]:
 
 def _from_name(name: str) -> ModuleType:
     try:
-        return importlib.import_module(name)
+        with _contained():
+            return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise SpecError(f"no module named {error.name!r}: install it, or write path/file.py:function") from error
         raise UserError(f"{name} cannot be loaded: {_failure(error, None)}") from error
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit and the like, too
         raise UserError(f"{name} cannot be loaded: {_failure(error, None)}") from error
+
+
+@contextlib.contextmanager
+def _contained() -> Iterator[None]:
+    """Send what is printed in any way to stderr, stdout being for results, and let `os._exit` be an error.
+
+    Processes that the function starts may end themselves; this one ends with the results.
+    """
+    end, owner = os._exit, os.getpid()
+
+    def refuse(code: int) -> NoReturn:
+        if os.getpid() != owner:
+            end(code)
+        raise SystemExit(code)
+
+    with contextlib.ExitStack() as stack:
+        stack.callback(setattr, os, "_exit", end)
+        os._exit = refuse  # type: ignore[assignment]
+        stdout = sys.__stdout__
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # no such files, or closed ones
+            stdout.flush()  # type: ignore[union-attr]
+            kept = os.dup(1)
+            stack.callback(os.close, kept)
+            stack.callback(os.dup2, kept, 1)
+            os.dup2(2, 1)
+            stack.callback(stdout.flush)  # type: ignore[union-attr]
+        stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+        yield
 
 
 def _failure(error: BaseException, path: str | None) -> str:
@@ -212,10 +247,10 @@ class Callable:
         """Return what the function gives, or say what is wrong with it."""
         function = self._function
         arguments = self._arguments(self._called_with, segments)
-        given = [list(one) for one in arguments]
+        given = self._arguments(self._called_with, segments)
         asked = shown(segments[0].hypothesis) if len(segments) == 1 else f"{len(segments)} segments"
         try:
-            with contextlib.redirect_stdout(sys.stderr):  # stdout is for results
+            with _contained():
                 answer = function(*arguments)
         except KeyboardInterrupt:
             raise
@@ -223,13 +258,14 @@ class Callable:
             raise TextFailure(self.name, f"failed on {asked}: {_told(error)}{_line_of(error, function)}") from error
         except BaseException as error:  # SystemExit and the like: a metric does not end the program
             raise ContractError(f"{self.name} tried to end the program on {asked}: {_told(error)}") from error
-        if [list(one) for one in arguments] != given:
-            raise ContractError(f"{self.name} changed the lists it was given: let it work on a copy, list(texts)")
+        if arguments != given:
+            raise ContractError(f"{self.name} changed what it was given: let it work on a copy, list(texts)")
         return _checked(answer, segments, self.name)
 
     def _arguments(self, takes: str, segments: Sequence[Segment]) -> tuple[list[object], ...]:
         if takes == "segments":
-            return (list(segments),)
+            # Copies: one that a function changes in spite of all is not the one that other metrics score.
+            return ([Segment(one.hypothesis, one.source, one.references, one.context) for one in segments],)
         hypotheses: list[object] = [segment.hypothesis for segment in segments]
         if "references" not in self.reads and "source" in self.reads:
             need_source(self.name, segments)
