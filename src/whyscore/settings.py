@@ -22,15 +22,17 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from whyscore.errors import SpecError
+from whyscore.errors import DataError, SpecError
 
 S = TypeVar("S")
 R = TypeVar("R")
 REQUIRED: object = dataclasses.MISSING
 """The default of a setting that has none."""
 _KEY = "whyscore.option"
+_FILE = "whyscore.file"
 
 
 class Option(NamedTuple):
@@ -264,6 +266,24 @@ class Seeded:
 
 CODE = "code"
 """Marks a field whose value makes a component run code of others (`whyscore.registry.runs_code`)."""
+
+
+def names_file(default: Any = dataclasses.MISSING) -> Any:  # noqa: ANN401 - a field of any dataclass
+    """Return a field of a component that names a file, or a folder, which it reads."""
+    return dataclasses.field(default=default, metadata={_FILE: True})
+
+
+def check_files(thing: object) -> None:
+    """Refuse a component that names a file which is not there: now, and not after minutes of scoring."""
+    if isinstance(thing, tuple | list):
+        for item in thing:
+            check_files(item)
+    elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        for field in dataclasses.fields(thing):
+            value = getattr(thing, field.name)
+            if field.metadata.get(_FILE) and isinstance(value, str) and not Path(value).expanduser().exists():
+                raise DataError("cannot be read: No such file or directory", file=value)
+            check_files(value)
 
 
 def check_fields(thing: object) -> None:

@@ -18,10 +18,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from whyscore.analysis.explain import explain
 from whyscore.cli.main import main
 from whyscore.data.files import TextFile
 from whyscore.data.records import schema
-from whyscore.errors import DataError, ExecutionError, GateNotPassed, MissingInput, SpecError, UserError
+from whyscore.errors import (
+    DataError,
+    ExecutionError,
+    GateNotPassed,
+    MissingExtra,
+    MissingInput,
+    SpecError,
+    UserError,
+)
 from whyscore.report import build_report
 from whyscore.runs import evaluate as runs_evaluate
 from whyscore.runs import folder as runs
@@ -519,15 +528,41 @@ def test_no_gate_passes_on_nothing() -> None:
     assert [gate.passed for gate in judge_gates(untested, {}, "base")] == [False]
 
 
-@pytest.mark.parametrize("settings", [{"tagger": "lexicon('list:no.txt')"}, {"explainers": ("logprob(path='no')",)}])
-def test_files_that_are_not_there_are_found_before_any_work(
-    tmp_path: Path, small: Dataset, settings: dict[str, object]
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"tagger": "lexicon('list:no.txt')"}, r"^no\.txt: "),
+        ({"tagger": "pretagged('no', 'no')"}, "^no: "),
+        ({"tagger": "conllu('no', ('no', 'no'))"}, "^no: "),
+        ({"tagger": "spacy(model='xx_none')"}, "python -m spacy download xx_none"),
+        ({"explainers": ("logprob(path='no')",)}, "^no: "),
+        ({"explainers": ("evidence(lexicon='no')",)}, "^no: "),
+        ({"explainers": ("erasure(masker=infill_file('no'))",)}, "^no: "),
+    ],
+)
+def test_what_a_spec_needs_and_is_not_there_is_found_before_any_work(
+    tmp_path: Path, small: Dataset, settings: dict[str, object], message: str
 ) -> None:
     def score(_: Sequence[Segment]) -> list[float]:
         raise AssertionError("there was work")
 
-    with pytest.raises(DataError, match=r"^no(\.txt)?: "):
-        evaluate(small, [score], output=tmp_path / "run", **settings)
+    with pytest.raises((DataError, MissingExtra), match=message):
+        evaluate(small, [score, "chrf"], output=tmp_path / "run", **settings)
+    if "explainers" in settings:
+        with pytest.raises(DataError, match=message):
+            explain(small, score, settings["explainers"][0])  # type: ignore[index]
+
+
+def test_tag_files_of_another_length_are_found_before_any_work(tmp_path: Path, small: Dataset) -> None:
+    def score(_: Sequence[Segment]) -> list[float]:
+        raise AssertionError("there was work")
+
+    file = tmp_path / "tags"
+    file.write_text("one\n", "utf-8")
+    with pytest.raises(DataError, match="every text needs its own"):
+        evaluate(
+            small, [score], output=tmp_path / "run", tagger=f"pretagged({str(file)!r}, ({str(file)!r}, {str(file)!r}))"
+        )
 
 
 def test_names_in_junit_are_escaped() -> None:

@@ -54,6 +54,7 @@ from whyscore.protocols import (
 from whyscore.registry import build, files_of, spec_of
 from whyscore.scoring.rows import Oriented, oriented
 from whyscore.scoring.stack import LOCAL, Prepared, Resources, require
+from whyscore.settings import check_files
 from whyscore.text.maskers import Replace
 from whyscore.text.randomness import generator
 from whyscore.text.splitters import WhiteSpace
@@ -129,6 +130,7 @@ def make_plan(
     explaining = build(explainer, "explainer") if isinstance(explainer, str) else explainer
     chosen = build(masker, "masker") if isinstance(masker, str) else masker
     hiding = chosen or (explaining.masker if isinstance(explaining, HidesWords) else None)
+    check_files([explaining, hiding])
     splitter = build(unit, "splitter") if isinstance(unit, str) else unit
     if unit == "word" and isinstance(explaining, FollowsOriginal) and explaining.mode == "compat":
         splitter = WhiteSpace("space")  # as the packages that compat follows cut their texts

@@ -22,7 +22,7 @@ from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.models.evidence import Setting, covers, gather_terms, strongest_terms, sum_terms
 from whyscore.models.lexicon import read_lexicon
 from whyscore.models.surprisal import FrequencyNotice, frequency_problem
-from whyscore.settings import check_fields
+from whyscore.settings import check_fields, names_file
 from whyscore.types import Place, Segment, Side, Words, WordScores
 
 _PAIR = re.compile(r"[A-Za-z]{2,3}(?:_[A-Za-z]+)?-[A-Za-z]{2,3}(?:_[A-Za-z]+)?")
@@ -37,7 +37,7 @@ class WordEvidence:
         languages: of source and hypothesis, like `de-en`; those of the data where nobody says.
     """
 
-    lexicon: str | None = None
+    lexicon: str | None = names_file(None)
     languages: str | None = None
 
     def __post_init__(self) -> None:

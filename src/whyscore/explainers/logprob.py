@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from whyscore.errors import DataError, SpecError
-from whyscore.settings import check_fields
+from whyscore.settings import check_fields, names_file
 from whyscore.text.alignment import BOUNDARY_MARKS, Pairs, Pieces, pool_words
 from whyscore.text.files import json_of, text_of
 from whyscore.types import FloatVector, Place, Segment, Side, Words, WordScores
@@ -41,7 +41,7 @@ class LogProb:
     `format="auto"` takes a folder for `bpe` and a file for `jsonl`.
     """
 
-    path: str
+    path: str = names_file()
     pool: Literal["min", "sum", "mean", "first"] = "min"
     format: Format = "auto"
 

@@ -36,14 +36,14 @@ from whyscore.analysis.common import (
 from whyscore.analysis.compare.compare import compare
 from whyscore.analysis.decompose.decompose import decompose
 from whyscore.analysis.decompose.settings import DecomposeSettings
-from whyscore.analysis.decompose.tagging import Marking
+from whyscore.analysis.decompose.tagging import Marking, check_tagger
 from whyscore.analysis.explain import ExplainSettings, attempt
 from whyscore.analysis.score import score_systems
 from whyscore.data.codec import encode_explanation, record_of
 from whyscore.data.dataset import dataset_lines, read_dataset
 from whyscore.data.records import header_of, read_records, row_lines, score_lines, span_lines
 from whyscore.data.writing import temporary_folder
-from whyscore.errors import DataError, MissingExtra, UserError
+from whyscore.errors import DataError, UserError
 from whyscore.explainers.engine import failure_message, make_plan
 from whyscore.protocols import CorpusMetric, Executor, MatrixMetric
 from whyscore.runs import folder as runs
@@ -175,6 +175,8 @@ def evaluate(
     requested = request_metrics(dataset, metrics, settings)
     unsupported, told = language_support(dataset, {one.name: one.metric for one in requested})
     plan = plan_of(requested, settings)
+    if settings.tagger is not None:
+        check_tagger(dataset, settings.tagger)
     executor = resources.executor or (Serial() if settings.quick else default_executor(dataset, requested))
     resources = replace(resources, executor=executor)
     with runs.locked(output):
@@ -452,10 +454,7 @@ def _write_decomposition(work: _Work, tagger: str) -> list[str]:
     if not chosen:
         return []
     features = DecomposeSettings(tagger=tagger, seed=work.settings.seed)
-    try:
-        found = decompose(dataset, chosen, settings=features, resources=work.resources)
-    except MissingExtra as error:
-        return [str(error)]
+    found = decompose(dataset, chosen, settings=features, resources=work.resources)
     signatures = {f"{name}, features": str(signature) for name, signature in found.signatures.items()}
     rows = [_with_reason(row.record() | {"examples": list(row.examples)}) for row in found]
     rows += [_with_reason(test.record()) for test in found.tests]

@@ -7,20 +7,18 @@
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
 from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
-from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
-from whyscore.protocols import Metric, Tagger, WordScorer
+from whyscore.errors import MissingInput, SpecError
+from whyscore.protocols import Metric, WordScorer
 from whyscore.registry import build, files_of
 from whyscore.scoring.answers import AsksModel
 from whyscore.scoring.stack import require
-from whyscore.settings import Bootstrapped, Seeded, check, option
+from whyscore.settings import Bootstrapped, Seeded, check, check_files, option
 from whyscore.taggers.spacy import installed_pipeline
 from whyscore.text.randomness import generator
 from whyscore.types import Dataset, FloatMatrix, FloatVector
@@ -133,8 +131,7 @@ def plan_of(requested: Sequence[RequestedMetric], settings: EvaluateSettings) ->
     others = [build(one.explainer, "explainer") for one in requested if one.explainer]
     others += [build(settings.tagger, "tagger")] if settings.tagger else []
     parts = [build(settings.unit, "splitter"), *(one.metric for one in requested), *others]
-    for part in parts:
-        _check_files(part)
+    check_files(parts)
     files = files_of(parts)
     return {
         "metrics": [[one.name, str(one.metric.signature()), one.explainer, one.budget] for one in requested],
@@ -144,16 +141,6 @@ def plan_of(requested: Sequence[RequestedMetric], settings: EvaluateSettings) ->
         "draws": settings.draws,
         **({"files": files} if files else {}),
     }
-
-
-def _check_files(part: object) -> None:
-    """Refuse a component whose file is not there or cannot be read, now and not after minutes of scoring."""
-    path = getattr(part, "path", None)
-    if isinstance(path, str) and not Path(path).expanduser().exists():
-        raise DataError("there is no such file", file=path)
-    if isinstance(part, Tagger):
-        with suppress(MissingExtra):  # a run without the tagger's package says so in its report
-            part.signature()
 
 
 def default_metrics(dataset: Dataset) -> list[str]:

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from whyscore.errors import DataError, SpecError
 from whyscore.protocols import Probes, Splitter
-from whyscore.settings import check_fields
+from whyscore.settings import check_fields, names_file
 from whyscore.text.files import json_of, text_of
 from whyscore.text.maskers import Asked
 from whyscore.text.randomness import generator
@@ -262,7 +262,7 @@ class InfillFile:
     word, "probability": 0 to 1}.
     """
 
-    path: str
+    path: str = names_file()
     threshold: float = 1e-4
     top: int | None = None
     mode: Mode = "default"

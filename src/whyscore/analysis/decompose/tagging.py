@@ -98,6 +98,14 @@ def as_tagger(given: TaggerLike, languages: tuple[str, str] | None) -> Tagger | 
     return tagger
 
 
+def check_tagger(dataset: Dataset, given: TaggerLike) -> None:
+    """Raise what keeps a tagger from tagging the data: a missing package, model or file, files of another length."""
+    tagger = as_tagger(given, dataset.languages)
+    tagger.signature()
+    if isinstance(tagger, AlignedTagger):
+        _from_files(dataset, tagger)
+
+
 def mark(dataset: Dataset, settings: FeatureSettings, resources: Resources) -> Marking:
     """Return the data set with the spans of each feature as the settings say."""
     if not dataset.entries:
