@@ -28,7 +28,8 @@ import math
 import re
 import sys
 import typing
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -347,6 +348,10 @@ def _where(factory: Factory) -> str:
 _KIND = "kind"
 
 
+_REFUSE: ContextVar[Callable[[str], None] | None] = ContextVar("refuse", default=None)
+"""What is asked about the code of every component while a spec of a data file is built."""
+
+
 def component(kind: str, **options: object) -> typing.Any:  # noqa: ANN401 - dataclasses.field is typed this way too
     """Return a dataclass field that holds another component, so that specs can be nested.
 
@@ -372,35 +377,31 @@ def build_from_file(
 
     `allow_code` holds the files and modules that the user trusts.
     """
-    found = build(spec, kind)
     allowed = {*allow_code, *(str(Path(one).resolve()) for one in allow_code)}
-    for code in code_of(found):
+
+    def refuse(code: str) -> None:
         if not allowed & {code, str(Path(code).resolve())}:
             raise DataError(
                 f"{file}: {spec} would {'ask' if '://' in code else 'run code from'} {code}; what a data file names "
                 "is not run. "
                 f"If you trust {code}, add: --allow-code {code}"
             )
-    return found
+
+    # Each component is looked at before it is made: a metric may call the metrics inside of it when it is made.
+    token = _REFUSE.set(refuse)
+    try:
+        return build(spec, kind)
+    except SpecError as error:
+        raise DataError(str(error), file=str(file)) from error
+    finally:
+        _REFUSE.reset(token)
 
 
-def code_of(thing: object) -> Iterator[str]:
-    """Yield the files and modules whose code a component would run, those inside it included."""
-    if isinstance(thing, tuple | list):
-        for item in thing:
-            yield from code_of(item)
-    elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        for field in dataclasses.fields(thing):
-            value = getattr(thing, field.name)
-            if field.metadata.get(CODE) and value:
-                # A function by its name, an address, or a flag beside the model whose file may hold code.
-                named = isinstance(value, str) and "://" not in value
-                yield (
-                    value.rpartition(":")[0]
-                    if named
-                    else str(getattr(thing, "model", value) if value is True else value)
-                )
-            yield from code_of(value)
+def _code(value: object, model: object) -> str:
+    """Return the code of a field: a function by its name, an address, or a flag beside the model that may hold code."""
+    if isinstance(value, str) and "://" not in value:
+        return value.rpartition(":")[0]
+    return str(model if value is True else value)
 
 
 def files_of(thing: object) -> dict[str, str]:
@@ -450,7 +451,14 @@ def build(spec: str | Spec, kind: str = "metric") -> typing.Any:  # noqa: ANN401
     factory = load(kind, wanted.name)
     if not dataclasses.is_dataclass(factory):
         return _plain(factory, wanted)
-    return factory(**_arguments(factory, wanted))
+    arguments = _arguments(factory, wanted)
+    refuse = _REFUSE.get()
+    if refuse is not None:
+        for field in dataclasses.fields(factory):
+            value = arguments.get(field.name, field.default)
+            if field.metadata.get(CODE) and value and value is not dataclasses.MISSING:
+                refuse(_code(value, arguments.get("model", value)))
+    return factory(**arguments)
 
 
 def spec_of(thing: object) -> str:

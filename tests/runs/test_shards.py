@@ -85,6 +85,7 @@ FORGED = {
     "a function by its short name": ("metrics", ["evil.py:score"]),
     "a function of a module": ("metrics", ['callable("evil:score", takes="texts")']),
     "inside another metric": ("metrics", ["boosted(metric='evil.py:score')"]),
+    "inside a metric that calls it when it is made": ("metrics", ["ensemble(['evil.py:score', 'chrf'])"]),
     "weights that may hold code": ("metrics", ["comet(model='evil', allow_pickle=true)"]),
 }
 

@@ -23,7 +23,7 @@ from typing import NamedTuple, Protocol, Self, runtime_checkable
 from whyscore.errors import DataError, ExecutionError
 from whyscore.protocols import Metric
 from whyscore.scoring.store import Store
-from whyscore.text.files import line
+from whyscore.text.files import json_of, line
 from whyscore.types import Segment
 
 KIND = "answers"
@@ -279,10 +279,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
     for number, content in enumerate(text.split("\n"), start=1):
         if not content.strip():
             continue
-        try:
-            value = json.loads(content)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"not JSON: {error}", file=str(path), line=number) from error
+        value = json_of(content, path, number)
         if not isinstance(value, dict):
             raise DataError("not an object", file=str(path), line=number)
         if "schema" not in value:

@@ -528,3 +528,55 @@ def test_ctrl_c_keeps_every_answer_that_came(tmp_path: Path) -> None:
         assert sum(times > 1 for times in endpoint.seen.values()) <= 4
     assert len(done.stdout.splitlines()) == 201
     assert len((tmp_path / "answers.jsonl").read_text("utf-8").splitlines()) == 201
+
+
+EVIL = "callable('evil.py:score')"
+
+
+@pytest.mark.parametrize(
+    ("forged", "message"),
+    [
+        ({"judge": "evil.py:score"}, "would run code from evil.py; what a data file names is not run"),
+        ({"judge": f"judge(model='m', verify='mask', verifier={EVIL})"}, "would run code from evil.py"),
+        ({"judge": f"ensemble([{EVIL}, 'chrf'])"}, "would run code from evil.py"),
+        ({"judge": "judge(model='m', url='http://127.0.0.1:9/')"}, "would ask http://127.0.0.1:9/"),
+        ({"judge": "chrf"}, "answers of chrf, which is no judge"),
+        ({"judge": "judge(("}, "cannot read the spec"),
+        ({"judge": ["judge"]}, "'judge' is ['judge'], expected a text or null"),
+        ({"order": [1]}, "expected 'order' and 'repeat' as whole numbers"),
+        ({"repeat": {}}, "expected 'order' and 'repeat' as whole numbers"),
+        ({"references": [1]}, "expected the texts"),
+        ({"context": [{"hypothesis": 3}]}, "expected the texts"),
+        ({"answer": [1]}, "'answer' is [1]"),
+        ({"finish": {}}, "'finish' is {}"),
+    ],
+)
+def test_forged_answers_are_refused_with_the_file_and_nothing_is_run_or_asked(
+    forged: dict[str, object], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("evil.py").write_text("open('ran', 'w')\ndef score(a): return [1.0] * len(a)\n", encoding="utf-8")
+    record = {"hypothesis": SEGMENT.hypothesis, "source": SEGMENT.source, "answer": '{"score": 90}'}
+    Path("answers.jsonl").write_text(json.dumps(record | forged) + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match=re.escape(message)) as caught:
+        build("judge(recorded='answers.jsonl')").score([SEGMENT])
+    assert str(caught.value).startswith("answers.jsonl")
+    assert not Path("ran").exists()
+
+
+def test_a_key_that_stands_twice_in_a_recorded_answer_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "answers.jsonl"
+    file.write_text('{"hypothesis": "a", "answer": "1", "answer": "2"}\n', encoding="utf-8")
+    with pytest.raises(DataError, match="the key 'answer' stands in one object twice"):
+        build(f"judge(recorded={str(file)!r})").score([SEGMENT])
+
+
+@pytest.mark.parametrize(
+    "answer", ['{"score": 1e999}', '{"score": NaN}', '{"score": -5}', "[" * 100_000, "\x1b]no;x\x07"]
+)
+def test_a_recorded_answer_without_a_score_is_no_number(answer: str, tmp_path: Path) -> None:
+    file = tmp_path / "answers.jsonl"
+    record = {"hypothesis": SEGMENT.hypothesis, "source": SEGMENT.source, "answer": answer}
+    file.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    assert np.isnan(build(f"judge(protocol='score', recorded={str(file)!r})").score([SEGMENT])).all()

@@ -529,7 +529,7 @@ class _Record:
 
     def judge(self, model: str | None) -> str | None:
         """Return the spec of whoever answered; None where the file does not say it."""
-        fitting = [one for one in self.judges if model is None or dict(parse(one).named).get("model") == model]
+        fitting = [one for one in self.judges if model is None or self._model(one) == model]
         if len(fitting) > 1:
             raise DataError(
                 f"holds answers of {len(fitting)} judges: {', '.join(fitting)}. Name the model", file=self.file
@@ -537,6 +537,12 @@ class _Record:
         if self.judges and not fitting:
             raise DataError(f"holds no answers of {model!r}, but of {', '.join(self.judges)}", file=self.file)
         return fitting[0] if fitting else None
+
+    def _model(self, judge: str) -> object:
+        try:
+            return dict(parse(judge).named).get("model")
+        except SpecError as error:
+            raise DataError(str(error), file=self.file) from error
 
     def replies(self, questions: Sequence[Question], model: str | None) -> dict[Question, Reply]:
         """Return the reply to each question, found by its texts; of several, the last."""
@@ -570,10 +576,13 @@ def _load_record(path: str, _modified: int, _size: int) -> _Record:
     for number, value in read_lines(Path(path)):
         segment, judge = _segment_with_context(value, path, number), value.get("judge")
         if judge is not None:
-            judges[str(judge)] = None
-        key = _key(segment, value.get("order", 0), value.get("repeat", 0))
-        own = _Line(None if judge is None else str(judge), reply_of(value, path, number))
-        lines.setdefault(key, []).append(own)
+            if not isinstance(judge, str):
+                raise DataError(f"'judge' is {judge!r}, expected a text or null", file=path, line=number)
+            judges[judge] = None
+        order, repeat = (value.get(name, 0) for name in ("order", "repeat"))
+        if not isinstance(order, int) or not isinstance(repeat, int):
+            raise DataError("expected 'order' and 'repeat' as whole numbers", file=path, line=number)
+        lines.setdefault(_key(segment, order, repeat), []).append(_Line(judge, reply_of(value, path, number)))
     if not lines:
         raise DataError("holds no answers: expected one object a line with the texts and 'answer'", file=path)
     digest = blake2b(Path(path).read_bytes(), digest_size=6).hexdigest()
@@ -592,6 +601,8 @@ def _segment_of(value: Mapping[str, object], path: str, number: int) -> Segment:
     hypothesis, source = value.get("hypothesis"), value.get("source")
     references = value.get("references", value.get("reference")) or ()
     listed = (references,) if isinstance(references, str) else references
-    if not isinstance(hypothesis, str) or not isinstance(source, str | None) or not isinstance(listed, Sequence):
+    if not isinstance(listed, Sequence) or not all(isinstance(one, str) for one in listed):
+        raise DataError("expected the texts 'references' as a list", file=path, line=number)
+    if not isinstance(hypothesis, str) or not isinstance(source, str | None):
         raise DataError("expected the texts 'hypothesis', 'source' and 'references'", file=path, line=number)
     return Segment(hypothesis, source, tuple(listed))
