@@ -38,7 +38,7 @@ from whyscore.metrics.learned.comet import checkpoint as comet_settings
 from whyscore.metrics.learned.transquest import layout_of
 from whyscore.metrics.matching import weights as matching_weights
 from whyscore.metrics.matching import weights as moverscore_masses
-from whyscore.metrics.matching.units import stop_words
+from whyscore.metrics.matching.moverscore import stop_words
 from whyscore.models.checkpoints import ModelLocation, licence_of, read, read_json
 from whyscore.models.encoders import sentence
 from whyscore.models.encoders.stacks import languages_of

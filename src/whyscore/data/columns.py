@@ -91,20 +91,10 @@ def resolve(
         if role not in chosen:
             chosen[role] = _found(role, names, free, file, line)
     chosen["human"] = _with_human(names, chosen["human"], human)
-    if not chosen["hypothesis"] and (chosen["source"] or chosen["references"]):
+    if not chosen["hypothesis"] and (chosen["source"] or chosen["references"]) and not chosen["system"]:
         others = set(range(len(names))) - {place for places in chosen.values() for place in places}
-        engines = tuple(k for k in sorted(others) if names[k].lower() not in _ABOUT and holds_texts(k))
-        chosen["hypothesis"] = () if chosen["system"] else engines
-    if not chosen["hypothesis"]:
-        raise _no_hypothesis(names, file, line)
-    if len(chosen["hypothesis"]) > 1 and chosen["system"]:
-        named = names[chosen["system"][0]]
-        raise DataError(
-            f"{len(chosen['hypothesis'])} columns of hypotheses are as many systems, but the column {named!r} names "
-            f"systems, too: leave it out with --columns system=, or give one column of hypotheses",
-            file=file,
-            line=line,
-        )
+        chosen["hypothesis"] = tuple(k for k in sorted(others) if names[k].lower() not in _ABOUT and holds_texts(k))
+    _check_hypotheses(names, chosen, file, line)
     used = {place for role, places in chosen.items() if role != "languages" for place in places}
     one = {role: next(iter(places), None) for role, places in chosen.items()}
     return Roles(
@@ -119,6 +109,20 @@ def resolve(
         document=one["document"],
         spans=one["spans"],
     )
+
+
+def _check_hypotheses(names: Sequence[str], chosen: Mapping[str, tuple[int, ...]], file: str, line: int | None) -> None:
+    """Refuse columns without hypotheses, and two ways of naming systems at once."""
+    if not chosen["hypothesis"]:
+        raise _no_hypothesis(names, file, line)
+    if len(chosen["hypothesis"]) > 1 and chosen["system"]:
+        named = names[chosen["system"][0]]
+        raise DataError(
+            f"{len(chosen['hypothesis'])} columns of hypotheses are as many systems, but the column {named!r} names "
+            f"systems, too: leave it out with --columns system=, or give one column of hypotheses",
+            file=file,
+            line=line,
+        )
 
 
 def _given(

@@ -124,8 +124,6 @@ class Attention:
             self._check_weights(self.weights)
 
     def inside(self, metric: Metric) -> WordScorer:
-        """Return the word scores of a metric that can be looked into."""
-
         def values(inside: Inside, place: Place) -> list[list[FloatVector]]:
             layers = range(1, depth_of(inside) + 1) if self.layer == "mean" else [self.layer]
             tables = self._tables(inside, place, layers)
@@ -290,7 +288,6 @@ class Gradient:
         check_least(GRADIENT, "gap", self.gap, 0.0)
 
     def inside(self, metric: Metric) -> WordScorer:
-        """Return the word scores of a metric that can be looked into."""
         if self.method == "values":
             told = "-attention x gradient at the values"
             return PieceScorer(opened(metric, GRADIENT), self._steer, "mean", self.pool, self.fill, told)

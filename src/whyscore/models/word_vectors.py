@@ -72,8 +72,7 @@ class _FileVectors:
         for number, row in enumerate(found):
             if row is not None:
                 rows[number], known[number] = row, True
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return rows / np.where(lengths > 0, lengths, 1.0), known
+        return unit(rows), known
 
     def _rows(self, file: Path, words: Sequence[str]) -> "tuple[int, Iterable[Row | FloatVector | None]]":
         """Return the width of the vectors, and the row of each word or None."""
@@ -442,7 +441,6 @@ class TableVectors:
         return Signature(f"{type(self.table).__name__}-of-the-caller", stable=False)
 
     def vectors(self, words: Sequence[str]) -> tuple[FloatMatrix, BoolVector]:
-        """Return the rows of the table."""
         # KeyedVectors has no `get` that answers None.
         found = [self.table[word] if word in self.table else None for word in words]  # noqa: SIM401
         return _stacked(found, "the table of words")
@@ -458,7 +456,6 @@ class FunctionVectors:
         return Signature(f"{getattr(self.function, '__name__', 'function')}-of-the-caller", stable=False)
 
     def vectors(self, words: Sequence[str]) -> tuple[FloatMatrix, BoolVector]:
-        """Return what the function says."""
         return _stacked(list(self.function(words)), self.signature().spec)
 
 

@@ -99,24 +99,20 @@ class Stages:
     """Whether the stage counts segments that are scored."""
 
     def begin(self, stage: str, total: int | None = None) -> None:
-        """Start counting anew."""
         self.stage, self.total, self.done, self.stored = stage, total or 0, 0, 0
         self.counts_segments = total is None
         self.changed()
 
     def advance(self, count: int) -> None:
-        """Count work that is not scoring."""
         self.done += count
         self.changed()
 
     def asked(self, count: int) -> None:
-        """Count segments to be scored."""
         if self.counts_segments:
             self.total += count
         self.changed()
 
     def answered(self, count: int, *, stored: bool) -> None:
-        """Count segments that are scored."""
         if self.counts_segments:
             self.done += count
             self.stored += count if stored else 0

@@ -12,10 +12,22 @@ from numpy.typing import NDArray
 
 from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.metrics.matching import moverscore as moverscore_transport
-from whyscore.metrics.matching.moverscore import NOTHING, Cost, costs, drop_flows, solver, transport, transport_whole
-from whyscore.metrics.matching.units import Cut, moving, over_windows, stop_words, unit_rows
+from whyscore.metrics.matching.moverscore import (
+    NOTHING,
+    Cost,
+    Cut,
+    costs,
+    drop_flows,
+    moving,
+    over_windows,
+    solver,
+    stop_words,
+    transport,
+    transport_whole,
+)
 from whyscore.metrics.matching.weights import table_of
 from whyscore.models.encoders.embedded import Embedded
+from whyscore.models.word_vectors import unit as unit_rows
 from whyscore.protocols import Encoded
 
 ot = pytest.importorskip("ot", reason="the extra 'mover' is not installed")

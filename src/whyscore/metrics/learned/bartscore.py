@@ -368,7 +368,6 @@ class BartScore:
         return PieceScores(coded.spans[:kept], coded.pieces[:kept], values, len(coded.ids))
 
     def inspected(self, segments: Sequence[Segment]) -> Inside:
-        """Return what the network reads of each segment, and the score as a differentiable function of it."""
         self._check(segments)
         model = self._model()
         readings = tuple(

@@ -101,7 +101,6 @@ class SBert:
         ]
 
     def inspected(self, segments: Sequence[Segment]) -> Inside:
-        """Return what the network reads of each segment, and the score as a differentiable function of it."""
         return opened(self.encoder(), self._checked(segments), self._places, self.references, "sbert")
 
     def _words(self, words: Words, own: "_Rows", others: Sequence["_Rows"]) -> WordScores:

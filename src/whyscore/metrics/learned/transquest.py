@@ -405,7 +405,6 @@ class TransQuest:
         ]
 
     def inspected(self, segments: Sequence[Segment]) -> Inside:
-        """Return what the network reads of each segment, and the score as a differentiable function of it."""
         if self.kind == "micro":
             raise SpecError("transquest(kind='micro') tags words itself; explain it with intrinsic")
         need_source("transquest", segments)

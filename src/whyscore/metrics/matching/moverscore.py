@@ -1,6 +1,6 @@
 """MoverScore (Zhao et al. 2019, arXiv 1909.02622) and XMoverScore (Zhao et al. 2020, arXiv 2005.01196; Leiter 2021).
 
-1. Both texts become units with a vector and a mass (`units`): pieces, or n-grams of them. MoverScore reads
+1. Both texts become units with a vector and a mass: pieces, or n-grams of them. MoverScore reads
    a reference, XMoverScore the source, whose vectors can be mapped into the hypothesis' language (`map`).
 2. d is the least work that moves the mass of one text to that of the other.
 3. The score is 1 - d or 1 / (1 + d), the mean or the best over several references; higher is better.
@@ -57,33 +57,36 @@ Word scores, what each word costs and whom it goes to:
 
 Looked into (`inspected`), the score is differentiated with the flow as it stands: by the envelope theorem the slope of
 the least work with respect to a distance is the flow there. The language model is left out.
+
+Units, what is moved, have a vector and a mass:
+
+1. Pieces are kept, or dropped: `drop`, as the published code does it, those with `##` in them (WordPiece's mark of a
+   piece inside a word), those that are one character of ASCII punctuation, and those in a list of stop words; `words`
+   for any tokenizer, those that are punctuation only, that do not start a word, and that start a word of the list.
+   There words are those of Unicode, never guessed from the look of a piece.
+2. Special pieces carry mass like the others (`include`), none but can be the nearest (`weightless`), or are gone.
+3. The vector of a piece is mapped where a map is given.
+4. Units are windows of n kept pieces, each one further on; a shorter text is one window. Mass = sum of the weights,
+   vector = weighted or plain mean, scaled to unit length after that. With n = 1 units are pieces.
 """
 
 import importlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import string
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, cast
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
+import regex
+from numpy.typing import NDArray
 
-from whyscore.errors import MissingExtra, MissingInput, SpecError
-from whyscore.metrics.matching.units import (
-    Apply,
-    Cut,
-    Mean,
-    Moving,
-    Specials,
-    Tokens,
-    Windows,
-    moving,
-    over_windows,
-    stop_words,
-    windows,
-)
+from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
+from whyscore.marking import Span
 from whyscore.metrics.matching.weights import IdfTable, table_of, tell_uniform
 from whyscore.metrics.needs import compared_texts, need_references, need_source
 from whyscore.models import language_models as text_probability
@@ -97,10 +100,13 @@ from whyscore.models.encoders.transformer import PowerMeans
 from whyscore.models.heads import widened
 from whyscore.models.maps import Kind, LanguageMap, read_map
 from whyscore.models.pairs import Long
+from whyscore.models.word_vectors import unit
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import files_of, spec_of
 from whyscore.settings import check_fields
 from whyscore.text.alignment import Fill, Pairs, Pieces, PieceScores, Pool, Pooled, carry_marks, pool_words, score_words
+from whyscore.text.files import text_of
+from whyscore.text.splitters import UnicodeWords
 from whyscore.types import (
     HYPOTHESIS,
     FloatMatrix,
@@ -119,6 +125,172 @@ from whyscore.version import __version__
 if TYPE_CHECKING:
     from torch import Tensor
 
+
+Tokens = Literal["keep", "drop", "words"]
+Specials = Literal["include", "weightless", "exclude"]
+Mean = Literal["weighted", "plain"]
+Apply = Callable[[FloatMatrix], FloatMatrix]
+
+_ASCII_PUNCTUATION = frozenset(string.punctuation)
+_PUNCTUATION = regex.compile(r"[\p{P}\p{S}]*")
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How texts become units."""
+
+    tokens: Tokens
+    specials: Specials
+    ngram: int
+    mean: Mean
+    stop_words: frozenset[str] = frozenset()
+    weights: IdfTable | None = None
+    mapped: Apply | None = None
+
+
+class Moving(NamedTuple):
+    """One text, ready to be moved."""
+
+    text: str
+    encoded: Encoded
+    kept: NDArray[np.intp]
+    """The numbers of the pieces that units are made of."""
+    size: int
+    """How many pieces a unit has."""
+    vectors: FloatMatrix
+    """Units x width, of unit length."""
+    masses: FloatVector
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to move."""
+        return not bool(self.masses.sum() > 0)
+
+    def named(self, unit: int) -> str:
+        """Return how a unit reads in the text; special pieces, and those of white space alone, by their names."""
+        span = self.span(unit)
+        if span is not None:
+            return self.text[slice(*span)]
+        return " ".join(self.encoded.pieces[piece] for piece in self.kept[unit : unit + self.size].tolist())
+
+    def span(self, unit: int) -> Span | None:
+        """Return where a unit stands in the text, without white space at its ends; None where it is not text."""
+        pieces = self.kept[unit : unit + self.size]
+        real = pieces[~self.encoded.special[pieces]]
+        if not len(real):
+            return None
+        start, end = int(self.encoded.spans[real[0]][0]), int(self.encoded.spans[real[-1]][1])
+        own = self.text[start:end]
+        start += len(own) - len(own.lstrip())
+        return (start, start + len(own.strip())) if own.strip() else None
+
+
+class Windows(NamedTuple):
+    """The pieces that units are made of, and how much each counts in them."""
+
+    kept: NDArray[np.intp]
+    size: int
+    shares: FloatMatrix
+    """Units x pieces of a unit."""
+    masses: FloatVector
+
+
+def moving(text: str, encoded: Encoded, cut: Cut) -> Moving:
+    """Return a text as units."""
+    found = windows(text, encoded, cut)
+    rows = encoded.vectors[found.kept].astype(np.float64)
+    vectors = rows if cut.mapped is None else cut.mapped(rows)
+    return Moving(text, encoded, found.kept, found.size, unit(_means(vectors, found)), found.masses)
+
+
+def windows(text: str, encoded: Encoded, cut: Cut) -> Windows:
+    """Return which pieces of a text make units, their shares and the masses of the units."""
+    kept = np.flatnonzero(_kept(text, encoded, cut))
+    pieces = [encoded.pieces[piece] for piece in kept.tolist()]
+    weights = np.ones(len(kept)) if cut.weights is None else cut.weights.of(pieces)
+    if cut.specials == "weightless":
+        weights[encoded.special[kept]] = 0.0
+    size = max(1, min(cut.ngram, len(kept)))
+    if size == 1:
+        return Windows(kept, size, np.ones((len(kept), 1)), weights)
+    return Windows(kept, size, *_shares(weights, size, cut.mean))
+
+
+def over_windows(values: FloatVector, size: int) -> FloatMatrix:
+    """Return, for each piece, the values of the windows it stands in, NaN where a window would reach outside.
+
+    >>> over_windows(np.array([1.0, 2.0]), 2)
+    array([[ 1., nan],
+           [ 2.,  1.],
+           [nan,  2.]])
+    """
+    table = np.full((len(values) + size - 1, size), np.nan)
+    for shift in range(size):
+        table[shift : shift + len(values), shift] = values
+    return table
+
+
+def stop_words(path: str | None) -> frozenset[str]:
+    """Return the words of a file, one a line, in small letters."""
+    if path is None:
+        return frozenset()
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise DataError("no such file: stop_words takes a file with one word per line", file=path)
+    return _read_stop_words(file, file.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _read_stop_words(file: Path, _: int) -> frozenset[str]:
+    return frozenset(line.strip().lower() for line in text_of(file).splitlines()) - {""}
+
+
+def _kept(text: str, encoded: Encoded, cut: Cut) -> NDArray[np.bool_]:
+    """Return which pieces units are made of."""
+    real = ~encoded.special
+    if cut.tokens == "drop":
+        dropped = cut.stop_words | _ASCII_PUNCTUATION
+        for piece in np.flatnonzero(real).tolist():
+            written = encoded.pieces[piece]
+            real[piece] = "##" not in written and written not in dropped
+    elif cut.tokens == "words":
+        starts = {
+            start: text[start:end] for start, end in UnicodeWords().split(text).spans if _says(text[start:end], cut)
+        }
+        for piece in np.flatnonzero(real).tolist():
+            start, end = encoded.spans[piece].tolist()
+            written = text[start:end]
+            first = start + len(written) - len(written.lstrip())
+            real[piece] = first in starts and not _PUNCTUATION.fullmatch(written.strip())
+    return real if cut.specials == "exclude" else real | encoded.special
+
+
+def _says(word: str, cut: Cut) -> bool:
+    return word.lower() not in cut.stop_words
+
+
+def _shares(weights: FloatVector, size: int, mean: Mean) -> tuple[FloatMatrix, FloatVector]:
+    """Return how much each piece counts in each window of `size` pieces, and the masses of the windows."""
+    # Where no piece of a window has weight, the plain mean is its only sensible direction.
+    count = len(weights) - size + 1
+    spread = np.stack([weights[shift : shift + count] for shift in range(size)], axis=1)
+    masses = spread.sum(axis=1)
+    shares = spread / np.where(masses > 0, masses, 1.0)[:, None]
+    if mean == "plain":
+        shares = np.full_like(shares, 1 / size)
+    shares[masses <= 0] = 1 / size
+    return shares, masses
+
+
+def _means(vectors: FloatMatrix, found: Windows) -> FloatMatrix:
+    """Return the mean vector of each unit."""
+    if found.size == 1:
+        return vectors
+    count, shares = len(found.shares), found.shares
+    rows = sum((shares[:, [shift]] * vectors[shift : shift + count] for shift in range(found.size)), np.zeros(1))
+    return np.asarray(rows)
+
+
 Cost = Literal["squared", "euclid"]
 
 NOTHING: dict[Cost, float] = {"squared": 2.0, "euclid": float(np.sqrt(2.0))}
@@ -134,22 +306,6 @@ class Moved(NamedTuple):
 
     flow: FloatMatrix
     distance: float
-
-
-class _Solver(Protocol):
-    """What is used of POT."""
-
-    partial: "_PartialSolver"
-
-    def emd(self, a: FloatVector, b: FloatVector, M: FloatMatrix, numItermax: int) -> FloatMatrix:  # noqa: N803 - its names
-        """Return the flow."""
-
-
-class _PartialSolver(Protocol):
-    """What is used of POT's module for partial transport."""
-
-    def partial_wasserstein(self, a: FloatVector, b: FloatVector, M: FloatMatrix, m: float) -> FloatMatrix:  # noqa: N803
-        """Return the flow that moves a mass of m."""
 
 
 def costs(other: FloatMatrix, hypothesis: FloatMatrix, cost: Cost) -> FloatMatrix:
@@ -186,11 +342,11 @@ def drop_flows(flow: FloatMatrix, share: float) -> FloatMatrix:
 
 
 @lru_cache(maxsize=1)
-def solver() -> _Solver:
+def solver() -> ModuleType:
     """Return the package that solves transport problems."""
     try:
         with _without_backends():
-            return cast("_Solver", importlib.import_module("ot"))
+            return importlib.import_module("ot")
     except ImportError as error:
         raise MissingExtra.of("moverscore", "mover") from error
 
@@ -607,7 +763,6 @@ class Mover:
         return self._with_probabilities(joined, words) if self.lm_words and place.side is Side.HYPOTHESIS else joined
 
     def inspected(self, segments: Sequence[Segment]) -> Inside:
-        """Return what the network reads of each segment, and the score as a differentiable function of it."""
         recipe, axes = self._recipe(), self._axes()
         asked = [list(self._pairs(segment).items()) for segment in self._checked(segments)]
         shapes: dict[int, list[Sequence[Windows]]] = {}
@@ -708,14 +863,24 @@ class Mover:
         return max(values) if self._best_counts() else float(np.mean(values))
 
     def _checked(self, segments: Sequence[Segment]) -> Sequence[Segment]:
-        raise NotImplementedError
+        need, other = (need_source, "moverscore") if self._reads_source() else (need_references, "xmoverscore")
+        try:
+            need(self.who, segments)
+        except MissingInput as error:
+            raise MissingInput(f"{error}, such as {other}") from None
+        return segments
 
     def _check_place(self, place: Place) -> None:
-        raise NotImplementedError
+        unread, read = ("references", "the source") if self._reads_source() else ("the source", "a reference")
+        if place.side is (Side.REFERENCE if self._reads_source() else Side.SOURCE):
+            raise SpecError(f"{self.who} does not read {unread}: explain the hypothesis or {read}")
+
+    def _reads_source(self) -> bool:
+        return Inputs.SOURCE in self.inputs
 
     def _pairs(self, segment: Segment, place: Place = HYPOTHESIS) -> dict[Place, Pair]:
         """Return the pairs behind the words of the text at a place, by where the other text stands."""
-        against = "source" if Inputs.SOURCE in self.inputs else "reference"
+        against = "source" if self._reads_source() else "reference"
         return {other: (text, segment.hypothesis) for other, text in compared_texts(segment, against, place).items()}
 
 
@@ -809,17 +974,6 @@ class MoverScore(Mover):
     def _best_counts(self) -> bool:
         return self.references == "max"
 
-    def _checked(self, segments: Sequence[Segment]) -> Sequence[Segment]:
-        try:
-            need_references(self.who, segments)
-        except MissingInput as error:
-            raise MissingInput(f"{error}, such as xmoverscore") from None
-        return segments
-
-    def _check_place(self, place: Place) -> None:
-        if place.side is Side.SOURCE:
-            raise SpecError("moverscore does not read the source: explain the hypothesis or a reference")
-
 
 @dataclass(frozen=True, slots=True)
 class XMoverScore(Mover):
@@ -899,17 +1053,6 @@ class XMoverScore(Mover):
             return {}
         learned, kind = self._map()
         return {"map": f"{kind}-{learned.digest}"}
-
-    def _checked(self, segments: Sequence[Segment]) -> Sequence[Segment]:
-        try:
-            need_source(self.who, segments)
-        except MissingInput as error:
-            raise MissingInput(f"{error}, such as moverscore") from None
-        return segments
-
-    def _check_place(self, place: Place) -> None:
-        if place.side is Side.REFERENCE:
-            raise SpecError("xmoverscore does not read references: explain the hypothesis or the source")
 
 
 def _as_learned(signature: Signature, learned: LanguageMap) -> Signature:

@@ -119,7 +119,6 @@ class Sentence(NetworkEncoder):
         return result
 
     def lengths(self, texts: Sequence[str]) -> list[tuple[int, int]]:
-        """Return how many pieces of each text are read, and how many it has."""
         return lengths(self.plan(), texts, self.long)
 
     def budget(self, device: str) -> int:

@@ -226,7 +226,6 @@ class Transformer(NetworkEncoder):
         return [[text._replace(vectors=text.vectors[:, part]) for text in found] for part in parts]
 
     def lengths(self, texts: Sequence[str]) -> list[tuple[int, int]]:
-        """Return how many pieces of each text are read, and how many it has; only the tokenizer is asked."""
         return lengths(self.plan(), texts, self.long)
 
     @property

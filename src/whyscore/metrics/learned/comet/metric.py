@@ -265,7 +265,6 @@ class Comet:
         return found
 
     def inspected(self, segments: Sequence[Segment]) -> Inside:
-        """Return what the network reads of each segment, and the score as a differentiable function of it."""
         self._check(segments)
         return opened(self._model(), segments, self.inputs, self._shape().weights, self.references)
 
