@@ -32,6 +32,7 @@ from whyscore.models.lexicon import Lexicon
 from whyscore.models.matching import Sided, by_phrases, match
 from whyscore.models.surprisal import frequency_problem, frequency_surprisal, piece_surprisal
 from whyscore.text.alignment import Pieces, pool_words
+from whyscore.text.stemming import language_code
 from whyscore.types import FloatVector, Segment, Side, Words
 
 Term = Literal["match", "link", "rarity", "punctuation", "copy", "number", "script"]
@@ -193,7 +194,7 @@ def _terms(pair: _Pair, matched: FloatVector, setting: Setting) -> Terms:
 def covers(text: str, language: str | None) -> bool:
     """Return whether the built-in encoder was made for a text, by its language or, where nobody says, its script."""
     if language is not None:
-        return language.lower().replace("_", "-").split("-")[0] in LANGUAGES
+        return language_code(language) in LANGUAGES
     return _script(text) in (None, *_COVERED)
 
 

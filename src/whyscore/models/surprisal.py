@@ -30,6 +30,7 @@ import regex
 from whyscore.models.encoders.embedded import segmenter, vocabulary
 from whyscore.text.alignment import Pieces, pool_words
 from whyscore.text.splitters import UnicodeWords
+from whyscore.text.stemming import language_code
 from whyscore.types import FloatVector, Words
 
 Estimate = Literal["frequencies", "pieces"]
@@ -135,7 +136,7 @@ def _listed(code: str) -> _Listed:
 
 def _code(language: str) -> str:
     """Return the language alone: de of de-AT, zh of zh_TW; Norwegian and Serbo-Croatian under their listed names."""
-    code = language.lower().replace("_", "-").split("-")[0]
+    code = language_code(language)
     return {"no": "nb", "hr": "sh", "sr": "sh", "bs": "sh"}.get(code, code)
 
 

@@ -89,7 +89,7 @@ def parts_of(thing: object) -> Iterator[Metric]:
             yield from parts_of(getattr(thing, field.name))
 
 
-def asks_model(metric: Metric) -> bool:
+def asks_model(metric: object) -> bool:
     """Return whether a metric, or one that it is made of, asks a language model."""
     return any(isinstance(part, AsksModel) for part in parts_of(metric))
 
@@ -113,11 +113,7 @@ def with_answers(thing: object, answers: Answers) -> object:
         return thing
     own = {field.name: getattr(thing, field.name) for field in dataclasses.fields(thing) if field.init}
     changed = {name: made for name, value in own.items() if (made := with_answers(value, answers)) is not value}
-    return dataclasses.replace(thing, **changed) if any(map(_asking, changed.values())) else thing
-
-
-def _asking(thing: object) -> bool:
-    return any(isinstance(part, AsksModel) for part in parts_of(thing))
+    return dataclasses.replace(thing, **changed) if any(map(asks_model, changed.values())) else thing
 
 
 def read_scores(metric: Metric, rows: FloatMatrix) -> FloatVector:

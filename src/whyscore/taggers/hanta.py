@@ -31,6 +31,7 @@ from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
 from whyscore.taggers.nltk import nltk_tokens
+from whyscore.text.stemming import language_code
 from whyscore.types import Signature
 
 Tags = Sequence[tuple[str, str, str]]
@@ -174,7 +175,7 @@ class Hanta:
 
     @property
     def _code(self) -> str:
-        code = (self.language or "en").lower().replace("_", "-").partition("-")[0]
+        code = language_code(self.language or "en")
         if code not in _MODELS:
             raise SpecError(
                 f"hanta has no model for {self.language!r}, only for {', '.join(sorted(_MODELS))}: use spacy or stanza"

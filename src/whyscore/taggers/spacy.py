@@ -20,6 +20,7 @@ from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
 from whyscore.taggers.aligned import Word, tagged_words
+from whyscore.text.stemming import language_code
 from whyscore.types import Signature
 
 _HALF = re.compile("[\ud800-\udfff]")
@@ -109,7 +110,7 @@ def installed_pipeline(language: str) -> str | None:
 
 
 def _usual(language: str) -> tuple[str, ...]:
-    code = re.split("[-_]", language.lower())[0]
+    code = language_code(language)
     return _USUAL.get(code, (f"{code}_core_news_sm",))
 
 

@@ -83,7 +83,7 @@ def stemmer(name: StemmerName, language: str | None) -> Stemmer | None:
         return None
     if language is None:
         raise SpecError(f"the stemmer {name!r} needs the language: write language='ru', or give the pair with -l en-ru")
-    code = primary(language)
+    code = language_code(language)
     choices: dict[str, Stemmer | None] = {}
     if name in ("auto", "snowball"):
         algorithm = _SNOWBALL.get(code)
@@ -96,10 +96,10 @@ def stemmer(name: StemmerName, language: str | None) -> Stemmer | None:
     return found
 
 
-def primary(language: str) -> str:
+def language_code(language: str) -> str:
     """Return the language of a code without region and script.
 
-    >>> primary("pt-BR"), primary("zh_TW")
+    >>> language_code("pt-BR"), language_code("zh_TW")
     ('pt', 'zh')
     """
     return language.lower().replace("_", "-").split("-")[0]

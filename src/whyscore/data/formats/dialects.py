@@ -34,11 +34,11 @@ from whyscore.data.columns import ALIASES
 from whyscore.data.files import TextFile, read_lines
 from whyscore.data.formats.jsonl import objects
 from whyscore.data.formats.mqm import COLUMNS, NO_ERROR, Rating, read_ratings, trim
-from whyscore.data.formats.spans import BadSpan
+from whyscore.data.formats.spans import BadSpan, number_at, whole_at
 from whyscore.data.formats.word_lines import tag_lines
 from whyscore.data.naming import system_names
 from whyscore.errors import DataError
-from whyscore.stats.spans import Thresholds, Touch, to_levels, to_spans
+from whyscore.stats.spans import Thresholds, to_levels, to_spans
 from whyscore.text.files import line as json_line
 from whyscore.text.files import whole
 from whyscore.text.splitters import WhiteSpace
@@ -93,7 +93,7 @@ def xcomet_spans(items: Sequence[object], text: str, notes: Tally) -> tuple[Erro
     """Return the spans that xCOMET found in a hypothesis."""
     spans = []
     for item in map(_mapping, items):
-        start, end = _whole(item, "start"), _whole(item, "end")
+        start, end = whole_at(item, "start"), whole_at(item, "end")
         first, last = trim(text, _inside(start, end, text, notes))
         if (first, last) != (start, end):
             notes["blanks trimmed"] += 1
@@ -101,7 +101,7 @@ def xcomet_spans(items: Sequence[object], text: str, notes: Tally) -> tuple[Erro
         if isinstance(said, str) and said.strip() != text[first:last]:
             notes["text differs from its offsets"] += 1
         spans.append(
-            ErrorSpan(first, last, severity_of(item), _text(item, "category"), confidence=_number(item, "confidence"))
+            ErrorSpan(first, last, severity_of(item), _text(item, "category"), confidence=number_at(item, "confidence"))
         )
     return tuple(spans)
 
@@ -131,9 +131,9 @@ def mtme_spans(rating: object, segment: Segment, notes: Tally) -> tuple[ErrorSpa
     for item in map(_mapping, errors):
         side = Side.SOURCE if item.get("is_source_error") else Side.HYPOTHESIS
         text = (segment.source or "") if side is Side.SOURCE else segment.hypothesis
-        start, end = _inside(_whole(item, "start"), _whole(item, "end"), text, notes)
+        start, end = _inside(whole_at(item, "start"), whole_at(item, "end"), text, notes)
         spans.append(
-            ErrorSpan(start, end, severity_of(item), _text(item, "category"), side, score=_number(item, "score"))
+            ErrorSpan(start, end, severity_of(item), _text(item, "category"), side, score=number_at(item, "score"))
         )
     return tuple(spans)
 
@@ -163,7 +163,7 @@ def pearmut_spans(
         if MISSING in (item.get("start_i"), item.get("end_i")):
             spans.append(ErrorSpan(len(text), len(text), severity_of(item), category or OMISSION))
             continue
-        first, last = (to_codepoints(text, _whole(item, key), unit) for key in ("start_i", "end_i"))
+        first, last = (to_codepoints(text, whole_at(item, key), unit) for key in ("start_i", "end_i"))
         start, end = _inside(first, last + 1, text, notes)
         spans.append(ErrorSpan(start, end, severity_of(item), category))
     return tuple(spans)
@@ -288,13 +288,6 @@ def _mapping(item: object) -> Mapping[str, object]:
     return item
 
 
-def _whole(item: Mapping[str, object], key: str) -> int:
-    value = item.get(key)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise BadSpan(f"{key} is {value!r}, expected a whole number")
-    return value
-
-
 def _integer(cell: str) -> int:
     try:
         return int(cell)
@@ -305,15 +298,6 @@ def _integer(cell: str) -> int:
 def _text(item: Mapping[str, object], key: str) -> str | None:
     value = item.get(key)
     return None if value is None else str(value)
-
-
-def _number(item: Mapping[str, object], key: str) -> float | None:
-    value = item.get(key)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadSpan(f"{key} is {value!r}, expected a number")
-    return float(value)
 
 
 _TEXTS = {"hypothesis": (*ALIASES["hypothesis"],), "source": ALIASES["source"]}
@@ -332,7 +316,7 @@ def read_json_spans(path: str | Path, dialect: str, unit: Offsets = "codepoints"
             entries.extend(_json_entries(item.value, len(entries), str(path), dialect, unit, notes))
         except BadSpan as error:
             raise DataError(str(error), file=file.name, line=item.line) from error
-    return Dataset(Path(path).name, tuple(entries), None, (*file.findings, *_told(notes, file.name)))
+    return Dataset(Path(path).name, tuple(entries), None, (*file.findings, *changed_spans(notes, file.name)))
 
 
 def _json_entries(  # noqa: PLR0917 - for this module alone
@@ -394,7 +378,7 @@ def read_mtme(path: str | Path, texts: Dataset) -> Dataset:
             raise DataError(f"not a rating: {error}", file=str(path), line=number) from error
         rated[system, entry.id] = spans, "".join(rater)
     entries = tuple(_with_rating(entry, *rated.get((entry.system, entry.id), (None, ""))) for entry in texts.entries)
-    return replace(texts, entries=entries, findings=(*texts.findings, *_told(notes, str(path))))
+    return replace(texts, entries=entries, findings=(*texts.findings, *changed_spans(notes, str(path))))
 
 
 def _with_rating(entry: Entry, spans: tuple[ErrorSpan, ...] | None, rater: str) -> Entry:
@@ -405,10 +389,13 @@ def mtme_lines(dataset: Dataset, lost: Tally) -> Iterator[str]:
     """Yield ratings of mt-metrics-eval, one a line."""
     for entry in dataset.entries:
         rating = mtme_rating(entry.spans, lost)
-        raters = entry.extra.get("raters")
-        rater = str(raters[0]) if isinstance(raters, list) and raters else "rater"
         written = "None" if rating is None else json.dumps(rating, ensure_ascii=False)
-        yield f"{entry.system}\t{written}\t{rater}\n"
+        yield f"{entry.system}\t{written}\t{_rater(entry)}\n"
+
+
+def _rater(entry: Entry) -> str:
+    raters = entry.extra.get("raters")
+    return str(raters[0]) if isinstance(raters, list) and raters else "rater"
 
 
 def read_marot(path: str | Path) -> Dataset:
@@ -456,17 +443,8 @@ def marot_lines(dataset: Dataset, lost: Tally) -> Iterator[str]:
         segment = entry.segment
         texts = {Side.SOURCE: _WORDS.split(segment.source or ""), Side.HYPOTHESIS: _WORDS.split(segment.hypothesis)}
         tokens = {"source_tokens": list(texts[Side.SOURCE]), "target_tokens": list(texts[Side.HYPOTHESIS])}
-        raters = entry.extra.get("raters")
-        rater = str(raters[0]) if isinstance(raters, list) and raters else "rater"
-        base = [
-            entry.system,
-            entry.document or "",
-            str(number),
-            entry.id,
-            rater,
-            segment.source or "",
-            segment.hypothesis,
-        ]
+        base = [entry.system, entry.document or "", str(number), entry.id, _rater(entry)]
+        base += [segment.source or "", segment.hypothesis]
         rows = [found for span in entry.spans if (found := _marot_row(span, texts, lost))]
         for category, severity, spans in rows or [(NO_ERROR, NO_ERROR, {})]:
             about = json.dumps({"segment": tokens, **spans}, ensure_ascii=False)
@@ -505,7 +483,7 @@ def read_wmtqe(path: str | Path) -> Dataset:
         entries.append(Entry(cells[2], cells[1], Segment(cells[3]), spans=spans, extra={"lp": cells[0]}))
     if not entries:
         raise DataError(f"{path} holds no rows: expected {' '.join(_WMTQE)}")
-    return Dataset(Path(path).name, tuple(entries), None, tuple(_told(notes, str(path))))
+    return Dataset(Path(path).name, tuple(entries), None, tuple(changed_spans(notes, str(path))))
 
 
 def wmtqe_lines(dataset: Dataset, lost: Tally) -> Iterator[str]:
@@ -521,7 +499,7 @@ def wmtqe_lines(dataset: Dataset, lost: Tally) -> Iterator[str]:
         yield "\t".join(cells) + "\n"
 
 
-def read_tags(path: str | Path, texts: Dataset, side: Side = Side.HYPOTHESIS) -> Dataset:
+def read_tags(path: str | Path, texts: Dataset) -> Dataset:
     """Return a data set of texts with runs of BAD words as spans, one line of tags an entry."""
     parsed = tag_lines(read_lines(path), str(path))
     errors = [finding for finding in parsed.findings if finding.error]
@@ -532,18 +510,14 @@ def read_tags(path: str | Path, texts: Dataset, side: Side = Side.HYPOTHESIS) ->
         raise DataError(f"{path} has {len(rows)} lines, {texts.name} has {len(texts)} segments: counts must match")
     entries = []
     for number, (entry, tags) in enumerate(zip(texts.entries, rows, strict=True), start=1):
-        words = _WORDS.split((entry.segment.source or "") if side is Side.SOURCE else entry.segment.hypothesis)
+        words = _WORDS.split(entry.segment.hypothesis)
         if len(words) != len(tags):
             raise DataError(f"{len(tags)} tags for {len(words)} words", file=str(path), line=number)
-        entries.append(
-            replace(entry, spans=tuple(replace(one, score=None) for one in to_spans(words, tags, _TAGGED, side)))
-        )
+        entries.append(replace(entry, spans=tuple(replace(one, score=None) for one in to_spans(words, tags, _TAGGED))))
     return replace(texts, entries=tuple(entries))
 
 
-def tags_lines(
-    dataset: Dataset, lost: Tally, *, touch: Touch = "any", names: Sequence[str] = ("0", "1")
-) -> Iterator[str]:
+def tags_lines(dataset: Dataset, lost: Tally, *, names: Sequence[str] = ("0", "1")) -> Iterator[str]:
     """Yield one line of word tags an entry: 1 (or BAD) where a span of the hypothesis touches the word."""
     for entry in dataset.entries:
         if entry.spans is None:
@@ -551,9 +525,10 @@ def tags_lines(
         own = [span for span in entry.spans or () if span.side is Side.HYPOTHESIS]
         lost["span of another text"] += len(entry.spans or ()) - len(own)
         lost["omission"] += sum(span.start == span.end for span in own)
-        levels = to_levels(_WORDS.split(entry.segment.hypothesis), own, touch)
+        levels = to_levels(_WORDS.split(entry.segment.hypothesis), own)
         yield " ".join(names[int(level > 0)] for level in levels.tolist()) + "\n"
 
 
-def _told(notes: Tally, file: str) -> Iterator[Finding]:
+def changed_spans(notes: Tally, file: str) -> Iterator[Finding]:
+    """Yield what was put right while spans were read."""
     return (Finding("spans-changed", f"spans {what}: {count}", file) for what, count in notes.items() if count)

@@ -54,14 +54,14 @@ def _parsed(cell: str) -> object:
 def _span(item: object, segment: Segment) -> ErrorSpan:
     if not isinstance(item, Mapping):
         raise BadSpan(f"expected a span with start and end, got {item!r}")
-    start, end = (_whole(item, key) for key in ("start", "end"))
+    start, end = (whole_at(item, key) for key in ("start", "end"))
     side = item.get("side") or Side.HYPOTHESIS
     if side not in tuple(Side):
         raise BadSpan(f"side is {side!r}, expected {', '.join(Side)}")
     severity = item.get("severity")
     if severity is not None and severity not in _SEVERITIES:
         raise BadSpan(f"severity is {severity!r}, expected {', '.join(_SEVERITIES)} or null")
-    reference = _whole(item, "reference") if side == Side.REFERENCE else None
+    reference = whole_at(item, "reference") if side == Side.REFERENCE else None
     _check(item, _text(segment, Place(Side(side), reference)), start, end)
     category = item.get("category")
     return ErrorSpan(
@@ -71,8 +71,8 @@ def _span(item: object, segment: Segment) -> ErrorSpan:
         None if category is None else str(category),
         Side(side),
         reference,
-        _number(item, "score"),
-        _number(item, "confidence"),
+        number_at(item, "score"),
+        number_at(item, "confidence"),
     )
 
 
@@ -97,14 +97,16 @@ def _check(item: Mapping[str, object], text: str, start: int, end: int) -> None:
         raise BadSpan(f"the span {start}-{end} holds {text[start:end]!r}, but its text is {said!r}")
 
 
-def _whole(item: Mapping[str, object], key: str) -> int:
+def whole_at(item: Mapping[str, object], key: str) -> int:
+    """Return a whole number of a span."""
     value = item.get(key)
     if not isinstance(value, int) or isinstance(value, bool):
         raise BadSpan(f"{key} is {value!r}, expected a whole number")
     return value
 
 
-def _number(item: Mapping[str, object], key: str) -> float | None:
+def number_at(item: Mapping[str, object], key: str) -> float | None:
+    """Return a number of a span, if it has it."""
     value = item.get(key)
     if value is None:
         return None

@@ -23,7 +23,7 @@ blanks between; -1 is no error, `missing` an omission. Ends are taken to be excl
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -35,12 +35,13 @@ from whyscore.data.formats.dialects import (
     Lists,
     Offsets,
     Tally,
+    changed_spans,
     severity_of,
     to_codepoints,
     wmtqe_spans,
 )
 from whyscore.data.formats.jsonl import objects
-from whyscore.data.formats.spans import BadSpan
+from whyscore.data.formats.spans import BadSpan, whole_at
 from whyscore.errors import DataError
 from whyscore.text.files import line as json_line
 from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Origin, Segment, Severity, Side
@@ -187,12 +188,7 @@ class _Reader:
         if not isinstance(item, Mapping):
             raise BadSpan(f"an error is {item!r}, expected an object with start, end and severity")
         self._skip(item, _INSIDE["errors"], "errors.")
-        places = []
-        for key in ("start", "end"):
-            value = item.get(key)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise BadSpan(f"{key} is {value!r}, expected a whole number")
-            places.append(value)
+        places = [whole_at(item, key) for key in ("start", "end")]
         start, end = places
         if start < 0 or end < start:
             raise BadSpan(f"the span {start}-{end} is reversed or begins before the text: expected 0 <= start <= end")
@@ -215,9 +211,7 @@ class _Reader:
     def findings(self, file: str) -> Iterator[Finding]:
         if self.unknown:
             yield Finding("unknown-fields", f"fields that are not known were skipped: {', '.join(self.unknown)}", file)
-        for what, count in self.notes.items():
-            if count:
-                yield Finding("spans-changed", f"spans {what}: {count}", file)
+        yield from changed_spans(self.notes, file)
 
 
 def _by_system(item: Mapping[str, object], field: str) -> Mapping[str, object]:
@@ -270,22 +264,11 @@ def _disorder(entries: list[Entry], file: str) -> Iterator[Finding]:
         yield Finding("document-order", f"segments of {len(found)} document(s) are out of order: {names}", file)
 
 
-def wmt26_lines(
-    dataset: Dataset,
-    lost: Tally,
-    *,
-    texts: bool = False,
-    score: Callable[[Entry], float | None] | None = None,
-    decision: Callable[[Entry], bool | None] | None = None,
-) -> Iterator[str]:
+def wmt26_lines(dataset: Dataset, lost: Tally, *, texts: bool = False) -> Iterator[str]:
     """Yield one item a line: spans, scores and decisions of all systems, and with `texts` the texts too.
 
-    Args:
-        dataset: entries whose ids are the item ids.
-        lost: counts what the layout cannot say.
-        texts: whether `src`, `ref` and `hyps` are written.
-        score: the predicted ESA score of an entry (default: its extra column `esa`, or its human score `esa`).
-        decision: whether an entry is error-free (default: its extra column `error_free`).
+    The score of an entry is its extra column `esa`, or its human score of that name; the decision whether it is free
+    of errors is its extra column `error_free`. `lost` counts what the layout cannot say.
     """
     items: dict[str, list[Entry]] = {}
     for entry in dataset.entries:
@@ -299,8 +282,8 @@ def wmt26_lines(
             record["ref"] = {"text": first.references[0], "type": kind} if first.references else None
             record["hyps"] = {entry.system: entry.segment.hypothesis for entry in own}
         spans = {entry.system: _errors(entry, lost) for entry in own if entry.spans is not None}
-        scores = {entry.system: value for entry in own if (value := (score or _own_score)(entry)) is not None}
-        free = {entry.system: int(flag) for entry in own if (flag := (decision or _own_decision)(entry)) is not None}
+        scores = {entry.system: value for entry in own if (value := _own_score(entry)) is not None}
+        free = {entry.system: int(bool(flag)) for entry in own if (flag := entry.extra.get(ERROR_FREE)) is not None}
         for field, values in (("task1_pred", spans), ("task2_pred", scores), ("task3_pred", free)):
             record |= {field: values} if values else {}
         yield json_line(record)
@@ -327,18 +310,12 @@ def with_wmt25_spans(dataset: Dataset) -> Dataset:
             raise DataError(f"segment {entry.id!r}, row {number} of the data: {error}", file=dataset.name) from error
         extra = {name: value for name, value in entry.extra.items() if name not in _WMT25}
         entries.append(replace(entry, spans=spans, extra=extra))
-    told = (Finding("spans-changed", f"spans {what}: {count}", dataset.name) for what, count in notes.items() if count)
-    return replace(dataset, entries=tuple(entries), findings=(*dataset.findings, *told))
+    return replace(dataset, entries=tuple(entries), findings=(*dataset.findings, *changed_spans(notes, dataset.name)))
 
 
 def _own_score(entry: Entry) -> float | None:
     value = entry.extra.get(ESA, entry.human.get(ESA))
     return float(value) if isinstance(value, int | float) else None
-
-
-def _own_decision(entry: Entry) -> bool | None:
-    value = entry.extra.get(ERROR_FREE)
-    return None if value is None else bool(value)
 
 
 def _errors(entry: Entry, lost: Tally) -> dict[str, object]:

@@ -44,6 +44,7 @@ from xml.sax.saxutils import escape, quoteattr
 from whyscore.data.files import STDIN, Limits, unpacked
 from whyscore.data.naming import numbered, system_names
 from whyscore.errors import DataError
+from whyscore.text.stemming import language_code
 from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Origin, Segment, Severity, Side
 
 _DEPTH = 256
@@ -396,17 +397,17 @@ def _nothing(xliff: Xliff) -> str:
 def _contradiction(xliff: Xliff, asked: tuple[str, str] | None) -> tuple[Finding, ...]:
     """Return the finding about languages that are not the file's; de and de-AT are the same."""
     own = xliff.languages
-    if own is None or asked is None or all(_main(one) == _main(other) for one, other in zip(own, asked, strict=True)):
+    if (
+        own is None
+        or asked is None
+        or all(language_code(one) == language_code(other) for one, other in zip(own, asked, strict=True))
+    ):
         return ()
     return (
         Finding(
             "languages-differ", f"the file says {' to '.join(own)}, and {' to '.join(asked)} was asked for", xliff.file
         ),
     )
-
-
-def _main(code: str) -> str:
-    return code.lower().replace("_", "-").partition("-")[0]
 
 
 ITS = "http://www.w3.org/2005/11/its"

@@ -25,9 +25,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from whyscore.errors import MissingExtra, SpecError
-from whyscore.metrics.lexical.ngrams import Chain, Order, balances, hidden_matches, portions
+from whyscore.metrics.lexical.ngrams import Chain, Order, balance_words, hidden_matches
 from whyscore.metrics.lexical.rows import TOKENIZERS, BleuRows, run_credits
-from whyscore.metrics.needs import need_place, need_references, present
+from whyscore.metrics.needs import need_references, present
 from whyscore.metrics.spans import located
 from whyscore.protocols import Token
 from whyscore.registry import spec_of
@@ -164,10 +164,7 @@ class Bleu:
             yield np.hstack([lengths, best, counts]), np.hstack([lengths, worst, counts])
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        need_place("bleu", place)
-        need_references("bleu", segments)
-        parts = portions(len(segments))
-        return [score for part in parts for score in balances(words[part], self._chains(segments[part], place))]
+        return balance_words("bleu", segments, place, words, self._chains)
 
     @property
     def _smoothing(self) -> str:

@@ -18,9 +18,8 @@ from typing import ClassVar, Literal
 
 from whyscore.errors import SpecError
 from whyscore.marking import Span
-from whyscore.metrics.lexical.ngrams import Chain, Order, balances, portions
+from whyscore.metrics.lexical.ngrams import Chain, Order, balance_words
 from whyscore.metrics.lexical.rows import ChrfRows, CountedMetric, run_credits
-from whyscore.metrics.needs import need_place, need_references
 from whyscore.metrics.spans import located
 from whyscore.settings import check_fields
 from whyscore.types import Inputs, Place, Segment, Side, Words, WordScores
@@ -84,10 +83,7 @@ class Chrf(CountedMetric):
         )
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        need_place("chrf", place)
-        need_references("chrf", segments)
-        parts = portions(len(segments))
-        return [score for part in parts for score in balances(words[part], self._chains(segments[part], place))]
+        return balance_words("chrf", segments, place, words, self._chains)
 
     def _chains(self, segments: Sequence[Segment], place: Place) -> list[list[Chain]]:
         """Return the n-grams of each text that match its best reference, or a reference's that match the hypothesis."""

@@ -26,7 +26,7 @@ scores finds the edited words with F1 .88 and .92; where failed n-grams speak ag
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain as chain_lists
 from typing import NamedTuple
@@ -35,7 +35,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.marking import Span
-from whyscore.types import FloatMatrix, FloatVector, HiddenWords, IntVector, Words, WordScores
+from whyscore.metrics.needs import need_place, need_references
+from whyscore.types import FloatMatrix, FloatVector, HiddenWords, IntVector, Place, Segment, Words, WordScores
 
 Gram = str | tuple[str, ...]
 """Characters in a row, or tokens in a row."""
@@ -169,9 +170,21 @@ class Chain(NamedTuple):
     name: str = "{n}-grams"
 
 
-def portions(texts: int) -> Iterator[slice]:
-    """Yield which texts to take together: enough that numpy's calls cost little, few enough for any memory."""
-    return (slice(start, start + _PORTION) for start in range(0, texts, _PORTION))
+def balance_words(
+    name: str,
+    segments: Sequence[Segment],
+    place: Place,
+    words: Sequence[Words],
+    chains: Callable[[Sequence[Segment], Place], Sequence[Sequence[Chain]]],
+) -> list[WordScores]:
+    """Return the word scores of a metric of n-grams, from those of its texts that matched.
+
+    Texts are taken in portions: enough that numpy's calls cost little, few enough for any memory.
+    """
+    need_place(name, place)
+    need_references(name, segments)
+    parts = [slice(start, start + _PORTION) for start in range(0, len(segments), _PORTION)]
+    return [score for part in parts for score in balances(words[part], chains(segments[part], place))]
 
 
 def balances(texts: Sequence[Words], chains: Sequence[Sequence[Chain]]) -> list[WordScores]:

@@ -59,14 +59,13 @@ from whyscore.metrics.lexical.ngrams import (
     Gram,
     Order,
     Table,
-    balances,
+    balance_words,
     credit,
     matched,
-    portions,
     table,
     token_grams,
 )
-from whyscore.metrics.needs import need_place, need_references
+from whyscore.metrics.needs import need_references
 from whyscore.metrics.spans import located
 from whyscore.protocols import Token
 from whyscore.registry import spec_of
@@ -304,14 +303,10 @@ class Rouge:
         return replace(self, stem=False, mode="split")
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        need_place("rouge", place)
-        need_references("rouge", segments)
-        parts = portions(len(segments))
-        return [
-            score
-            for part in parts
-            for score in balances(words[part], [[self._chain(segment, place)] for segment in segments[part]])
-        ]
+        def chains(part: Sequence[Segment], place: Place) -> list[list[Chain]]:
+            return [[self._chain(segment, place)] for segment in part]
+
+        return balance_words("rouge", segments, place, words, chains)
 
     def _best(self, segment: Segment) -> tuple[str, tuple[float, float, float]]:
         """Return the reference with the best F and the three numbers."""

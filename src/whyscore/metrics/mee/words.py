@@ -51,7 +51,7 @@ from whyscore.metrics.lexical.ngrams import NOT_READ
 from whyscore.metrics.spans import touching
 from whyscore.models.word_vectors import Found, WordVectors, looked_up
 from whyscore.text.splitters import white_space
-from whyscore.text.stemming import Stemmer, primary
+from whyscore.text.stemming import Stemmer, language_code
 from whyscore.types import FloatMatrix, FloatVector, WordMatch, Words, WordScores
 
 SegmenterName = Literal["auto", "characters", "jieba", "fugashi", "pythainlp", "split"]
@@ -96,7 +96,7 @@ def segmenter(name: SegmenterName, language: str | None) -> Segmenter:
         return Segmenter(name, white_space)
     chosen = name
     if name == "auto":
-        wanted = _OF_LANGUAGE.get(primary(language)) if language else None
+        wanted = _OF_LANGUAGE.get(language_code(language)) if language else None
         chosen = wanted if wanted is not None and importlib.util.find_spec(wanted) else "characters"
     cut = _cutter(chosen)
     told = chosen if chosen == "characters" else f"{chosen}-{version(chosen)}"

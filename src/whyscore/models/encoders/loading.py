@@ -17,6 +17,7 @@ from whyscore.models.encoders.static import Static
 from whyscore.models.encoders.transformer import Transformer
 from whyscore.models.pairs import Held, Long, Pinned
 from whyscore.protocols import Encoder
+from whyscore.text.stemming import language_code
 
 
 class CoverageNotice(UserWarning):
@@ -70,7 +71,7 @@ def uncovered(encoder: Encoder, languages: Iterable[str]) -> tuple[str, ...]:
     known = encoder.languages() if given else None
     if known is None:
         return ()
-    return tuple(code for code in given if code.lower().replace("_", "-").split("-")[0] not in known)
+    return tuple(code for code in given if language_code(code) not in known)
 
 
 def warn_uncovered(encoder: Encoder, languages: Iterable[str]) -> None:
