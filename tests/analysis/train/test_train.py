@@ -13,6 +13,7 @@ import pytest
 from support import tiny_models
 from support.cli import Run
 from whyscore.analysis.train.labels import Rated, TrainNotice, align, read_rated
+from whyscore.analysis.train.settings import TrainSettings
 from whyscore.analysis.train.train import TrainResult, train
 from whyscore.errors import DataError, ExecutionError, SpecError, UserError
 from whyscore.explainers.inside import Attention, Gradient
@@ -20,6 +21,7 @@ from whyscore.metrics.estimators.network import Batch, make_network
 from whyscore.metrics.estimators.network import run as run_numpy
 from whyscore.metrics.estimators.qe import QE, load
 from whyscore.models.tensors import read_tensors, write_tensors
+from whyscore.settings import settings_of
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, Segment
 
@@ -354,6 +356,8 @@ def test_the_command_trains_from_parallel_text(run: Run, tmp_path: Path) -> None
     assert done.code == 0, done.err
     assert "this model" in done.out
     assert "alignment" in done.out
+    settings = json.loads((tmp_path / "model" / "settings.json").read_text("utf-8"))["settings"]
+    assert settings.keys() == {one.name for one in settings_of(TrainSettings)}
     scored = run(
         "score", "-s", texts[0], "-t", tmp_path / "mt.txt", "-m", f"qe(model='{tmp_path / 'model'}')", "--store", "none"
     )

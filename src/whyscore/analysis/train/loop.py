@@ -40,6 +40,7 @@ _AVERAGING, _EVERY = 0.98, 4
 _WARM = 0.1
 _DECAY = 0.01
 _LARGEST_GRADIENT = 1.0
+_REPORT_SECONDS = 60
 
 
 class Predicted(NamedTuple):
@@ -61,14 +62,15 @@ class Trainer:
     settings: TrainSettings
     device: str
     rate: float
+    report: Callable[[str], None]
 
-    def train(self, rows: Rows, judged: Rows, state: Path, report: Callable[[str], None]) -> dict[str, NDArray[Any]]:
+    def train(self, rows: Rows, judged: Rows, state: Path) -> dict[str, NDArray[Any]]:
         """Return the best weights, by what they reach on the judged rows; goes on from a state where there is one."""
         torch.manual_seed(self.settings.seed)
         progress = _Progress.start(self.network, self.rate)
         if state.exists():
             progress.restore(self.network, state)
-            report(f"going on after epoch {progress.epoch}")
+            self.report(f"going on after epoch {progress.epoch}")
         while progress.epoch < self.settings.epochs and progress.waited < self.settings.patience:
             start = time.monotonic()
             loss = self._train_epoch(rows, progress)
@@ -82,7 +84,7 @@ class Trainer:
                 progress.best = {name: values.clone() for name, values in progress.average.items()}
             self.network.load_state_dict(live)
             progress.write(self.network, state)
-            report(
+            self.report(
                 f"epoch {progress.epoch}/{self.settings.epochs}: loss {loss:.3f}; held out: {shown}; "
                 f"{time.monotonic() - start:.0f} s"
             )
@@ -95,8 +97,13 @@ class Trainer:
         draw = generator(self.settings.seed, "batches", str(epoch))
         groups = list(batches(self.material, rows, self.targets, self.settings.batch_words, draw))
         self.network.train()
-        total = 0.0
+        total, reported = 0.0, time.monotonic()
         for number, batch in enumerate(groups):
+            if time.monotonic() - reported > _REPORT_SECONDS:
+                self.report(
+                    f"epoch {epoch + 1}: {number:,} of {len(groups):,} batches, loss {total / max(number, 1):.3f}"
+                )
+                reported = time.monotonic()
             for group in progress.optimiser.param_groups:
                 group["lr"] = self.rate * schedule((epoch + number / len(groups)) / self.settings.epochs)
             inputs = self.material.inputs(batch, self.device, draw)

@@ -62,7 +62,7 @@ from whyscore.models.evidence import Setting, error_evidence
 from whyscore.models.surprisal import piece_surprisal
 from whyscore.models.tensors import write_tensors
 from whyscore.present import Look, present
-from whyscore.settings import takes
+from whyscore.settings import settings_of, takes
 from whyscore.stats.words import Ragged, agree, mean_estimates
 from whyscore.text.randomness import generator
 from whyscore.text.splitters import white_space
@@ -161,6 +161,8 @@ def train(
         settings: Labels, encoder, losses, schedule.
     """
     package("torch", "whyscore train")
+    # A command passes settings of its own too, which neither belong into the folder nor decide if a training goes on.
+    settings = TrainSettings(**{one.name: getattr(settings, one.name) for one in settings_of(TrainSettings)})
     tell = report or (lambda _: None)
     folder = Path(output)
     _refuse_used(folder)
@@ -309,9 +311,9 @@ class _Job:
         from whyscore.analysis.train.loop import Trainer, deterministic  # noqa: PLC0415 - needs torch
 
         rate = self.settings.rate or (2e-3 if self.embedded else 2e-5)
-        trainer = Trainer(network, material, self.cuts, targets, self.settings, device, rate)
+        trainer = Trainer(network, material, self.cuts, targets, self.settings, device, rate, self.report)
         with deterministic(1 if self.embedded else None):
-            weights = trainer.train(self.split.trained, self.split.tuning, work / "state.safetensors", self.report)
+            weights = trainer.train(self.split.trained, self.split.tuning, work / "state.safetensors")
             predicted = trainer.predict(self.split.tuning)
         card = self._card(targets, predicted)
         made = work / "model"
