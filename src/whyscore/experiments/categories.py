@@ -39,6 +39,7 @@ from whyscore.types.result import Cell, Record, Result, Table
 
 _PUNCTUATION, _USUAL = CATEGORIES["punctuation"], CATEGORIES["substitution"]
 _HALF = 0.5
+_LEARNED = "perturbation and tagger"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +100,7 @@ class CategoryResult(Result):
                 }  # fmt: skip
             yield {"naming": one.name, "measure": "f1", "value": one.f1, "n": self.spans}
         for row in self.categories:
-            yield {"naming": "perturbation and tagger", **row._asdict()}
+            yield {"naming": _LEARNED, **row._asdict()}
 
     def tables(self, *, long: bool = False) -> list[Table]:
         if long:
@@ -141,40 +142,50 @@ def categories(dataset: Dataset, *, settings: CategorySettings) -> CategoryResul
         )
     overlapping = None
     if settings.metric is not None:
-        predicted = predict_spans(dataset, settings.metric)
-        marked = [(entry, replace_category(span, entry)) for entry, span in predicted]
-        count = len(marked)
-        marked = [(entry, span) for entry, span in marked if span.category is not None]
-        overlapping = len(marked) / max(count, 1)
-        if not marked:
-            raise DataError(f"none of {count} predicted spans touches a marked one: there is nothing to compare")
+        marked, overlapping = _touching(predict_spans(dataset, settings.metric))
+    gold = [span.category or "" for _, span in marked]
+    answers, probabilities = _name_spans(dataset, marked, gold, settings)
+    blocks = [other_side(entry.segment) for entry, _ in marked]
+    namings = tuple(_judge(name, names, gold, blocks, settings) for name, names in answers.items())
+    known = [category in CATEGORIES.values() for category in gold]
+    table = tuple(
+        _category_row(category, gold, answers[_LEARNED], probabilities.get(category))
+        for category, _ in Counter(gold).most_common()
+    )
+    return CategoryResult(namings, table, len(gold), float(np.mean(known)), overlapping)
+
+
+def _touching(predicted: Sequence[tuple[Entry, ErrorSpan]]) -> tuple[list[tuple[Entry, ErrorSpan]], float]:
+    """Return the predicted spans that touch a marked one, with its category, and their share."""
+    named = [(entry, replace_category(span, entry)) for entry, span in predicted]
+    kept = [(entry, span) for entry, span in named if span.category is not None]
+    if not kept:
+        raise DataError(f"none of {len(named)} predicted spans touches a marked one: there is nothing to compare")
+    return kept, len(kept) / len(named)
+
+
+def _name_spans(
+    dataset: Dataset, marked: Sequence[tuple[Entry, ErrorSpan]], gold: Sequence[str], settings: CategorySettings
+) -> tuple[dict[str, list[str]], dict[str, FloatVector]]:
+    """Return the category of each span by each way of naming, and the probabilities of the last one by category."""
     examples, kinds = make_examples(dataset.segments, settings.seed, settings.texts)
     reader = SpanReader.of(settings.tagger, [one.segment.hypothesis for one in examples])
     learned = reader.read(examples)
     rows = reader.read([Example(entry.segment, span.start, span.end) for entry, span in marked])
-    gold = [span.category or "" for _, span in marked]
-    blocks = [other_side(entry.segment) for entry, _ in marked]
     names, values = SpanNamer.fit(learned, kinds).categories(rows)
     bare = slice(0, reader.tagger_columns.start)
     plain_names, plain = SpanNamer.fit(learned[:, bare], kinds).categories(rows[:, bare])
-    marks = np.zeros(len(rows))
+    punctuation = np.zeros(len(rows))
     if "punctuation" in reader.labels:
-        marks = rows[:, reader.tagger_columns][:, reader.labels.index("punctuation")]
-    rule = [_PUNCTUATION if share > _HALF else _USUAL for share in marks.tolist()]
+        punctuation = rows[:, reader.tagger_columns][:, reader.labels.index("punctuation")]
     (most, _), *_ = Counter(gold).most_common()
     answers = {
         "majority": [most] * len(gold),
-        "tagger": rule,
+        "tagger": [_PUNCTUATION if share > _HALF else _USUAL for share in punctuation.tolist()],
         "perturbation": [plain_names[k] for k in plain.argmax(axis=1).tolist()],
-        "perturbation and tagger": [names[k] for k in values.argmax(axis=1).tolist()],
+        _LEARNED: [names[k] for k in values.argmax(axis=1).tolist()],
     }
-    namings = tuple(_judge(name, own, gold, blocks, settings) for name, own in answers.items())
-    known = [category in CATEGORIES.values() for category in gold]
-    table = tuple(
-        _category_row(one, gold, answers["perturbation and tagger"], dict(zip(names, values.T, strict=True)).get(one))
-        for one, _ in Counter(gold).most_common()
-    )
-    return CategoryResult(namings, table, len(gold), float(np.mean(known)), overlapping)
+    return answers, dict(zip(names, values.T, strict=True))
 
 
 def _usable(entry: Entry, span: ErrorSpan) -> bool:

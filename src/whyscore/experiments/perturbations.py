@@ -95,10 +95,10 @@ def perturbations(
     for kind in kinds:
         for k, segment in enumerate(whole):
             draw = generator(settings.seed, kind, segment.hypothesis)
-            found = perturber.perturb(sources[k], segment.hypothesis, (kind,), draw)
-            if found is not None and found.text.split() != segment.hypothesis.split():
+            perturbed = perturber.perturb(sources[k], segment.hypothesis, (kind,), draw)
+            if perturbed is not None and perturbed.text.split() != segment.hypothesis.split():
                 owners[kind].append((k, len(changed)))
-                changed.append(segment.with_text(HYPOTHESIS, found.text))
+                changed.append(segment.with_text(HYPOTHESIS, perturbed.text))
     rows = []
     entries = tuple(Entry(str(k), "", segment) for k, segment in enumerate([*whole, *changed]))
     for metric in metrics:
