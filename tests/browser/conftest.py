@@ -10,8 +10,7 @@ import pytest
 
 from whyscore.report import build_report
 from whyscore.report.page import html
-from whyscore.runs.evaluate import evaluate
-from whyscore.runs.settings import EvaluateSettings
+from whyscore.runs.evaluate import EvaluateSettings, evaluate
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser: pip install playwright")

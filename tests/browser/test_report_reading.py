@@ -10,8 +10,7 @@ import pytest
 from whyscore.data.formats.text import read_texts
 from whyscore.report import build_report
 from whyscore.report.page import html
-from whyscore.runs.evaluate import evaluate
-from whyscore.runs.settings import EvaluateSettings
+from whyscore.runs.evaluate import EvaluateSettings, evaluate
 from whyscore.types import Dataset, Entry, Segment
 
 Visit = Callable[..., object]

@@ -1,6 +1,6 @@
 """Progress by stages: lines for logs, and the counts behind bars."""
 
-from whyscore.cli.progress import INTERVAL, Lines
+from whyscore.cli.setup import INTERVAL, Lines
 from whyscore.scoring.stack import Stages
 
 

@@ -118,7 +118,7 @@ READING = {
     },
     "test_fuzz_commands": {"cli/commands/convert.py"},
     "files that come with whyscore, or with a package of a fixed version": {
-        "analysis/compare/deltas.py",
+        "analysis/compare/compare.py",
         "models/encoders/embedded.py", "models/encoders/static.py", "report/page.py", "taggers/hanta.py",
         "taggers/nltk.py", "taggers/spacy.py", "web/app.py", "metrics/judge/protocols.py", "experiments/injection.py",
     },

@@ -13,14 +13,12 @@ from whyscore.cli.main import main
 from whyscore.errors import DataError, MissingExtra
 from whyscore.present import present
 from whyscore.report import build_report
-from whyscore.report.figures.report import save_figures
+from whyscore.report.figures import save_figures
 from whyscore.report.model import Report, SystemRow, about
 from whyscore.report.page import html
 from whyscore.report.verdict import with_verdict
-from whyscore.runs.diff import Identity, merge_runs
-from whyscore.runs.evaluate import evaluate
-from whyscore.runs.folder import Run
-from whyscore.runs.settings import EvaluateSettings
+from whyscore.runs.evaluate import EvaluateSettings, evaluate
+from whyscore.runs.folder import Identity, Run, merge_runs
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Entry, Estimate, PairTest, Segment
 

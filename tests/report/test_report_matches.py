@@ -11,9 +11,8 @@ from whyscore.errors import DataError
 from whyscore.report import build_report
 from whyscore.report.explorer import explorer, match_summaries
 from whyscore.report.page import Scale, html, stacked
-from whyscore.runs.evaluate import evaluate
+from whyscore.runs.evaluate import EvaluateSettings, evaluate
 from whyscore.runs.folder import Run, read_run
-from whyscore.runs.settings import EvaluateSettings
 from whyscore.types import Dataset, Entry, Segment
 
 pytest.importorskip("snowballstemmer", reason="roots need a stemmer: pip install 'whyscore[mee]'")

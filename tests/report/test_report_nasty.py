@@ -11,9 +11,8 @@ from support.nasty import NASTY
 from whyscore.present import present
 from whyscore.report import build_report
 from whyscore.report.page import html
-from whyscore.runs.evaluate import evaluate
+from whyscore.runs.evaluate import EvaluateSettings, evaluate
 from whyscore.runs.folder import Run
-from whyscore.runs.settings import EvaluateSettings
 from whyscore.types import Dataset, Entry, Segment
 
 

@@ -8,9 +8,8 @@ import pytest
 
 from whyscore.cli.main import main
 from whyscore.report import build_report
-from whyscore.runs.evaluate import evaluate
+from whyscore.runs.evaluate import EvaluateSettings, evaluate
 from whyscore.runs.folder import Run, read_run
-from whyscore.runs.settings import EvaluateSettings
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment
 
 # Words that stand nowhere in a page of ours.

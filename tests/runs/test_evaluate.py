@@ -34,10 +34,17 @@ from whyscore.errors import (
 from whyscore.report import build_report
 from whyscore.runs import evaluate as runs_evaluate
 from whyscore.runs import folder as runs
-from whyscore.runs.evaluate import default_executor, evaluate
+from whyscore.runs.evaluate import (
+    EvaluateSettings,
+    chosen_segments,
+    default_executor,
+    default_metrics,
+    evaluate,
+    request_metrics,
+    with_tagger,
+)
 from whyscore.runs.folder import Blocks, Run, read_run
 from whyscore.runs.gates import check_baseline, check_gates, judge_gates, junit_lines, read_limits
-from whyscore.runs.settings import EvaluateSettings, chosen_segments, default_metrics, request_metrics, with_tagger
 from whyscore.scoring.executors import Processes, Serial
 from whyscore.scoring.stack import Resources
 from whyscore.types import Dataset, Entry, ErrorSpan, Gate, PairTest, Segment, Total

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 from unittest import mock
 
-from whyscore.cli import progress
+from whyscore.cli import setup
 from whyscore.cli.main import main
 
 
@@ -29,7 +29,7 @@ Run = Callable[..., Done]
 def run_command(*arguments: object) -> Done:
     """Run a command in this process; how long it takes changes nothing that it prints."""
     out, err = io.StringIO(), io.StringIO()
-    patient = mock.patch.object(progress, "INTERVAL", math.inf)
+    patient = mock.patch.object(setup, "INTERVAL", math.inf)
     with patient, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main([str(argument) for argument in arguments])
     return Done(code, out.getvalue(), err.getvalue())

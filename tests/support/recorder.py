@@ -36,7 +36,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import whyscore as ws
-from whyscore.cli import progress
+from whyscore.cli import setup
 from whyscore.cli.main import main as whyscore
 
 RECORDED = Path(__file__).resolve().parents[1] / "recorded"
@@ -644,7 +644,7 @@ def run(one: Case, folder: Path) -> dict[str, Any]:
 def _told(argv: Sequence[str], folder: Path, *, shape: bool) -> dict[str, Any]:
     out, err = io.StringIO(), io.StringIO()
     # Lines about progress depend on how fast the machine is.
-    patient = mock.patch.object(progress, "INTERVAL", math.inf)
+    patient = mock.patch.object(setup, "INTERVAL", math.inf)
     with patient, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = whyscore(argv)
     form = argv[argv.index("-f") + 1] if "-f" in argv else "text"

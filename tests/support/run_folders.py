@@ -16,9 +16,8 @@ from whyscore.protocols import Tagged
 from whyscore.report import build_report
 from whyscore.report.page import html
 from whyscore.runs import shards
-from whyscore.runs.evaluate import evaluate
+from whyscore.runs.evaluate import EvaluateSettings, evaluate
 from whyscore.runs.folder import read_run
-from whyscore.runs.settings import EvaluateSettings
 from whyscore.scoring.stack import Resources
 from whyscore.scoring.store import Store, TagStore
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment

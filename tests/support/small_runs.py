@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from whyscore.data.files import TextFile
-from whyscore.runs.evaluate import evaluate
+from whyscore.runs.evaluate import EvaluateSettings, evaluate
 from whyscore.runs.folder import Run
-from whyscore.runs.settings import EvaluateSettings
 from whyscore.types import Dataset, Entry, ErrorSpan, Segment
 
 REFERENCES = ("a cat sat here", "two dogs ran home", "it was not late", "we saw seven birds")

@@ -14,7 +14,7 @@ from whyscore.cli.options import Command
 from whyscore.errors import SpecError, UnknownName
 
 PAPERS = (
-    *("bmx.command", "muler.command", "matching", "eval4nlp.data", "eval4nlp.annotators", "eval4nlp.ranking"),
+    *("bmx", "muler", "matching", "eval4nlp.data", "eval4nlp.annotators", "eval4nlp.ranking"),
     *("eval4nlp.marked_words", "injection", "eval4nlp.participants", "perturbations", "categories"),
 )
 

@@ -12,8 +12,7 @@ from types import ModuleType
 from whyscore.report.build import report_of, without_texts
 from whyscore.report.model import Report, ReportSettings, TrendPoint
 from whyscore.report.verdict import with_advice, with_changes
-from whyscore.runs.diff import merge_runs
-from whyscore.runs.folder import Run, read_run
+from whyscore.runs.folder import Run, merge_runs, read_run
 from whyscore.settings import takes
 
 _TWO = 2

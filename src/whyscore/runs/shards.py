@@ -31,9 +31,8 @@ from whyscore.data.writing import temporary_folder, write_lines
 from whyscore.errors import DataError, StoreError, UserError
 from whyscore.registry import build_from_file
 from whyscore.runs import folder as runs
-from whyscore.runs.evaluate import Key, evaluate, key_of
+from whyscore.runs.evaluate import EvaluateSettings, Key, RequestedMetric, evaluate, key_of, request_metrics
 from whyscore.runs.folder import Run
-from whyscore.runs.settings import EvaluateSettings, RequestedMetric, request_metrics
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.scoring.store import Store, take
 from whyscore.settings import make

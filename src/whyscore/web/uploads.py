@@ -23,8 +23,7 @@ from whyscore.data.checks import findings, refuse_findings
 from whyscore.data.files import Limits
 from whyscore.data.reading import read
 from whyscore.errors import DataError, UserError, WhyscoreError
-from whyscore.runs.evaluate import evaluate
-from whyscore.runs.settings import EvaluateSettings
+from whyscore.runs.evaluate import EvaluateSettings, evaluate
 from whyscore.scoring.executors import end_with_parent
 from whyscore.scoring.stack import Resources, Stages
 from whyscore.types import Dataset

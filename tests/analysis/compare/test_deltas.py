@@ -7,7 +7,7 @@ import pytest
 
 import whyscore as ws
 from support.cli import Run
-from whyscore.analysis.compare.deltas import find_preferences, preference, read_preferences
+from whyscore.analysis.compare.compare import find_preferences, preference, read_preferences
 from whyscore.types import Signature
 
 CHRF = Signature.parse("chrf|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:9.9.9")

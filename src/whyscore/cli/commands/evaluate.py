@@ -37,10 +37,16 @@ from whyscore.errors import UserError
 from whyscore.marking import visible
 from whyscore.report import build_report
 from whyscore.report.model import Report, ReportSettings
-from whyscore.runs.evaluate import can_decompose, evaluate
+from whyscore.runs.evaluate import (
+    EvaluateSettings,
+    RequestedMetric,
+    can_decompose,
+    evaluate,
+    request_metrics,
+    with_tagger,
+)
 from whyscore.runs.folder import Run, record_gates
 from whyscore.runs.gates import check_baseline, check_gates, judge_gates, read_limits
-from whyscore.runs.settings import EvaluateSettings, RequestedMetric, request_metrics, with_tagger
 from whyscore.runs.shards import STORE, describe, joinable, merge, read_shard, settings_of_shard, shard_of
 from whyscore.scoring.stack import Resources, Stages, cost
 from whyscore.settings import Seeded, again, option

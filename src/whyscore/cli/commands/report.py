@@ -12,8 +12,7 @@ from whyscore.errors import UserError
 from whyscore.present import Look, present
 from whyscore.report import build_report
 from whyscore.report.figures import FORMATS as FIGURE_FORMATS
-from whyscore.report.figures import Format
-from whyscore.report.figures.report import save_figures
+from whyscore.report.figures import Format, save_figures
 from whyscore.report.model import Report, ReportSettings
 from whyscore.report.page import html
 from whyscore.settings import again, option

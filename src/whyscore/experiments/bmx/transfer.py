@@ -7,16 +7,22 @@
 3. The choice is judged in every setting of the other data sets, original beside boosted, and tested by permute-both.
 4. p-values are corrected over all tests of a base metric; translation and summarisation are families of their own.
 5. `iterations`: the boosted metric takes the place of the original, is explained, calibrated and judged again.
-6. `fine_tune`: the metric's network is fine-tuned on the same calibration data and judged the same way (`finetune`).
+6. `fine_tune` (Figure 3): a regression head on the metric's own network. Its encoder reads the hypothesis and the text
+   it is compared with (the source where the metric reads it, else the first reference). The means of their vectors, u
+   and v, give [u, v, |u - v|, u * v]; a linear head predicts the human score, standardised in each setting. Head and
+   network are trained together on the calibration data (squared error, AdamW, batches in random order), and judged the
+   same way. The paper leaves open the head, the pooling and all hyper-parameters; texts are cut at the network's limit.
 
 The controls `length` and `random` go the same way as an explainer. Where the paper names the measures of a data set
 (`MEASURES`), these are taken; the name of the data set tells.
 """
 
+import copy
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
-from typing import ClassVar, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -45,16 +51,20 @@ from whyscore.analysis.calibrate import (
 from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
 from whyscore.data.formats.summaries import ASPECTS
 from whyscore.errors import DataError, SpecError, UserError
-from whyscore.experiments.bmx.finetune import FINE_TUNED, Training, check_network, fine_tune
 from whyscore.experiments.bmx.study import Figure, Run, RunFolder, explain_in, grid_rows, plain_name
+from whyscore.models.encoders.stacks import Source as NetworkSource
+from whyscore.models.encoders.stacks import Stack, source, stack
+from whyscore.models.pairs import Row, RowCoder, as_tensors
 from whyscore.protocols import Metric
+from whyscore.registry import spec_of
 from whyscore.scoring.rows import needed, needs
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import again, option, takes
 from whyscore.stats.coefficients import coefficient_of
 from whyscore.stats.correction import correct_p
 from whyscore.stats.matrices import is_human, level_of
-from whyscore.types import Dataset, FloatVector, Inputs, IntVector
+from whyscore.text.randomness import generator
+from whyscore.types import Dataset, FloatVector, Inputs, IntVector, Segment
 from whyscore.types.result import Cell, Mark, Record, Table
 
 Task = Literal["translation", "summarisation"]
@@ -720,3 +730,102 @@ def spread(data: Dataset, limit: int | None, group: str | None = None) -> Datase
     pairs = _pairs_of(data, group)
     chosen = tuple(one for one, pair in zip(data.entries, pairs, strict=True) if (pair, one.id) in kept)
     return replace(data, entries=chosen)
+
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Linear
+
+FINE_TUNED = "fine-tuned"
+_WHO = "fine-tuning"
+_WITHOUT_NETWORK = (None, "embedded", "static")
+
+
+class Training(NamedTuple):
+    """How the network is trained."""
+
+    epochs: int
+    rate: float
+    batch: int
+    seed: int
+
+
+def fine_tune(
+    metric: Metric, examples: Sequence[tuple[Segment, float]], segments: Sequence[Segment], training: Training
+) -> FloatVector:
+    """Return predictions for segments by the metric's network after training on segments with human scores.
+
+    Args:
+        metric: BERTScore, BARTScore or another metric with the network of a folder or hub name as its `model`.
+        examples: segments with standardised human scores; their order does not matter.
+        segments: what to predict.
+        training: epochs, learning rate, batch size, seed.
+    """
+    torch = importlib.import_module("torch")
+    work = _Regression(metric)
+    ordered = sorted(examples, key=lambda one: (_key(one[0]), one[1]))
+    random = generator(training.seed, FINE_TUNED, *(_key(segment) for segment, _ in ordered))
+    with torch.random.fork_rng():
+        torch.manual_seed(training.seed)
+        parameters = [*work.stack.network.parameters(), *work.head.parameters()]
+        optimizer = torch.optim.AdamW(parameters, lr=training.rate)
+        for _ in range(training.epochs):
+            order = random.permutation(len(ordered))
+            for start in range(0, len(order), training.batch):
+                batch = [ordered[k] for k in order[start : start + training.batch]]
+                predicted = work.predict([segment for segment, _ in batch])
+                loss = (predicted - torch.tensor([value for _, value in batch])).square().mean()
+                if not torch.isfinite(loss):
+                    raise DataError(f"{_WHO}: the loss is {loss.item()}; train with a smaller --fine-tune-rate")
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+    with torch.inference_mode():
+        parts = [work.predict(segments[k : k + training.batch]) for k in range(0, len(segments), training.batch)]
+    return np.concatenate([part.double().numpy() for part in parts])
+
+
+def check_network(metric: Metric) -> str:
+    """Return the network of a metric by name; a metric without one is refused."""
+    name = getattr(metric, "model", None)
+    if name in _WITHOUT_NETWORK or not isinstance(name, str):
+        raise UserError(
+            f"{spec_of(metric)} has no network to fine-tune: use --fine-tune with a metric such as "
+            "\"bertscore(model='FOLDER')\" or \"bartscore(model='FOLDER')\""
+        )
+    return name
+
+
+def _key(segment: Segment) -> str:
+    return "\n".join((segment.hypothesis, segment.source or "", *segment.references))
+
+
+class _Regression:
+    """An encoder with a linear head on the means of its vectors."""
+
+    def __init__(self, metric: Metric) -> None:
+        model: NetworkSource = source(check_network(metric), _WHO)
+        # A copy: the one that was loaded serves the metric. On the processor, where training can be repeated.
+        self.stack: Stack = copy.deepcopy(stack(model, model.shape.blocks, "cpu", "fp32", _WHO))
+        self.coder, self.limit = RowCoder(model.tokenizer, _WHO), model.limit
+        self.with_source = Inputs.SOURCE in needs(metric)
+        nn = importlib.import_module("torch.nn")
+        self.head: Linear = nn.Linear(4 * model.shape.width, 1)
+        nn.init.zeros_(self.head.weight)
+        nn.init.zeros_(self.head.bias)
+
+    def predict(self, segments: Sequence[Segment]) -> "Tensor":
+        """Return one number per segment."""
+        torch = importlib.import_module("torch")
+        others = [(one.source or "") if self.with_source else next(iter(one.references), "") for one in segments]
+        left, right = self._means([one.hypothesis for one in segments]), self._means(others)
+        answer: Tensor = self.head(torch.cat([left, right, (left - right).abs(), left * right], dim=1))
+        return answer.squeeze(1)
+
+    def _means(self, texts: Sequence[str]) -> "Tensor":
+        coded = self.coder.code(texts)
+        rows: list[Row] = [self.coder.rows(text, coded[text], self.limit, "truncate")[0] for text in texts]
+        inputs = as_tensors(rows, self.coder.padding, "cpu")
+        real = inputs.mask.unsqueeze(-1).float()
+        means: Tensor = (self.stack.table(inputs) * real).sum(1) / real.sum(1)
+        return means

@@ -22,8 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from whyscore.analysis.decompose.result import Decomposition, Decompositions, ScorerDifference, named
-from whyscore.errors import UserError
-from whyscore.report.figures.report import COLOURS, rendered
+from whyscore.report.figures import COLOURS, save_chart
 from whyscore.types import FeatureShare
 
 Rows = list[dict[str, object]]
@@ -49,17 +48,8 @@ class _Described:
 
 def draw(found: Decompositions, folder: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Return the files that were written: every chart there are numbers for, in every format."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be made: {error.strerror}. Choose another folder with --figures") from error
-    written = []
-    for name, chart in charts(found).items():
-        for form in formats:
-            path = folder / f"{name}.{form}"
-            path.write_bytes(rendered(_Described(chart), form))
-            written.append(path)
-    return written
+    made = charts(found).items()
+    return [path for name, chart in made for path in save_chart(_Described(chart), folder, name, formats=formats)]
 
 
 def charts(found: Decompositions) -> dict[str, Chart]:
