@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import whyscore as ws
-from whyscore.analysis.explain import Unexplained, attempt, cost
+from whyscore.analysis.explain import ExplainSettings, Unexplained, attempt, cost
 from whyscore.errors import ContractError, MissingInput, SpecError, UnknownName
 from whyscore.registry import BUILT_IN
 from whyscore.scoring.executors import Processes
-from whyscore.scoring.stack import Cost
+from whyscore.scoring.stack import LOCAL, Cost
 from whyscore.types import HYPOTHESIS, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 
 PROBING = [
@@ -217,7 +217,7 @@ def test_a_metric_that_raises_on_a_probe_leaves_the_other_segments_explained() -
     asked = [Segment("fine words"), Segment("safe boom here"), Segment("also fine")]
     with pytest.raises(Unexplained) as caught:
         ws.explain(asked, exploding, "erasure")
-    outcome = attempt(asked, exploding, "erasure")
+    outcome = attempt(asked, exploding, "erasure", ExplainSettings(), LOCAL)
     assert [one.segment for one in outcome] == [asked[0], asked[2]]
     assert [one.index for one in outcome] == [0, 2]
     assert list(outcome.failures) == [1]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 import numpy as np
 from markupsafe import Markup
@@ -17,7 +17,7 @@ from whyscore.analysis.explain import MaskingSettings
 from whyscore.analysis.explain import cost as explain_cost
 from whyscore.data.records import Kind, header_of, score_records
 from whyscore.errors import DataError, SpecError
-from whyscore.metrics.boosted import Boosted, OnEmpty, Parts
+from whyscore.metrics.boosted import BoostComponents, Boosted, OnEmpty, Parts
 from whyscore.protocols import Aggregator, Explainer
 from whyscore.registry import build, build_from_file, spec_of
 from whyscore.scoring.stack import LOCAL, Cost, Resources
@@ -184,6 +184,14 @@ def boosted(
     )
 
 
+@runtime_checkable
+class _HasComponents(Protocol):
+    """A metric that is boosted already."""
+
+    def components(self, segments: Sequence[Segment], resources: Resources = LOCAL) -> BoostComponents:
+        """Return what its scores are mixed of."""
+
+
 @takes(BoostSettings)
 def boost(
     segments: Segments,
@@ -197,7 +205,7 @@ def boost(
 
     Segments that the calibration was fitted on are refused unless `allow_overlap`: their scores have seen the people's.
     """
-    ready = isinstance(metric, Boosted) and explainer is None and settings.p is None and settings.w is None
+    ready = isinstance(metric, _HasComponents) and explainer is None and settings.p is None and settings.w is None
     made = cast("Boosted", metric) if ready else boosted(metric, explainer, settings=settings)
     return boost_segments(segments, made, settings, resources)
 

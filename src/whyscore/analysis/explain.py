@@ -188,9 +188,9 @@ def explain(
     >>> print(explain([Segment("a cat", references=("a dog",))], "token_f1", sides=["hypothesis"])[0])
     [a +0.50] [cat -0.17]
     """
-    found = attempt(segments, metric, explainer, settings=settings, resources=resources)
-    refuse_failures(metric, found.failures, len(as_segments(segments)))
-    return found
+    explanations = attempt(segments, metric, explainer, settings, resources)
+    refuse_failures(metric, explanations.failures, len(as_segments(segments)))
+    return explanations
 
 
 def refuse_failures(metric: MetricLike, failures: Mapping[int, str], segments: int) -> None:
@@ -199,21 +199,15 @@ def refuse_failures(metric: MetricLike, failures: Mapping[int, str], segments: i
         raise Unexplained(failure_message(failures, segments))
 
 
-@takes(ExplainSettings)
 def attempt(
-    segments: Segments,
-    metric: MetricLike,
-    explainer: str | Explainer = "erasure",
-    *,
-    settings: ExplainSettings,
-    resources: Resources = LOCAL,
+    segments: Segments, metric: MetricLike, explainer: str | Explainer, settings: ExplainSettings, resources: Resources
 ) -> Explanations:
     """Return the explanations of all segments that can be explained, and why the others cannot (`failures`)."""
     languages = languages_of(segments)
-    asked = explainer_with_languages(explainer, languages)
-    plan = _plan(with_languages(as_metric(metric), languages), asked, settings)
-    found = explain_segments(plan, as_segments(segments), sides_of(settings.sides), resources)
-    return Explanations(found.explanations, segments, metric, explainer, failures=found.failures)
+    chosen = explainer_with_languages(explainer, languages)
+    plan = _plan(with_languages(as_metric(metric), languages), chosen, settings)
+    outcome = explain_segments(plan, as_segments(segments), sides_of(settings.sides), resources)
+    return Explanations(outcome.explanations, segments, metric, explainer, failures=outcome.failures)
 
 
 def _plan(metric: Metric, explainer: str | Explainer, settings: ExplainSettings) -> Plan:

@@ -229,23 +229,9 @@ def triage(
     """
     if settings.precision in (0, 1):
         raise SpecError(f"precision is {settings.precision:g}, expected a share above 0 and below 1")
-    labels, human, limit, notes = error_free(rated, settings)
-    kept = ~np.isnan(labels) & ~np.isnan(rated_scores)
-    values, good = rated_scores[kept], labels[kept]
-    blocks = [name for name, keep in zip(document_names(rated), kept, strict=True) if keep]
-    _check(rated, good, blocks, human, limit)
-    threshold = _learn(values, good, blocks, settings)
-    folds = min(_FOLDS, len(set(blocks)))
-    fold = block_folds(blocks, folds, settings.seed)
-    accepted = np.zeros(len(values), dtype=bool)
-    for k in range(folds):
-        rest = fold != k
-        learnt = _learn(values[rest], good[rest], [blocks[i] for i in np.flatnonzero(rest)], settings)
-        accepted[~rest] = values[~rest] >= learnt  # nothing is above NaN
-    draws = {"draws": settings.draws, "seed": settings.seed}
-    decided = scores >= threshold
-    own = document_names(dataset)
-    curve = _curve(values, good, blocks, settings)
+    material, human, limit, notes = _rate(rated, rated_scores, settings)
+    threshold, accepted = material.learn(settings), material.accept_elsewhere(settings)
+    decided, curve = scores >= threshold, material.curve(settings)
     if math.isnan(threshold):
         best = max(curve, key=lambda point: point.precision)
         notes.append(
@@ -253,16 +239,18 @@ def triage(
             f"{settings.confidence:g}: at best {best.precision:.3f}, on {best.coverage:.0%} of the rated segments. "
             "Ask for less, rate more segments, or use a better metric"
         )
-    shared = {(entry.system, entry.segment) for entry in rated.entries} & {
-        (e.system, e.segment) for e in dataset.entries
+    shared = {(one.system, one.segment) for one in rated.entries} & {
+        (one.system, one.segment) for one in dataset.entries
     }
     if shared:
         notes.append(f"{len(shared)} segments are rated data too: their decisions are not independent of the ratings")
+    draws = {"draws": settings.draws, "seed": settings.seed}
+    good, blocks, count = material.good, material.blocks, len(material.good)
     return Triage(
-        *(dataset.name, metric, threshold, human, limit, len(values), float(good.mean())),
+        *(dataset.name, metric, threshold, human, limit, count, float(good.mean())),
         precision=bootstrap_ratio(good * accepted, accepted.astype(float), blocks, **draws),
-        saved=bootstrap_ratio(accepted.astype(float), np.ones(len(values)), blocks, **draws),
-        coverage=bootstrap_ratio(decided.astype(float), np.ones(len(scores)), own, **draws),
+        saved=bootstrap_ratio(accepted.astype(float), np.ones(count), blocks, **draws),
+        coverage=bootstrap_ratio(decided.astype(float), np.ones(len(scores)), document_names(dataset), **draws),
         curve=curve,
         decisions=_decisions(dataset, scores, decided),
         settings=settings,
@@ -270,7 +258,12 @@ def triage(
     )
 
 
-def _check(rated: Dataset, good: FloatVector, blocks: Sequence[str], human: str, limit: float) -> None:
+def _rate(rated: Dataset, scores: FloatVector, settings: TriageSettings) -> tuple["_Rated", str, float, list[str]]:
+    """Return the segments with a score and a label, the human score behind the labels, its limit, and notes."""
+    labels, human, limit, notes = error_free(rated, settings)
+    kept = ~np.isnan(labels) & ~np.isnan(scores)
+    good = labels[kept]
+    blocks = [name for name, keep in zip(document_names(rated), kept, strict=True) if keep]
     if not len(good):
         raise DataError(f"{rated.name} has no segment with both a score and a human score {human}")
     if good.min() == good.max():
@@ -281,34 +274,65 @@ def _check(rated: Dataset, good: FloatVector, blocks: Sequence[str], human: str,
         )
     if len(set(blocks)) < 2:  # noqa: PLR2004 - other documents are needed
         raise DataError(f"{rated.name} has one document: a threshold is judged on others. Rate more documents")
+    return _Rated(scores[kept], good, blocks), human, limit, notes
 
 
-def _candidates(values: FloatVector) -> FloatVector:
-    """Return the thresholds that are tried: up to 200 of the values, at even shares, that at least 30 reach."""
-    ordered = np.sort(values)[::-1]
-    least = min(_FEWEST, len(ordered)) - 1
-    at = np.unique(np.linspace(least, len(ordered) - 1, _THRESHOLDS).round().astype(int))
-    return np.unique(ordered[at])
+class _Rated(NamedTuple):
+    """Rated segments: the metric's score, 1 where error-free and else 0, and the document of each."""
 
+    scores: FloatVector
+    good: FloatVector
+    blocks: list[str]
 
-def _learn(values: FloatVector, good: FloatVector, blocks: Sequence[str], settings: TriageSettings) -> float:
-    """Return the lowest threshold whose lower bound reaches the precision; NaN where there is none."""
-    candidates = _candidates(values)
-    above = values[:, None] >= candidates[None, :]
-    sums = block_sums(np.hstack([above * good[:, None], above]).astype(np.float64), blocks)
-    count = len(candidates)
-    bound = sums[:, :count].sum(axis=0) / sums[:, count:].sum(axis=0)
-    if settings.draws and settings.confidence > 0.5:  # noqa: PLR2004 - half trusts the estimate
-        sums = sums[content_order(sums)]
-        drawn = np.vstack([times @ sums for times in draw_counts(len(sums), settings.draws, settings.seed)])
-        with np.errstate(invalid="ignore"):
-            shares = drawn[:, :count] / drawn[:, count:]
-        bound = np.minimum(
-            np.nanquantile(shares, 1 - settings.confidence, axis=0),
-            _wilson(bound, above.sum(axis=0), settings.confidence),
-        )
-    reached: NDArray[np.intp] = np.flatnonzero(bound >= settings.precision)
-    return float(candidates[reached[0]]) if len(reached) else float("nan")
+    def candidates(self) -> FloatVector:
+        """Return the thresholds that are tried: up to 200 of the scores, at even shares, that at least 30 reach."""
+        ordered = np.sort(self.scores)[::-1]
+        least = min(_FEWEST, len(ordered)) - 1
+        at = np.unique(np.linspace(least, len(ordered) - 1, _THRESHOLDS).round().astype(int))
+        return np.unique(ordered[at])
+
+    def learn(self, settings: TriageSettings) -> float:
+        """Return the lowest threshold whose lower bound reaches the precision; NaN where there is none."""
+        candidates = self.candidates()
+        above = self.scores[:, None] >= candidates[None, :]
+        sums = block_sums(np.hstack([above * self.good[:, None], above]).astype(np.float64), self.blocks)
+        count = len(candidates)
+        bound = sums[:, :count].sum(axis=0) / sums[:, count:].sum(axis=0)
+        if settings.draws and settings.confidence > 0.5:  # noqa: PLR2004 - half trusts the estimate
+            sums = sums[content_order(sums)]
+            drawn = np.vstack([times @ sums for times in draw_counts(len(sums), settings.draws, settings.seed)])
+            with np.errstate(invalid="ignore"):
+                shares = drawn[:, :count] / drawn[:, count:]
+            bound = np.minimum(
+                np.nanquantile(shares, 1 - settings.confidence, axis=0),
+                _wilson(bound, above.sum(axis=0), settings.confidence),
+            )
+        reached: NDArray[np.intp] = np.flatnonzero(bound >= settings.precision)
+        return float(candidates[reached[0]]) if len(reached) else float("nan")
+
+    def accept_elsewhere(self, settings: TriageSettings) -> NDArray[np.bool_]:
+        """Return which segments skip review by the threshold of the other documents."""
+        folds = min(_FOLDS, len(set(self.blocks)))
+        fold = block_folds(self.blocks, folds, settings.seed)
+        accepted = np.zeros(len(self.scores), dtype=bool)
+        for k in range(folds):
+            rest = fold != k
+            others = _Rated(self.scores[rest], self.good[rest], [self.blocks[i] for i in np.flatnonzero(rest)])
+            accepted[~rest] = self.scores[~rest] >= others.learn(settings)  # nothing is above NaN
+        return accepted
+
+    def curve(self, settings: TriageSettings) -> tuple[Point, ...]:
+        """Return the precision of the best 5 %, 10 % ... of the segments."""
+        points: list[Point] = []
+        ordered = np.sort(self.scores)[::-1]
+        for step in range(1, _STEPS + 1):
+            threshold = float(ordered[math.ceil(len(ordered) * step / _STEPS) - 1])
+            above = (self.scores >= threshold).astype(np.float64)
+            if points and points[-1].threshold == threshold:
+                continue
+            one = bootstrap_ratio(self.good * above, above, self.blocks, draws=settings.draws, seed=settings.seed)
+            points.append(Point(float(above.mean()), threshold, one.value, one.low, one.high))
+        return tuple(points)
 
 
 def _wilson(shares: FloatVector, counts: NDArray[np.int64], confidence: float) -> FloatVector:
@@ -317,21 +341,6 @@ def _wilson(shares: FloatVector, counts: NDArray[np.int64], confidence: float) -
     spread = z * np.sqrt(shares * (1 - shares) / counts + z**2 / (4 * counts**2))
     bound: FloatVector = (shares + z**2 / (2 * counts) - spread) / (1 + z**2 / counts)
     return bound
-
-
-def _curve(
-    values: FloatVector, good: FloatVector, blocks: Sequence[str], settings: TriageSettings
-) -> tuple[Point, ...]:
-    points: list[Point] = []
-    ordered = np.sort(values)[::-1]
-    for step in range(1, _STEPS + 1):
-        threshold = float(ordered[math.ceil(len(values) * step / _STEPS) - 1])
-        above = (values >= threshold).astype(np.float64)
-        if points and points[-1].threshold == threshold:
-            continue
-        one = bootstrap_ratio(good * above, above, blocks, draws=settings.draws, seed=settings.seed)
-        points.append(Point(float(above.mean()), threshold, one.value, one.low, one.high))
-    return tuple(points)
 
 
 def _decisions(dataset: Dataset, scores: FloatVector, decided: NDArray[np.bool_]) -> tuple[Decided, ...]:

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from whyscore.marking import on_one_line
 from whyscore.present import Look
-from whyscore.present.text import arrow
-from whyscore.types.result import Result, Table, shown
+from whyscore.present.text import Style, arrow, marked_rows
+from whyscore.types.result import Result, Table
 
 SUFFIX = ".tex"
+_STYLE = Style(r"\textcolor{{blue}}{{{}}}", r"\underline{{{}}}", r"\textbf{{{}}}")
 _ESCAPED = str.maketrans(
     {
         **{character: f"\\{character}" for character in "&%$#_{}"},
@@ -44,15 +45,11 @@ def lines(result: Result, look: Look) -> Iterator[str]:
 
 
 def _table(table: Table, look: Look) -> Iterator[str]:
-    bold = table.bold if look.bold else frozenset()
     columns = "".join("r" if right else "l" for right in table.right_aligned())
     head = [_escape(name) + arrow(table, name, r"$\uparrow$", r"$\downarrow$") for name in table.columns]
     yield f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n"
     yield " & ".join(head) + " \\\\\n\\midrule\n"
-    for number, row in enumerate(table.rows):
-        cells = [_escape(shown(cell, table.decimals if look.decimals is None else look.decimals)) for cell in row]
-        marked = zip(table.columns, cells, strict=True)
-        cells = [_mark(table, number, name, cell, bold=(number, name) in bold) for name, cell in marked]
+    for cells in marked_rows(table, look, _escape, _STYLE):
         # The end of a row would take a bracket or a star that follows it for its own.
         first = "{}" if cells and cells[0].startswith(("[", "*")) else ""
         yield first + " & ".join(cells) + " \\\\\n"
@@ -63,11 +60,3 @@ def _table(table: Table, look: Look) -> Iterator[str]:
 
 def _escape(text: str) -> str:
     return on_one_line(text).translate(_ESCAPED)
-
-
-def _mark(table: Table, row: int, name: str, cell: str, *, bold: bool) -> str:
-    """Return a cell with its marks: blue is higher, bold significantly so, underlined after correction."""
-    marks = table.marks.get((row, name), frozenset())
-    cell = rf"\textcolor{{blue}}{{{cell}}}" if "higher" in marks else cell
-    cell = rf"\underline{{{cell}}}" if "corrected" in marks else cell
-    return rf"\textbf{{{cell}}}" if bold or "significant" in marks else cell

@@ -5,7 +5,8 @@ sentences break between words.
 """
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from rich.cells import cell_len
 
@@ -78,6 +79,29 @@ def _align(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> 
         blanks = " " * (width - cell_len(cell))
         padded.append(blanks + cell if to_the_right else cell + blanks)
     return "  ".join(padded).rstrip()
+
+
+class Style(NamedTuple):
+    """How marks are set: templates with a place for the cell."""
+
+    higher: str
+    corrected: str
+    strong: str
+
+
+def marked_rows(table: Table, look: Look, escape: Callable[[str], str], style: Style) -> Iterator[list[str]]:
+    """Yield the cells of each row with their marks: higher, significantly so or the best, also after correction."""
+    bold = table.bold if look.bold else frozenset()
+    decimals = table.decimals if look.decimals is None else look.decimals
+    for number, row in enumerate(table.rows):
+        cells = []
+        for name, value in zip(table.columns, row, strict=True):
+            marks = table.marks.get((number, name), frozenset())
+            cell = escape(shown(value, decimals))
+            cell = style.higher.format(cell) if "higher" in marks else cell
+            cell = style.corrected.format(cell) if "corrected" in marks else cell
+            cells.append(style.strong.format(cell) if (number, name) in bold or "significant" in marks else cell)
+        yield cells
 
 
 def arrow(table: Table, name: str, up: str, down: str) -> str:

@@ -615,7 +615,7 @@ def _explain(
     """Return the lines of some entries by what they explain, and why others could not be explained."""
     segments = [entry.segment for entry in entries]
     explainer = explainer_with_languages(metric.explainer or "", languages)
-    outcome = attempt(segments, metric.metric, explainer, settings=settings, resources=resources)
+    outcome = attempt(segments, metric.metric, explainer, settings, resources)
     problems = []
     if outcome.failures:
         first = entries[min(outcome.failures)]

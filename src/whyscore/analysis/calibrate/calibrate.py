@@ -34,13 +34,14 @@ from whyscore.analysis.calibrate.material import (
     groups_of,
     human_of,
     join_datasets,
-    settings_of,
+    possible_settings,
     sort_entries,
 )
 from whyscore.analysis.calibrate.rules import Choice
 from whyscore.analysis.calibrate.settings import AgreementSettings, CalibrateSettings, JudgingSettings, at
 from whyscore.analysis.common import MetricLike, as_metric, with_languages
 from whyscore.analysis.explain import explain
+from whyscore.errors import DataError
 from whyscore.metrics.boosted import check_sides
 from whyscore.protocols import Explainer
 from whyscore.registry import spec_of
@@ -93,9 +94,11 @@ def calibrate_explained(found: Explained, settings: JudgingSettings) -> Calibrat
 
 
 def judged_settings(found: Explained, settings: AgreementSettings) -> tuple[tuple[Setting, ...], list[str]]:
-    """Return the settings of explained entries that can be judged, and a note for each that cannot."""
+    """Return the settings of explained entries that can be judged, a note for each that cannot; none is an error."""
     human, groups = human_of(found.data, settings.human), groups_of(found.data, settings.group)
-    judged, notes = settings_of(found.material, human, groups, settings.level, settings.coefficient)
+    judged, notes = possible_settings(found.material, human, groups, settings.level, settings.coefficient)
+    if not judged:
+        raise DataError(f"nothing to calibrate on: {'; '.join(notes)}")
     missing = int(np.isnan(found.material.scores).sum())
     if missing:
         notes.append(f"{missing:,} of {len(found.data):,} segments have no score and were left out")

@@ -265,20 +265,6 @@ def human_of(data: Dataset, names: Sequence[str] | None) -> dict[str, FloatVecto
     return {name: data.human(name) for name in names}
 
 
-def settings_of(
-    material: Material,
-    human: dict[str, FloatVector],
-    groups: Sequence[str],
-    level: str,
-    coefficients: Sequence[str],
-) -> tuple[tuple[Setting, ...], list[str]]:
-    """Return the settings that can be judged, and a note for each that cannot; none at all is an error."""
-    settings, notes = possible_settings(material, human, groups, level, coefficients)
-    if not settings:
-        raise DataError(f"nothing to calibrate on: {'; '.join(notes)}")
-    return settings, notes
-
-
 def possible_settings(
     material: Material,
     human: dict[str, FloatVector],

@@ -619,6 +619,8 @@ def _system_rows(
         places = [one.values.members[feature][k] for k in chosen]
         numbers = one.values.of(feature, chosen)
         cell = cell_of(one.values, feature, chosen, numbers)
+        flags = (*cell.flags, *(("unnatural-text",) if one.masking == "opaque" else ()))
+        cell = cell._replace(flags=flags, reason=cell.reason if cell.n else _absent(entries, feature, name))
         members = [study.marking.entries[place] for place in places]
         usage = _usage(counting, entries, feature)
         details = examples_of(study, one, feature, places, numbers)
@@ -628,24 +630,12 @@ def _system_rows(
                 system=system.name,
                 metric=one.name,
                 feature=name,
-                n=cell.n,
-                informative=cell.informative,
-                sigma=cell.sigma,
                 sigma_all=sigma_all,
-                oracle=cell.oracle,
-                anti=cell.anti,
-                share=cell.share,
                 low=limits.low,
                 high=limits.high,
-                guarded=cell.guarded,
-                gain=cell.gain,
                 discrepancy={"all": _discrepancy(entries, feature), "both": _discrepancy(members, feature)},
                 frequency={side: frequency for side, (frequency, _) in usage.items()},
                 uniqueness={side: uniqueness for side, (_, uniqueness) in usage.items()},
-                flags=(*cell.flags, *(("unnatural-text",) if one.masking == "opaque" else ())),
-                reason=cell.reason if cell.n else _absent(entries, feature, name),
-                range=cell.range,
-                outside=cell.outside,
                 dropped=limits.dropped,
                 word_f=words_met(pairings, feature)._asdict(),
                 additive=None if view is None else float(view.features[feature]),
@@ -653,6 +643,7 @@ def _system_rows(
                 examples=tuple(example.id for example in details),
                 details=details,
                 group=system.group,
+                **cell._asdict(),
             )
         )
     return rows

@@ -101,17 +101,14 @@ def run(settings: EvaluateCommand) -> int:
         tell(settings, f"linguistic features: {settings.tagger}")
     requested = request_metrics(data, metrics, settings)
     under = read_limits(settings.fail_under or (), [one.name for one in requested])
-    worse = baseline_of(settings, data)
-    check_baseline(data.systems, worse)
+    check_baseline(data.systems, worse := baseline_of(settings, data))
     if settings.dry_run:
         return _say_costs(settings, data, requested)
     shard = read_shard(settings.shard) if settings.shard else None
-    part, used = data, settings
-    if shard is not None:
-        part = shard_of(data, shard)
-        # The scores of a shard stay beside its run.
-        stored = replace(settings, store=settings.store or str(Path(settings.output) / STORE))
-        used = settings_of_shard(stored, requested, shard)
+    part = data if shard is None else shard_of(data, shard)
+    # The scores of a shard stay beside its run.
+    stored = replace(settings, store=settings.store or str(Path(settings.output) / STORE))
+    used = settings if shard is None else settings_of_shard(stored, requested, shard)
     cut = truncation_messages({one.name: one.metric for one in requested}, part) if settings.fail_if_truncated else []
     with working(used) as resources:
         found = evaluate(

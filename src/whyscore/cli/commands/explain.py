@@ -127,7 +127,7 @@ def _explain(
 ) -> Explanations:
     if settings.until_stable is not None:
         explainer = _raise_budget(data, metric, explainer, settings, resources)
-    found = attempt(data, metric, explainer, settings=settings, resources=resources)
+    found = attempt(data, metric, explainer, settings, resources)
     if settings.matrix:
         found.matrices = word_matrices(found, settings.unit)
     return found
