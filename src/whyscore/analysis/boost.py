@@ -166,7 +166,7 @@ def boosted(
     if settings.calibration is not None:
         if settings.p is not None or settings.w is not None or settings.aggregator is not None:
             raise SpecError("a calibration says p, w and aggregator: give it or them, not both")
-        return _calibrated(metric, explainer, settings.calibration, settings)
+        return _build_calibrated(metric, explainer, settings.calibration, settings)
     if metric is None:
         raise SpecError("no metric to boost: name one, for example chrf, or give a calibration")
     aggregator, unit, masker = settings.aggregator, settings.unit, settings.masker
@@ -216,7 +216,7 @@ def boost_segments(
     """Return the scores of a boosted metric with what they are made of."""
     dataset = as_dataset(segments)
     if settings.calibration is not None and not settings.allow_overlap:
-        _refuse_overlap(dataset.segments, _loaded(settings.calibration))
+        _refuse_overlap(dataset.segments, _load_calibration(settings.calibration))
     metric = replace(metric, metric=with_languages(metric.metric, dataset.languages))
     original, aggregate, explanations, bags, missing = metric.components(dataset.segments, resources)
     if len(missing) == len(dataset):
@@ -255,14 +255,14 @@ def degenerate_share(metric: Boosted, bags: Bags) -> float:
     return float((floored >= DEGENERATE).mean())
 
 
-def _calibrated(
+def _build_calibrated(
     metric: MetricLike | None,
     explainer: str | Explainer | None,
     calibration: Calibration | str | Path,
     settings: BoostedSettings,
 ) -> Boosted:
     """Return the metric that a calibration describes, refusing any other metric or explainer."""
-    found = _loaded(calibration)
+    found = _load_calibration(calibration)
     file = "the calibration" if isinstance(calibration, Calibration) else calibration
 
     def build_named(spec: str, kind: str) -> Any:  # noqa: ANN401 - the kind decides the protocol
@@ -287,7 +287,7 @@ def _calibrated(
     )
 
 
-def _loaded(calibration: Calibration | str | Path) -> Calibration:
+def _load_calibration(calibration: Calibration | str | Path) -> Calibration:
     return calibration if isinstance(calibration, Calibration) else Calibration.load(calibration)
 
 

@@ -257,12 +257,12 @@ def name_spans(dataset: Dataset, to: Naming = "mqm", *, tagger: str | Tagger = "
     omission = OMISSION if to == "mqm" else "deletion"
     entries = []
     for k, entry in enumerate(dataset.entries):
-        own = tuple(_named(span, names.get((k, n)), omission) for n, span in enumerate(entry.spans or ()))
+        own = tuple(_name_span(span, names.get((k, n)), omission) for n, span in enumerate(entry.spans or ()))
         entries.append(entry if entry.spans is None else replace(entry, spans=own))
     return replace(dataset, entries=tuple(entries))
 
 
-def _named(span: ErrorSpan, name: str | None, omission: str) -> ErrorSpan:
+def _name_span(span: ErrorSpan, name: str | None, omission: str) -> ErrorSpan:
     if span.category is not None:
         return span
     lost = span.side is Side.SOURCE or span.start == span.end

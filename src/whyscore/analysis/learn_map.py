@@ -89,7 +89,9 @@ def learn_map(
     model, unit = settings.model, settings.unit
     encoder = load_encoder(model, settings.layer) if isinstance(model, str) else model
     splitter = cast("Splitter", build(unit, "splitter")) if isinstance(unit, str) else unit
-    pairs = _kept(encoder, _pairs(sources, targets, alignments, splitter), settings.limit or _PAIRS[settings.mode])
+    pairs = _short_pairs(
+        encoder, _pairs(sources, targets, alignments, splitter), settings.limit or _PAIRS[settings.mode]
+    )
     known = "given" if alignments is not None else settings.aligner
     if known == "ibm1":
         linked = ibm1([list(pair.source) for pair in pairs], [list(pair.target) for pair in pairs])
@@ -97,15 +99,15 @@ def learn_map(
     facts = encoder_facts(encoder.signature()) | {"aligner": known, "pairs": str(len(pairs))}
     if settings.languages:
         facts["languages"] = "-".join(settings.languages)
-    return _learned(encoder, pairs, facts)
+    return _learn(encoder, pairs, facts)
 
 
-def _learned(encoder: Encoder, pairs: Sequence[_Pair], facts: dict[str, str]) -> LanguageMap:
+def _learn(encoder: Encoder, pairs: Sequence[_Pair], facts: dict[str, str]) -> LanguageMap:
     """Return the maps; where no links are known, a first map finds the links of the second."""
     found: LanguageMap | None = None
     for _ in range(_ROUNDS if facts["aligner"] == "argmax" else 1):
         gram: Gram | None = None
-        for pair, source, target in _encoded(encoder, pairs):
+        for pair, source, target in _encode_blocks(encoder, pairs):
             gram = gram or Gram(source.vectors.shape[1])
             links = pair.links if pair.links is not None else _nearest(source, target, found)
             here, there = _rows(source, target, links)
@@ -148,7 +150,7 @@ def _pairs(
             yield pair
 
 
-def _kept(encoder: Encoder, pairs: Iterator[_Pair], limit: int) -> list[_Pair]:
+def _short_pairs(encoder: Encoder, pairs: Iterator[_Pair], limit: int) -> list[_Pair]:
     """Return the first pairs that are not cut into too many pieces."""
     kept: list[_Pair] = []
     block: list[_Pair] = []
@@ -172,7 +174,7 @@ def _sides(pairs: Sequence[_Pair]) -> tuple[list[Words], list[Words]]:
     return [pair.source for pair in pairs], [pair.target for pair in pairs]
 
 
-def _encoded(encoder: Encoder, pairs: Sequence[_Pair]) -> Iterator[tuple[_Pair, WordVectors, WordVectors]]:
+def _encode_blocks(encoder: Encoder, pairs: Sequence[_Pair]) -> Iterator[tuple[_Pair, WordVectors, WordVectors]]:
     for start in range(0, len(pairs), _BLOCK):
         block = pairs[start : start + _BLOCK]
         here, there = (encoder.encode([words.text for words in side]) for side in _sides(block))

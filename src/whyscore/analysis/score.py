@@ -113,7 +113,7 @@ class SystemScores(Result, list[MetricResult]):
             names = ("system", "metric", "score", "low", "high", "n")
             return [Table(names, tuple(tuple(record[name] for name in names) for record in self.records()))]  # type: ignore[misc]
         systems = self.dataset.systems
-        rows = [(system, *(_shown(one, system, self.decimals) for one in self)) for system in systems]
+        rows = [(system, *(_format_total(one, system, self.decimals) for one in self)) for system in systems]
         notes = (f"{len(self.dataset.ids)} segments; brackets: 95 % bootstrap confidence interval", *self._signatures())
         return [
             Table(
@@ -218,7 +218,7 @@ class SegmentScores(Result):
         return [Table(("id", "system", *self.scores), tuple(rows))]
 
 
-def _shown(one: MetricResult, system: str, digits: int) -> str:
+def _format_total(one: MetricResult, system: str, digits: int) -> str:
     """Return the score of a system, and where systems have different segments that on the common ones."""
     own = _interval(one.totals[system], digits)
     return f"{own}; {one.common[system].value:.{digits}f} on {one.common[system].n} common" if one.common else own
@@ -392,12 +392,12 @@ def _cuts(name: str, metric: MetricLike, data: Dataset) -> Iterator[str]:
         warnings.simplefilter("ignore", CoverageNotice)  # told when the scores are made
         own = with_languages(as_metric(metric), data.languages)
     if isinstance(own, Encoding) and isinstance(own.encoder(), SupportsLengths):
-        yield from _measured(name, own, data)
+        yield from _describe_cuts(name, own, data)
     elif any("trunc" in dict(part.signature().facts) for part in parts_of(own)):
-        yield from (f"{name}: {told}" for told in _watched(own, data))
+        yield from (f"{name}: {told}" for told in _watch_cuts(own, data))
 
 
-def _measured(name: str, metric: Metric, data: Dataset) -> Iterator[str]:
+def _describe_cuts(name: str, metric: Metric, data: Dataset) -> Iterator[str]:
     found = cut_texts(metric, data.segments, data.languages)
     if not found:
         return
@@ -407,7 +407,7 @@ def _measured(name: str, metric: Metric, data: Dataset) -> Iterator[str]:
     yield f"{name} cuts texts of {len(found)} of {len(data)} segments ({first})"
 
 
-def _watched(metric: Metric, data: Dataset) -> list[str]:
+def _watch_cuts(metric: Metric, data: Dataset) -> list[str]:
     distinct = list(dict.fromkeys(segment.only(metric.inputs) for segment in data.segments))
     with watched_cuts() as seen:
         metric.score(distinct)

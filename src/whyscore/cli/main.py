@@ -113,8 +113,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        warnings.showwarning = _shown_once()
-        return _guarded(lambda: _dispatch(given), given)
+        warnings.showwarning = _show_once()
+        return _report_faults(lambda: _dispatch(given), given)
 
 
 def parser_of(verb: str) -> "Parser":
@@ -150,7 +150,7 @@ def _dispatch(given: list[str]) -> int:
     try:
         return run_command(_command(given[0])[0], arguments)
     except KeyboardInterrupt:
-        _say(f"interrupted; {_kept(arguments)}")
+        _say(f"interrupted; {_describe_kept(arguments)}")
         return INTERRUPTED
 
 
@@ -200,10 +200,10 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
     return cast("argparse.HelpFormatter", Formatter(prog))
 
 
-def _guarded(work: Callable[[], int], given: Sequence[str]) -> int:
+def _report_faults(work: Callable[[], int], given: Sequence[str]) -> int:
     """Return the exit code of the work; what nobody thought of becomes one line on stderr too."""
     try:
-        return _excused(work)
+        return _report_errors(work)
     except Exception as error:
         if shows_faults():
             raise
@@ -211,7 +211,7 @@ def _guarded(work: Callable[[], int], given: Sequence[str]) -> int:
         return 1
 
 
-def _excused(work: Callable[[], int]) -> int:
+def _report_errors(work: Callable[[], int]) -> int:
     """Return the exit code of the work; what may go wrong becomes one line on stderr."""
     try:
         code = work()
@@ -240,7 +240,7 @@ def _close() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _kept(arguments: argparse.Namespace) -> str:
+def _describe_kept(arguments: argparse.Namespace) -> str:
     """Return what an interruption leaves behind."""
     if not hasattr(arguments, "store"):
         return "nothing was kept"
@@ -249,7 +249,7 @@ def _kept(arguments: argparse.Namespace) -> str:
     return "what was scored is in the store. Run the same command again to go on"
 
 
-def _shown_once() -> Callable[..., None]:
+def _show_once() -> Callable[..., None]:
     """Return what shows warnings, each message once, whatever asked for it how often."""
     shown: set[str] = set()
 

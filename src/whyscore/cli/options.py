@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
         if rest:
             unknown = next((item for item in rest if item.startswith("-")), rest[0])
             command = self._chosen(found)
-            command.error(_unknown(unknown, sorted(_options(command))))
+            command.error(_describe_unknown(unknown, sorted(_options(command))))
         return found
 
     def _chosen(self, found: argparse.Namespace) -> argparse.ArgumentParser:
@@ -98,7 +98,7 @@ class Parser(argparse.ArgumentParser):
     def _short(self) -> str:
         needed = [action for action in self._actions if action.option_strings and action.required]
         places = [action for action in self._actions if not action.option_strings]
-        named = [f"{action.option_strings[0]} {_named(action)}" for action in needed]
+        named = [f"{action.option_strings[0]} {_metavar_of(action)}" for action in needed]
         return " ".join([self.prog, *map(_place, places), *named, "[options]"]).replace("%", "%%")
 
     def _defaults_from_environment(self) -> dict[str, list[object]]:
@@ -165,7 +165,7 @@ def _read(action: argparse.Action, variable: str, text: str) -> object:
     return found
 
 
-def _unknown(given: str, known: Sequence[str]) -> str:
+def _describe_unknown(given: str, known: Sequence[str]) -> str:
     if not given.startswith("-"):
         return f"nothing takes {given!r}: put it after the option it belongs to, or in quotes with its neighbours"
     name = given.partition("=")[0]
@@ -179,14 +179,14 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
         yield from action.option_strings
 
 
-def _named(action: argparse.Action) -> str:
+def _metavar_of(action: argparse.Action) -> str:
     if action.metavar is not None:
         return action.metavar if isinstance(action.metavar, str) else " ".join(action.metavar)
     return action.dest.upper()
 
 
 def _place(action: argparse.Action) -> str:
-    name = _named(action) if action.metavar or not action.choices else "|".join(map(str, action.choices))
+    name = _metavar_of(action) if action.metavar or not action.choices else "|".join(map(str, action.choices))
     shapes = {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} [{name} ...]", argparse.PARSER: f"{name} ..."}
     return shapes.get(str(action.nargs), name)
 

@@ -105,19 +105,19 @@ def load_dataset(settings: InputSettings, metrics: Sequence[str] = (), explainer
 
     Unknown metrics and explainers are refused before any file is read.
     """
-    check_names(metrics, explainers)
+    made = check_names(metrics, explainers)
     data, findings = load_and_validate(settings, metrics)
     show_columns(data, settings)
     show_findings(findings, settings)
     refuse_data(data, findings, strict=settings.strict)
-    check_context(settings, metrics)
-    warn_unsupported(settings, data, {name: as_metric(name) for name in metrics})
+    _check_context(settings, made)
+    warn_unsupported(settings, data, made)
     return data
 
 
-def check_context(settings: InputSettings, metrics: Sequence[str]) -> None:
+def _check_context(settings: InputSettings, metrics: Mapping[str, Metric]) -> None:
     """Say which metrics do not read context; where none does, the option would do nothing, which is an error."""
-    without = [name for name in metrics if Inputs.CONTEXT not in as_metric(name).inputs]
+    without = [name for name, metric in metrics.items() if Inputs.CONTEXT not in metric.inputs]
     if not settings.context or not without:
         return
     told = f"--context {settings.context} is for metrics that read context (bertscore, xbertscore, judge)"
@@ -190,12 +190,12 @@ def refuse_data(data: Dataset, found: Sequence[Finding], *, strict: bool) -> Non
         raise DataError(f"{data.name} holds no segment: there is nothing to work on")
 
 
-def check_names(metrics: Sequence[str], explainers: Sequence[str] = ()) -> None:
-    """Refuse metrics and explainers there are not, before files are read, which may take long."""
-    for metric in metrics:
-        as_metric(metric)
+def check_names(metrics: Sequence[str], explainers: Sequence[str] = ()) -> dict[str, Metric]:
+    """Return the metrics by name; those and explainers there are not are refused before files are read."""
+    made = {name: as_metric(name) for name in metrics}
     for explainer in explainers:
         build(explainer, "explainer")
+    return made
 
 
 def make_resources(running: RunningSettings, progress: Progress | None = None) -> Resources:
@@ -396,11 +396,13 @@ def make_executor(running: RunningSettings) -> Executor | None:
     if running.ray_address and "address" not in fields:
         raise UserError(f"--ray-address is for --executor ray, not for {running.executor}")
     if "workers" in fields:
-        found = _filled(found, fields["workers"], running.jobs, "--jobs")
-    return _filled(found, fields["address"], running.ray_address, "--ray-address") if "address" in fields else found
+        found = _fill_option(found, fields["workers"], running.jobs, "--jobs")
+    return (
+        _fill_option(found, fields["address"], running.ray_address, "--ray-address") if "address" in fields else found
+    )
 
 
-def _filled(executor: Executor, name: str, value: object, option: str) -> Executor:
+def _fill_option(executor: Executor, name: str, value: object, option: str) -> Executor:
     """Return an executor with what an option says, which must not be something else than its spec says."""
     said = getattr(executor, name)
     if said and value and said != value:

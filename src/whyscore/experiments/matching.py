@@ -140,7 +140,7 @@ def layers(
         human: the name of the human score; None for the gold's sentence scores, if any.
         gold: word tags of the same segments in the same order; None for those of the data set, if any.
     """
-    asked = _prepared(metric, dataset)
+    asked = _prepare(metric, dataset)
     marked = _marks(dataset, gold)
     people = dataset.human(human) if human is not None else None if marked is None else marked.sentence
     if people is None and marked is None:
@@ -167,7 +167,7 @@ def matching_metric(metric: MetricLike) -> BertScore:
     return found
 
 
-def _prepared(metric: MetricLike, dataset: Dataset) -> BertScore:
+def _prepare(metric: MetricLike, dataset: Dataset) -> BertScore:
     """Return the metric as it is asked in every layer: by pieces, words that were not read without a number."""
     given = matching_metric(metric)
     fill = "null" if given.fill == "error" else given.fill
@@ -264,10 +264,10 @@ def answers_of(metric: BertScore, segments: Sequence[Segment], words: WordsOf) -
         layers = len(LAYERS) if isinstance(encoder, Embedded) else 1
         note = f"one pass per layer, not one for all: {metric.model} gives one layer at a time"
     each = [replace(metric, layer=layer) for layer in range(layers)]
-    return Found([_asked(one, segments, words) for one in each], (note,) if layers > 1 else ())
+    return Found([_ask(one, segments, words) for one in each], (note,) if layers > 1 else ())
 
 
-def _asked(metric: BertScore, segments: Sequence[Segment], words: WordsOf) -> Answers:
+def _ask(metric: BertScore, segments: Sequence[Segment], words: WordsOf) -> Answers:
     """Return what a metric says of segments and of their words."""
     scores = metric.score(segments)
     numbers = {
@@ -324,7 +324,7 @@ def _by_one_pass(metric: BertScore, encoder: Transformer, segments: Sequence[Seg
             own.vectors.update(zip(new, found, strict=True))
         chosen = {side: [own[row] for row in window] for side, own in words.items()}
         for part, one in zip(parts, metrics, strict=True):
-            part.append(_asked(one, [segments[row] for row in window], chosen))
+            part.append(_ask(one, [segments[row] for row in window], chosen))
         later.subtract(used)
         for own in held:
             for text in [text for text in own.vectors if not later[text]]:
@@ -332,7 +332,7 @@ def _by_one_pass(metric: BertScore, encoder: Transformer, segments: Sequence[Seg
         order += window
         passes += len(new)
     note = f"{passes} distinct texts went through the network once, for all {len(held)} layers"
-    return Found([_joined(part, order) for part in parts], (note,))
+    return Found([_join_answers(part, order) for part in parts], (note,))
 
 
 def _texts(segment: Segment, metric: BertScore) -> tuple[str, ...]:
@@ -355,7 +355,7 @@ def _windows(texts: Sequence[tuple[str, ...]], letters: int) -> Iterator[list[in
         yield window
 
 
-def _joined(parts: Sequence[Answers], order: Sequence[int]) -> Answers:
+def _join_answers(parts: Sequence[Answers], order: Sequence[int]) -> Answers:
     """Return the answers of all windows in the order of the segments."""
     back = np.argsort(order)
     scores = np.concatenate([part.scores for part in parts])[back] if parts else np.zeros(0)

@@ -123,7 +123,7 @@ def _agreement(run: Run, records: list[ExplanationRecord], metric: str, explaine
     rated = [one for one in rated if np.isfinite(one.importance).all()]
     if not rated:
         return None
-    gold = Ragged.of([_marked(one, run.dataset.entries[one.entry].spans or ()) for one in rated])
+    gold = Ragged.of([_mark_words(one, run.dataset.entries[one.entry].spans or ()) for one in rated])
     judged = agree(gold, Ragged.of([-one.importance for one in rated]))
     count = int(judged.evaluated.sum())
     if count == 0:
@@ -151,7 +151,7 @@ def _controls(run: Run, records: Sequence[ExplanationRecord], gold: Ragged, side
     }
 
 
-def _marked(record: ExplanationRecord, spans: tuple[ErrorSpan, ...]) -> FloatVector:
+def _mark_words(record: ExplanationRecord, spans: tuple[ErrorSpan, ...]) -> FloatVector:
     """Return 1 for every word that a span touches."""
     found = np.zeros(len(record.spans))
     for span in spans:
@@ -320,18 +320,18 @@ def safe_svg(text: str, name: str = "picture") -> str:
         raise DataError(f"not an SVG picture: its root is {root.tag!r}", file=name)
     ET.register_namespace("", _SPACE[1:-1])
     try:
-        return ET.tostring(_cleaned(root), encoding="unicode")
+        return ET.tostring(_clean(root), encoding="unicode")
     except RecursionError as error:
         raise DataError("not a picture that can be shown: nested too deep", file=name) from error
 
 
-def _cleaned(element: ET.Element) -> ET.Element:
+def _clean(element: ET.Element) -> ET.Element:
     kept = {key: value for key, value in element.attrib.items() if key in _ATTRIBUTES and not _LOCAL.search(value)}
     copy = ET.Element(element.tag, kept)
     copy.text, copy.tail = element.text, element.tail
     for child in element:
         if child.tag in {f"{_SPACE}{name}" for name in _ELEMENTS}:
-            copy.append(_cleaned(child))
+            copy.append(_clean(child))
     return copy
 
 

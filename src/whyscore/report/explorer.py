@@ -233,12 +233,12 @@ def explorer(run: Run, features: Mapping[str, object] | None = None) -> dict[str
         "systems": list(data.systems),
         **_rarity(data),
         "ids": list(data.ids),
-        **_placed(data, texts),
+        **_place_texts(data, texts),
         "metrics": [_metric(run, k) for k in range(len(run.metrics))],
         "scores": [_matrix(data, run.scores[one.name]) for one in run.metrics],
         "human": _human(data),
         **_errors(data),
-        **_explained(run, texts),
+        **_pack_explanations(run, texts),
     }
     if features:
         found["features"] = dict(features)
@@ -250,7 +250,7 @@ def explorer(run: Run, features: Mapping[str, object] | None = None) -> dict[str
     return found
 
 
-def _placed(data: Dataset, texts: _Texts) -> dict[str, object]:
+def _place_texts(data: Dataset, texts: _Texts) -> dict[str, object]:
     """Return where the texts of each segment stand; what is special to one system stands in `own`."""
     rows = {system: i for i, system in enumerate(data.systems)}
     columns = {name: j for j, name in enumerate(data.ids)}
@@ -348,7 +348,7 @@ def _code(place: Place) -> int:
     return 0 if place.side is Side.HYPOTHESIS else 1
 
 
-def _explained(run: Run, texts: _Texts) -> dict[str, object]:
+def _pack_explanations(run: Run, texts: _Texts) -> dict[str, object]:
     """Return the packed explanations, by metric, then by system and segment; and the borders of words."""
     data = run.dataset
     rows = {system: i for i, system in enumerate(data.systems)}

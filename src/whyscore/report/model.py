@@ -324,7 +324,7 @@ class Report(Result):
         whole = {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name not in _PACKED}
         metrics = zip(self.metrics, self.digits, strict=True)
         own: dict[str, object] = {
-            "metrics": [_picked(one, "name", "higher_is_better", "explainer") | {"digits": k} for one, k in metrics],
+            "metrics": [_pick(one, "name", "higher_is_better", "explainer") | {"digits": k} for one, k in metrics],
             "systems": [_system_object(row) for row in self.systems],
             "features": [self._feature(one) for one in self.features],
             "changed": self.changed,
@@ -333,7 +333,7 @@ class Report(Result):
         return {name: own[name] if name in own else _plain(value) for name, value in whole.items()} | own
 
     def _feature(self, one: FeatureShare) -> dict[str, object]:
-        names = _picked(one, "metric", "feature", "system", "share", "low", "high", "n")
+        names = _pick(one, "metric", "feature", "system", "share", "low", "high", "n")
         rates = {kind: self.rate(one, kind) for kind in ("under", "over")}
         lists = {"flags": list(one.flags), "reason": one.because or one.reason, "examples": list(one.examples)}
         return names | rates | lists
@@ -474,19 +474,19 @@ def about(data: Dataset) -> str:
     '0 systems, 0 segments, de → en'
     """
     references = {len(segment.references) for segment in data.segments}
-    parts = [_counted(len(data.systems), "system"), _counted(len(data.ids), "segment")]
+    parts = [_count(len(data.systems), "system"), _count(len(data.ids), "segment")]
     if references and references != {0}:
-        parts.append(_counted(max(references), "reference") if len(references) == 1 else "references vary")
+        parts.append(_count(max(references), "reference") if len(references) == 1 else "references vary")
     if data.languages:
         parts.append(" → ".join(data.languages))
     return ", ".join(parts)
 
 
-def _counted(number: int, what: str) -> str:
+def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _picked(value: object, *names: str) -> dict[str, object]:
+def _pick(value: object, *names: str) -> dict[str, object]:
     return {name: getattr(value, name) for name in names}
 
 

@@ -30,14 +30,14 @@ def with_verdict(report: Report) -> Report:
     sentences: list[str] = []
     if len(report.systems) > 1:
         candidates = [row.system for row in report.systems if report.baseline not in (None, row.system)]
-        sentences += [_against(report, system) for system in candidates]
+        sentences += [_baseline_verdict(report, system) for system in candidates]
         # Of two systems everything is said then.
-        sentences += [_leader(report, k) for k in report.supported] if len(candidates) != 1 else []
-        sentences += [_people(report, k) for k in range(len(report.human))]
+        sentences += [_metric_verdict(report, k) for k in report.supported] if len(candidates) != 1 else []
+        sentences += [_human_verdict(report, k) for k in range(len(report.human))]
         sentences += [] if report.supported else [f"{_UNDECIDED}."]
     else:
-        sentences.append(_alone(report))
-    sentences += [*_lost(report), *_trust(report)]
+        sentences.append(_single_verdict(report))
+    sentences += [*_weakest_areas(report), *_highlight_verdict(report)]
     return replace(report, verdict=tuple(text for text in sentences if text), pair=report.pair or _pair(report))
 
 
@@ -56,7 +56,7 @@ def with_changes(report: Report, changes: Mapping[str, tuple[str, str]]) -> Repo
     return replace(report, verdict=tuple(sentences) or report.verdict, pair=pair, changes=pairs)
 
 
-def _against(report: Report, system: str) -> str:
+def _baseline_verdict(report: Report, system: str) -> str:
     """Return how a system differs from the baseline on each metric, and whether significantly where that was tested."""
     rows = {row.system: row for row in report.systems}
     parts = []
@@ -97,7 +97,7 @@ def ordered(report: Report, number: int) -> list[SystemRow]:
     return sorted(report.systems, key=lambda row: (sign * row.score(number), row.system))
 
 
-def _leader(report: Report, number: int) -> str:
+def _metric_verdict(report: Report, number: int) -> str:
     """Return which system leads on one metric, and whether significantly."""
     metric = report.metrics[number]
     first, second, *_ = ordered(report, number)
@@ -155,7 +155,7 @@ def p_text(p: float) -> str:
     return f"p {p_value(p)}" if p < SMALLEST_P else f"p = {p_value(p)}"
 
 
-def _people(report: Report, number: int) -> str:
+def _human_verdict(report: Report, number: int) -> str:
     """Return which system human raters rank first, and which metrics agree."""
     rows = [row for row in report.systems if math.isfinite(row.judged(number))]
     if len(rows) < _PAIR:
@@ -172,7 +172,7 @@ def _people(report: Report, number: int) -> str:
     return f"{said}; {named(agreeing)} {'agrees' if len(agreeing) == 1 else 'agree'}."
 
 
-def _alone(report: Report) -> str:
+def _single_verdict(report: Report) -> str:
     row = report.systems[0]
     numbers = [f"{report.metrics[k].name} {with_interval(row.totals[k], report.digits[k])}" for k in report.supported]
     if not numbers:
@@ -180,7 +180,7 @@ def _alone(report: Report) -> str:
     return f"{row.system}: {', '.join(numbers)}. There is no other system to compare with."
 
 
-def _lost(report: Report) -> list[str]:
+def _weakest_areas(report: Report) -> list[str]:
     """Return one sentence on the features that lose most, for the first metric that was decomposed."""
     known = [row for row in report.features if row.share is not None and "few" not in row.flags]
     # What typography does to the features is no weakness of a system.
@@ -198,7 +198,7 @@ def _lost(report: Report) -> list[str]:
     return [f"By {metric}, the weakest area{'s are' if len(areas) > 1 else ' is'} {named(areas)}."]
 
 
-def _trust(report: Report) -> list[str]:
+def _highlight_verdict(report: Report) -> list[str]:
     """Return how well the highlights match the errors that human raters marked."""
     rows = [row for row in report.agreement if row.side == "hypothesis"]
     if not rows:
@@ -239,7 +239,7 @@ def with_advice(report: Report) -> Report:
 def headline(report: Report) -> str:
     """Return which system is best, or that none is; nothing where nothing was tested."""
     if report.changed:
-        return _changed(report)
+        return _change_headline(report)
     metrics, tops = _tops(report)
     if len(report.systems) < _PAIR or not metrics:
         return ""
@@ -289,7 +289,7 @@ def _others(best: str, systems: Sequence[str]) -> str:
     return "both other systems" if len(others) == _PAIR else f"all {len(others)} other systems"
 
 
-def _changed(report: Report) -> str:
+def _change_headline(report: Report) -> str:
     """Return whether the last run is better than the first, over all systems and metrics."""
     tests = [one for one in report.comparisons if (one.second, one.first) in report.changes]
     better, worse = (sum(one.better == getattr(one, side) for one in tests) for side in ("first", "second"))
@@ -312,7 +312,7 @@ def steps(report: Report) -> list[Step]:
         best = _best_system(report)
         whose = f" of {best}" if len(report.systems) > 1 else ""
         found.append(Step(f"Read the worst segments{whose}", (("system", best), ("sort", "worst"))))
-    return [*found, *_marked(report)]
+    return [*found, *_severe_steps(report)]
 
 
 def _best_system(report: Report) -> str:
@@ -349,7 +349,7 @@ def _more(report: Report) -> list[Step]:
     return [Step(f"{goal}, but {size} can only detect differences of about {needed}")]
 
 
-def _marked(report: Report) -> list[Step]:
+def _severe_steps(report: Report) -> list[Step]:
     """Return the segments with the most severe errors that human raters marked."""
     errors, severities = report.explorer.get("errors"), report.explorer.get("severities")
     if not isinstance(errors, list) or not isinstance(severities, list):

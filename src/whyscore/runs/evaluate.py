@@ -161,23 +161,24 @@ def request_metrics(
 ) -> list[RequestedMetric]:
     """Return each metric with its explainer and budget: as asked for, or by default."""
     given = list(metrics or default_metrics(dataset))
-    for metric in given:
-        require(as_metric(metric), dataset.segments)  # before any model is loaded
+    made = [as_metric(metric) for metric in given]
+    for metric in made:
+        require(metric, dataset.segments)  # before any model is loaded
     names = [requested_name(metric) for metric in given]
     for name in names:
         if names.count(name) > 1:
             raise SpecError(f"the metric {name!r} is given twice: name it once")
-    chosen = explainers_for(given, settings.explainers)
+    chosen = explainers_for(made, settings.explainers)
     budget = settings.budget
     return [
         RequestedMetric(
             name,
-            with_languages(as_metric(metric), dataset.languages),
+            with_languages(metric, dataset.languages),
             None if budget == 0 else who,
             default_budget(who, budget),
-            isinstance(metric, str),
+            isinstance(requested, str),
         )
-        for name, metric, who in zip(names, given, chosen, strict=True)
+        for name, requested, metric, who in zip(names, given, made, chosen, strict=True)
     ]
 
 
@@ -216,18 +217,17 @@ def default_metrics(dataset: Dataset) -> list[str]:
     return [*counting, *(["qe"] if source else ["ter"])]
 
 
-def default_explainer(metric: MetricLike) -> str | None:
+def default_explainer(metric: Metric) -> str | None:
     """Return the explainer for a metric: its own word scores where it has them, else erasure.
 
     A language model that marks no words is not explained unless that is asked for: each probe would be a call.
     """
-    made = as_metric(metric)
-    if isinstance(made, AsksModel):
-        return "intrinsic" if made.marks_words else None
-    return "intrinsic" if isinstance(made, WordScorer) else "erasure"
+    if isinstance(metric, AsksModel):
+        return "intrinsic" if metric.marks_words else None
+    return "intrinsic" if isinstance(metric, WordScorer) else "erasure"
 
 
-def explainers_for(metrics: Sequence[MetricLike], given: Sequence[str] | None) -> list[str | None]:
+def explainers_for(metrics: Sequence[Metric], given: Sequence[str] | None) -> list[str | None]:
     """Return one explainer per metric: as given (one for all, or one each), or else the default of each."""
     if not given:
         return [default_explainer(metric) for metric in metrics]

@@ -189,7 +189,7 @@ def open_or_create(
     A folder that holds other work is refused, because reports would mix the two.
     """
     target = Path(path)
-    _tidied(target)
+    _remove_leftovers(target)
     found = fingerprint(dataset, plan)
     known = _facts(target) if (target / RUN).exists() else None
     if known is None and _holds_files(target) and not overwrite:
@@ -260,7 +260,7 @@ def _finding(item: object) -> object:
     return {"code": ""} | known if isinstance(known, dict) else known
 
 
-def _tidied(folder: Path) -> None:
+def _remove_leftovers(folder: Path) -> None:
     """Remove what a process that was killed while it wrote a file left beside it."""
     for name in (*_FILES, "report.html"):
         for file in folder.glob(f".{name}*.????????.tmp"):
@@ -327,7 +327,7 @@ def growing_blocks(folder: Folder, name: str, head: str) -> Iterator[Blocks]:
     whole, part, told = folder.path / name, _path(folder, name, GROWING), _path(folder, name, BLOCKS)
     if whole.exists() and told.exists() and not part.exists():
         whole.replace(part)  # stopped after the last block, before `run.json` told of it
-    done = _kept(part, told)
+    done = _read_blocks(part, told)
     if not done:
         told.unlink(missing_ok=True)
         part.unlink(missing_ok=True)
@@ -343,7 +343,7 @@ def forget(folder: Folder, name: str) -> None:
     _path(folder, name, BLOCKS).unlink(missing_ok=True)
 
 
-def _kept(part: Path, told: Path) -> list[Block]:
+def _read_blocks(part: Path, told: Path) -> list[Block]:
     """Return the blocks that both files hold as they were written, and cut off what stands behind them."""
     if not (part.exists() and told.exists()):
         return []
@@ -352,7 +352,7 @@ def _kept(part: Path, told: Path) -> list[Block]:
     try:
         known = [Block(**json.loads(line)) for line in told.read_text("utf-8").splitlines()]
         done = list(takewhile(lambda block: block.work > 0 and isinstance(block.problems, list), known))
-        done = list(_unchanged(part, [block for block in done if 0 < block.end <= size]))
+        done = list(_intact_blocks(part, [block for block in done if 0 < block.end <= size]))
     except (ValueError, TypeError, RecursionError):
         return []  # not what was written: the work begins again
     if len(done) < len(known):
@@ -363,7 +363,7 @@ def _kept(part: Path, told: Path) -> list[Block]:
     return done
 
 
-def _unchanged(part: Path, blocks: Sequence[Block]) -> Iterator[Block]:
+def _intact_blocks(part: Path, blocks: Sequence[Block]) -> Iterator[Block]:
     """Yield the blocks before the first one that is not as it was written."""
     with part.open("rb") as file:
         for block in blocks:
@@ -645,10 +645,10 @@ def merge_runs(runs: Sequence[Run]) -> MergedRun:
             for one in metrics
         },
         scores={one.name: np.concatenate([run.scores[one.name] for run in runs]) for one in metrics},
-        shares=_renamed([run.shares for run in runs], names),
-        share_tests=_renamed([run.share_tests for run in runs], names),
-        segment_features=_renamed([run.segment_features for run in runs], names),
-        pairs=_renamed([run.pairs for run in runs], names),
+        shares=_rename_systems([run.shares for run in runs], names),
+        share_tests=_rename_systems([run.share_tests for run in runs], names),
+        segment_features=_rename_systems([run.segment_features for run in runs], names),
+        pairs=_rename_systems([run.pairs for run in runs], names),
         signatures={key: text for run in runs for key, text in run.signatures.items()},
         runs=tuple(runs),
         identities={
@@ -716,7 +716,7 @@ def _names(runs: Sequence[Run], labels: Sequence[str]) -> list[dict[str, str]]:
     return found
 
 
-def _renamed(tables: Sequence[Sequence[F]], names: Sequence[Mapping[str, str]]) -> tuple[F, ...]:
+def _rename_systems(tables: Sequence[Sequence[F]], names: Sequence[Mapping[str, str]]) -> tuple[F, ...]:
     """Return the facts of all runs with the names that systems have in the merged run."""
     keys = ("system", "first", "second", "better")
     return tuple(
@@ -733,8 +733,8 @@ def _merged_facts(runs: Sequence[Run], labels: Sequence[str]) -> RunFacts:
         command=None,
         seconds={},
         first_line=runs[0].facts.first_line if _same_lines(runs) else None,
-        findings=_labelled([run.facts.findings for run in runs], labels),
-        problems=_labelled([run.facts.problems for run in runs], labels),
+        findings=_label_findings([run.facts.findings for run in runs], labels),
+        problems=_label_findings([run.facts.problems for run in runs], labels),
     )
 
 
@@ -743,7 +743,7 @@ def _same_lines(runs: Sequence[Run]) -> bool:
     return len({(run.facts.first_line, run.dataset.ids) for run in runs}) == 1
 
 
-def _labelled(tables: Sequence[Sequence[Finding]], labels: Sequence[str]) -> tuple[Finding, ...]:
+def _label_findings(tables: Sequence[Sequence[Finding]], labels: Sequence[str]) -> tuple[Finding, ...]:
     """Return the findings of all runs; each message begins with the label of its run."""
     each = zip(labels, tables, strict=True)
     return tuple(replace(one, message=f"{label}: {one.message}") for label, findings in each for one in findings)

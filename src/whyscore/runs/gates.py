@@ -37,7 +37,7 @@ def read_limits(given: Iterable[str], metrics: Iterable[str]) -> dict[str, float
     >>> read_limits(["chrF++=50"], ["bleu", "chrf(word_order=2)"])
     {'chrf(word_order=2)': 50.0}
     """
-    known = {_tidied(name): name for name in metrics}
+    known = {_fold_name(name): name for name in metrics}
     found = {}
     for text in given:
         name, _, value = text.rpartition("=")
@@ -47,13 +47,13 @@ def read_limits(given: Iterable[str], metrics: Iterable[str]) -> dict[str, float
             name, limit = "", 0.0
         if not name:
             raise UserError(f"cannot read the gate {text!r}: write METRIC=NUMBER, for example chrf=50")
-        if _tidied(name) not in known:
+        if _fold_name(name) not in known:
             raise UserError(f"--fail-under: no metric {name!r}. Metrics: {', '.join(known.values())}")
-        found[known[_tidied(name)]] = limit
+        found[known[_fold_name(name)]] = limit
     return found
 
 
-def _tidied(name: str) -> str:
+def _fold_name(name: str) -> str:
     """Return the name of a metric without differences of case, quotes and spaces; human scores have any name."""
     try:
         return requested_name(name).casefold()

@@ -165,12 +165,12 @@ def merge(
     """
     parts = _parts(folders)
     _refuse_code(parts[0], allow_code)
-    first, dataset = parts[0].file, _joined(parts)
+    first, dataset = parts[0].file, _join_data(parts)
     if runs.fingerprint(dataset, first.asked.plain()) != first.whole:
         raise DataError(f"{parts[0].folder}: the shards do not add up to the data they were cut from")
     _check_signatures(dataset, parts[0])
     lines = ShardExplanations([part.folder for part in parts])
-    with closing(lines), _stored(parts, resources.store) as store:
+    with closing(lines), _open_stores(parts, resources.store) as store:
         return evaluate(
             dataset,
             first.asked.metrics,
@@ -284,7 +284,7 @@ def _refuse_code(part: _Part, allow_code: Sequence[str]) -> None:
             build_from_file(spec, kind, part.folder / SHARD, allow_code)
 
 
-def _joined(parts: Sequence[_Part]) -> Dataset:
+def _join_data(parts: Sequence[_Part]) -> Dataset:
     """Return the data set that the shards were cut from."""
     placed: dict[int, Entry] = {}
     for part in parts:
@@ -297,7 +297,7 @@ def _joined(parts: Sequence[_Part]) -> Dataset:
 
 
 @contextmanager
-def _stored(parts: Sequence[_Part], store: Store | None) -> Iterator[Store]:
+def _open_stores(parts: Sequence[_Part], store: Store | None) -> Iterator[Store]:
     """Give a store with every score that the shards kept: the one that is there, or one for this run alone."""
     with temporary_folder() as place:
         joined = store or Store(place / STORE)

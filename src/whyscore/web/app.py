@@ -79,7 +79,7 @@ def create(
         app.add_middleware(WithToken, token=settings.token)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, settings.host, *settings.allow_hosts])
     app.exception_handler(RequestValidationError)(_misunderstood)
-    app.exception_handler(WhyscoreError)(_refused)
+    app.exception_handler(WhyscoreError)(_refuse)
     shown = dict(runs or {})
     _pages(app, shown)
     _uploads(app, Uploads(shown, settings.memory))
@@ -125,7 +125,7 @@ def _report_page(runs: Mapping[str, Path], names: Sequence[str]) -> Response:
             return _problem(404, "No such run", f"no run named {name!r}")
     folders = tuple(runs[name] for name in names)
     try:
-        return HTMLResponse(_report(folders, tuple(map(_changed, folders))), headers=_HEADERS)
+        return HTMLResponse(_report(folders, tuple(map(_change_times, folders))), headers=_HEADERS)
     except UserError as error:
         return _problem(422, "This report cannot be shown", _without_folder(str(error), folders))
 
@@ -144,7 +144,7 @@ class _Row(NamedTuple):
 
 def _row(name: str, folder: Path) -> _Row:
     try:
-        return _read_row(name, folder, _changed(folder))
+        return _read_row(name, folder, _change_times(folder))
     except (WhyscoreError, OSError) as error:
         return _Row(name, problem=_without_folder(str(error), (folder,)))
 
@@ -225,7 +225,7 @@ async def _misunderstood(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": told or "not understood"}, 422)
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _refuse(_: Request, error: Exception) -> Response:
     """Say why a question was refused; a failure of our own is a 500 without details of the machine."""
     if isinstance(error, UserError):
         return JSONResponse({"error": str(error)}, 422)
@@ -275,7 +275,7 @@ def _report(folders: tuple[Path, ...], _: tuple[tuple[int, ...], ...]) -> str:
     return html(build_report(folders), home="/")
 
 
-def _changed(folder: Path) -> tuple[int, ...]:
+def _change_times(folder: Path) -> tuple[int, ...]:
     return tuple(sorted(file.stat().st_mtime_ns for file in folder.iterdir() if file.suffix != ".html"))
 
 
@@ -302,7 +302,7 @@ def serve(
     except ImportError as error:
         raise MissingExtra.of("whyscore serve", "web") from error
 
-    app = create(settings, _named([runs] if isinstance(runs, str | Path) else runs), store)
+    app = create(settings, _name_folders([runs] if isinstance(runs, str | Path) else runs), store)
     if on_start is not None:
         on_start()
     level = "warning" if quiet else "info"
@@ -318,7 +318,7 @@ def serve(
     )
 
 
-def _named(folders: Sequence[str | Path]) -> dict[str, Path]:
+def _name_folders(folders: Sequence[str | Path]) -> dict[str, Path]:
     """Return the folders by name; equal names get a number."""
     found: dict[str, Path] = {}
     for given in folders:

@@ -101,7 +101,7 @@ class LimitedBodies:
         finally:
             self._received -= len(body)
         if refusal is None:
-            await self.app(scope, _again(bytes(body), receive), send)
+            await self.app(scope, _replay(bytes(body), receive), send)
         else:
             await refusal(scope, receive, send)
 
@@ -109,7 +109,7 @@ class LimitedBodies:
         """Read a body; return why it is refused."""
         announced = Headers(scope=scope).get("content-length", "0")
         if announced.isdecimal() and int(announced[:20]) > BODY:
-            return _refused(413, f"a request may have at most {BODY} bytes")
+            return _refuse(413, f"a request may have at most {BODY} bytes")
         try:
             async with asyncio.timeout(PATIENCE):
                 more = True
@@ -117,22 +117,22 @@ class LimitedBodies:
                     message = await receive()
                     part = message.get("body", b"")
                     if len(body) + len(part) > BODY:
-                        return _refused(413, f"a request may have at most {BODY} bytes")
+                        return _refuse(413, f"a request may have at most {BODY} bytes")
                     if self._received + len(part) > BODIES:
-                        return _refused(503, "too busy: try again")
+                        return _refuse(503, "too busy: try again")
                     body += part
                     self._received += len(part)
                     more = message.get("more_body", False)
         except TimeoutError:
-            return _refused(408, f"the request was not complete after {PATIENCE:g} seconds")
+            return _refuse(408, f"the request was not complete after {PATIENCE:g} seconds")
         return None
 
 
-def _refused(status: int, message: str) -> JSONResponse:
+def _refuse(status: int, message: str) -> JSONResponse:
     return JSONResponse({"error": message}, status, headers={"connection": "close"})
 
 
-def _again(body: bytes, receive: "Receive") -> "Receive":
+def _replay(body: bytes, receive: "Receive") -> "Receive":
     """Return what hands out a body that was already read, and then goes on listening."""
     given = False
 

@@ -41,7 +41,7 @@ class Offered(NamedTuple):
 
 def offered(kind: Literal["metric", "explainer"]) -> list[Offered]:
     """Return the components of a kind that are allowed and installed."""
-    return [one for name in _names(kind) if (one := _described(kind, name)) is not None]
+    return [one for name in _names(kind) if (one := _describe(kind, name)) is not None]
 
 
 def spec(kind: Literal["metric", "explainer"], name: str, options: Mapping[str, Option]) -> str:
@@ -89,7 +89,7 @@ def _names(kind: str) -> tuple[str, ...]:
     return METRICS if kind == "metric" else EXPLAINERS
 
 
-def _described(kind: Literal["metric", "explainer"], name: str) -> Offered | None:
+def _describe(kind: Literal["metric", "explainer"], name: str) -> Offered | None:
     try:
         component = build(name, kind)
         if kind == "metric":

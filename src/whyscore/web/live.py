@@ -190,7 +190,7 @@ def answer_explain(question: ExplainQuestion, store: Store | None) -> ExplainAns
     found = explain(segments, metric, explainer, settings=settings, resources=Resources(store))
     if not found:
         raise UserError("there is no word to explain")
-    return _explained(found, higher_is_better=build(metric, "metric").higher_is_better)
+    return _answer_explanation(found, higher_is_better=build(metric, "metric").higher_is_better)
 
 
 def is_large(question: ScoreQuestion | ExplainQuestion) -> bool:
@@ -229,7 +229,7 @@ def _probes(segment: Segment, explainer: str, settings: ExplainSettings) -> int:
     return settings.repeat * sum(map(asked.cost, sizes))
 
 
-def _explained(found: Sequence[Explanation], *, higher_is_better: bool) -> ExplainAnswer:
+def _answer_explanation(found: Sequence[Explanation], *, higher_is_better: bool) -> ExplainAnswer:
     first = found[0]
     return ExplainAnswer(
         score=first.score,

@@ -131,13 +131,13 @@ def compare(
     if not requested and not settings.human:
         raise SpecError("no metric to compare by: name one, for example ['chrf']")
     common, notes = _common(dataset, documents=settings.documents)
-    measures = [_measured(dataset, metric, common, resources) for metric in requested]
-    measures += [_judged(dataset, name) for name in settings.human or ()]
+    measures = [_measure(dataset, metric, common, resources) for metric in requested]
+    measures += [_measure_human(dataset, name) for name in settings.human or ()]
     progress = resources.progress or Stages()
     progress.begin("test", len(measures) * math.comb(len(common.places), 2))
     unsupported, doubts = language_support(dataset, {requested_name(one): as_metric(one) for one in requested})
     tested = [
-        replace(_compared(one, common, settings, progress), unsupported=unsupported.get(one.name, ()))
+        replace(_compare_systems(one, common, settings, progress), unsupported=unsupported.get(one.name, ()))
         for one in measures
     ]
     found, unknown = _in_human_terms(tested, dataset.languages, common.n, settings.domain)
@@ -207,12 +207,12 @@ def _common(dataset: Dataset, *, documents: bool) -> tuple[_Common, list[str]]:
     return _Common(places, [str(one) for one in named] if documents else None, len(shared)), notes
 
 
-def _measured(dataset: Dataset, metric: MetricLike, common: _Common, resources: Resources) -> _Measure:
+def _measure(dataset: Dataset, metric: MetricLike, common: _Common, resources: Resources) -> _Measure:
     known = with_languages(as_metric(metric), dataset.languages)
     prepared = resources.prepare(known)
     name, direction = requested_name(metric), prepared.higher_is_better
     if compares_texts(prepared.metric):
-        return _preferred(dataset, name, prepared, common)
+        return _measure_preference(dataset, name, prepared, common)
     require(known, dataset.segments)
     signature = prepared.signature().with_facts(**facts_of_data(prepared, dataset.segments))
     if isinstance(prepared, CorpusMetric):
@@ -263,7 +263,7 @@ def _matches(dataset: Dataset, common: _Common) -> list[_Match]:
 _TIE = 50.0
 
 
-def _preferred(dataset: Dataset, name: str, prepared: Prepared, common: _Common) -> _Measure:
+def _measure_preference(dataset: Dataset, name: str, prepared: Prepared, common: _Common) -> _Measure:
     """Return how often each hypothesis is preferred to those of the other systems; NaN where one verdict is missing."""
     matches = _matches(dataset, common)
     open_matches = [one for one in matches if not one.equal]
@@ -292,14 +292,16 @@ def _totals_of(metric: CorpusMetric) -> Totals:
     return lambda sums: np.array([metric.total(row) for row in sums], dtype=np.float64)
 
 
-def _judged(dataset: Dataset, name: str) -> _Measure:
+def _measure_human(dataset: Dataset, name: str) -> _Measure:
     values = dataset.human(name)
     return _Measure(name, mean_rows(values), values, mean_totals, higher_is_better=True, corpus=False, signature=None)
 
 
-def _compared(measure: _Measure, common: _Common, settings: CompareSettings, progress: Progress) -> MetricComparison:
+def _compare_systems(
+    measure: _Measure, common: _Common, settings: CompareSettings, progress: Progress
+) -> MetricComparison:
     """Return all systems under one metric."""
-    kept = _in_content_order(_scored(measure, common), measure, common)
+    kept = _in_content_order(_scored_segments(measure, common), measure, common)
     documents = None if common.documents is None else [common.documents[k] for k in kept]
     rows = {system: measure.rows[[places[k] for k in kept]] for system, places in common.places.items()}
     blocks = {system: in_blocks(own, documents) for system, own in rows.items()}
@@ -309,7 +311,7 @@ def _compared(measure: _Measure, common: _Common, settings: CompareSettings, pro
     tested = []
     for first, second in combinations(common.places, 2):
         deltas = samples[first] - samples[second]
-        found = _tested(measure, Units(blocks[first], blocks[second], measure.totals), deltas, settings)
+        found = _test_pairs(measure, Units(blocks[first], blocks[second], measure.totals), deltas, settings)
         size = totals[first].value - totals[second].value
         extent = (len(kept), len(set(documents)) if documents else None)
         tested.append(_difference((measure.name, first, second), size, deltas, found, extent))
@@ -317,7 +319,7 @@ def _compared(measure: _Measure, common: _Common, settings: CompareSettings, pro
     adjusted = correct_p(
         settings.correction, [math.nan if one.p is None else one.p for one in tested], settings.alpha
     ).adjusted
-    pairs = tuple(_decided(one, value, measure, settings.alpha) for one, value in zip(tested, adjusted, strict=True))
+    pairs = tuple(_decide(one, value, measure, settings.alpha) for one, value in zip(tested, adjusted, strict=True))
     ordered = _clusters(measure, totals, pairs, settings.alpha)
     matrix = np.array([measure.values[[places[k] for k in kept]] for places in common.places.values()])
     turned = matrix if measure.higher_is_better else -matrix
@@ -345,14 +347,14 @@ def _powers(measure: _Measure, blocks: Mapping[str, FloatMatrix], settings: Comp
             return flip_test(a[:, 0] - b[:, 0], n=quick.draws, seed=quick.seed, exact=False).two_sided
         drawn = settings.test == "bootstrap"
         samples = [resample(one, measure.totals, quick.draws, quick.seed) for one in (a, b)] if drawn else [np.zeros(0)]
-        return _tested(measure, Units(a, b, measure.totals), samples[0] - samples[-1], quick).two_sided
+        return _test_pairs(measure, Units(a, b, measure.totals), samples[0] - samples[-1], quick).two_sided
 
     pairs = combinations(blocks, 2)
     how = {"sizes": tuple(sorted(set(settings.power))), "alpha": settings.alpha, "seed": settings.seed}
     return tuple(pair_power((measure.name, a, b), (blocks[a], blocks[b]), p_of, **how) for a, b in pairs)  # type: ignore[arg-type]
 
 
-def _scored(measure: _Measure, common: _Common) -> list[int]:
+def _scored_segments(measure: _Measure, common: _Common) -> list[int]:
     """Return the segments on which every system has a score."""
     missing = np.isnan(measure.rows.sum(axis=1))
     kept = [k for k in range(common.n) if not any(missing[places[k]] for places in common.places.values())]
@@ -369,7 +371,7 @@ def _total(measure: _Measure, rows: FloatMatrix, samples: FloatVector, n: int) -
     return Estimate(value, low, high, _LEVEL, n)
 
 
-def _tested(measure: _Measure, units: Units, deltas: FloatVector, settings: CompareSettings) -> PValues:
+def _test_pairs(measure: _Measure, units: Units, deltas: FloatVector, settings: CompareSettings) -> PValues:
     if measure.corpus:
         known = deltas if settings.test == "bootstrap" else None
         return compare_rows(units, test=settings.test, n=settings.draws, seed=settings.seed, deltas=known)
@@ -407,7 +409,7 @@ def _difference(
     )
 
 
-def _decided(one: PairTest, adjusted: float, measure: _Measure, alpha: float) -> PairTest:
+def _decide(one: PairTest, adjusted: float, measure: _Measure, alpha: float) -> PairTest:
     better = None
     if adjusted <= alpha and one.difference:
         better = one.first if (one.difference > 0) == measure.higher_is_better else one.second
@@ -486,11 +488,13 @@ def find_preferences(
     pair = "-".join(code.partition("-")[0].partition("_")[0].lower() for code in languages)
     own = [one for one in known if one.languages == pair]
     if not own:
-        return f"no human preferences were measured for {pair} (there are: {_listed(one.languages for one in known)})"
+        return (
+            f"no human preferences were measured for {pair} (there are: {_list_names(one.languages for one in known)})"
+        )
     if not any(_same(Signature.parse(one.signature), signature) for one in own):
         return f"human preferences were measured with {own[0].signature}"
     if domain is not None and not any(one.domain == domain for one in own):
-        there = _listed(one.domain for one in own if one.domain)
+        there = _list_names(one.domain for one in own if one.domain)
         return f"no human preferences were measured for {pair} in the domain {domain!r} (there are: {there})"
     fitting = [one for one in own if one.domain == domain and one.segments <= segments]
     least = min(one.segments for one in own if one.domain == domain)
@@ -516,5 +520,5 @@ def _same(one: Signature, other: Signature) -> bool:
     return one.spec == other.spec and facts[0] == facts[1]
 
 
-def _listed(names: Iterable[str]) -> str:
+def _list_names(names: Iterable[str]) -> str:
     return ", ".join(sorted(set(names)))

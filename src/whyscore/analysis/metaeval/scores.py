@@ -163,7 +163,7 @@ def _pair(x: FloatMatrix, y: FloatMatrix, z: FloatMatrix, measure: Measure, sett
             seed=settings.seed, missing=settings.missing, keep=True,
         )  # fmt: skip
         delta = drawn.estimate.value
-        turned = shares(-_known(drawn.samples), -delta)[0]
+        turned = shares(-_drop_nan(drawn.samples), -delta)[0]
         return _Both(delta, drawn.sign, turned, exact=False, reason=drawn.estimate.reason)
     if measure.name == "acc_eq":
         swapped = outcome_test(
@@ -189,12 +189,12 @@ def _one_sided(test: PermutationTest, alternative: Literal["greater", "less"]) -
     """Return the p-value of one direction, from the same swaps."""
     if test.samples is None:
         return math.nan
-    known = _known(test.samples)
+    known = _drop_nan(test.samples)
     extreme = int(at_least(known, test.delta, alternative).sum())
     return extreme / len(known) if test.exact or test.compat else (extreme + 1) / (len(known) + 1)
 
 
-def _known(samples: FloatVector | None) -> FloatVector:
+def _drop_nan(samples: FloatVector | None) -> FloatVector:
     return np.zeros(0) if samples is None else samples[~np.isnan(samples)]
 
 

@@ -75,10 +75,10 @@ def metaevaluate_spans(
         weights: of spans by severity, in the measures that count spans.
         settings: what a match is.
     """
-    pairs = _matched(predicted, gold)
+    pairs = _match_entries(predicted, gold)
     sides = {}
     for side in SIDES:
-        texts = [_marked(one, other, side) for one, other in pairs]
+        texts = [_pair_spans(one, other, side) for one, other in pairs]
         if side is Side.HYPOTHESIS or any(text.gold or text.predicted for text in texts):
             sides[side] = judge_spans(
                 texts,
@@ -141,7 +141,7 @@ def predict_spans(
     return [None if k in missing else own for k, own in enumerate(spans)]
 
 
-def _matched(predicted: Dataset, gold: Dataset) -> list[tuple[Entry, Entry]]:
+def _match_entries(predicted: Dataset, gold: Dataset) -> list[tuple[Entry, Entry]]:
     alone = len(gold.systems) == 1 and len(predicted.systems) == 1
 
     def key(entry: Entry) -> tuple[str, str]:
@@ -156,7 +156,7 @@ def _matched(predicted: Dataset, gold: Dataset) -> list[tuple[Entry, Entry]]:
     return [(known[key(entry)], entry) for entry in rated]
 
 
-def _marked(one: Entry, other: Entry, side: Side) -> Marked:
+def _pair_spans(one: Entry, other: Entry, side: Side) -> Marked:
     if one.segment.hypothesis != other.segment.hypothesis:
         raise DataError(f"segment {other.id}: the texts differ, so offsets mean different places; give the same texts")
     text = other.segment.hypothesis if side is Side.HYPOTHESIS else other.segment.source or ""

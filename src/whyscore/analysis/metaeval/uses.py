@@ -57,7 +57,7 @@ class FilterUse:
 
     def record(self) -> Record:
         """Return the fields, for programs."""
-        return {"use": "filter", **_defined(asdict(self))}
+        return {"use": "filter", **_without_nan(asdict(self))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,10 @@ class RerankUse:
 
     def record(self) -> Record:
         """Return the fields, for programs."""
-        return {"use": "rerank", **_defined(asdict(self))}
+        return {"use": "rerank", **_without_nan(asdict(self))}
 
 
-def _defined(record: dict[str, object]) -> dict[str, object]:
+def _without_nan(record: dict[str, object]) -> dict[str, object]:
     return {k: None if isinstance(value, float) and math.isnan(value) else value for k, value in record.items()}
 
 

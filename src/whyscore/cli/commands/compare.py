@@ -57,7 +57,7 @@ def run(settings: CompareCommand) -> int:
     worse = baseline_of(settings, data)
     check_baseline(data.systems, worse)
     if settings.dry_run:
-        emit(settings, _planned(settings, data, metrics))
+        emit(settings, _plan_lines(settings, data, metrics))
         return 0
     asked = replace(settings, strength_draws=STRENGTH_DRAWS if settings.strengths else 0)
     with working(settings) as resources:
@@ -96,7 +96,7 @@ def _text(found: Comparison, settings: CompareCommand) -> Iterator[str]:
     yield from (f"{curve}\n" for one in found for curve in one.powers)
 
 
-def _planned(settings: CompareCommand, data: Dataset, metrics: Sequence[str]) -> Iterator[str]:
+def _plan_lines(settings: CompareCommand, data: Dataset, metrics: Sequence[str]) -> Iterator[str]:
     for metric in metrics:
         segments = compared_segments(data, as_metric(metric))
         yield from (f"{line}\n" for line in score_costs(settings, metric, segments, data.languages))

@@ -83,7 +83,7 @@ SETTINGS = ConvertCommand
 
 def run(settings: ConvertCommand) -> int:
     """Convert, write, and say what could not be said."""
-    done = _converted(settings, settings.dialect or dialect_of(settings.data))
+    done = _convert(settings, settings.dialect or dialect_of(settings.data))
     for what, count in done.lost.items():
         tell(settings, f"note: {settings.to} cannot say: {what} ({count})")
     for file in done.files:
@@ -93,7 +93,7 @@ def run(settings: ConvertCommand) -> int:
     return 0
 
 
-def _converted(settings: ConvertCommand, dialect: str) -> Converted:
+def _convert(settings: ConvertCommand, dialect: str) -> Converted:
     if dialect == "explanations" and settings.to == "eval4nlp":
         if not settings.output:
             raise UserError("a submission is a folder: name it with -o")

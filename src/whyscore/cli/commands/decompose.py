@@ -60,7 +60,7 @@ def run(settings: DecomposeCommand) -> int:
     explainers = [settings.explainer] if isinstance(settings.explainer, str) else []
     data = load_dataset(with_target_language(settings), metrics, explainers)
     if settings.dry_run:
-        emit(replace(settings, output=None), _planned(data, metrics, settings))
+        emit(replace(settings, output=None), _plan_lines(data, metrics, settings))
         return 0
     with working(settings) as resources:
         found = decompose(data, metrics, settings=settings, resources=resources)
@@ -79,7 +79,7 @@ def run(settings: DecomposeCommand) -> int:
     return 0
 
 
-def _planned(data: Dataset, metrics: list[str], settings: DecomposeCommand) -> Iterator[str]:
+def _plan_lines(data: Dataset, metrics: list[str], settings: DecomposeCommand) -> Iterator[str]:
     resources = make_resources(settings)
     for metric in metrics:
         cost = plan(data, metric, settings=settings, resources=resources)

@@ -167,7 +167,7 @@ def _write(found: Sequence[Explanations], settings: ExplainCommand) -> None:
 
 def _show(found: Sequence[Explanations], settings: ExplainCommand) -> None:
     digits = _digits(found) if settings.width is None else settings.width
-    titled = [pair for one in found for pair in _titled(one)]
+    titled = [pair for one in found for pair in _with_titles(one)]
     if settings.output and settings.output != "-":
         text = StringIO()
         show(titled, Console(file=text, color_system=None, width=120), digits)
@@ -176,7 +176,7 @@ def _show(found: Sequence[Explanations], settings: ExplainCommand) -> None:
         show(titled, Terminal(file=sys.stdout, highlight=False), digits)
 
 
-def _titled(found: Explanations) -> Iterator[tuple[str, Explanation]]:
+def _with_titles(found: Explanations) -> Iterator[tuple[str, Explanation]]:
     """Yield each explanation with its title, and the parts of its score as bars where it has such that no word has."""
     parts = [one.parts for one in found.word_matches or ()] or [{}] * len(found)
     for one, known in zip(found, parts, strict=True):
@@ -223,7 +223,7 @@ def segment_view(explanations: Sequence[Explanation], digits: int) -> Renderable
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for one in explanations:
-        grid.add_row(Text(str(one.place), style="bold"), _coloured(one, largest))
+        grid.add_row(Text(str(one.place), style="bold"), _colour(one, largest))
         for line in _remarks(one, digits):
             grid.add_row("", Text(visible(line), style="dim"))
     for place, text in _context(explanations):
@@ -276,7 +276,7 @@ def _context(explanations: Sequence[Explanation]) -> list[tuple[str, str]]:
     return [(str(place), segment.text(place)) for place in segment.places(everything) if place not in explained]
 
 
-def _coloured(one: Explanation, largest: float) -> Text:
+def _colour(one: Explanation, largest: float) -> Text:
     strength = marking.strengths(one.importance.tolist(), largest)
     text = Text()
     for piece, number in marking.pieces(one.words.text, one.words.spans):

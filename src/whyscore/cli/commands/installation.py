@@ -113,12 +113,12 @@ def run_store(settings: StoreCommand) -> int:
         sound = (f"{store.path} is sound: nothing to repair",) if damaged is None else ()
         answer = StoreAnswer({"path": str(store.path), "rows": done.rows, "damaged": damaged}, table, sound)
     else:
-        answer = _checked(store) if settings.action == "check" else _size(store)
+        answer = _check_store(store) if settings.action == "check" else _size(store)
     emit_result(answer, settings)
     return 1 if answer.facts.get("faults") else 0
 
 
-def _checked(store: Store) -> StoreAnswer:
+def _check_store(store: Store) -> StoreAnswer:
     faults = check(store)
     state = f"{store.path} is sound" if store.path.exists() else f"there is no store at {store.path}"
     notes = ("save what can be read with: whyscore store repair",) if faults else ()

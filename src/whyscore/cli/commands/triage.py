@@ -71,7 +71,7 @@ def run(settings: TriageCommand) -> int:
     metric = work.metric(settings.metric or work.metrics[0].name).name
     with working(settings) as resources:
         values = _values(work, metric, settings.by, resources)
-        rated, rated_scores = _rated(settings, work, metric, resources)
+        rated, rated_scores = _read_rated(settings, work, metric, resources)
     result = triage(work.dataset, values, rated, rated_scores, metric=metric, settings=settings)
     write_triage(work, result.header(), {(o.entry.system, o.entry.id): o.review for o in result.decisions})
     if settings.xliff and settings.xliff_output:
@@ -82,7 +82,7 @@ def run(settings: TriageCommand) -> int:
     return 0
 
 
-def _rated(settings: TriageCommand, work: Run, metric: str, resources: Resources) -> tuple[Dataset, FloatVector]:
+def _read_rated(settings: TriageCommand, work: Run, metric: str, resources: Resources) -> tuple[Dataset, FloatVector]:
     """Return the rated data and the metric on them: from their run folder, or scored now as the run scored."""
     path = str(settings.tune_on)
     if Path(path, RUN).is_file():

@@ -166,7 +166,7 @@ def explain_in(
         "entries": len(data),
         "data": _digest(data),
     }
-    known = _known(path, head)
+    known = _read_known(path, head)
     with path.open("a", encoding="utf-8") as file:
         if not known and path.stat().st_size == 0:
             file.write(line(head))
@@ -231,7 +231,7 @@ def plain_name(spec: str) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in spec).strip("_")
 
 
-def _known(path: Path, head: Mapping[str, object]) -> list[_Importances]:
+def _read_known(path: Path, head: Mapping[str, object]) -> list[_Importances]:
     """Return what a stopped run left; a file of other work is refused."""
     if not path.exists():
         return []

@@ -417,7 +417,7 @@ def _scores_of(data: Dataset) -> list[str]:
     return sorted({name for entry in data.entries for name in entry.human})
 
 
-def _named(given: Sequence[str], data: str) -> tuple[list[str], list[str]]:
+def _split_named(given: Sequence[str], data: str) -> tuple[list[str], list[str]]:
     """Return what was given for one data set (DATA:VALUE), and what was given for all."""
     own, shared = [], []
     for text in given:
@@ -432,7 +432,7 @@ def _named(given: Sequence[str], data: str) -> tuple[list[str], list[str]]:
 def _human_of(data: Dataset, settings: TransferSettings) -> tuple[str, ...]:
     """Return the human scores of a data set that are judged: its own, the shared ones it has, or its only one."""
     known = _scores_of(data)
-    own, shared = _named(settings.human or (), data.name)
+    own, shared = _split_named(settings.human or (), data.name)
     wrong = [name for name in own if name not in known]
     if wrong:
         raise DataError(f"{data.name} has no human score {wrong[0]!r}; it has: {', '.join(known) or 'none'}")
@@ -445,7 +445,7 @@ def _human_of(data: Dataset, settings: TransferSettings) -> tuple[str, ...]:
 
 
 def _measures_of(name: str, settings: TransferSettings, *, choosing: bool) -> tuple[Measure, ...]:
-    own, shared = _named(settings.measure, name)
+    own, shared = _split_named(settings.measure, name)
     kind = kind_of(name)
     usual = (_CHOOSING.get(kind) if choosing else None) or MEASURES.get(kind, _USUAL)
     return tuple(Measure.parse(text) for text in own or shared or usual)
@@ -579,7 +579,7 @@ class _Study:
     def _pool(self, subjects: Sequence[Subject], parts: Mapping[int, Explained]) -> tuple[Explained, list[Placed]]:
         """Return all entries as one material, and the settings that can be judged in it."""
         own = [parts[id(one)] for one in subjects]
-        joined = _joined(own)
+        joined = _join_explained(own)
         placed, start = [], 0
         for subject, part in zip(subjects, own, strict=True):
             human = {name: subject.data.human(name) for name in subject.human}
@@ -588,9 +588,7 @@ class _Study:
             for measure in subject.measures:
                 found, notes = possible_settings(part.material, human, groups, measure.level, [measure.coefficient])
                 self.left_out += [note for note in notes if note not in self.left_out]
-                placed += [
-                    Placed(_lifted(one, start, len(joined.material)), subject, pairs[one.group]) for one in found
-                ]
+                placed += [Placed(_lift(one, start, len(joined.material)), subject, pairs[one.group]) for one in found]
             start += len(part.material)
         return joined, placed
 
@@ -668,7 +666,7 @@ class _Study:
         yield from self.settings.choices(family)
 
 
-def _joined(parts: Sequence[Explained]) -> Explained:
+def _join_explained(parts: Sequence[Explained]) -> Explained:
     """Return explained data sets as one."""
     if not parts:
         raise DataError("no data set can be used with this metric: see the notes for what each lacks")
@@ -683,7 +681,7 @@ def _bags(parts: Sequence[Bags]) -> Bags:
     return Bags(np.concatenate([one.values for one in parts]), np.concatenate([one.lengths for one in parts]))
 
 
-def _lifted(setting: Setting, start: int, total: int) -> Setting:
+def _lift(setting: Setting, start: int, total: int) -> Setting:
     """Return a setting of one data set as one of all data sets together."""
     human = np.full(total, np.nan)
     human[start : start + len(setting.human)] = setting.human

@@ -116,7 +116,7 @@ def specificity(
     """Return the shares of random words: p groups of the vocabulary, and groups as frequent as each feature."""
     study, chosen, name = prepare_study(data, metric, settings, resources)
     tokens = _token_rows(study, chosen)
-    drawn = _drawn(study, tokens, settings)
+    drawn = _draw(study, tokens, settings)
     real = measure(study, name, chosen)
     shares = _shares(study, chosen, name, tokens, drawn)
     found = []
@@ -182,7 +182,7 @@ def _token_rows(study: Study[FeatureSettings], metric: Metric) -> dict[int, Toke
     return {text.number: cut(text) for text in study.marking.texts}
 
 
-def _drawn(study: Study[FeatureSettings], tokens: Mapping[int, TokenRow], settings: SpecificitySettings) -> _Drawn:
+def _draw(study: Study[FeatureSettings], tokens: Mapping[int, TokenRow], settings: SpecificitySettings) -> _Drawn:
     counted = sorted(Counter(word for row in tokens.values() for word in row.texts).items())
     counts = np.array([count for _, count in counted])
     kinds: list[tuple[int | None, str | None]] = [(p, None) for p in settings.groups]

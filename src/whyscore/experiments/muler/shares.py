@@ -168,7 +168,7 @@ def hybrid(data: Segments, metric: MetricLike, *, settings: HybridSettings, reso
     letters = [[letter_of(study.marking, k, part) for part in alpha] for k in range(len(members))]
     base = questions(study.dataset.segments, study.marking, texts, members)
     mixed = [
-        [_mixed(study, texts, place, feature, letter) for place in places]
+        [_mix(study, texts, place, feature, letter) for place in places]
         for feature, places in enumerate(members)
         for letter in letters[feature]
     ]
@@ -195,7 +195,7 @@ def frequency(
     plans = [(k, part, letter_of(marking, k, part)) for k in range(len(marking.features)) for part in settings.alpha]
 
     def spans(text: Marked, _: bool) -> list[tuple[Span, ...]]:  # noqa: FBT001 - either side
-        return [_up_to(text, k, letter) for k, _, letter in plans]
+        return [tuple(span for span in text.spans[k] if _early(text, span, letter)) for k, _, letter in plans]
 
     names = tuple(f"{marking.features[k]} {part:g}" for k, part, _ in plans)
     measured = measure(study._replace(marking=marking.with_features(names, spans)), name, chosen)
@@ -226,11 +226,7 @@ def _early(text: Marked, span: Span, letter: str) -> bool:
     return letter == "any" or "a" <= text.text[span[0]].lower() <= letter
 
 
-def _up_to(text: Marked, feature: int, letter: str) -> tuple[Span, ...]:
-    return tuple(span for span in text.spans[feature] if _early(text, span, letter))
-
-
-def _mixed(study: Study[FeatureSettings], texts: TextMasking, place: int, feature: int, letter: str) -> Segment:
+def _mix(study: Study[FeatureSettings], texts: TextMasking, place: int, feature: int, letter: str) -> Segment:
     """Return a segment whose early words agree and whose late ones do not, not even with early ones."""
     entry, segment = study.marking.entries[place], study.dataset.segments[place]
 

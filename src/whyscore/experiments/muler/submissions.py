@@ -109,11 +109,11 @@ def figures(files: Sequence[str | Path], folder: str | Path | None = None) -> Co
         most = max(len({row.system for row in found if row.group == group}) for group in {row.group for row in found})
         raise UserError(f"no correlation over systems: it takes three in a group, and the largest has {most}")
     drawn = draw(found, Path(folder)) if folder is not None else []
-    made = [CorrelationRow(*names, held["sigma_all"], _turned(held["range"])) for names, held in rows.items()]
+    made = [CorrelationRow(*names, held["sigma_all"], _turn(held["range"])) for names, held in rows.items()]
     return Correlations(made, drawn)
 
 
-def _turned(value: float | None) -> float | None:
+def _turn(value: float | None) -> float | None:
     return None if value is None else -value
 
 
@@ -242,11 +242,11 @@ def pairs(data: Segments, metric: MetricLike, *, settings: PairsSettings, resour
         names = better.group, better.metric, better.feature, better.system, worse.system
         rows.append(PairRow(*names, tuple(scores), shares, len(held)))  # type: ignore[arg-type]
     order = generator(settings.seed, "muler-pairs", "order").permutation(len(items)).tolist()
-    mixed = [_numbered(items[k], number) for number, k in enumerate(order, start=1)]
+    mixed = [_number(items[k], number) for number, k in enumerate(order, start=1)]
     return Pairs(tuple(rows), tuple(mixed))
 
 
-def _numbered(item: Item, number: int) -> Item:
+def _number(item: Item, number: int) -> Item:
     return Item(**{**asdict(item), "item": number, "texts": item.texts, "systems": item.systems})
 
 
@@ -298,7 +298,7 @@ def _items(
     for k in sorted(rng.permutation(len(differing)).tolist()[: settings.items]):
         name = differing[k]
         shown = [
-            _marked(texts[row.system, name].segment.hypothesis, own[name][0])
+            _bracket(texts[row.system, name].segment.hypothesis, own[name][0])
             for row, own in zip((better, worse), spans, strict=True)
         ]
         first = int(rng.integers(2))
@@ -307,7 +307,7 @@ def _items(
             0,
             better.feature,
             entry.source or "",
-            _marked(entry.references[0], spans[0][name][1]),
+            _bracket(entry.references[0], spans[0][name][1]),
             (shown[first], shown[1 - first]),
             better.group,
             name,
@@ -324,7 +324,7 @@ def _spans(row: Decomposition) -> dict[str, tuple[tuple[Span, ...], tuple[Span, 
     return {name: (own, others[0]) for name, own, others in held}
 
 
-def _marked(text: str, spans: Sequence[Span]) -> str:
+def _bracket(text: str, spans: Sequence[Span]) -> str:
     return hide_in_text(text, spans, [f"[{text[start:end]}]" for start, end in spans])
 
 
@@ -449,13 +449,13 @@ def tally(sheets: Sequence[str | Path], key: str | Path | None = None, *, partia
     known = _read_key(Path(key) if key is not None else Path(sheets[0]).parent / _KEY)
     found: list[TallyRow] = []
     for sheet in sheets:
-        judged = _judged(Path(sheet), known, partial=partial)
+        judged = _read_judgements(Path(sheet), known, partial=partial)
         pairs = dict.fromkeys((one.group, one.feature, one.systems) for one in known.values())
         for group, feature, systems in pairs:
             own = [k for k, one in known.items() if (one.group, one.feature, one.systems) == (group, feature, systems)]
-            found.append(_tallied(str(sheet), (group, feature, *systems), own, known, judged))
+            found.append(_tally(str(sheet), (group, feature, *systems), own, known, judged))
         if len(pairs) > 1:
-            found.append(_tallied(str(sheet), (None, "all", "A", "B"), list(known), known, judged))
+            found.append(_tally(str(sheet), (None, "all", "A", "B"), list(known), known, judged))
     return Tally(found)
 
 
@@ -471,7 +471,7 @@ def _read_key(path: Path) -> dict[int, _Known]:
     return found
 
 
-def _judged(path: Path, known: Mapping[int, _Known], *, partial: bool) -> dict[int, int]:
+def _read_judgements(path: Path, known: Mapping[int, _Known], *, partial: bool) -> dict[int, int]:
     """Return the judgements of a sheet by item; what is missing, unknown or there twice is refused."""
     columns = read_columns(path)
     for name in ("item", "judgement"):
@@ -507,7 +507,7 @@ def _judged(path: Path, known: Mapping[int, _Known], *, partial: bool) -> dict[i
     return found
 
 
-def _tallied(
+def _tally(
     sheet: str,
     names: tuple[str | None, str, str, str],
     items: Sequence[int],
