@@ -61,15 +61,6 @@ def identify(texts: Sequence[str]) -> Identified | None:
     return Identified(code, count / total, total >= _CHARACTERS and count / total >= _MAJORITY)
 
 
-def language_code(language: str) -> str:
-    """Return the language alone: zh of zh-TW, de of de_AT.
-
-    >>> language_code("zh_TW")
-    'zh'
-    """
-    return language.lower().replace("_", "-").split("-")[0]
-
-
 MetricLike = str | Metric | Callable[..., object]
 Segments = Sequence[Segment] | Dataset
 UNSUPPORTED = "language-unsupported"

@@ -2,11 +2,10 @@
 
 import argparse
 import itertools
-import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -84,17 +83,6 @@ def emit_result(
     digits = output.width if output.width is not None else decimals
     look = Look(digits, width=terminal_width(output.output), safe=output.safe_csv)
     emit(output, itertools.chain(present(result, format_of(output), look), below))
-
-
-def document(lines: Iterable[str]) -> Iterator[str]:
-    """Yield records (a header line, then one object a line) as one JSON document, indented for people."""
-    header, *records = map(json.loads, lines)
-    yield to_json(header | {"records": records})
-
-
-def to_json(value: object) -> str:
-    """Return strict JSON, indented for people."""
-    return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
 def tell(output: Says, line: str) -> None:

@@ -76,16 +76,20 @@ def requested_metrics(metrics: MetricSettings) -> list[str]:
     return [changed or spec for changed, spec in zip(placed, specs, strict=True)]
 
 
+def some_metrics(metrics: MetricSettings, example: str = "chrf") -> list[str]:
+    """Return the specs of the metrics that were asked for; none is an error."""
+    specs = requested_metrics(metrics)
+    if not specs:
+        raise UserError(f"no metric: name one with -m, for example -m {example}")
+    return specs
+
+
 def only_metric(metrics: MetricSettings) -> str:
     """Return the one metric that was asked for."""
-    specs = requested_metrics(metrics)
-    if len(specs) != 1:
-        raise UserError(
-            f"one metric at a time, got {' '.join(specs)}"
-            if specs
-            else "no metric: name one with -m, for example -m chrf"
-        )
-    return specs[0]
+    first, *others = some_metrics(metrics)
+    if others:
+        raise UserError(f"one metric at a time, got {' '.join((first, *others))}")
+    return first
 
 
 def _with_options(metric: str, wanted: Mapping[str, str]) -> str | None:

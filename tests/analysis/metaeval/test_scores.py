@@ -19,7 +19,6 @@ from whyscore.analysis.metaeval.settings import MetaevalScoresSettings
 from whyscore.analysis.metaeval.tables import (
     Roles,
     ScoreTable,
-    from_frame,
     read_columns,
     read_ratings,
     read_wmt,
@@ -392,22 +391,9 @@ def test_bad_tables_are_refused(tmp_path: Path, text: str, scores: Sequence[str]
         score_table(read_columns(table(tmp_path / "t.csv", text)), scores, roles)
 
 
-def test_unknown_files_and_frames_are_refused(tmp_path: Path) -> None:
+def test_unknown_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=re.escape("ends in .csv, .tsv, .jsonl or .scores, not '.xlsx'")):
         read_columns(table(tmp_path / "t.xlsx", "x"))
-    with pytest.raises(DataError, match="got int"):
-        from_frame(3)
-    with pytest.raises(DataError, match="columns of 1, 2 rows"):
-        from_frame({"a": [1], "b": [1, 2]})
-    with pytest.raises(DataError, match="columns of no rows"):
-        from_frame({})
-
-
-def test_data_frames_and_mappings_are_tables() -> None:
-    pandas = pytest.importorskip("pandas")
-    columns = {"system": ["a", "b"], "id": ["1", "1"], "da": [1.0, None]}
-    for given in (columns, pandas.DataFrame(columns)):
-        assert score_table(from_frame(given), ["da"]).scores["da"][0] == 1.0
 
 
 def test_records_are_joined_by_system_and_segment(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from whyscore.data.formats.tables import read_blocks
 from whyscore.data.gathering import Gathering, Options
 from whyscore.data.naming import few, plain_name
 from whyscore.data.records import Records
-from whyscore.errors import DataError, MissingExtra, UserError
+from whyscore.errors import DataError, UserError
 from whyscore.stats.annotators import GOOGLE, Weights, mqm_scores
 from whyscore.stats.matrices import from_rows, is_human, mean_rating
 from whyscore.types import Dataset, Finding, FloatMatrix, FloatVector
@@ -171,28 +171,6 @@ def _from_objects(file: TextFile) -> Columns:
     return Columns(
         file.name, dict(columns), lines, [Block(file.name, names, list(columns.values()), lines, cells=False)]
     )
-
-
-def from_frame(frame: object, name: str = "frame") -> Columns:
-    """Return the columns of a data frame of any library that narwhals knows, or of a mapping of lists."""
-    if not isinstance(frame, Mapping):
-        try:
-            import narwhals  # noqa: PLC0415 - an extra
-        except ImportError as error:
-            raise MissingExtra.of("reading data frames", "frames") from error
-        try:
-            data = narwhals.from_native(frame)  # type: ignore[call-overload]
-        except TypeError as error:
-            raise DataError(
-                f"expected a file, a data frame or a mapping of columns, got {type(frame).__name__}"
-            ) from error
-        frame = (data.collect() if isinstance(data, narwhals.LazyFrame) else data).to_dict(as_series=False)
-    columns: dict[str, Sequence[object]] = {str(key): list(values) for key, values in frame.items()}
-    lengths = {len(values) for values in columns.values()}
-    if len(lengths) != 1 or not max(lengths):
-        raise DataError(f"{name} has columns of {', '.join(map(str, sorted(lengths))) or 'no'} rows: one length, not 0")
-    rows = range(1, lengths.pop() + 1)
-    return Columns(name, columns, list(rows), [Block(name, tuple(columns), list(columns.values()), rows, cells=False)])
 
 
 def score_table(columns: Columns, scores: Sequence[str], roles: Roles | None = None) -> ScoreTable:

@@ -15,9 +15,9 @@ from whyscore.cli.setup import (
     report_gates,
     requested_metrics,
     score_costs,
+    some_metrics,
     working,
 )
-from whyscore.errors import UserError
 from whyscore.present import Look, Tables, present
 from whyscore.runs.gates import check_baseline, check_gates, judge_gates, read_limits
 from whyscore.settings import option
@@ -49,9 +49,7 @@ _PAPER = ("markdown", "latex")
 
 def run(settings: CompareCommand) -> int:
     """Compare the systems and write out what can be said."""
-    metrics = requested_metrics(settings)
-    if not metrics and not settings.human:
-        raise UserError("no metric: name one with -m, for example -m chrf")
+    metrics = requested_metrics(settings) if settings.human else some_metrics(settings)
     data = load_dataset(settings, metrics)
     under = read_limits(settings.fail_under or (), [*map(requested_name, metrics), *(settings.human or ())])
     worse = baseline_of(settings, data)

@@ -15,11 +15,10 @@ from whyscore.cli.setup import (
     call_costs,
     load_dataset,
     make_resources,
-    requested_metrics,
+    some_metrics,
     with_target_language,
     working,
 )
-from whyscore.errors import UserError
 from whyscore.settings import again, option
 from whyscore.text.placeholders import hide_in_text
 from whyscore.types import Dataset
@@ -54,9 +53,7 @@ SETTINGS = DecomposeCommand
 
 def run(settings: DecomposeCommand) -> int:
     """Decompose everything that was asked for and write it out."""
-    metrics = requested_metrics(settings)
-    if not metrics:
-        raise UserError("no metric: name one with -m, for example -m bleu")
+    metrics = some_metrics(settings, "bleu")
     explainers = [settings.explainer] if isinstance(settings.explainer, str) else []
     data = load_dataset(with_target_language(settings), metrics, explainers)
     if settings.dry_run:

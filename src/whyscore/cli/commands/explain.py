@@ -41,7 +41,7 @@ from whyscore.cli.setup import (
     fail_if_unparsed,
     load_dataset,
     make_resources,
-    requested_metrics,
+    some_metrics,
     take_first,
     tell_time,
     working,
@@ -92,9 +92,7 @@ SETTINGS = ExplainCommand
 
 def run(settings: ExplainCommand) -> int:
     """Explain everything that was asked for and write it out."""
-    metrics, explainers = requested_metrics(settings), list(dict.fromkeys(settings.explainers))
-    if not metrics:
-        raise UserError("no metric: name one with -m, for example -m chrf")
+    metrics, explainers = some_metrics(settings), list(dict.fromkeys(settings.explainers))
     if settings.matrix:
         _check_matrix(metrics, settings)
     data = take_first(load_dataset(settings, metrics, explainers), settings.limit)

@@ -12,7 +12,7 @@ from whyscore.cli.setup import (
     fail_if_unparsed,
     load_dataset,
     make_resources,
-    requested_metrics,
+    some_metrics,
     tell_time,
     working,
 )
@@ -50,9 +50,7 @@ _PAPER_DECIMALS = 3
 
 def run(settings: ScoreCommand) -> int:
     """Score everything that was asked for and write it out."""
-    metrics = requested_metrics(settings)
-    if not metrics:
-        raise UserError("no metric: name one with -m, for example -m chrf")
+    metrics = some_metrics(settings)
     if settings.by_document and (settings.segments or settings.score_only):
         raise UserError("--by-document comes without --segments and --score-only: leave out one or the other")
     data = load_dataset(settings, metrics)

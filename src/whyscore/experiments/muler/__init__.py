@@ -7,7 +7,7 @@ from typing import Any
 from whyscore.analysis.decompose import FeatureSettings
 from whyscore.cli.options import Command, FolderSettings, InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result, tell
-from whyscore.cli.setup import load_dataset, only_metric, requested_metrics, with_target_language, working
+from whyscore.cli.setup import load_dataset, only_metric, some_metrics, with_target_language, working
 from whyscore.errors import UserError
 from whyscore.experiments.muler.random import SpecificitySettings, TagnoiseSettings, specificity, tagnoise
 from whyscore.experiments.muler.shares import FrequencySettings, HybridSettings, Rows, frequency, hybrid
@@ -67,9 +67,7 @@ def _experiment(name: str, about: str, settings: type[ShareCommand], work: Work)
     """Return an experiment that runs its function for each metric."""
 
     def run(given: ShareCommand) -> int:
-        metrics = requested_metrics(given)
-        if not metrics:
-            raise UserError("no metric: name one with -m, for example -m bleu")
+        metrics = some_metrics(given, "bleu")
         if given.dry_run:
             raise UserError("--dry-run is for decompose: run whyscore decompose --dry-run with the same options")
         data = load_dataset(with_target_language(given), metrics)

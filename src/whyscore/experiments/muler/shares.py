@@ -90,8 +90,8 @@ class Rows(Result, list[Row]):
 
 
 @dataclass(frozen=True, slots=True)
-class HybridRow:
-    """A system with a known part of a feature right: its score beside the worst and the best case."""
+class PartRow:
+    """A part of a feature's words: those from a to some letter."""
 
     system: str
     metric: str
@@ -99,6 +99,12 @@ class HybridRow:
     alpha: float
     letter: str
     n: int
+
+
+@dataclass(frozen=True, slots=True)
+class HybridRow(PartRow):
+    """A system with a known part of a feature right: its score beside the worst and the best case."""
+
     sigma: float | None
     hybrid: float | None
     oracle: float | None
@@ -142,15 +148,9 @@ def _split(alpha: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class FrequencyRow:
-    """A feature cut down to its words from a to some letter."""
+class FrequencyRow(PartRow):
+    """A feature cut down to a part of its words."""
 
-    system: str
-    metric: str
-    feature: str
-    alpha: float
-    letter: str
-    n: int
     share: float | None
     guarded: float | None
     gain: float | None
