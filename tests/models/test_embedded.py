@@ -53,7 +53,7 @@ def test_pooled_vectors_are_those_of_the_package() -> None:
 
 
 def test_the_projected_vectors_of_its_pieces_make_the_vector_of_a_text() -> None:
-    entrance, d1, exits, d3 = (own.weights for own in embedded_package.parts().weights.hidden)
+    entrance, d1, exits, d3 = (own.values for own in embedded_package.parts().weights.hidden)
     (p1, d0), (p3, d2) = np.split(entrance, 2, axis=1), np.split(exits, 2, axis=1)
     for text, encoded in zip(TEXTS, Embedded(2).encode(TEXTS), strict=True):
         mean = encoded.vectors.sum(axis=0) / np.sqrt(encoded.total)

@@ -48,7 +48,7 @@ def test_the_phrase_that_is_the_whole_text_has_the_vector_of_the_text() -> None:
 
 def test_a_phrase_is_pooled_like_a_text_of_its_pieces() -> None:
     """The definition, in double precision: projections summed with begin and end, then the last layers."""
-    entrance, d1, exits, d3 = (own.weights for own in parts().weights.hidden)
+    entrance, d1, exits, d3 = (own.values for own in parts().weights.hidden)
     (p1, d0), (p3, d2) = np.split(entrance, 2, axis=1), np.split(exits, 2, axis=1)
     text = TEXTS[0]
     (own,) = Embedded().encode([text])

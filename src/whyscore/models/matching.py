@@ -232,7 +232,8 @@ class Reader:
     def pairs(self, asked: Sequence[tuple[InContext, InContext]]) -> Iterator[tuple[Sided, Sided]]:
         """Yield both texts of each pair, in the order asked."""
         for window in _windows(asked):
-            texts = [text for pair in window for text in pair]
+            # One side after the other: texts of one language share more pieces.
+            texts = [text for side in zip(*window, strict=True) for text in side]
             alone = self.pinned.take((one.text for one in texts), self.prepare)
             ready = self._read_behind({one.key: one for one in texts if one.before}, alone)
             for pair in window:

@@ -318,9 +318,8 @@ def features(weights: Weights, pieces: Indices, lengths: Sequence[int]) -> Rows:
     once = [_first(branch, part, of, beside, reach) for branch, part in zip(weights.branches, parts, strict=True)]
     asked, same = _neighbourhoods(of, lengths, 2 * reach)
     result = np.empty((len(asked), vectors.shape[1] + width * len(once)), dtype=np.float32)
-    for begin in range(0, len(asked), _ROWS):
-        rows = asked[begin : begin + _ROWS]
-        block = result[begin : begin + _ROWS]
+    for part in _blocks(len(asked)):
+        rows, block = asked[part], result[part]
         block[:, : vectors.shape[1]] = vectors[of[rows]]
         for i, (branch, inputs) in enumerate(zip(weights.branches, once, strict=True)):
             column = vectors.shape[1] + i * width
@@ -343,7 +342,8 @@ def pooled(weights: Weights, rows: Rows, lengths: Sequence[int]) -> Matrix:
     # The projection is linear, so it is done once per text, after the sum.
     mean = multiply(np.add.reduceat(rows.distinct[rows.of], starts, axis=0) / np.sqrt(number), weights.outer)
     mean += np.sqrt(number) * weights.outer_bias
-    top = _last_layers(weights, multiply(mean, weights.hidden[0]))
+    entered = multiply(mean, weights.hidden[0])
+    top = np.concatenate([_last_layers(weights, entered[block]) for block in _blocks(len(entered))])
     top /= np.sqrt(np.maximum(np.sum(top * top, axis=1, keepdims=True), weights.epsilon))
     return top
 
@@ -395,9 +395,8 @@ def _first(branch: Branch, inputs: Matrix, of: Indices, beside: Indices, reach: 
     shares = np.zeros((len(inputs) + 1, slots, width), dtype=np.float32)
     shares[:-1] = multiply(inputs, branch.first).reshape(-1, slots, width)
     result = np.zeros((len(of) + 1, width), dtype=np.float32)
-    for begin in range(0, len(of), _ROWS):
-        rows = slice(begin, min(begin + _ROWS, len(of)))
-        here = result[rows]
+    for rows in _blocks(len(of)):
+        here = result[:-1][rows]
         for slot in range(slots):
             here += shares[beside[rows, reach - branch.left + slot], slot]
         here += branch.first_bias
@@ -806,7 +805,10 @@ def _pool_window(weights: Weights, window: _Window, ranges: Sequence[Ranges], wa
     sizes = np.diff(edges, append=len(border))
     rows = features(weights, window.pieces, window.lengths)
     one, atoms = _distinct(rows.of, edges, sizes)
-    projections = multiply(_sum_stretches(rows.distinct, rows.of, edges[one], sizes[one]), weights.outer)
+    projections = np.empty((len(one), len(weights.outer_bias)), dtype=np.float32)
+    for block in _blocks(len(one)):
+        sums = _sum_stretches(rows.distinct, rows.of, edges[one[block]], sizes[one[block]])
+        projections[block] = multiply(sums, weights.outer)
     projections += sizes[one, None].astype(np.float32) * weights.outer_bias
     first, number = of[starts], of[ends] - of[starts]
     outside = atoms[of[begins]] * len(one) + atoms[of[begins + lengths - 1]]
@@ -814,10 +816,18 @@ def _pool_window(weights: Weights, window: _Window, ranges: Sequence[Ranges], wa
     _, inside = _distinct(atoms, first, number)
     _, chosen, phrase = np.unique(inside * len(ranges) + around[text], return_index=True, return_inverse=True)
     entered = multiply(projections, weights.hidden[0])
-    pooled = _sum_stretches(entered, atoms, first[chosen], number[chosen])
-    pooled += (entered[atoms[of[begins]]] + entered[atoms[of[begins + lengths - 1]]])[text[chosen]]
-    pooled /= np.sqrt(ends - starts + 2, dtype=np.float32)[chosen, None]
-    vectors = _last_layers(weights, pooled)[phrase]
+    outer = entered[atoms[of[begins]]] + entered[atoms[of[begins + lengths - 1]]]
+    roots = np.sqrt(ends - starts + 2, dtype=np.float32)[:, None]
+    vectors = np.empty((len(text), weights.hidden[-1].values.shape[1]), dtype=np.float32)
+    new = np.sort(chosen)
+    for block in _blocks(len(new)):
+        own = new[block]
+        pooled = _sum_stretches(entered, atoms, first[own], number[own])
+        pooled += outer[text[own]]
+        pooled /= roots[own]
+        vectors[own] = _last_layers(weights, pooled)
+    known = np.flatnonzero(chosen[phrase] != np.arange(len(phrase)))
+    vectors[known] = vectors[chosen[phrase[known]]]
     asked = np.arange(len(text)) - (np.cumsum(counts) - counts)[text] < wanted[text]
     means = _sum_stretches(projections, atoms, first[asked], number[asked])
     means /= (ends - starts)[asked, None].astype(np.float32)
@@ -843,13 +853,14 @@ def _last_layers(weights: Weights, entered: Matrix) -> Matrix:
     """Return what the network makes of pooled projections, given what its first layer makes of them."""
     _, second, third, last = weights.hidden
     middle, width = len(second.values), last.values.shape[1]
-    result = np.empty((len(entered), width), dtype=np.float32)
-    for start in range(0, len(entered), _ROWS):
-        block = entered[start : start + _ROWS]
-        states = multiply(_relu(block[:, middle:]), second)
-        states += block[:, :middle]
-        outer = multiply(np.maximum(states, 0, out=states), third)
-        top = multiply(_relu(outer[:, width:]), last)
-        top += outer[:, :width]
-        np.tanh(top, out=result[start : start + _ROWS])
-    return result
+    states = multiply(_relu(entered[:, middle:]), second)
+    states += entered[:, :middle]
+    outer = multiply(np.maximum(states, 0, out=states), third)
+    top = multiply(_relu(outer[:, width:]), last)
+    top += outer[:, :width]
+    return np.tanh(top, out=top)
+
+
+def _blocks(number: int) -> Iterator[slice]:
+    """Yield slices of rows that are computed at once."""
+    return (slice(begin, begin + _ROWS) for begin in range(0, number, _ROWS))
