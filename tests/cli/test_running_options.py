@@ -1,11 +1,14 @@
 """How the work is done is said on the command line: where metrics run, what it would take, how far it goes."""
 
+import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from support.cli import Run
+from whyscore.cli import main as entry
 from whyscore.cli.options import Parser, RunningSettings, add_settings, read_settings
 from whyscore.cli.setup import make_executor
 from whyscore.errors import SpecError, UnknownName, UserError
@@ -115,3 +118,29 @@ def test_a_larger_budget_goes_on_from_a_smaller_one(run: Run, tmp_path: Path) ->
         counts.append(len(log.read_text("utf-8")))
     # The function is checked once in a process, by a text that is scored a second time.
     assert counts[1] - counts[0] == counts[0] - 1
+
+
+@pytest.mark.parametrize(
+    ("vendor", "flags", "own", "expected"),
+    [
+        ("AuthenticAMD", "avx2 avx512f avx512bw avx512cd avx512dq avx512vl", None, "SkylakeX"),
+        ("AuthenticAMD", "avx2 avx512f avx512bw avx512cd avx512dq avx512vl", "Zen", "Zen"),
+        ("AuthenticAMD", "avx2", None, None),
+        ("GenuineIntel", "avx2 avx512f avx512bw avx512cd avx512dq avx512vl", None, None),
+    ],
+)
+def test_wide_kernels_are_chosen_where_nobody_chose(
+    vendor: str, flags: str, own: str | None, expected: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpuinfo").write_text(f"vendor_id\t: {vendor}\nflags\t\t: {flags}\n", "utf-8")
+    monkeypatch.setattr(entry, "_PROCESSOR", tmp_path / "cpuinfo")
+    monkeypatch.setattr(os, "environ", {} if own is None else {entry.KERNELS: own})
+    entry.choose_kernels()  # numpy is loaded: too late
+    assert os.environ.get(entry.KERNELS) == own
+    monkeypatch.setattr(sys, "modules", {})
+    entry.choose_kernels()
+    assert os.environ.get(entry.KERNELS) == expected
+    monkeypatch.setattr(entry, "_PROCESSOR", tmp_path / "none")
+    os.environ.pop(entry.KERNELS, None)
+    entry.choose_kernels()
+    assert entry.KERNELS not in os.environ

@@ -14,6 +14,7 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from whyscore.errors import UnknownName, WhyscoreError
@@ -25,6 +26,26 @@ if TYPE_CHECKING:
 
 VARIABLE = "WHYSCORE_DEBUG"
 """Set, it lets a fault through as Python shows it."""
+
+
+KERNELS = "OPENBLAS_CORETYPE"
+"""By which OpenBLAS is told the processor whose instructions it uses."""
+
+_PROCESSOR = Path("/proc/cpuinfo")
+_AVX512 = frozenset(["AuthenticAMD", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"])
+
+
+def choose_kernels() -> None:
+    """Let OpenBLAS use AVX-512 on processors of AMD that have it, where nobody chose otherwise.
+
+    The one in numpy's wheels takes newer ones for Haswell, whose products in float64 take 1.6 times as long.
+    """
+    if KERNELS in os.environ or "numpy" in sys.modules:
+        return
+    with contextlib.suppress(OSError), _PROCESSOR.open(encoding="utf-8", errors="replace") as file:
+        # The first of the processors tells.
+        if set(file.read(8192).split()) >= _AVX512:
+            os.environ[KERNELS] = "SkylakeX"
 
 
 def shows_faults() -> bool:
@@ -108,6 +129,7 @@ _FURTHER = "For the options of a command: whyscore COMMAND -h. whyscore collects
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
+    choose_kernels()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # PYTHONIOENCODING may ask for an encoding without arrows or umlauts; they are escaped then, as on stderr.
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -100,4 +100,4 @@ def white_space(text: str) -> Words:
     >>> list(white_space(" a  cat"))
     ['a', 'cat']
     """
-    return WhiteSpace().split(text)
+    return _cut(_SPACES["any"], text)

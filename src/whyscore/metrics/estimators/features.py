@@ -59,6 +59,7 @@ NAMES = (
 """The columns, in order."""
 
 _PLACE = {name: column for column, name in enumerate((*MATCH, *RARITY, *SURFACE))}
+_ENCODER = Embedded()
 _SHARPNESS = np.float32(10)
 _BUCKETS = 256
 _LONGEST = 20
@@ -129,7 +130,7 @@ def _read(units: Units, pieces: Sequence[str], phrases: Phrases) -> ReadText:
         rows[:-1],
         _unit_rows(phrases.means),
         rows[-1],
-        _rarity(Embedded().surprisal(pieces), np.array([piece == "<unk>" for piece in pieces]), units.ranges),
+        _rarity(_ENCODER.surprisal(pieces), np.array([piece == "<unk>" for piece in pieces]), units.ranges),
         np.array([look.numbers for look in looks], dtype=np.float32).reshape(-1, 6),
         np.array([look.script for look in looks], dtype=np.uint32),
         np.stack([look.trigrams for look in looks]) if looks else np.zeros((0, _BUCKETS), dtype=np.float32),
@@ -233,7 +234,10 @@ def _side(own: ReadText, other: ReadText, runs: Array, projected: Array) -> Arra
         np.full(words, other.rarity[:, 0].mean()),
         *_surface(own, other, counterpart),
     ]
-    return np.stack([np.asarray(column, dtype=np.float32) for column in columns], axis=1)
+    result = np.empty((len(columns), words), dtype=np.float32)
+    for row, column in zip(result, columns, strict=True):
+        row[:] = column
+    return np.ascontiguousarray(result.T)
 
 
 def _matching(
@@ -265,7 +269,7 @@ def _matching(
 
 def _over_pairs(values: Array) -> Array:
     """Return, for each word, the mean over the pairs it stands in."""
-    both = np.append(values, values[-1]) + np.insert(values, 0, values[0])
+    both = np.concatenate([values, values[-1:]]) + np.concatenate([values[:1], values])
     return (both / 2).astype(np.float32, copy=False)
 
 
@@ -289,7 +293,7 @@ def _surface(own: ReadText, other: ReadText, counterpart: NDArray[np.intp]) -> l
         np.full(words, words / others),
         repeated,
         copies > 0,
-        np.insert(own.keys[1:] == own.keys[:-1], 0, values=False),
+        np.concatenate([[False], own.keys[1:] == own.keys[:-1]]),
         np.where(countable, repeated - copies, 0),
         _foreign(own.scripts),
         (2 * shared / sizes).max(axis=1),
@@ -362,7 +366,8 @@ def _errors(words: Array, pairs: Array) -> list[Array]:
 
 def _sides(pairs: Array, outside: float) -> list[Array]:
     """Return the number of the pair that a word ends, and of the pair that it begins."""
-    return [np.insert(pairs, 0, outside), np.append(pairs, np.float32(outside))]
+    edge = np.array([outside], dtype=np.float32)
+    return [np.concatenate([edge, pairs]), np.concatenate([pairs, edge])]
 
 
 def _ratio(edited: Array, translated: Array) -> Array:

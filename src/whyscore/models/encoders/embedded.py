@@ -194,27 +194,29 @@ def best(letters: str, vocabulary: Vocabulary) -> Segmentation:
 
     Of equally probable ones the piece that begins first wins, as in the original.
     """
-    scores, prefixes = vocabulary.scores, vocabulary.prefixes
-    value = [0.0] + [-math.inf] * len(letters)
+    scores, known, longest, unknown = vocabulary.scores, vocabulary.prefixes.get, vocabulary.longest, vocabulary.unknown
+    size = len(letters)
+    value = [0.0] + [-math.inf] * size
     # How each place is reached best: where its last piece begins, and which piece that is.
-    reached = [(0, vocabulary.unknown)] * (len(letters) + 1)
+    reached = [(0, unknown)] * (size + 1)
     tied = False
-    for start in range(len(letters)):
-        single = False
-        for end in range(start + 1, min(start + vocabulary.longest, len(letters)) + 1):
-            found = prefixes.get(letters[start:end])
-            if found is None:
+    for start in range(size):
+        before, single = value[start], False
+        for end in range(start + 1, min(start + longest, size) + 1):
+            piece = known(letters[start:end])
+            if piece is None:
                 break
-            if not found:
+            if not piece:
                 continue
             single = single or end == start + 1
-            score = value[start] + scores[found - 1]
-            tied = tied or abs(score - value[end]) < _TIE
-            if score > value[end]:
-                value[end], reached[end] = score, (start, found - 1)
-        score = value[start] + vocabulary.unknown_score
+            score = before + scores[piece - 1]
+            gain = score - value[end]
+            if gain > 0:
+                value[end], reached[end] = score, (start, piece - 1)
+            tied = tied or -_TIE < gain < _TIE
+        score = before + vocabulary.unknown_score
         if not single and score > value[start + 1]:
-            value[start + 1], reached[start + 1] = score, (start, vocabulary.unknown)
+            value[start + 1], reached[start + 1] = score, (start, unknown)
     ends, pieces = [], []
     place = len(letters)
     while place:
