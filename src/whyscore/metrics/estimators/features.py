@@ -269,7 +269,7 @@ def _matching(
 
 def _over_pairs(values: Array) -> Array:
     """Return, for each word, the mean over the pairs it stands in."""
-    both = np.concatenate([values, values[-1:]]) + np.concatenate([values[:1], values])
+    both: Array = np.concatenate([values, values[-1:]]) + np.concatenate([values[:1], values])
     return (both / 2).astype(np.float32, copy=False)
 
 
