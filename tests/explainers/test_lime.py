@@ -1,9 +1,11 @@
 """LIME: equal to the package where that is asked, and its distribution where it is not."""
 
 import json
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -15,6 +17,8 @@ from scipy import stats
 from whyscore.errors import SpecError
 from whyscore.explainers.masks.lime import (
     Lime,
+    average_lime,
+    balanced_masks,
     closeness,
     compat_masks,
     draw_masks,
@@ -24,7 +28,7 @@ from whyscore.explainers.masks.lime import (
 from whyscore.testing.checks import check_explainer, explain_masks, explain_text, gather, numbered_words, wavy
 from whyscore.text.maskers import Replace
 from whyscore.text.splitters import WhiteSpace, white_space
-from whyscore.types import FloatVector
+from whyscore.types import FloatVector, KeepMasks
 
 TokenF1 = Callable[[str, str], float]
 
@@ -158,9 +162,64 @@ def test_paired_probes_are_more_stable_than_as_many_uniform_ones() -> None:
     assert spread("paired") < 0.9 * spread("uniform")
 
 
-def test_a_constant_score_gives_exact_zeros() -> None:
-    fit = explain_masks(Lime(), numbered_words(12), lambda masks: np.full(len(masks), 0.1))
+@pytest.mark.parametrize("words", [5, 10, 23])
+def test_balanced_probes_hide_words_and_pairs_equally_often(words: int) -> None:
+    hidden = ~balanced_masks(words, 64, 25.0, np.random.default_rng(0))
+    assert (hidden[::2].sum(axis=1) == hidden[1::2].sum(axis=1)).all()
+    few = hidden[::2].sum(axis=1) <= words // 2
+    assert not (hidden[::2] & hidden[1::2])[few].any()
+    assert np.ptp(hidden.sum(axis=0)) <= 2
+    drawn = ~paired_masks(words, 64, 25.0, np.random.default_rng(0))
+    assert _spread_of_pairs(hidden) < 0.8 * _spread_of_pairs(drawn)
+
+
+def _spread_of_pairs(hidden: KeepMasks) -> float:
+    """Return how much pairs of words differ in how often they are hidden together."""
+    together = hidden.T.astype(int) @ hidden
+    return float(together[np.triu_indices(len(together), 1)].std())
+
+
+@pytest.mark.parametrize("words", [1, 2, 3, 8])
+def test_the_average_over_all_masks_is_that_of_all_masks(words: int) -> None:
+    rng = np.random.default_rng(1)
+    singles, pairs = rng.normal(size=words), rng.normal(size=words * (words - 1) // 2)
+    one, other = np.triu_indices(words, 1)
+    hidden = np.arange(2**words)[:, None] >> np.arange(words) & 1 == 1
+    scores = hidden @ singles + (hidden[:, one] & hidden[:, other]) @ pairs
+    sizes = hidden.sum(axis=1)
+    # 99 probes: each number of hidden words is equally likely, and so are all masks of a number.
+    weights = closeness(~hidden, 25.0) * np.array([99 / words / math.comb(words, size) for size in sizes.tolist()])
+    weights[0] = 1
+    expected = weighted_ridge(~hidden, scores, weights).coefficients
+    np.testing.assert_allclose(average_lime(singles, pairs, (one, other), 25.0), expected, rtol=1e-9)
+
+
+def test_balanced_probes_come_to_the_coefficients_of_uniform_ones() -> None:
+    uniform, balanced = (
+        np.mean(
+            [explain_masks(Lime(many, sampling=kind), numbered_words(7), wavy, seed).importance for seed in (0, 1)], 0
+        )
+        for kind, many in (("uniform", 4000), ("balanced", 400))
+    )
+    assert np.corrcoef(uniform, balanced)[0, 1] > 0.99
+    check_explainer(Lime(sampling="balanced"))
+    with pytest.raises(SpecError, match="sampling='balanced'"):
+        Lime(sampling="balanced", mode="compat")
+
+
+def test_balanced_probes_are_more_stable_than_as_many_paired_ones() -> None:
+    def spread(kind: str) -> float:
+        fits = [explain_masks(Lime(40, sampling=kind), numbered_words(12), wavy, seed).importance for seed in range(20)]
+        return float(np.std(fits, axis=0).mean() / np.abs(np.mean(fits, axis=0)).mean())
+
+    assert spread("balanced") < 0.9 * spread("paired")
+
+
+@pytest.mark.parametrize("sampling", ["uniform", "paired", "balanced"])
+def test_a_constant_score_gives_exact_zeros(sampling: Literal["uniform", "paired", "balanced"]) -> None:
+    fit = explain_masks(Lime(sampling=sampling), numbered_words(12), lambda masks: np.full(len(masks), 0.1))
     assert not fit.importance.any()
+    assert fit.quality is None
 
 
 @pytest.mark.parametrize(("words", "share"), [(1, 0.03), (2, 0.33), (3, 0.71), (5, 0.86), (10, 0.94), (25, 0.98)])
