@@ -43,7 +43,7 @@ PROBES = (40, 80, 160)
 SAMPLES = (35, 50, 65, 100)
 SHORTEST, LONGEST = 8, 10
 LONG = range(18, 25)
-SHAPIQ = ("KernelSHAP", "PermutationSamplingSV", "SVARM", "kADDSHAP", "RegressionMSR", "ProxySHAP")
+SHAPIQ = ("KernelSHAP", "PermutationSamplingSV", "SVARM", "kADDSHAP")
 
 Game = Callable[[KeepMasks], FloatVector]
 
@@ -112,7 +112,7 @@ def by_package(game: Game, words: int, probes: int, seed: int) -> FloatVector:
 
 
 def by_shapiq(game: Game, words: int, probes: int, seed: int) -> dict[str, FloatVector]:
-    """Return the values of the approximators of shapiq that the installed version has."""
+    """Return the values of approximators of shapiq; nothing where it is not installed."""
     if importlib.util.find_spec("shapiq") is None:
         return {}
     import shapiq
@@ -120,12 +120,10 @@ def by_shapiq(game: Game, words: int, probes: int, seed: int) -> dict[str, Float
     empty = float(game(np.zeros((1, words), dtype=np.bool_))[0])
     found = {}
     for name in SHAPIQ:
-        approximator = getattr(shapiq, name, None)
-        if approximator is not None:
-            values = approximator(n=words, random_state=seed).approximate(
-                probes, lambda masks: game(np.asarray(masks, dtype=np.bool_)) - empty
-            )
-            found[f"shapiq {name}"] = np.asarray(values.get_n_order_values(1), dtype=np.float64)
+        values = getattr(shapiq, name)(n=words, random_state=seed).approximate(
+            probes, lambda masks: game(np.atleast_2d(masks).astype(np.bool_)) - empty
+        )
+        found[f"shapiq {name}"] = np.asarray(values.get_n_order_values(1), dtype=np.float64)
     return found
 
 
