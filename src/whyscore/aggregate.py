@@ -222,7 +222,7 @@ def check_power(who: str, p: float) -> None:
 
 def power_table(bags: Bags, powers: FloatVector, floor: Floor = "tiny") -> PowerTable:
     """Return the power means of all segments for all powers, with what the floor carries of each."""
-    values, floors = regularised(bags, floor)
+    values, floors = regularise(bags, floor)
     worker = Powers(bags, values, floors)
     means, floored = np.empty((len(powers), len(bags))), np.empty((len(powers), len(bags)))
     for row, power in enumerate(powers.tolist()):
@@ -230,7 +230,7 @@ def power_table(bags: Bags, powers: FloatVector, floor: Floor = "tiny") -> Power
     return PowerTable(means, floored)
 
 
-def regularised(bags: Bags, floor: Floor) -> tuple[FloatVector, FloatVector]:
+def regularise(bags: Bags, floor: Floor) -> tuple[FloatVector, FloatVector]:
     """Return the values made positive, and for each shifted segment its lowest value (NaN for the others)."""
     low = bags.reduce(np.minimum, bags.values)
     raised = np.where(low <= 0, -low, 0.0)
@@ -327,7 +327,7 @@ class PerSide:
         """Return the means, with what the floor carries of the side where it carries less."""
         if bags.hypothesis is None:
             raise SpecError(f"{WHO}: nobody said which words belong to the hypothesis; use power_mean")
-        values, floors = regularised(bags, self.floor)
+        values, floors = regularise(bags, self.floor)
         own = bags.of_hypothesis
         sides = [Bags(values[own], bags.hypothesis), Bags(values[~own], bags.lengths - bags.hypothesis)]
         first, second = (Powers(side, side.values, floors) for side in sides)

@@ -13,7 +13,7 @@ from whyscore.analysis.explain import explain
 from whyscore.errors import SpecError
 from whyscore.metrics.learned.bartscore import BartScore
 from whyscore.metrics.matching.moverscore import MoverScore, XMoverScore
-from whyscore.models.attribution import Inspectable, attended, beside, rows_of, score_from, states
+from whyscore.models.attribution import Inspectable, beside, measure_attention, rows_of, score_from, states
 from whyscore.protocols import Metric
 from whyscore.types import SOURCE, Segment
 
@@ -120,12 +120,12 @@ def test_attention_is_what_bart_itself_computes(folder: Path) -> None:
     lines = rows_of(inside.readings)
     length = max(len(line.row.ids) for line in lines)
     everybody = torch.tensor([[k < len(line.row.ids) for k in range(length)] for line in lines])
-    table = attended(inside, inside.readings, [1, 2], everybody, norm=False, across=False)
+    table = measure_attention(inside, inside.readings, [1, 2], everybody, norm=False, across=False)
     for block in range(2):
         for row, wanted in ((0, answer.encoder_attentions), (1, answer.decoder_attentions)):
             size = len(lines[row].row.ids)
             torch.testing.assert_close(table[row, block, :, :size], wanted[block][0].mean(1).detach())
-    across = attended(inside, inside.readings, [2], beside(lines, SOURCE, "cpu"), norm=False, across=True)
+    across = measure_attention(inside, inside.readings, [2], beside(lines, SOURCE, "cpu"), norm=False, across=True)
     (part,) = target.parts
     wanted = answer.cross_attentions[1][0][:, part.inside].mean(1).detach()
     torch.testing.assert_close(across[0, 0, :, : len(read.row.ids)], wanted)

@@ -25,12 +25,12 @@ from whyscore.models.attribution import (
     PieceScorer,
     Shown,
     at_place,
-    attended,
     beside,
     line,
+    measure_attention,
     modules_of,
-    opened,
     real,
+    require_inspectable,
     rows_of,
     score_from,
     states,
@@ -311,7 +311,7 @@ def test_a_metric_without_a_network_is_refused_with_what_works_instead() -> None
         "transquest. Explain it with erasure, lime or shap"
     )
     with pytest.raises(SpecError, match=re.escape(told)):
-        opened(TokenF1(), "gradient")
+        require_inspectable(TokenF1(), "gradient")
 
 
 # Networks
@@ -342,7 +342,7 @@ def test_no_hook_stays_behind(quest: TransQuest) -> None:
     before = [len(module._forward_hooks) for module in inside.network.modules()]
     own = states(inside, inside.readings, 1)
     score_from(inside, inside.readings, 1, own)
-    attended(inside, inside.readings, [1], real(rows_of(inside.readings), "cpu"), norm=True, across=False)
+    measure_attention(inside, inside.readings, [1], real(rows_of(inside.readings), "cpu"), norm=True, across=False)
     with pytest.raises(RuntimeError):
         score_from(inside, inside.readings, 1, own[:, :, :5])
     assert [len(module._forward_hooks) for module in inside.network.modules()] == before
@@ -383,4 +383,4 @@ def test_attention_of_another_build_is_refused(attention: object, config: dict[s
     )
     reading = (row(part(HYPOTHESIS, 1, 1)),)
     with pytest.raises(SpecError, match=re.escape(told)):
-        attended(strange(network), [reading], [1], torch.ones(1, 4, dtype=torch.bool), norm=True, across=False)
+        measure_attention(strange(network), [reading], [1], torch.ones(1, 4, dtype=torch.bool), norm=True, across=False)

@@ -328,7 +328,7 @@ def test_a_mix_weighs_the_states_and_leaves_zero_weights_untouched() -> None:
 def test_normalisation_looks_at_one_sentence_and_its_real_pieces_alone() -> None:
     state = torch.tensor([[[1.0, 3.0], [100.0, 100.0]], [[5.0, 5.0], [9.0, 9.0]]])
     mask = torch.tensor([[1, 0], [1, 1]])
-    found = heads.normalised(state, mask)
+    found = heads.normalise(state, mask)
     assert found[0, 0].tolist() == pytest.approx([-1.0, 1.0])
     assert found[1].flatten().tolist() == pytest.approx([-1.0, -1.0, 1.0, 1.0])
 

@@ -18,7 +18,7 @@ from whyscore.models.word_vectors import (
     TextVectors,
     fnv,
     letter_grams,
-    looked_up,
+    look_up,
     word_vectors,
 )
 
@@ -185,21 +185,21 @@ def test_names_paths_and_objects_find_their_provider(tmp_path: Path) -> None:
 
 def test_tables_and_functions_of_the_caller() -> None:
     table = word_vectors({"a": [3.0, 4.0], "b": [0.0, 0.0]})
-    assert looked_up(table, ["a", "b", "c"]).rows.tolist() == [[0.6, 0.8], [0.0, 0.0], [0.0, 0.0]]
-    assert looked_up(table, ["a", "b", "c"]).known.tolist() == [True, True, False]
+    assert look_up(table, ["a", "b", "c"]).rows.tolist() == [[0.6, 0.8], [0.0, 0.0], [0.0, 0.0]]
+    assert look_up(table, ["a", "b", "c"]).known.tolist() == [True, True, False]
 
     def lengths(words: Sequence[str]) -> list[list[float] | None]:
         return [[float(len(word)), 0.0] if word.isalpha() else None for word in words]
 
     function = word_vectors(lengths)
-    assert looked_up(function, ["ab", "?"]).known.tolist() == [True, False]
+    assert look_up(function, ["ab", "?"]).known.tolist() == [True, False]
     assert function is not None
     assert not function.signature().stable
 
 
 def test_vectors_of_different_widths_are_refused() -> None:
     with pytest.raises(ContractError, match=re.escape("the table of words gave vectors of different widths (1, 2)")):
-        looked_up(word_vectors({"a": [1.0], "b": [1.0, 2.0]}), ["a", "b"])
+        look_up(word_vectors({"a": [1.0], "b": [1.0, 2.0]}), ["a", "b"])
 
 
 class Wrong:
@@ -223,9 +223,9 @@ class Wrong:
 )
 def test_providers_that_break_the_protocol_are_told_off(provider: Wrong, message: str) -> None:
     with pytest.raises(ContractError, match=re.escape(message)):
-        looked_up(word_vectors(provider), ["a", "b"])
+        look_up(word_vectors(provider), ["a", "b"])
 
 
 def test_no_words_are_no_question() -> None:
-    assert looked_up(word_vectors({"a": [1.0]}), []).known.shape == (0,)
-    assert not looked_up(None, ["a"]).known.any()
+    assert look_up(word_vectors({"a": [1.0]}), []).known.shape == (0,)
+    assert not look_up(None, ["a"]).known.any()

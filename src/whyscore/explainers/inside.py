@@ -58,17 +58,17 @@ from whyscore.models.attribution import (
     PieceScorer,
     Reading,
     at_place,
-    attended,
     batched,
     beside,
     depth_of,
-    opened,
+    measure_attention,
+    measure_steering,
     per_reading,
     real,
+    require_inspectable,
     rows_of,
     score_from,
     states,
-    steered,
     towers_of,
     unread,
     where,
@@ -130,13 +130,13 @@ class Attention:
             return [[-self._chosen(table) for table in rows] for rows in tables]
 
         what = "-attention x norm" if self.norm else "-attention"
-        return PieceScorer(opened(metric, ATTENTION), values, "mean", self.pool, self.fill, what)
+        return PieceScorer(require_inspectable(metric, ATTENTION), values, "mean", self.pool, self.fill, what)
 
     def heads(
         self, metric: Metric, segments: Sequence[Segment], place: Place, words: Sequence[Words]
     ) -> list[HeadScores]:
         """Return the relevance of each word in every block and head, for `best_head`; layer and head are not read."""
-        inside = opened(metric, ATTENTION).inspected(segments)
+        inside = require_inspectable(metric, ATTENTION).inspected(segments)
         tables = self._tables(inside, place, range(1, depth_of(inside) + 1))
         found = []
         for own, reading, rows in zip(words, inside.readings, tables, strict=True):
@@ -169,7 +169,7 @@ class Attention:
         def compute(batch: list[Reading]) -> list[list[FloatMatrix]]:
             lines = rows_of(batch)
             asking = beside(lines, place, inside.device) if self.cross else real(lines, inside.device)
-            return per_reading(batch, attended(inside, batch, layers, asking, norm=self.norm, across=across))
+            return per_reading(batch, measure_attention(inside, batch, layers, asking, norm=self.norm, across=across))
 
         return batched(inside, compute)
 
@@ -290,7 +290,7 @@ class Gradient:
     def inside(self, metric: Metric) -> WordScorer:
         if self.method == "values":
             told = "-attention x gradient at the values"
-            return PieceScorer(opened(metric, GRADIENT), self._steer, "mean", self.pool, self.fill, told)
+            return PieceScorer(require_inspectable(metric, GRADIENT), self._steer, "mean", self.pool, self.fill, told)
         sign = 1.0 if metric.higher_is_better else -1.0
         what = {"input": "gradient x input", "integrated": "integrated gradient", "deeplift": "DeepLIFT"}[self.method]
 
@@ -299,7 +299,7 @@ class Gradient:
             self._check_any(inside, place, found)
             return found
 
-        return PieceScorer(opened(metric, GRADIENT), values, "sum", self.pool, self.fill, what)
+        return PieceScorer(require_inspectable(metric, GRADIENT), values, "sum", self.pool, self.fill, what)
 
     def _steer(self, inside: Inside, place: Place) -> list[list[FloatVector]]:  # noqa: ARG002 - pieces of all places
         """Return minus the attention times the length of the gradient at the values, for every piece."""
@@ -309,7 +309,9 @@ class Gradient:
                 f"{GRADIENT}: layer is {self.layer}, but the network has {blocks} blocks; say 1 to {blocks} or 0"
             )
         layers = [self.layer] if self.layer else range(1, blocks + 1)
-        return batched(inside, lambda batch: per_reading(batch, -steered(inside, batch, layers).mean(dim=(1, 2))))
+        return batched(
+            inside, lambda batch: per_reading(batch, -measure_steering(inside, batch, layers).mean(dim=(1, 2)))
+        )
 
     def contributions(self, inside: Inside, readings: Sequence[Reading], place: Place) -> "Tensor":
         """Return what each piece contributes to the score, rows x pieces; only those at the place mean something."""

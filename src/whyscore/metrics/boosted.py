@@ -161,7 +161,7 @@ class Boosted:
                 raise TextFailure("boosted", failure_message(failures, len(segments)))
             reasons = resources.prepare(self.metric).missing(segments)
             missing = {k: reasons[k].reason if k in reasons else UNSCORED for k in failures}
-        original, bags = gathered(found, len(segments), self.parts)
+        original, bags = gather_importances(found, len(segments), self.parts)
         original = oriented(self.metric).sign * original
         return BoostComponents(original, _aggregated(self.mean, bags), list(found), bags, missing)
 
@@ -181,7 +181,7 @@ def _aggregated(mean: Aggregator, bags: Bags) -> FloatVector:
     return np.array([mean.aggregate(bags.of_segment(i)) for i in range(len(bags))], dtype=np.float64)
 
 
-def gathered(found: Sequence[Explanation], count: int, parts: Parts = "all") -> tuple[FloatVector, Bags]:
+def gather_importances(found: Sequence[Explanation], count: int, parts: Parts = "all") -> tuple[FloatVector, Bags]:
     """Return the score of each segment, and the importances of its places: references, source, hypothesis."""
     scores = np.full(count, np.nan)
     held: list[list[tuple[int, FloatVector]]] = [[] for _ in range(count)]

@@ -16,11 +16,12 @@ from difflib import SequenceMatcher
 from html import unescape
 from typing import NamedTuple
 
+import numpy as np
 import regex
 
 from whyscore.marking import Span
 from whyscore.protocols import Token
-from whyscore.types import Words
+from whyscore.types import FloatVector, Words
 
 _STRETCHES = regex.compile(r"\S+")
 _WITH_ENTITIES = regex.compile(r"&(?:quot|amp|lt|gt);|\S")
@@ -76,6 +77,18 @@ def touching(tokens: Sequence[tuple[int, int]], words: Words) -> list[range]:
     starts = [start for start, _ in tokens]
     ends = [end for _, end in tokens]
     return [range(bisect_right(ends, start), bisect_left(starts, end)) for start, end in words.spans]
+
+
+def share_out(values: Sequence[float] | FloatVector, touched: Sequence[range]) -> FloatVector:
+    """Return what each word has of the values of its tokens; a token in several words counts for them in equal parts.
+
+    >>> share_out([1.0, 4.0], [range(0, 2), range(1, 2)])
+    array([3., 2.])
+    """
+    owners = np.zeros(len(values), dtype=np.int64)
+    for numbers in touched:
+        owners[numbers.start : numbers.stop] += 1
+    return np.array([sum(values[k] / owners[k] for k in numbers) for numbers in touched], dtype=np.float64)
 
 
 def _folded(text: str) -> str:

@@ -211,7 +211,7 @@ def at_place(
     return PieceScores(longest.spans, longest.pieces, total / count if combine == "mean" else total, longest.total)
 
 
-def opened(metric: object, who: str) -> Inspectable:
+def require_inspectable(metric: object, who: str) -> Inspectable:
     """Return a metric that can be looked into, or refuse it with what works instead."""
     if isinstance(metric, Inspectable):
         return metric
@@ -278,10 +278,10 @@ def states(inside: Inside, readings: Sequence[Reading], layer: int) -> "Tensor":
         inside.score(readings)
     if len(found) < len(modules):
         raise unread(inside, layer)
-    return joined_rows(found, len(rows_of(readings)))
+    return join_rows(found, len(rows_of(readings)))
 
 
-def joined_rows(parts: Sequence[tuple[slice, "Tensor"]], count: int) -> "Tensor":
+def join_rows(parts: Sequence[tuple[slice, "Tensor"]], count: int) -> "Tensor":
     """Return tables of some rows each as one table of all `count` rows; rows that no table has are NaN."""
     torch = importlib.import_module("torch")
     first = parts[0][1]
@@ -393,7 +393,7 @@ _NAMES = (
 _ACROSS = ("encoder_attn", ("q_proj", "k_proj", "v_proj"), "encoder_attn.out_proj", "num_heads")
 
 
-def attended(
+def measure_attention(
     inside: Inside, readings: Sequence[Reading], layers: Sequence[int], asking: "Tensor", *, norm: bool, across: bool
 ) -> "Tensor":
     """Return how much each piece is attended to: rows x layers x heads x pieces.
@@ -422,15 +422,15 @@ def attended(
             for heads in _heads(inside, layer, across=across):
                 stack.enter_context(_watched(heads, watcher(heads, layer)))
         inside.score(readings)
-    table: Tensor = torch.stack([joined_rows(own, len(seen)) for own in found.values()], dim=1)
+    table: Tensor = torch.stack([join_rows(own, len(seen)) for own in found.values()], dim=1)
     return table
 
 
-def steered(inside: Inside, readings: Sequence[Reading], layers: Sequence[int]) -> "Tensor":
+def measure_steering(inside: Inside, readings: Sequence[Reading], layers: Sequence[int]) -> "Tensor":
     """Return attention times the length of the score's gradient at the value vectors: rows x layers x heads x pieces.
 
-    The attention is what `attended` gives, averaged over all pieces of a row. Each layer's gradient is the whole one,
-    through the blocks above it.
+    The attention is what `measure_attention` gives, averaged over all pieces of a row. Each layer's gradient is the
+    whole one, through the blocks above it.
     """
     torch = importlib.import_module("torch")
     seen = real(rows_of(readings), inside.device)
@@ -458,7 +458,7 @@ def steered(inside: Inside, readings: Sequence[Reading], layers: Sequence[int]) 
         if slope is None:
             raise unread(inside, layer)
         found[layer].append((heads.keys, weights[heads] * heads.lengths(slope)))
-    table: Tensor = torch.stack([joined_rows(parts, len(seen)) for parts in found.values()], dim=1)
+    table: Tensor = torch.stack([join_rows(parts, len(seen)) for parts in found.values()], dim=1)
     return table
 
 

@@ -84,11 +84,11 @@ def mixed(states: Sequence["Tensor"], mask: "Tensor", mix: Mix) -> "Tensor":
     total = states[0].new_zeros(()).float()
     for state, weight in zip(states, mix.weights, strict=True):
         if weight != 0:
-            total = total + weight * (normalised(state.float(), mask) if mix.norm else state.float())
+            total = total + weight * (normalise(state.float(), mask) if mix.norm else state.float())
     return mix.gamma * total
 
 
-def normalised(state: "Tensor", mask: "Tensor") -> "Tensor":
+def normalise(state: "Tensor", mask: "Tensor") -> "Tensor":
     """Return a state with mean 0 and variance 1 over the real pieces of each sentence, all numbers together."""
     real = mask.unsqueeze(-1).float()
     count = real.sum((1, 2), keepdim=True) * state.shape[-1]
@@ -107,7 +107,7 @@ def pooled(vectors: "Tensor", mask: "Tensor", how: Pooling) -> "Tensor":
     return vectors.masked_fill(~real, 0.0).sum(1) / real.sum(1)
 
 
-def widened(tensor: "Tensor") -> "Tensor":
+def widen(tensor: "Tensor") -> "Tensor":
     """Return a tensor in float64, or in float32 where the device has no longer numbers (Apple's GPUs)."""
     return tensor.float() if tensor.device.type == "mps" else tensor.double()
 

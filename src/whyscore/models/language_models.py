@@ -53,7 +53,7 @@ from whyscore.models.checkpoints import (
     warn_of,
     weights_of,
 )
-from whyscore.models.heads import widened
+from whyscore.models.heads import widen
 from whyscore.models.pairs import Coded as PiecedText
 from whyscore.models.pairs import Coder, Cuts, Inputs, Row, Tokenizer, as_tensors, budget_of, in_batches, positions
 from whyscore.models.tensors import SUFFIX, check_tensors
@@ -382,7 +382,7 @@ def _chosen(logits: "Tensor", pieces: "Tensor") -> "Tensor":
     """Return the log-probability of one piece per row of logits."""
     torch = importlib.import_module("torch")
     parts = zip(torch.split(logits, _SLICE), torch.split(pieces, _SLICE), strict=True)
-    values = [widened(own).log_softmax(-1).gather(1, wanted[:, None])[:, 0] for own, wanted in parts]
+    values = [widen(own).log_softmax(-1).gather(1, wanted[:, None])[:, 0] for own, wanted in parts]
     result: Tensor = torch.cat(values)
     return result
 

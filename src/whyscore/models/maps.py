@@ -275,14 +275,14 @@ def ibm1(sources: Sequence[Sentence], targets: Sequence[Sentence]) -> list[tuple
     for one, other in zip(forth, back, strict=True):
         here = {(int(s), t) for t, s in enumerate(one.tolist()) if s >= 0}
         there = {(s, int(t)) for s, t in enumerate(other.tolist()) if t >= 0}
-        links.append(grown(here, there))
+        links.append(grow_links(here, there))
     return links
 
 
-def grown(here: set[Link], there: set[Link]) -> tuple[Link, ...]:
+def grow_links(here: set[Link], there: set[Link]) -> tuple[Link, ...]:
     """Return the common links, and those of one side that touch a kept one and have a word without a link.
 
-    >>> grown({(0, 0), (1, 1)}, {(0, 0)})
+    >>> grow_links({(0, 0), (1, 1)}, {(0, 0)})
     ((0, 0), (1, 1))
     """
     kept, waiting = here & there, sorted(here ^ there)

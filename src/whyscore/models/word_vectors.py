@@ -479,7 +479,7 @@ def word_vectors(given: object) -> WordVectors | None:
     )
 
 
-def looked_up(provider: WordVectors | None, words: Sequence[str]) -> Found:
+def look_up(provider: WordVectors | None, words: Sequence[str]) -> Found:
     """Return the vectors of words after a look at their form; without a provider no word is known."""
     if provider is None or not words:
         return Found(np.zeros((len(words), 1)), np.zeros(len(words), dtype=np.bool_))

@@ -282,7 +282,7 @@ SHARING = ("mee(words=static)", "mee2(words=static, sentences=static)", "mee4(wo
 
 
 def test_the_three_metrics_share_their_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: dict[str, int] = {"aligned": 0, "syntactic": 0, "contextual": 0}
+    asked: dict[str, int] = {"align_pairs": 0, "syntactic": 0, "contextual": 0}
 
     def counting(name: str) -> Callable[..., object]:
         original = getattr(mee_parts, name)
@@ -297,7 +297,7 @@ def test_the_three_metrics_share_their_parts(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(mee_parts, name, counting(name))
     data = [segment("a cat", "a dog"), segment("the cat", "the cats")]
     first = [ws.score(data, metric).values.tolist() for metric in SHARING]
-    assert asked == {"aligned": 2, "syntactic": 2, "contextual": 2}
+    assert asked == {"align_pairs": 2, "syntactic": 2, "contextual": 2}
     mee_parts.forget()
     assert [ws.score(data, metric).values.tolist() for metric in SHARING] == first
 

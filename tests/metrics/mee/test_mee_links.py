@@ -14,7 +14,7 @@ from whyscore.metrics.mee.words import (
     Link,
     best_links,
     cosine_matrix,
-    counted,
+    count_matches,
     credit_of,
     exact_links,
     first_links,
@@ -60,7 +60,7 @@ def test_the_closed_form_is_the_mean_of_three_f(exact: int, root: int, synonym: 
 def test_mee_never_exceeds_one(*, compat: bool) -> None:
     @given(alignments(compat=compat))
     def never(alignment: tuple[list[Link], int, int]) -> None:
-        counts = counted(*alignment)
+        counts = count_matches(*alignment)
         assert counts.lms <= 1 + 1e-15
         assert max(counts.modules) <= (20 / 19 if compat else 1) + 1e-15
 
@@ -72,7 +72,7 @@ def test_credits_add_up_to_mee_and_losses_to_the_rest(*, compat: bool) -> None:
     @given(alignments(compat=compat))
     def add_up(alignment: tuple[list[Link], int, int]) -> None:
         links, own, other = alignment
-        counts = counted(links, own, other)
+        counts = count_matches(links, own, other)
         here, there = credit_of(links, own, on_hypothesis=True), credit_of(links, other, on_hypothesis=False)
         assert here.sum() / counts.denominator == pytest.approx(counts.lms, abs=1e-14)
         assert there.sum() / counts.denominator == pytest.approx(counts.lms, abs=1e-14)
@@ -129,7 +129,7 @@ def test_a_higher_threshold_never_raises_mee(cosines: np.ndarray, low: int, high
 
     def mee(root: float, synonym: float) -> float:
         links = best_links(cosines, places, cosines.shape, root=root, synonym=synonym)
-        return counted(links, *cosines.shape).lms
+        return count_matches(links, *cosines.shape).lms
 
     before = mee(high / 20, low / 20)
     assert mee((high + up) / 20, low / 20) <= before

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from whyscore.aggregate import Bags, Family, FlooredFamily
 from whyscore.errors import DataError, UserError
 from whyscore.explainers.masks.erasure import Random
-from whyscore.metrics.boosted import Parts, gathered
+from whyscore.metrics.boosted import Parts, gather_importances
 from whyscore.protocols import Explainer, HidesWords, Metric
 from whyscore.registry import build, spec_of
 from whyscore.scoring.rows import oriented
@@ -208,7 +208,7 @@ _ORIGIN = "data set"
 
 def material_of(data: Dataset, explanations: Sequence[Explanation], metric: Metric, parts: Parts = "all") -> Material:
     """Return what calibration reads of explained entries."""
-    scores, bags = gathered(explanations, len(data), parts)
+    scores, bags = gather_importances(explanations, len(data), parts)
     return material_from(data, oriented(metric).sign * scores, bags)
 
 
@@ -250,7 +250,7 @@ def explained_of(
         metric,
         spec_of(explaining),
         material,
-        material.with_bags(gathered(drawn, len(material), parts)[1]),
+        material.with_bags(gather_importances(drawn, len(material), parts)[1]),
         None if own is not None and spec_of(own) == masker else masker,
         facts.get("unit", "word"),
         parts,

@@ -49,7 +49,7 @@ from whyscore.data.codec import Where, decode
 from whyscore.data.writing import cut_torn_line, write_lines
 from whyscore.errors import DataError, UserError
 from whyscore.explainers.masks.erasure import Random
-from whyscore.metrics.boosted import Parts, gathered
+from whyscore.metrics.boosted import Parts, gather_importances
 from whyscore.protocols import Explainer, Metric
 from whyscore.registry import build, spec_of
 from whyscore.scoring.rows import oriented
@@ -176,7 +176,7 @@ def explain_in(
             if found.failures:
                 reason = next(iter(found.failures.values()))
                 raise DataError(f"the study needs a score for every text, {len(found.failures)} have none: {reason}")
-            scores, bags = gathered(found, len(segments), parts)
+            scores, bags = gather_importances(found, len(segments), parts)
             for k in range(len(segments)):
                 known.append(_Importances(start + k, float(scores[k]), bags.of_segment(k).tolist()))
                 file.write(line(asdict(known[-1])))

@@ -52,7 +52,7 @@ from whyscore.models.checkpoints import (
     read_json,
     weights_of,
 )
-from whyscore.models.heads import widened
+from whyscore.models.heads import widen
 from whyscore.models.pairs import Coded, Cuts, Pinned, Row, TextNetwork, as_tensors, budget_of, in_batches, positions
 from whyscore.registry import runs_code
 from whyscore.settings import check_fields
@@ -230,7 +230,7 @@ class BartModel(TextNetwork):
         output, bias = self.network.get_submodule("lm_head"), self.network.get_buffer("final_logits_bias")
         parts = []
         for states, pieces in zip(torch.split(hidden, _SLICE), torch.split(wanted, _SLICE), strict=True):
-            logits = widened(output(states) + bias)
+            logits = widen(output(states) + bias)
             parts.append(logits.log_softmax(-1).gather(1, pieces[:, None])[:, 0])
         values: Tensor = torch.cat(parts)
         return values

@@ -23,7 +23,7 @@ from whyscore.models.attribution import Inside
 from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.loading import encoder as load_encoder
 from whyscore.models.encoders.loading import pinned
-from whyscore.models.encoders.sentence import opened
+from whyscore.models.encoders.sentence import open_sentence
 from whyscore.models.pairs import Long
 from whyscore.protocols import AveragesPieces, Encoded, Encoder
 from whyscore.registry import spec_of
@@ -101,7 +101,7 @@ class SBert:
         ]
 
     def inspected(self, segments: Sequence[Segment]) -> Inside:
-        return opened(self.encoder(), self._checked(segments), self._places, self.references, "sbert")
+        return open_sentence(self.encoder(), self._checked(segments), self._places, self.references, "sbert")
 
     def _words(self, words: Words, own: "_Rows", others: Sequence["_Rows"]) -> WordScores:
         shares = np.array([own.shares(other.mean) for other in others])

@@ -46,7 +46,7 @@ from whyscore.models.checkpoints import (
     read_json,
     weights_of,
 )
-from whyscore.models.heads import Pooling, pooled, widened
+from whyscore.models.heads import Pooling, pooled, widen
 from whyscore.models.pairs import Coded, Cuts, Pinned, Row, TextNetwork, as_tensors, shorter
 from whyscore.registry import runs_code
 from whyscore.settings import check_fields
@@ -183,7 +183,7 @@ class QuestModel(TextNetwork):
         rows = [frame.join([[piece for word in words for piece in word][:room]]) for words in pieces]
 
         def compute(batch: list[Row]) -> list[FloatMatrix]:
-            return list(widened(self._ask(batch)[0]).softmax(-1).cpu().double().numpy())
+            return list(widen(self._ask(batch)[0]).softmax(-1).cpu().double().numpy())
 
         tables = self.compute_rows(rows, compute)
         return {
@@ -284,7 +284,7 @@ def _pool(folder: Path) -> Pooling:
     return chosen[0] if chosen else "avg"
 
 
-def opened(model: QuestModel, segments: Sequence[Segment], *, joined: bool) -> Inside:
+def open_model(model: QuestModel, segments: Sequence[Segment], *, joined: bool) -> Inside:
     """Return the model, opened for some segments; `joined` says whether it reads the two texts together."""
     pairs = [(segment.source or "", segment.hypothesis) for segment in segments]
     coded = model.code_pairs(pairs) if joined else model.coder.code(text for pair in pairs for text in pair)
@@ -408,7 +408,7 @@ class TransQuest:
         if self.kind == "micro":
             raise SpecError("transquest(kind='micro') tags words itself; explain it with intrinsic")
         need_source("transquest", segments)
-        return opened(self._model(), segments, joined=self.kind == "mono")
+        return open_model(self._model(), segments, joined=self.kind == "mono")
 
     def _meaning(self) -> Literal["quality", "hter"]:
         if self.predicts == "auto":

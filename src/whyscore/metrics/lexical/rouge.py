@@ -70,13 +70,13 @@ from whyscore.metrics.spans import located
 from whyscore.protocols import Token
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
+from whyscore.text.splitters import NO_BLANKS
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 from whyscore.version import __version__
 
 Mode = Literal["default", "compat", "split"]
 
-_NO_BLANKS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_UNICODE = regex.compile(rf"(?V1)[[\p{{L}}\p{{N}}]&&[{_NO_BLANKS}]]\p{{M}}*|[[\p{{L}}\p{{M}}\p{{N}}]--[{_NO_BLANKS}]]+")
+_UNICODE = regex.compile(rf"(?V1)[[\p{{L}}\p{{N}}]&&[{NO_BLANKS}]]\p{{M}}*|[[\p{{L}}\p{{M}}\p{{N}}]--[{NO_BLANKS}]]+")
 _ASCII = re.compile(r"[a-z0-9]+")
 # Shorter words are left alone, as in the rouge-score package.
 _SHORTEST_STEM = 4

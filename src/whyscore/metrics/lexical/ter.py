@@ -16,13 +16,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
-import numpy as np
-
 from whyscore.metrics.lexical.edits import Edit, Trace, trace
 from whyscore.metrics.lexical.ngrams import NOT_READ
 from whyscore.metrics.lexical.rows import CountedMetric, TerRows, mean_length
 from whyscore.metrics.needs import need_place, need_references
-from whyscore.metrics.spans import located, touching
+from whyscore.metrics.spans import located, share_out, touching
 from whyscore.protocols import Token
 from whyscore.settings import check_fields
 from whyscore.types import Inputs, Place, Segment, Side, Words, WordScores
@@ -97,13 +95,10 @@ def _charged(
 ) -> WordScores:
     """Return each word's costs; a token that lies in several words is paid by them in equal parts."""
     touched = touching([(token.start, token.end) for token in tokens], words)
-    owners = np.zeros(len(tokens), dtype=np.int64)
-    for numbers in touched:
-        owners[numbers.start : numbers.stop] += 1
-    importance = [-points * sum(edits[k].cost / owners[k] for k in numbers) for numbers in touched]
+    importance = -points * share_out([edit.cost for edit in edits], touched)
     notes = [_note([tokens[k].text for k in numbers], [edits[k] for k in numbers], preposition) for numbers in touched]
     # Adding zero turns -0.0, the importance of a word without edits, into 0.0.
-    return WordScores(np.array(importance, dtype=np.float64) + 0.0, tuple(notes))
+    return WordScores(importance + 0.0, tuple(notes))
 
 
 def _note(tokens: Sequence[str], edits: Sequence[Edit], preposition: str) -> str:

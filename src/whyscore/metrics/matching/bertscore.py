@@ -42,7 +42,7 @@ from whyscore.models.attribution import Inside, Line, Reading
 from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.embedded import pools_itself
 from whyscore.models.encoders.loading import encoder, warn_uncovered
-from whyscore.models.encoders.sentence import opened_states
+from whyscore.models.encoders.sentence import open_states
 from whyscore.models.matching import (
     NOTHING,
     InContext,
@@ -288,7 +288,7 @@ class BertScore:
             stacked: Tensor = importlib.import_module("torch").stack(scores)
             return stacked
 
-        return opened_states(found, segments, lambda one: list(compared_texts(one, self.against)), compare, self._name)
+        return open_states(found, segments, lambda one: list(compared_texts(one, self.against)), compare, self._name)
 
     def _differentiable(self, rows: Sequence["_Weighted"], base: Baseline | None) -> "Tensor":
         """Return the score of a hypothesis, the first row, with the texts it is compared with."""

@@ -94,10 +94,10 @@ from whyscore.models.attribution import Inside, Reading
 from whyscore.models.checkpoints import Precision, device_of
 from whyscore.models.encoders.loading import encoder as load_encoder
 from whyscore.models.encoders.loading import pinned
-from whyscore.models.encoders.sentence import MODULES, opened_states
+from whyscore.models.encoders.sentence import MODULES, open_states
 from whyscore.models.encoders.stacks import source
 from whyscore.models.encoders.transformer import PowerMeans
-from whyscore.models.heads import widened
+from whyscore.models.heads import widen
 from whyscore.models.maps import Kind, LanguageMap, read_map
 from whyscore.models.pairs import Long
 from whyscore.models.word_vectors import unit
@@ -618,7 +618,7 @@ class Asked(NamedTuple):
     long: Long
 
 
-def overridden(axes: Axes, mode: Mode, given: dict[str, object]) -> Axes:
+def override_axes(axes: Axes, mode: Mode, given: dict[str, object]) -> Axes:
     """Return the axes of a version as the papers print them, where asked for, and with what the caller chose."""
     printed = axes._replace(specials="exclude", cost="euclid") if mode == "paper" else axes
     return printed._replace(**{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
@@ -784,7 +784,7 @@ class Mover:
             stacked: Tensor = torch.stack(scores).float()
             return stacked
 
-        inside = opened_states(recipe.encoder, segments, lambda one: list(self._pairs(one)), compare, self.who)
+        inside = open_states(recipe.encoder, segments, lambda one: list(self._pairs(one)), compare, self.who)
         vectors = _vectors(recipe.encoder, [text for pairs in asked for _, pair in pairs for text in pair])
         for reading, pairs in zip(inside.readings, asked, strict=True):
             # The parts of a row stay the same object whatever the pieces are replaced by.
@@ -824,7 +824,7 @@ class Mover:
 
     def _axes(self) -> Axes:
         version = self.versions[self.version]
-        axes = overridden(version, self.mode, {name: getattr(self, name) for name in _AXES})
+        axes = override_axes(version, self.mode, {name: getattr(self, name) for name in _AXES})
         small = (self.model or version.model) in ("embedded", "static")
         # The published rule reads WordPiece's marks, which small encoders do not have.
         return axes._replace(tokens="words") if small and self.tokens is None and axes.tokens == "drop" else axes
@@ -912,7 +912,7 @@ def _differentiable(other: "Tensor", hypothesis: "Tensor", shapes: Sequence[Wind
 def _units(states: "Tensor", shape: Windows, mapped: Apply | None) -> "Tensor":
     """Return the units of a text, of unit length, from the states of its pieces."""
     torch = importlib.import_module("torch")
-    rows = widened(states)[torch.as_tensor(shape.kept, device=states.device)]
+    rows = widen(states)[torch.as_tensor(shape.kept, device=states.device)]
     if mapped is not None:
         # Maps are linear: what they do to the unit vectors is all they do.
         rows = rows @ torch.as_tensor(mapped(np.eye(rows.shape[1])), dtype=rows.dtype, device=rows.device)

@@ -41,8 +41,8 @@ from whyscore.metrics.mee.words import (
     Mode,
     Pair,
     SegmenterName,
-    aligned,
-    explained,
+    align_pairs,
+    explain_words,
     segmenter,
 )
 from whyscore.metrics.needs import need_place, need_references, present, shown
@@ -176,7 +176,7 @@ class Mee:
         """Return for each segment which words matched, one alignment per reference."""
         need_references(self.name, segments)
         pairs = [[(segment.hypothesis, text) for text in segment.references] for segment in segments]
-        found = aligned(self._matcher(), [pair for own in pairs for pair in own])
+        found = align_pairs(self._matcher(), [pair for own in pairs for pair in own])
         return [tuple(found[pair] for pair in own) for own in pairs]
 
     def behind(self, segments: Sequence[Segment], place: Place) -> list[tuple[Alignment, ...]]:
@@ -186,13 +186,13 @@ class Mee:
         """
         need_place(self.name, place)
         asked = self._explained_pairs(segments, place)
-        found = aligned(self._matcher(), [pair for pairs in asked for pair in pairs])
+        found = align_pairs(self._matcher(), [pair for pairs in asked for pair in pairs])
         return [tuple(found[pair] for pair in pairs) for pairs in asked]
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         on_hypothesis, weight = place.side is Side.HYPOTHESIS, self._lms_share()
         return [
-            explained(own, alignments, weight, on_hypothesis=on_hypothesis, view=self.view)
+            explain_words(own, alignments, weight, on_hypothesis=on_hypothesis, view=self.view)
             for own, alignments in zip(words, self.behind(segments, place), strict=True)
         ]
 

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.errors import ContractError, SpecError
-from whyscore.metrics.mee.words import Counts, Matcher, Pair, aligned
+from whyscore.metrics.mee.words import Counts, Matcher, Pair, align_pairs
 from whyscore.models.encoders.embedded import Embedded
 from whyscore.models.encoders.loading import encoder
 from whyscore.models.encoders.sentence import MODULES, Sentence
@@ -373,7 +373,7 @@ def lexical(matcher: Matcher, pairs: Sequence[Pair]) -> dict[Pair, Lexical]:
     """Return the word matches of each distinct pair."""
 
     def compute(missing: list[Pair]) -> dict[Pair, Lexical]:
-        return {pair: Lexical(one.counts, one.unknown) for pair, one in aligned(matcher, missing).items()}
+        return {pair: Lexical(one.counts, one.unknown) for pair, one in align_pairs(matcher, missing).items()}
 
     return _lexical.answered(_key(matcher), pairs, compute)
 

@@ -48,18 +48,17 @@ from numpy.typing import NDArray
 
 from whyscore.errors import MissingExtra
 from whyscore.metrics.lexical.ngrams import NOT_READ
-from whyscore.metrics.spans import touching
-from whyscore.models.word_vectors import Found, WordVectors, looked_up
-from whyscore.text.splitters import white_space
+from whyscore.metrics.spans import share_out, touching
+from whyscore.models.word_vectors import Found, WordVectors, look_up
+from whyscore.text.splitters import NO_BLANKS, white_space
 from whyscore.text.stemming import Stemmer, language_code
 from whyscore.types import FloatMatrix, FloatVector, WordMatch, Words, WordScores
 
 SegmenterName = Literal["auto", "characters", "jieba", "fugashi", "pythainlp", "split"]
 
-_NO_BLANKS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_LETTER = rf"[\w--[{_NO_BLANKS}]]"
+_LETTER = rf"[\w--[{NO_BLANKS}]]"
 _WORDS = regex.compile(
-    rf"(?P<run>[{_NO_BLANKS}][{_NO_BLANKS}\p{{M}}ー々]*)|{_LETTER}+(?:[-'’]{_LETTER}+)*|[^\w\s]", regex.V1
+    rf"(?P<run>[{NO_BLANKS}][{NO_BLANKS}\p{{M}}ー々]*)|{_LETTER}+(?:[-'’]{_LETTER}+)*|[^\w\s]", regex.V1
 )
 _GRAPHEMES = regex.compile(r"\X")
 
@@ -202,7 +201,7 @@ class Counts(NamedTuple):
         return exact / whole, root / whole, (root + self.synonym) / whole
 
 
-def counted(links: Iterable[Link], hypothesis: int, reference: int) -> Counts:
+def count_matches(links: Iterable[Link], hypothesis: int, reference: int) -> Counts:
     """Return how many matches of each kind there are."""
     kinds = [link.kind for link in links]
     return Counts(kinds.count("exact"), kinds.count("root"), kinds.count("synonym"), hypothesis, reference)
@@ -411,10 +410,10 @@ class Alignment(NamedTuple):
     @property
     def counts(self) -> Counts:
         """How many matches of each kind."""
-        return counted(self.links, len(self.hypothesis.forms), len(self.reference.forms))
+        return count_matches(self.links, len(self.hypothesis.forms), len(self.reference.forms))
 
 
-def aligned(matcher: Matcher, pairs: Sequence[Pair]) -> dict[Pair, Alignment]:
+def align_pairs(matcher: Matcher, pairs: Sequence[Pair]) -> dict[Pair, Alignment]:
     """Return the alignment of each distinct pair; stemmer and vectors are asked once for all."""
     sides = {text: _side(matcher, text) for text in dict.fromkeys(text for pair in pairs for text in pair)}
     drafts = [
@@ -488,7 +487,7 @@ def _similar(matcher: Matcher, drafts: Sequence[_Draft]) -> list[tuple[_Draft, l
     ]
     distinct = sorted({word for sides in forms for side in sides for word in side})
     rows = {word: row for row, word in enumerate(distinct)}
-    found = looked_up(matcher.words, distinct) if matcher.words is not None else None
+    found = look_up(matcher.words, distinct) if matcher.words is not None else None
     result: list[tuple[_Draft, list[Link], _Asked]] = []
     for draft, own, (here, there) in zip(drafts, places, forms, strict=True):
         if found is None or not here or not there:
@@ -561,7 +560,7 @@ def _with_partner(text: str, link: Link, other: Side, alignment: int, on_hypothe
     )
 
 
-def explained(
+def explain_words(
     words: Words,
     alignments: Sequence[Alignment],
     weight: float,
@@ -587,11 +586,8 @@ def explained(
         values = weight * _values(alignment, on_hypothesis=on_hypothesis, view=view)
         told = _told(alignment, on_hypothesis=on_hypothesis)
         touched = touching(side.words.spans, words)
-        owners = np.zeros(len(values), dtype=np.float64)
-        for numbers in touched:
-            owners[numbers.start : numbers.stop] += 1
+        importance += share_out(values, touched) / len(alignments)
         for number, numbers in enumerate(touched):
-            importance[number] += sum(values[k] / owners[k] for k in numbers) / len(alignments)
             notes[number].append(_joined([side.forms[k] for k in numbers], [told[k] for k in numbers]))
     matches = word_matches(words, alignments, on_hypothesis=on_hypothesis)
     return WordScores(importance, tuple(" | ".join(note) for note in notes), matches)

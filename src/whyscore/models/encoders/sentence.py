@@ -256,7 +256,7 @@ Compare = Callable[["Tensor", "Tensor", Sequence[Reading]], "Tensor"]
 """States (rows x pieces x width) and their mask, of the rows of readings -> one score per reading."""
 
 
-def opened(
+def open_sentence(
     encoder: Encoder, segments: Sequence[Segment], compared: Compared, over: Literal["mean", "max"], who: str
 ) -> Inside:
     """Return a sentence encoder, opened for some segments: the score is the cosine of whole texts."""
@@ -272,10 +272,10 @@ def opened(
         values: Tensor = torch.stack([own.mean() if over == "mean" else own.max() for own in cosines])
         return values
 
-    return opened_states(encoder, segments, compared, compare, who)
+    return open_states(encoder, segments, compared, compare, who)
 
 
-def opened_states(
+def open_states(
     encoder: Encoder, segments: Sequence[Segment], compared: Compared, compare: Compare, who: str
 ) -> Inside:
     """Return an encoder, opened for some segments: the score is what `compare` makes of the states of the pieces.

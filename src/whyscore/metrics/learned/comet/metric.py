@@ -40,7 +40,7 @@ import numpy as np
 from whyscore.errors import SpecError
 from whyscore.marking import Span
 from whyscore.metrics.learned.comet.checkpoint import HPARAMS, Settings, checkpoint_of, settings_of
-from whyscore.metrics.learned.comet.network import Asked, CometModel, Judged, Texts, limit_of, load, opened
+from whyscore.metrics.learned.comet.network import Asked, CometModel, Judged, Texts, limit_of, load, open_model
 from whyscore.metrics.needs import need_references, need_source, present
 from whyscore.models.attribution import Inside
 from whyscore.models.checkpoints import Precision, device_of, model_signature
@@ -266,7 +266,7 @@ class Comet:
 
     def inspected(self, segments: Sequence[Segment]) -> Inside:
         self._check(segments)
-        return opened(self._model(), segments, self.inputs, self._shape().weights, self.references)
+        return open_model(self._model(), segments, self.inputs, self._shape().weights, self.references)
 
     def piece_classes(self, segments: Sequence[Segment]) -> list[PieceClasses]:
         """Return the class probabilities of the pieces of each hypothesis, from models with a word head."""

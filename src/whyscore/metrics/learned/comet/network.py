@@ -44,7 +44,7 @@ from whyscore.models.checkpoints import (
     read,
     read_json,
 )
-from whyscore.models.heads import FeedForward, LayerMix, Mix, feed_forward_keys, mix_of, mixed, pooled, take, widened
+from whyscore.models.heads import FeedForward, LayerMix, Mix, feed_forward_keys, mix_of, mixed, pooled, take, widen
 from whyscore.models.pairs import Coded, Cuts, Pinned, Row, TextNetwork, as_tensors, budget_of, in_batches
 from whyscore.types import FloatMatrix, Inputs, Place, Segment, Side
 
@@ -186,7 +186,7 @@ class CometModel(TextNetwork):
                 return [Judged(score, None) for score in scores]
             weight, bias = self.tags
             logits = torch.nn.functional.linear(states[self.settings.words].float(), weight, bias)
-            classes = widened(logits).softmax(-1).cpu().double().numpy()
+            classes = widen(logits).softmax(-1).cpu().double().numpy()
         ends = [self.kept(size) + self.coder.frame.size(1) for size in sizes]
         return [Judged(score, part[:end]) for score, part, end in zip(scores, classes, ends, strict=True)]
 
@@ -354,7 +354,7 @@ def _layers(tops: dict[str, "Tensor"]) -> tuple[tuple["Tensor", "Tensor"], ...]:
 References = Literal["mean", "max"]
 
 
-def opened(
+def open_model(
     model: CometModel, segments: Sequence[Segment], inputs: Inputs, weights: Sequence[float], references: References
 ) -> Inside:
     """Return the checkpoint, opened for some segments; `weights` are those of the parts of the score, rows first."""
