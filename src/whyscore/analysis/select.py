@@ -149,18 +149,19 @@ def selection_values(
     needed = 1 if method == "variance" else 2
     if len(scores) < needed:
         raise SpecError(f"{method} needs {'a metric' if needed == 1 else 'two metrics or more'}: name with -m")
-    matrices = [dataset.matrix(values) for values in scores.values()]
+    # Whatever is added up is sorted first: systems and segments in any order give the same digits.
+    matrices = [_standard(dataset.matrix(values)) for values in scores.values()]
     if method == "variance":
-        spread: FloatVector = np.mean([np.nanvar(_standard(matrix), axis=0) for matrix in matrices], axis=0)
+        spread: FloatVector = np.mean([np.nanvar(np.sort(matrix, axis=0), axis=0) for matrix in matrices], axis=0)
         return spread
     # Rows of all metrics on one scale: what is left are their differences about an output.
-    found: FloatVector = np.nanmean(np.var([_standard(matrix) for matrix in matrices], axis=0), axis=0)
+    found: FloatVector = np.nanmean(np.sort(np.var(matrices, axis=0), axis=0), axis=0)
     return found
 
 
 def _standard(matrix: FloatMatrix) -> FloatMatrix:
-    spread = float(np.nanstd(matrix))
-    return (matrix - np.nanmean(matrix)) / (spread or 1.0)
+    values = np.sort(matrix, axis=None)
+    return (matrix - np.nanmean(values)) / (float(np.nanstd(values)) or 1.0)
 
 
 def _diversity(dataset: Dataset, similarity: MetricLike, resources: Resources) -> FloatVector:

@@ -112,8 +112,12 @@ def random_rows(
 
 
 def percentiles(values: NDArray[np.float64], level: float) -> NDArray[np.float64]:
-    """Return the ends of the percentile interval of resampled values, low and high, of each column."""
-    ends: NDArray[np.float64] = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    """Return the ends of the percentile interval of resampled values, low and high, of each column.
+
+    The high end is minus the low end of the negated values: A - B and B - A have the same digits.
+    """
+    share = (1 - level) / 2
+    ends: NDArray[np.float64] = np.stack([np.quantile(values, share, axis=0), -np.quantile(-values, share, axis=0)])
     return ends
 
 

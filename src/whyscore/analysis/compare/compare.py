@@ -43,7 +43,7 @@ from whyscore.scoring.answers import AsksModel
 from whyscore.scoring.stack import LOCAL, Prepared, Progress, Resources, Stages, require
 from whyscore.settings import takes
 from whyscore.stats.correction import Clusters, clusters, correct_p
-from whyscore.stats.resampling import content_order
+from whyscore.stats.resampling import content_order, percentiles
 from whyscore.stats.significance import reach_of
 from whyscore.stats.systems import (
     PValues,
@@ -367,7 +367,7 @@ def _total(measure: _Measure, rows: FloatMatrix, samples: FloatVector, n: int) -
     value = float(measure.totals(rows.sum(axis=0)[None, :])[0])
     if len(rows) < 2:  # noqa: PLR2004 - one unit has no spread
         return Estimate(value, level=_LEVEL, n=n, reason="undefined")
-    low, high = np.quantile(samples, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2]).tolist()
+    low, high = percentiles(samples, _LEVEL).tolist()
     return Estimate(value, low, high, _LEVEL, n)
 
 
@@ -395,7 +395,7 @@ def _difference(
     known = (blocks or n) > 1 and math.isfinite(error)
     detectable = reach_of() * error if known else None
     needed = math.ceil(n * (detectable / size) ** 2) if detectable and size else None
-    low, high = np.quantile(deltas, [0.025, 0.975]).tolist() if known else (None, None)
+    low, high = percentiles(deltas, _LEVEL).tolist() if known else (None, None)
     p = None if math.isnan(found.two_sided) else found.two_sided
     return PairTest(
         *(*names, size, low, high, p),
