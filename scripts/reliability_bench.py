@@ -19,7 +19,7 @@ from whyscore.scoring.store import Store, check
 
 COMMAND = (sys.executable, "-m", "whyscore", "evaluate", "data.jsonl", "-m", "chrf", "slow.py:score", "-e", "erasure")
 OPTIONS = ("-o", "run", "--draws", "100", "-q")
-PATIENCE = 300.0
+PATIENCE = 1800.0
 
 SLOW = """
 import json, os, time

@@ -371,20 +371,19 @@ def build_from_file(
     spec: str,
     kind: str,
     file: object,
-    allow_code: Collection[str] = (),
+    allow_code: Collection[str] | None = None,
 ) -> typing.Any:  # noqa: ANN401 - the kind decides the protocol
     """Return the component that a spec in a data file describes, unless it runs code that the user has not named.
 
-    `allow_code` holds the files and modules that the user trusts.
+    `allow_code` holds the files and modules that the user trusts; None where the user cannot name any.
     """
-    allowed = {*allow_code, *(str(Path(one).resolve()) for one in allow_code)}
+    allowed = {*(allow_code or ()), *(str(Path(one).resolve()) for one in allow_code or ())}
 
     def refuse(code: str) -> None:
         if not allowed & {code, str(Path(code).resolve())}:
             raise DataError(
                 f"{file}: {spec} would {'ask' if '://' in code else 'run code from'} {code}; what a data file names "
-                "is not run. "
-                f"If you trust {code}, add: --allow-code {code}"
+                "is not run" + (f". If you trust {code}, add: --allow-code {code}" if allow_code is not None else "")
             )
 
     # Each component is looked at before it is made: a metric may call the metrics inside of it when it is made.

@@ -2,10 +2,13 @@
 
 import csv
 import io
+import json
 import re
+from pathlib import Path
 
 import pytest
 
+from support.cli import Run
 from support.nasty import WRITABLE
 from whyscore import marking
 from whyscore.present import formats, render
@@ -88,6 +91,42 @@ def test_html_of_words_holds_no_markup_of_a_text() -> None:
     for text in TEXTS:
         made = str(marking.html(text, [(0, len(text))], [1.0]))
         assert not re.search(r"<(script|img|v)\b", made)
+
+
+RESULTS = {
+    "score": ("score", "-m", "chrf", "length_ratio", "--draws", "0"),
+    "score --segments": ("score", "-m", "chrf", "--segments"),
+    "compare": ("compare", "-m", "chrf", "--draws", "20"),
+    "explain": ("explain", "-m", "chrf", "-e", "erasure"),
+    "boost": ("boost", "-m", "chrf", "-e", "erasure", "--segments"),
+    "decompose": ("decompose", "-m", "chrf", "--draws", "10"),
+    "select": ("select", "-n", "3", "--method", "random"),
+    "validate": ("validate",),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_of_hostile_data_are_harmless_in_every_format(name: str, run: Run) -> None:
+    rows = [
+        {"id": f"{text}{k}", "system": system, "hypothesis": f"{text} x", "reference": f"{text} y", "document": text}
+        for system in (HOSTILE[0], HOSTILE[11])
+        for k, text in enumerate(HOSTILE)
+    ]
+    Path("data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    verb, *options = RESULTS[name]
+    stored = () if verb == "validate" else ("--store", "none")
+    for form in ("text", "markdown", "latex", "csv"):
+        safe = ("--safe-csv",) if form == "csv" else ()
+        done = run(verb, "data.jsonl", *options, "-f", form, *stored, *safe)
+        assert done.code == 0, done.err
+        assert CONTROL.search(done.err.replace("\r", "")) is None
+        if form == "csv":
+            cells = [cell for row in csv.reader(io.StringIO(done.out, newline="")) for cell in row]
+            assert not [cell for cell in cells if cell.startswith(("=", "+1+", "-2+", "@", "\t", "＝"))]
+            continue
+        assert CONTROL.search(done.out) is None, form
+        assert form != "markdown" or not re.search(r"(?<!\\)<(script|img)", done.out)
+        assert form != "latex" or not re.search(r"\\(input|write)", done.out)
 
 
 def test_every_format_is_tried_here() -> None:

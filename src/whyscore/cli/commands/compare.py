@@ -18,6 +18,7 @@ from whyscore.cli.setup import (
     some_metrics,
     working,
 )
+from whyscore.marking import visible
 from whyscore.present import Look, Tables, present
 from whyscore.runs.gates import check_baseline, check_gates, judge_gates, read_limits
 from whyscore.settings import option
@@ -71,7 +72,7 @@ def run(settings: CompareCommand) -> int:
 def _emit(found: Comparison, settings: CompareCommand) -> None:
     form = format_of(settings)
     if form == "text":
-        emit(settings, _text(found, settings))
+        emit(settings, map(visible, _text(found, settings)))
         tell_signatures(settings, [one.signature for one in found if one.signature])
     else:
         emit_result(found, settings)
