@@ -57,11 +57,12 @@ train: export OMP_NUM_THREADS = 1
 train: export OPENBLAS_NUM_THREADS = 1
 train: $(VENV)/.dev
 	$(BIN)/python training/make_examples.py build/qe
-	$(BIN)/python training/train.py build/qe build/qe/network.npz
+	$(BIN)/python training/train.py build/qe build/qe/network-0.npz --seed 0
+	$(BIN)/python training/train.py build/qe build/qe/network-1.npz --seed 1
 	$(BIN)/python training/boost.py build/qe build/qe/trees.npz
 	$(BIN)/python training/sentences.py build/qe build/qe/sentences.npz
-	$(BIN)/python training/assemble.py build/qe build/qe/network.npz --trees build/qe/trees.npz \
-		--heads build/qe/sentences.npz \
+	$(BIN)/python training/assemble.py build/qe build/qe/network-0.npz build/qe/network-1.npz \
+		--trees build/qe/trees.npz --heads build/qe/sentences.npz \
 		-o src/whyscore/metrics/estimators/qe.npz --reliability training/calibration.json
 	$(BIN)/python training/evaluate.py -o training/results.json
 

@@ -18,8 +18,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from prepare import Cut
-from train import load
-from whyscore.metrics.estimators.features import compare
+from sentences import summarise_rows
+from train import Norm, load
 from whyscore.metrics.estimators.qe import FORMAT, KINDS, TREES, Kind, Logits, digest_of, mix
 from whyscore.metrics.estimators.trees import make_trees
 
@@ -64,11 +64,11 @@ def predictions(folder: Path, networks: Sequence[Path], arrays: Arrays) -> list[
     starts = np.concatenate([[0], np.cumsum(examples.lengths.sum(axis=1))])
     trees = {name: make_trees(_under(arrays, f"trees.{name}.")) for name in TREES}
     found = [pickle.loads(network.with_suffix(".pickle").read_bytes())["calibration"] for network in networks]
+    heads = judge(summarise_rows(examples, norm_of(arrays), np.array(list(found[0]))), arrays)
     result = []
-    for row in found[0]:
+    for number, row in enumerate(found[0]):
         here, there, sentences = (np.mean([own[row][k] for own in found], axis=0) for k in range(3))
         words, others = examples.lengths[row].tolist()
-        compared = compare(*examples.texts[row])
         features = examples.features[starts[row] : starts[row] + words + others]
         sides = (features[:words], features[words:])
         asked = {name: trees[name].logits(sides[side]) for name, side in TREES.items()}
@@ -76,16 +76,21 @@ def predictions(folder: Path, networks: Sequence[Path], arrays: Arrays) -> list[
             {kind: (here[:, k] + asked[kind]) / 2 for k, kind in enumerate(KINDS)},
             (there[:, 0] + asked["source_edits"]) / 2,
             {kind: float(sentences[k]) for k, kind in enumerate(KINDS)},
-            heads=judge(compared, arrays),
+            heads={name: float(scores[number]) for name, scores in heads.items()},
         )
         result.append((cuts[row], logits))
     return result
 
 
-def judge(compared: NDArray[np.float32], arrays: Arrays) -> dict[str, float]:
-    """Return what each sentence head says of a row."""
+def judge(summaries: NDArray[np.float32], arrays: Arrays) -> dict[str, NDArray[np.float32]]:
+    """Return what each sentence head says of each row."""
     heads = {name: numbers.astype(np.float32) for name, numbers in _under(arrays, "head.").items()}
-    return {name: float(compared @ numbers[:-1] + numbers[-1]) for name, numbers in heads.items()}
+    return {name: summaries @ numbers[:-1] + numbers[-1] for name, numbers in heads.items()}
+
+
+def norm_of(arrays: Arrays) -> Norm:
+    """Return how features and vectors are normed."""
+    return tuple(arrays[name].astype(np.float32) for name in ("mean", "deviation", "scale"))
 
 
 def _under(arrays: Arrays, prefix: str) -> Arrays:

@@ -9,7 +9,7 @@
 
 import collections
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 
 from data import Row, tokens
 from whyscore.metrics.estimators.features import NAMES, ReadText, match, read_texts
-from whyscore.metrics.estimators.tables import Table, Tables, make_table, neighbour_keys, pair_keys, word_keys
+from whyscore.metrics.estimators.tables import (
+    Table,
+    Tables,
+    cut_stems,
+    make_table,
+    neighbour_keys,
+    pair_keys,
+    word_keys,
+)
 from whyscore.metrics.estimators.units import find_units
 from whyscore.models.encoders.embedded import segmenter
 from whyscore.models.lexicon import cooccurrences, estimate
@@ -100,7 +108,7 @@ def learn_tables(cuts: Sequence[Cut]) -> Tables:
             translated.update(_with_neighbours(cut.hypothesis))
     repeated = [key for key in edited | translated if edited[key] + translated[key] > 1]
     return Tables(
-        _translations(cuts),
+        _translations(cuts, _lower),
         _counts(repeated, edited, translated),
         _errors([(cut.row.pair, cut.row.marked, cut.hypothesis, cut.hypothesis_labels) for cut in cuts]),
         _errors(
@@ -111,6 +119,7 @@ def learn_tables(cuts: Sequence[Cut]) -> Tables:
             ]
         ),
         _counts(list(sources), sources),
+        _translations(cuts, cut_stems),
     )
 
 
@@ -144,13 +153,18 @@ def _errors(rows: Sequence[tuple[str, bool, Sequence[str], Array]]) -> Table:
     return make_table(np.array(kept, dtype=np.uint64), [values], -1.0, 1.0)
 
 
-def _translations(cuts: Sequence[Cut]) -> Table:
-    """Return IBM model 1 in both directions, pair by pair: on post-edits, and on translations where nobody edited."""
-    groups: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = collections.defaultdict(list)
+def _translations(cuts: Sequence[Cut], forms: Callable[[Sequence[str]], Sequence[str]]) -> Table:
+    """Return IBM model 1 in both directions, pair by pair: on post-edits, and on translations where nobody edited.
+
+    Args:
+        cuts: The rows.
+        forms: In which form words are counted.
+    """
+    groups: dict[str, list[tuple[Sequence[str], Sequence[str]]]] = collections.defaultdict(list)
     edited = {cut.row.pair for cut in cuts if cut.edited}
     for cut in cuts:
         if cut.edited or cut.row.pair not in edited:
-            groups[cut.row.pair].append((_lower(cut.source), _lower(cut.edited or cut.hypothesis)))
+            groups[cut.row.pair].append((forms(cut.source), forms(cut.edited or cut.hypothesis)))
     keys, forward, backward = [], [], []
     for pairs in groups.values():
         there = _directed([source for source, _ in pairs], [target for _, target in pairs])

@@ -30,15 +30,17 @@ _HIDDEN = [NAMES.index(name) for name in LEARNED]
 _AVERAGING = 0.98
 _EVERY = 4
 
+Norm = tuple[NDArray[np.float32], ...]
+"""Mean and deviation of the features, and the scale of the vectors."""
+
 
 class Rows:
     """Examples by row, normed."""
 
-    def __init__(self, examples: Examples, cuts: Sequence[Cut], norm: tuple[NDArray[np.float32], ...]) -> None:
-        mean, deviation, scale = norm
-        self.features = np.clip((examples.features - mean) / deviation, -CLIP, CLIP).astype(np.float16)
+    def __init__(self, examples: Examples, cuts: Sequence[Cut], norm: Norm) -> None:
+        self.features = normed_features(examples.features, norm).astype(np.float16)
         self.vectors, self.labels, self.lengths = examples.vectors, examples.labels, examples.lengths
-        self.scale = float(scale)
+        self.scale = float(norm[2])
         self.cosines = examples.cosines
         totals = self.lengths.sum(axis=1)
         self.starts = np.concatenate([[0], np.cumsum(totals)]).astype(np.int64)
@@ -103,7 +105,7 @@ def load(folder: Path, name: str) -> tuple[Examples, list[Cut]]:
     return examples, pickle.loads((folder / f"{name}.pickle").read_bytes())
 
 
-def norms(examples: Examples) -> tuple[NDArray[np.float32], ...]:
+def norms(examples: Examples) -> Norm:
     """Return mean and deviation of the features, and the scale of the vectors."""
     sample = examples.features[::7]
     return (
@@ -111,6 +113,11 @@ def norms(examples: Examples) -> tuple[NDArray[np.float32], ...]:
         sample.std(axis=0) + np.float32(1e-3),
         examples.vectors[::7].astype(np.float32).std(axis=0).mean(),
     )
+
+
+def normed_features(features: NDArray[np.float32], norm: Norm) -> NDArray[np.float32]:
+    """Return features in deviations from their means, at most six."""
+    return np.clip((features - norm[0]) / norm[1], -CLIP, CLIP)
 
 
 def standardise(cuts: Sequence[Cut]) -> NDArray[np.float32]:
@@ -212,7 +219,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("output", type=Path)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--words", type=int, default=3000, help="words in a batch")
     parser.add_argument("--rate", type=float, default=2e-3)
     parser.add_argument("--without", default="", help="language pairs to leave out, with commas")

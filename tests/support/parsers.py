@@ -199,7 +199,7 @@ def _estimator() -> bytes:
     """Return a small file of weights as `qe` reads it."""
     table = make_table(word_keys(["cat"]), [np.ones(1, dtype=np.float32)] * 2, 0.0, 1.0)
     card = {"pairs": {"de-en": ["edits"]}, "networks": 0, "calibration": {}}
-    arrays: dict[str, NDArray[np.generic]] = Tables(*[table] * 5).arrays()
+    arrays: dict[str, NDArray[np.generic]] = Tables(*[table] * 6).arrays()
     arrays |= {name: np.ones(1, dtype=np.float32) for name in ("mean", "deviation", "scale")}
     arrays["components"] = np.ones((1, 1), dtype=np.float32)
     arrays["card"] = np.frombuffer(json.dumps(card).encode(), dtype=np.uint8)

@@ -67,7 +67,7 @@ def _no_table(columns: int) -> Table:
     return Table(np.zeros(0, dtype=np.uint32), np.zeros((columns, 0), dtype=np.uint8), 0.0, 1.0)
 
 
-_NO_TABLES = Tables(_no_table(2), _no_table(2), _no_table(1), _no_table(1), _no_table(1))
+_NO_TABLES = Tables(_no_table(2), _no_table(2), _no_table(1), _no_table(1), _no_table(1), _no_table(2))
 
 
 class Example(NamedTuple):

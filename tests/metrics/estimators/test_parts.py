@@ -80,7 +80,7 @@ def test_tables_find_what_was_put_in() -> None:
     assert np.abs(table.look_up(keys)[0] - values).max() <= 1 / 255 + 1e-6
     assert not table.look_up(word_keys(["other", "unseen"])).any()
     assert not make_table(keys[:0], [values[:0]], 0.0, 1.0).look_up(keys).any()
-    again = read_tables(Tables(*[table] * 5).arrays())
+    again = read_tables(Tables(*[table] * 6).arrays())
     np.testing.assert_array_equal(again.source_counts.look_up(keys), table.look_up(keys))
 
 

@@ -183,10 +183,40 @@ def test_words_of_an_unseen_pair_are_judged_by_evidence() -> None:
 def test_a_named_pair_has_a_sentence_head_of_its_own() -> None:
     unnamed, estonian, romanian = (QE(languages=pair).score([GOOD, BAD]) for pair in (None, "et-en", "ro-en"))
     assert len({tuple(scores) for scores in (unnamed, estonian, romanian)}) == 3
-    (known,) = load(SHIPPED).compute([(GOOD.hypothesis, GOOD.source or "")])
+    (known,) = load(SHIPPED).compute([(GOOD.hypothesis, GOOD.source or "")], seen=True)
     assert known.logits is not None
     heads = {f"{pair}.{kind}" for pair, kinds in load(SHIPPED).pairs.items() for kind in kinds}
     assert known.logits.heads.keys() == heads
+
+
+def test_a_translation_of_something_else_is_bad_in_a_pair_of_the_training() -> None:
+    invented = Segment(
+        "Hungry dolphins rarely sing about quarterly tax returns",
+        "Curtea prin decizia de casare cu rejudecare trimite cauza tribunalului",
+    )
+    # Hardly a word has a translation in the tables: for this pair, that speaks against the text, not against the tables.
+    (score,) = QE(languages="ro-en").score([invented])
+    assert score < 0.3
+    seen, unseen = (
+        load(SHIPPED).compute([(invented.hypothesis, invented.source or "")], seen=seen)[0].logits
+        for seen in (True, False)
+    )
+    assert seen is not None
+    assert unseen is not None
+    assert seen.words["edits"].mean() > unseen.words["edits"].mean()
+
+
+def test_a_pair_with_marked_spans_reads_both_kinds_of_labels() -> None:
+    chinese = Segment("The cat sits on the banana .", "猫坐在桌子上。")
+    (known,) = load(SHIPPED).compute([(chinese.hypothesis, chinese.source or "")], seen=True)
+    assert known.logits is not None
+    (estimate,) = load(SHIPPED).estimates([(chinese.hypothesis, chinese.source or "")], "zh-en")
+    calibration = load(SHIPPED)._calibration  # noqa: SLF001 - the numbers that the file ships
+    by_kind = [
+        1 / (1 + np.exp(-(calibration[kind][0] * known.logits.words[kind] + calibration[kind][1])))
+        for kind in ("edits", "spans")
+    ]
+    np.testing.assert_allclose(estimate.errors[0], np.mean(by_kind, axis=0), atol=1e-6)
 
 
 def test_a_wrong_language_pair_gives_scores_in_range() -> None:

@@ -22,7 +22,15 @@ from numpy.typing import NDArray
 from whyscore.analysis.train.labels import METRICS, Rated, Stretches
 from whyscore.metrics.estimators.features import LEARNED, NAMES, ReadText, match, read_texts
 from whyscore.metrics.estimators.joint import join_texts, joint_inputs
-from whyscore.metrics.estimators.tables import Table, Tables, make_table, neighbour_keys, pair_keys, word_keys
+from whyscore.metrics.estimators.tables import (
+    Table,
+    Tables,
+    cut_stems,
+    make_table,
+    neighbour_keys,
+    pair_keys,
+    word_keys,
+)
 from whyscore.metrics.estimators.units import find_units
 from whyscore.models.encoders.embedded import segmenter
 from whyscore.models.lexicon import cooccurrences, estimate
@@ -341,11 +349,12 @@ def learn_tables(cuts: Sequence[Cut]) -> Tables:
             seen.add(key)
     repeated = [key for key in edited | translated if edited[key] + translated[key] > 1]
     return Tables(
-        translations=_translations(cuts),
+        translations=_translations(cuts, _lower),
         target_counts=_counts(repeated, edited, translated),
         target_errors=_errors(cuts, 0),
         source_errors=_errors(cuts, 1),
         source_counts=_counts(list(sources), sources),
+        stem_translations=_translations(cuts, cut_stems),
     )
 
 
@@ -386,8 +395,17 @@ def _errors(cuts: Sequence[Cut], side: int) -> Table:
     return make_table(np.array(kept, dtype=np.uint64), [values], -1.0, 1.0)
 
 
-def _translations(cuts: Sequence[Cut]) -> Table:
-    """Return IBM model 1 in both directions, pair by pair: on references, and on hypotheses where there are none."""
+def _lower(words: Sequence[str]) -> list[str]:
+    return [word.lower() for word in words]
+
+
+def _translations(cuts: Sequence[Cut], forms: Callable[[Sequence[str]], Sequence[str]]) -> Table:
+    """Return IBM model 1 in both directions, pair by pair: on references, and on hypotheses where there are none.
+
+    Args:
+        cuts: The rows.
+        forms: In which form words are counted.
+    """
     groups: dict[str, dict[tuple[str, str], None]] = collections.defaultdict(dict)
     referenced = {cut.row.pair for cut in cuts if cut.row.reference}
     for cut in cuts:
@@ -395,7 +413,7 @@ def _translations(cuts: Sequence[Cut]) -> Table:
             groups[cut.row.pair][cut.row.source, cut.row.reference or cut.row.hypothesis] = None
     keys, columns = [np.zeros(0, dtype=np.uint64)], [[np.zeros(0, dtype=np.float32)] for _ in range(2)]
     for texts in groups.values():
-        sides = [[tuple(map(str.lower, _words(text))) for text in side] for side in zip(*texts, strict=True)]
+        sides = [[forms(_words(text)) for text in side] for side in zip(*texts, strict=True)]
         there, back = _directed(*sides), _directed(*sides[::-1])
         both = {**there, **{(source, target): 0.0 for target, source in back}}
         kept = [(s, t) for s, t in both if max(there.get((s, t), 0.0), back.get((t, s), 0.0)) >= _LEAST_TRANSLATION]

@@ -12,7 +12,8 @@
    - surface: length, case, digits, punctuation, position, repetition, copies, surplus of numbers and punctuation,
      a foreign script, shared character trigrams;
    - the same of neighbours, and standardised within the text;
-   - tables (`tables`): translation probabilities, frequencies in translations and post-edits, earlier errors.
+   - tables (`tables`): translation probabilities of words and of their first letters, frequencies in translations and
+     post-edits, earlier errors.
 """
 
 import unicodedata
@@ -24,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.metrics.estimators.tables import Keys, Tables, neighbour_keys, pair_keys, word_keys
+from whyscore.metrics.estimators.tables import Keys, Tables, cut_stems, neighbour_keys, pair_keys, word_keys
 from whyscore.metrics.estimators.units import Units, find_units
 from whyscore.models.encoders.embedded import Embedded, Phrases, code, pool_phrases
 from whyscore.models.exact import multiply_rows
@@ -47,6 +48,7 @@ LEARNED = (
     *("translation", "translation_mean", "back_translation", "translation_shift", "count"),
     *("errors", "errors_ending", "errors_beginning", "edited_ending", "edited_beginning"),
     *("edited_ratio", "edited_ratio_ending", "edited_ratio_beginning"),
+    *("stem_translation", "stem_translation_mean", "stem_back_translation", "stem_translation_shift"),
 )
 NAMES = (
     *MATCH,
@@ -84,6 +86,8 @@ class ReadText(NamedTuple):
     trigrams: Array
     """Words x buckets, 0 or 1."""
     keys: Keys
+    stems: Keys
+    """Hashes of the first letters of the words."""
 
     @property
     def words(self) -> Array:
@@ -135,6 +139,7 @@ def _read(units: Units, pieces: Sequence[str], phrases: Phrases) -> ReadText:
         np.array([look.script for look in looks], dtype=np.uint32),
         np.stack([look.trigrams for look in looks]) if looks else np.zeros((0, _BUCKETS), dtype=np.float32),
         word_keys(units.words),
+        word_keys(cut_stems(units.words)),
     )
 
 
@@ -193,26 +198,36 @@ def match(hypothesis: ReadText, source: ReadText, tables: Tables) -> Matched:
     """Return the features of all words of a segment; both texts must have words."""
     runs = multiply_rows(hypothesis.runs, source.runs).astype(np.float32)
     projected = multiply_rows(hypothesis.projections, source.projections).astype(np.float32)
-    translations = tables.translations.look_up(pair_keys(source.keys[:, None], hypothesis.keys[None, :]))
+    words = tables.translations.look_up(pair_keys(source.keys[:, None], hypothesis.keys[None, :]))
+    stems = tables.stem_translations.look_up(pair_keys(source.stems[:, None], hypothesis.stems[None, :]))
     here = _side(hypothesis, source, runs, projected)
     there = _side(source, hypothesis, runs.T, projected.T)
-    learned = (
-        np.concatenate([_links(translations[0], translations[1]), _history(hypothesis.keys, tables)], axis=1),
-        np.concatenate([_links(translations[1].T, translations[0].T), _source_history(source.keys, tables)], axis=1),
+    features = (
+        _join(here, _links(*words), _history(hypothesis.keys, tables), _links(*stems)),
+        _join(there, _links(*_turn(words)), _source_history(source.keys, tables), _links(*_turn(stems))),
     )
-    features = (_join(here, learned[0]), _join(there, learned[1]))
-    words, others = len(hypothesis.units.words), len(source.units.words)
-    return Matched(features, runs[:words, :others])
+    return Matched(features, runs[: len(hypothesis.keys), : len(source.keys)])
 
 
-def compare(hypotheses: NDArray[np.floating], sources: NDArray[np.floating]) -> Array:
-    """Return what sentence heads read of whole texts: both vectors, their distances and products, rows x 4 widths."""
-    here, there = hypotheses.astype(np.float32), sources.astype(np.float32)
-    return np.concatenate([here, there, np.abs(here - there), here * there], axis=-1)
+def summarise(wholes: Sequence[NDArray[np.floating]], words: Sequence[Array]) -> Array:
+    """Return what sentence heads read of a segment.
+
+    Args:
+        wholes: The vectors of hypothesis and source as a whole: both, their distances and their products are read.
+        words: Words x columns of both sides: mean and standard deviation of each column are read.
+    """
+    here, there = (whole.astype(np.float32) for whole in wholes)
+    columns = [(side.mean(axis=0), side.std(axis=0)) for side in words]
+    return np.concatenate([here, there, np.abs(here - there), here * there, *columns[0], *columns[1]])
 
 
-def _join(columns: Array, learned: Array) -> Array:
-    return np.concatenate([columns, _standardised(columns), _neighbours(columns), learned], axis=1)
+def _join(columns: Array, *learned: Array) -> Array:
+    return np.concatenate([columns, _standardised(columns), _neighbours(columns), *learned], axis=1)
+
+
+def _turn(directions: Array) -> Array:
+    """Return translation probabilities as the other side sees them."""
+    return directions[::-1].transpose(0, 2, 1)
 
 
 def _side(own: ReadText, other: ReadText, runs: Array, projected: Array) -> Array:

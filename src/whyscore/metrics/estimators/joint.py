@@ -127,7 +127,8 @@ class Joint(Estimator):
         self._device = device_of("auto", WHO)
         self._network.eval().requires_grad_(requires_grad=False).to(self._device)
 
-    def _compute(self, pairs: Sequence[tuple[str, str]]) -> list[Known]:
+    def _compute(self, pairs: Sequence[tuple[str, str]], *, seen: bool) -> list[Known]:
+        del seen  # There are no tables.
         spans = [
             tuple(np.array(white_space(text).spans, dtype=np.int64).reshape(-1, 2) for text in pair) for pair in pairs
         ]

@@ -4,16 +4,18 @@
 2. One or more small networks (`network`) read the words of both sides; their outputs are averaged.
 3. Score, 0 to 1: two parts the expected human judgement (direct assessment, MQM), where 0.5 is the mean of the training
    data and 1/6 one standard deviation, and one part the share of words that are right by step 4. The judgement is that
-   of the networks; for a language pair of the training, told by `languages`, one third of it is that of a linear
-   function of the vectors of both texts, fitted to that pair.
+   of the networks; for a language pair of the training, told by `languages`, two fifths of it are that of a linear
+   function of the vectors of both texts and of the means and deviations of the word features, fitted to that pair.
 4. Word scores: minus the probability that the word is wrong: that a post-editor changes it (a source word: that its
-   translation is changed). Logits are calibrated on segments that were not trained on (Platt 1999).
+   translation is changed). For a language pair with marked spans it is the mean of that and of the probability to stand
+   in a span: spans alone do not carry over to other domains. Logits are calibrated on segments that were not trained on
+   (Platt 1999).
 5. For the words of a language pair that it was not trained on, told by `languages`, unsupervised evidence
    (`whyscore.models.evidence`) takes the place of networks and trees: those found less on pairs left out of the
    training. Such numbers rank words; they are not calibrated.
-6. A language pair without training data has no learned tables: where the lexicon has a translation for fewer than a
-   quarter of the words that are not copied from the source, the columns of the tables count as missing, as in a part of
-   the training.
+6. A language pair without training data has no learned tables. Unless `languages` names a pair of the training, the
+   columns of the tables count as missing, as in a part of the training, where the lexicon has a translation for fewer
+   than a quarter of the words that are not copied from the source. In a pair of the training, such a text is suspect.
 
 A model of your own (`whyscore train`) is a folder: the same parts without the trees, with the kinds of labels it was
 trained on, and a head for gaps; or an encoder of transformers with these heads (`joint`).
@@ -36,7 +38,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from whyscore.errors import DataError, SpecError
-from whyscore.metrics.estimators.features import LEARNED, NAMES, Matched, ReadText, compare, match, read_texts
+from whyscore.metrics.estimators.features import LEARNED, NAMES, Matched, ReadText, match, read_texts, summarise
 from whyscore.metrics.estimators.network import Batch, make_network, run
 from whyscore.metrics.estimators.tables import read_tables
 from whyscore.metrics.estimators.trees import make_trees
@@ -54,7 +56,7 @@ from whyscore.text.files import UNREADABLE_ARRAYS
 from whyscore.types import FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 from whyscore.version import __version__
 
-FORMAT = 2
+FORMAT = 3
 SHIPPED = Path(__file__).with_name("qe.npz")
 WEIGHTS = "model.safetensors"
 """The weights in a folder of `whyscore train`."""
@@ -216,7 +218,7 @@ class Logits(NamedTuple):
     attention: tuple[Array, Array] | None = None
     """Of both sides: metrics x words, for models that learned from metrics."""
     heads: Mapping[str, float] = MappingProxyType({})
-    """The human judgement by the texts as a whole, standardised, of each language pair and kind that has a head."""
+    """The human judgement by a linear function, standardised, of each language pair and kind that has a head."""
 
 
 class Known(NamedTuple):
@@ -260,7 +262,8 @@ class Estimator:
 
     def estimates(self, pairs: Sequence[tuple[str, str]], languages: str | None) -> list[Estimate]:
         """Return what is estimated of each hypothesis and source, by the kinds of labels of the language pair."""
-        return [self._estimate(known, languages or "") for known in self.compute(pairs)]
+        seen = languages in self.pairs
+        return [self._estimate(known, languages or "") for known in self.compute(pairs, seen=seen)]
 
     def open(self, pairs: Sequence[tuple[str, str]], languages: str | None) -> Inside:
         """Refuse to show the network: features and tables take part in the score."""
@@ -270,41 +273,48 @@ class Estimator:
             "train a model with whyscore train --encoder NAME"
         )
 
-    def compute(self, pairs: Sequence[tuple[str, str]]) -> list[Known]:
-        """Return what networks and trees say of each pair; equal pairs are computed once."""
-        keys = ["\x00".join(pair) for pair in pairs]
+    def compute(self, pairs: Sequence[tuple[str, str]], *, seen: bool) -> list[Known]:
+        """Return what networks and trees say of each pair of texts; equal pairs are computed once.
+
+        Args:
+            pairs: Hypothesis and source.
+            seen: Whether they are of a language pair of the training, so that a word that no table knows is odd.
+        """
+        keys = ["\x00".join((*pair, str(seen))) for pair in pairs]
         asked = dict(zip(keys, pairs, strict=True))
-        found = self._known.take(keys, lambda missing: self._compute([asked[key] for key in missing]))
+        found = self._known.take(keys, lambda missing: self._compute([asked[key] for key in missing], seen=seen))
         return [found[key] for key in keys]
 
-    def _compute(self, pairs: Sequence[tuple[str, str]]) -> list[Known]:
+    def _compute(self, pairs: Sequence[tuple[str, str]], *, seen: bool) -> list[Known]:
         result: list[Known] = []
         for start in range(0, len(pairs), _SEGMENTS_AT_ONCE):
             window = pairs[start : start + _SEGMENTS_AT_ONCE]
             texts = self._texts.take([text for pair in window for text in pair], read_texts)
-            result += self._window([(texts[hypothesis], texts[source]) for hypothesis, source in window])
+            result += self._window([(texts[hypothesis], texts[source]) for hypothesis, source in window], seen=seen)
         return result
 
-    def _window(self, read: Sequence[tuple[ReadText, ReadText]]) -> list[Known]:
+    def _window(self, read: Sequence[tuple[ReadText, ReadText]], *, seen: bool) -> list[Known]:
         result = [Known((here.units.spans, there.units.spans), None) for here, there in read]
         full = [k for k, pair in enumerate(read) if all(len(text.units.words) for text in pair)]
         for group in _groups([read[k] for k in full]):
             rows = [full[k] for k in group]
-            for row, logits in zip(rows, self._run([read[k] for k in rows]), strict=True):
+            for row, logits in zip(rows, self._run([read[k] for k in rows], seen=seen), strict=True):
                 result[row] = result[row]._replace(logits=logits)
         return result
 
-    def _run(self, read: Sequence[tuple[ReadText, ReadText]]) -> Iterator[Logits]:
+    def _run(self, read: Sequence[tuple[ReadText, ReadText]], *, seen: bool) -> Iterator[Logits]:
         """Yield the mean of networks and trees for each segment; sentences and gaps are judged by networks alone."""
-        matched = [self._match(pair) for pair in read]
-        batch = self._batch(read, matched)
+        matched = [match(*pair, self._tables) for pair in read]
+        if not seen:
+            matched = [_forget_unknown(one) for one in matched]
+        normed = [[self._normed(side) for side in one.features] for one in matched]
+        batch = self._batch(read, matched, normed)
         networks = [run(network, batch) for network in self._networks]
         here, there = (np.mean([own.words[side] for own in networks], axis=0) for side in (0, 1))
         sentences = np.mean([own.sentences for own in networks], axis=0)
         trees = {name: self._ask_trees(name, TREES[name], matched) for name in self._trees}
         gaps, attention = networks[0].gaps, networks[0].attention
-        compared = compare(*(np.stack([pair[side].whole for pair in read]) for side in (0, 1)))
-        heads = {name: multiply(compared, weights)[:, 0] + bias for name, (weights, bias) in self._heads.items()}
+        heads = self._ask_heads(read, normed) if self._heads else {}
         for place, pair in enumerate(read):
             words, others = (len(text.units.words) for text in pair)
             own = {kind: here[place, :words, k] for k, kind in enumerate(self.kinds)}
@@ -321,29 +331,31 @@ class Estimator:
                 {name: float(scores[place]) for name, scores in heads.items()},
             )
 
+    def _ask_heads(
+        self, read: Sequence[tuple[ReadText, ReadText]], words: Sequence[Sequence[Array]]
+    ) -> dict[str, Array]:
+        texts = [[text.whole for text in pair] for pair in read]
+        summaries = np.stack([summarise(wholes, sides) for wholes, sides in zip(texts, words, strict=True)])
+        return {name: multiply(summaries, weights)[:, 0] + bias for name, (weights, bias) in self._heads.items()}
+
     def _ask_trees(self, name: str, side: int, matched: Sequence[Matched]) -> list[Array]:
         features = [one.features[side] for one in matched]
         return np.split(
             self._trees[name].logits(np.concatenate(features)), np.cumsum([len(own) for own in features])[:-1]
         )
 
-    def _match(self, pair: tuple[ReadText, ReadText]) -> Matched:
-        """Return the features of a segment; those from tables are missing where the tables know too little."""
-        matched = match(*pair, self._tables)
-        words = matched.features[0]
-        translated = words[words[:, _COPIED] == 0, _TRANSLATION] > 0
-        if len(translated) and np.mean(translated) < _TRANSLATED_SHARE:
-            for own in matched.features:
-                own[:, _LEARNED] = np.nan
-        return matched
-
-    def _batch(self, read: Sequence[tuple[ReadText, ReadText]], matched: Sequence[Matched]) -> Batch:
+    def _batch(
+        self,
+        read: Sequence[tuple[ReadText, ReadText]],
+        matched: Sequence[Matched],
+        words: Sequence[Sequence[Array]],
+    ) -> Batch:
         sizes = np.array([[len(own) for own in one.features] for one in matched])
         cosines = np.zeros((len(read), *sizes.max(axis=0).tolist()), dtype=np.float32)
         for place, (one, (here, there)) in enumerate(zip(matched, sizes.tolist(), strict=True)):
             cosines[place, :here, :there] = one.cosines
         features, vectors, present = (
-            [_pad([self._normed(one.features[side]) for one in matched]) for side in (0, 1)],
+            [_pad([sides[side] for sides in words]) for side in (0, 1)],
             [_pad([self._projected(pair[side]) for pair in read]) for side in (0, 1)],
             [np.arange(sizes[:, side].max()) < sizes[:, side, None] for side in (0, 1)],
         )
@@ -365,7 +377,8 @@ class Estimator:
             here, there = (np.ones(len(spans)) for spans in known.spans)
             return Estimate(0.0, (here, there), known.spans, np.append(here, 1.0) if self._judges_gaps else None)
         kinds = self.pairs.get(languages, self.kinds[:1])
-        words: FloatVector = np.mean([self._probability(kind, known.logits.words[kind]) for kind in kinds], axis=0)
+        by_people = [kind for kind in self.kinds if kind in KINDS] if "spans" in kinds else kinds
+        words: FloatVector = np.mean([self._probability(kind, known.logits.words[kind]) for kind in by_people], axis=0)
         source = self._probability("source_edits", known.logits.source)
         judgement = float(np.mean([self._judgement(kind, languages, known.logits) for kind in kinds]))
         score = (2 * judgement + 1 - float(words.mean())) / 3
@@ -391,9 +404,19 @@ class Estimator:
         return float(np.clip(0.5 + standardised / DEVIATIONS, 0, 1))
 
 
+def _forget_unknown(matched: Matched) -> Matched:
+    """Return a segment without the columns of the tables, where these know too little of it."""
+    words = matched.features[0]
+    translated = words[words[:, _COPIED] == 0, _TRANSLATION] > 0
+    if not len(translated) or np.mean(translated) >= _TRANSLATED_SHARE:
+        return matched
+    here, there = (np.where(np.isin(np.arange(side.shape[1]), _LEARNED), np.nan, side) for side in matched.features)
+    return matched._replace(features=(here.astype(np.float32), there.astype(np.float32)))
+
+
 def mix(network: float, head: float) -> float:
-    """Return two parts the judgement of the network and one part that of the head, both standardised."""
-    return (2 * network + head) / 3
+    """Return three parts the judgement of the network and two parts that of the head, both standardised."""
+    return (3 * network + 2 * head) / 5
 
 
 def _under(arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> dict[str, NDArray[np.generic]]:

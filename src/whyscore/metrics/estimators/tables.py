@@ -4,7 +4,8 @@
    bits, sorted, so that a look-up of many words is one binary search. An unknown word meets an entry of a table with a
    million entries about once in 4,000 look-ups.
 2. `translations`: p(target | source) and p(source | target) by IBM model 1 on sources and post-edits
-   (`whyscore.models.lexicon`).
+   (`whyscore.models.lexicon`). `stem_translations`: the same of words cut to their first five letters, which finds
+   forms of a word that were not seen.
 3. `target_counts`: how often a word or a pair of neighbours occurs in post-edits, and in what was edited.
 4. `target_errors`, `source_errors`: by how much more often than others of its language pair a word, or the second of a
    pair of neighbours, was marked as wrong; shrunk towards 0 for rare ones.
@@ -27,6 +28,7 @@ Values = NDArray[np.float32]
 _LEFT, _RIGHT, _NEIGHBOUR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(7)
 _SHIFT = np.uint64(32)
 _STEPS = 255.0
+_STEM = 5
 
 
 @lru_cache(maxsize=1 << 18)
@@ -38,6 +40,15 @@ def _hash(word: str) -> int:
 def word_keys(words: Sequence[str]) -> Keys:
     """Return the hash of each word."""
     return np.array([_hash(word) for word in words], dtype=np.uint64)
+
+
+def cut_stems(words: Sequence[str]) -> list[str]:
+    """Return the first letters of each word, in lower case.
+
+    >>> cut_stems(["Houses", "of"])
+    ['house', 'of']
+    """
+    return [word.lower()[:_STEM] for word in words]
 
 
 def pair_keys(left: Keys, right: Keys) -> Keys:
@@ -85,6 +96,7 @@ class Tables(NamedTuple):
     target_errors: Table
     source_errors: Table
     source_counts: Table
+    stem_translations: Table
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return the tables as arrays to be written."""
