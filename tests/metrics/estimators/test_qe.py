@@ -194,7 +194,7 @@ def test_a_translation_of_something_else_is_bad_in_a_pair_of_the_training() -> N
         "Hungry dolphins rarely sing about quarterly tax returns",
         "Curtea prin decizia de casare cu rejudecare trimite cauza tribunalului",
     )
-    # Hardly a word has a translation in the tables: for this pair, that speaks against the text, not against the tables.
+    # Hardly a word has a translation in the tables: for this pair, that speaks against the text.
     (score,) = QE(languages="ro-en").score([invented])
     assert score < 0.3
     seen, unseen = (
@@ -211,7 +211,7 @@ def test_a_pair_with_marked_spans_reads_both_kinds_of_labels() -> None:
     (known,) = load(SHIPPED).compute([(chinese.hypothesis, chinese.source or "")], seen=True)
     assert known.logits is not None
     (estimate,) = load(SHIPPED).estimates([(chinese.hypothesis, chinese.source or "")], "zh-en")
-    calibration = load(SHIPPED)._calibration  # noqa: SLF001 - the numbers that the file ships
+    calibration = load(SHIPPED)._calibration
     by_kind = [
         1 / (1 + np.exp(-(calibration[kind][0] * known.logits.words[kind] + calibration[kind][1])))
         for kind in ("edits", "spans")
