@@ -356,7 +356,7 @@ class Estimator:
             cosines[place, :here, :there] = one.cosines
         features, vectors, present = (
             [_pad([sides[side] for sides in words]) for side in (0, 1)],
-            [_pad([self._projected(pair[side]) for pair in read]) for side in (0, 1)],
+            [_pad(self._project([pair[side] for pair in read])) for side in (0, 1)],
             [np.arange(sizes[:, side].max()) < sizes[:, side, None] for side in (0, 1)],
         )
         return Batch((features[0], features[1]), (vectors[0], vectors[1]), cosines, (present[0], present[1]))
@@ -366,10 +366,11 @@ class Estimator:
         result: Array = np.nan_to_num(normed, nan=0.0)
         return result
 
-    def _projected(self, text: ReadText) -> Array:
-        vectors = np.concatenate([text.words, text.projections], axis=1)
-        result: Array = multiply(vectors, self._components) / self._norm["scale"]
-        return result
+    def _project(self, texts: Sequence[ReadText]) -> list[Array]:
+        """Return the vectors of the words of each text, on fewer components."""
+        rows = np.concatenate([np.concatenate([own.words, own.projections], axis=1) for own in texts])
+        components = multiply(rows, self._components) / self._norm["scale"]
+        return np.split(components, np.cumsum([len(own.words) for own in texts])[:-1])
 
     def _estimate(self, known: Known, languages: str) -> Estimate:
         if known.logits is None:
