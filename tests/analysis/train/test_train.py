@@ -362,4 +362,6 @@ def test_the_command_trains_from_parallel_text(run: Run, tmp_path: Path) -> None
         "score", "-s", texts[0], "-t", tmp_path / "mt.txt", "-m", f"qe(model='{tmp_path / 'model'}')", "--store", "none"
     )
     assert scored.code == 0, scored.err
+    assert QE(model=str(tmp_path / "model")).unsupported("ro", "en") == ()  # it was trained on languages without a name
+    assert QE().unsupported("fi", "en") == ("fi",)
     assert run("train", "-o", tmp_path / "new").err.startswith("whyscore: error: nothing to train on")

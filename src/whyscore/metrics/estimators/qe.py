@@ -110,7 +110,10 @@ class QE:
 
     def unsupported(self, source: str | None, target: str | None) -> tuple[str, ...]:
         codes = [_code(language) for language in (source, target) if language is not None]
-        return () if "-".join(codes) in self._estimator().pairs else uncovered(Embedded(), codes)
+        estimator = self._estimator()
+        # A model that was trained without naming languages has no pairs, and other encoders do not say what they cover.
+        trained = not estimator.pairs or "-".join(codes) in estimator.pairs
+        return () if trained or estimator.encoder != "embedded" else uncovered(Embedded(), codes)
 
     def signature(self) -> Signature:
         estimator = self._estimator()
