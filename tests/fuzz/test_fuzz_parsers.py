@@ -126,7 +126,7 @@ READING = {
         "web/workers.py",
     },
     "source code of the user, which is run": {"metrics/callable.py"},
-    "tests/analysis/train": {"analysis/train/examples.py", "analysis/train/train.py", "metrics/estimators/joint.py"},
+    "tests/analysis/train": {"analysis/train/examples.py", "data/writing.py", "metrics/estimators/joint.py"},
     "tests/metrics/judge": {
         "metrics/judge/client.py", "metrics/judge/metric.py", "metrics/judge/parsing.py", "scoring/answers.py",
     },

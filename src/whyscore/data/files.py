@@ -359,7 +359,7 @@ class Bundle:
                 about = archive.getinfo(self.members[name])
                 _refuse_large(about, file, self.limits)
                 return archive.read(about)
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, UnicodeDecodeError) as error:
             raise DataError(f"the zip archive is damaged: {error}", file=file) from error
         except (RuntimeError, NotImplementedError) as error:
             raise DataError(f"cannot be unpacked: {error}; pack it again without a password", file=file) from error

@@ -128,6 +128,18 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
         read_submission(packed, limits=Limits(file=1000))
 
 
+def test_a_zip_with_a_damaged_name_inside_is_refused(tmp_path: Path) -> None:
+    packed = tmp_path / "damaged.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("target.submission", "1 2\n")
+    content = bytearray(packed.read_bytes())
+    content[7] |= 0x08  # the name of the file's own header is UTF-8, it says
+    content[content.index(b"target")] = 0xD0
+    packed.write_bytes(content)
+    with pytest.raises(DataError, match="the zip archive is damaged"):
+        read_submission(packed)
+
+
 def test_the_same_file_twice_in_a_zip_is_refused(tmp_path: Path) -> None:
     packed = tmp_path / "two.zip"
     with zipfile.ZipFile(packed, "w") as archive:
