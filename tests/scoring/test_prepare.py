@@ -249,7 +249,7 @@ def test_a_failure_in_a_worker_is_named_like_one_at_home(tmp_path: Path) -> None
 
 def test_a_worker_that_dies_leaves_a_clear_word_and_what_was_done(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
-    path.write_text("import os\ndef score(segments):\n    os._exit(3)\n")
+    path.write_text("import os, signal\ndef score(segments):\n    os.kill(os.getpid(), signal.SIGKILL)\n")
     with pytest.raises(ExecutionError, match=re.escape("died (killed, or out of memory); what was scored is kept.")):
         prepare(build(f"{path}:score"), executor=Processes(2)).score([Segment("a")])
     assert prepare(build("token_f1"), executor=Processes(2)).score([Segment("a", references=("a",))]).tolist() == [1.0]

@@ -37,10 +37,10 @@ def score(segments):
 """
 
 DEADLY = """
-import os
+import os, signal
 def score(segments):
     if any("poison" in segment.hypothesis for segment in segments):
-        os._exit(1)
+        os.kill(os.getpid(), signal.SIGKILL)
     return [1.0 for _ in segments]
 """
 

