@@ -205,6 +205,12 @@ def test_a_full_queue_turns_the_next_one_away_and_room_comes_back(queue: Queue) 
     in_a_loop_of_its_own(scenario)
 
 
+def test_the_server_starts_its_workers_before_it_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    with TestClient(create(ServeSettings(workers=1)), base_url="http://localhost") as client:
+        monkeypatch.setattr(Queue, "_start", None)
+        assert client.post("/api/score", json={"segments": [PAIR]}).status_code == 200
+
+
 def test_work_that_takes_too_long_or_that_nobody_waits_for_is_ended(queue: Queue) -> None:
     async def scenario() -> None:
         first = await queue.answer(process, None, there, large=False)

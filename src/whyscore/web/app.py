@@ -72,7 +72,7 @@ def create(
         docs_url=None,
         redoc_url=None,
         responses=_PROBLEMS,
-        lifespan=lambda _: _closing(queue),
+        lifespan=lambda _: _serving(queue),
     )
     app.add_middleware(LimitedBodies)
     if settings.token:
@@ -88,7 +88,8 @@ def create(
 
 
 @asynccontextmanager
-async def _closing(queue: Queue) -> AsyncIterator[None]:
+async def _serving(queue: Queue) -> AsyncIterator[None]:
+    await queue.open()
     yield
     queue.close()
 

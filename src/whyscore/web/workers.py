@@ -1,7 +1,7 @@
 """Processes that answer requests, each with limits on time and memory, and a queue in front of them.
 
-1. A worker answers one request at a time and is kept for the next one. Only the name of a function of
-   `whyscore.web.live`, a question and an answer cross to it and back.
+1. A worker answers one request at a time and is kept for the next one; all are started before the server listens. Only
+   the name of a function of `whyscore.web.live`, a question and an answer cross to it and back.
 2. When a request takes longer than `seconds`, or its client closes the connection, the worker is killed, whatever it is
    computing. The next request starts a new one, forked from a process that has loaded everything already.
 3. Its memory is limited by the operating system (`RLIMIT_DATA`, where there is one) to what it has after loading and
@@ -146,6 +146,12 @@ class Queue:
                 self._idle.append(worker)
             else:
                 await loop.run_in_executor(self._threads, worker.join)
+
+    async def open(self) -> None:
+        """Start all workers, so that the first requests do not wait for them."""
+        loop = asyncio.get_running_loop()
+        starts = [loop.run_in_executor(self._threads, self._start) for _ in range(self._settings.workers)]
+        self._idle += await asyncio.gather(*starts)
 
     def _start(self) -> Worker:
         return Worker(self._store, self._settings.memory, (os.cpu_count() or 1) // self._settings.workers)
