@@ -3,8 +3,11 @@
 import math
 import os
 import re
+import subprocess
 import sys
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -351,6 +354,52 @@ def test_a_process_that_a_function_starts_may_end_itself() -> None:
         return [float(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))] * len(segments)
 
     assert Callable(forking).score([Segment("a")]).tolist() == [7.0]
+
+
+def test_another_thread_may_end_the_program_while_a_function_runs() -> None:
+    program = """
+import os, threading
+from whyscore import Segment
+from whyscore.metrics.callable import Callable
+
+def waiting(segments):
+    threading.Thread(target=os._exit, args=(7,)).start()
+    threading.Event().wait(30)
+
+Callable(waiting).score([Segment("a")])
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False, timeout=60).returncode == 7
+
+
+def test_functions_in_two_threads_leave_the_program_as_it_was(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both, first_left = threading.Barrier(2), threading.Event()
+
+    def end(code: int) -> None:
+        raise ValueError(code)  # the program would have ended
+
+    monkeypatch.setattr(os, "_exit", end)
+
+    def first(segments: list[Segment]) -> list[float]:
+        both.wait(10)
+        return [1.0] * len(segments)
+
+    def second(segments: list[Segment]) -> list[float]:
+        both.wait(10)
+        first_left.wait(10)
+        os.write(1, b"hello\n")
+        os._exit(len(segments))
+
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(Callable(second).score, [Segment("a")])
+        Callable(first).score([Segment("a")])
+        first_left.set()
+        with pytest.raises(ContractError, match="tried to end the program"):
+            answer.result()
+    os.write(1, b"result\n")
+    assert capfd.readouterr() == ("result\n", "hello\n")
+    assert os._exit is end
 
 
 @pytest.mark.parametrize(

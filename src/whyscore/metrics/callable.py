@@ -16,6 +16,7 @@ import importlib.util
 import inspect
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable as AnyFunction
 from collections.abc import Iterator, Sequence
@@ -101,32 +102,53 @@ def _from_name(name: str) -> ModuleType:
         raise UserError(f"{name} cannot be loaded: {_failure(error, None)}") from error
 
 
+_CONTAINED: list[int] = []
+"""The threads that are running a user's function."""
+_CONTAINMENT = contextlib.ExitStack()
+_CONTAINING = threading.Lock()
+
+
 @contextlib.contextmanager
 def _contained() -> Iterator[None]:
     """Send what is printed in any way to stderr, stdout being for results, and let `os._exit` be an error.
 
-    Processes that the function starts may end themselves; this one ends with the results.
+    Threads that run no such function, and processes that the function starts, may end themselves; this thread ends with
+    the results. Output is the whole process's: the first function in redirects it, the last one out restores it.
     """
+    thread = threading.get_ident()
+    with _CONTAINING:
+        if not _CONTAINED:
+            _redirect(_CONTAINMENT)
+        _CONTAINED.append(thread)
+    try:
+        yield
+    finally:
+        with _CONTAINING:
+            _CONTAINED.remove(thread)
+            if not _CONTAINED:
+                _CONTAINMENT.close()
+
+
+def _redirect(stack: contextlib.ExitStack) -> None:
+    """Replace `os._exit` and stdout until the stack is closed."""
     end, owner = os._exit, os.getpid()
 
     def refuse(code: int) -> NoReturn:
-        if os.getpid() != owner:
+        if os.getpid() != owner or threading.get_ident() not in _CONTAINED:
             end(code)
         raise SystemExit(code)
 
-    with contextlib.ExitStack() as stack:
-        stack.callback(setattr, os, "_exit", end)
-        os._exit = refuse  # type: ignore[assignment]
-        stdout = sys.__stdout__
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # no such files, or closed ones
-            stdout.flush()  # type: ignore[union-attr]
-            kept = os.dup(1)
-            stack.callback(os.close, kept)
-            stack.callback(os.dup2, kept, 1)
-            os.dup2(2, 1)
-            stack.callback(stdout.flush)  # type: ignore[union-attr]
-        stack.enter_context(contextlib.redirect_stdout(sys.stderr))
-        yield
+    stack.callback(setattr, os, "_exit", end)
+    os._exit = refuse  # type: ignore[assignment]
+    stdout = sys.__stdout__
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # no such files, or closed ones
+        stdout.flush()  # type: ignore[union-attr]
+        kept = os.dup(1)
+        stack.callback(os.close, kept)
+        stack.callback(os.dup2, kept, 1)
+        os.dup2(2, 1)
+        stack.callback(stdout.flush)  # type: ignore[union-attr]
+    stack.enter_context(contextlib.redirect_stdout(sys.stderr))
 
 
 def _failure(error: BaseException, path: str | None) -> str:
