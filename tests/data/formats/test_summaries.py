@@ -105,6 +105,11 @@ def test_no_code_of_a_pickled_file_is_run(tmp_path: Path, capsys: pytest.Capture
     assert capsys.readouterr().out == ""
 
 
+_SYSTEMS = {number: {"system_summary": "a", "scores": {}} for number in range(300)}
+LAUGHS = {number: {"ref_summ": "a", "system_summaries": _SYSTEMS} for number in range(300)}
+"""Some thousand bytes that stand for 90,000 summaries."""
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -112,6 +117,8 @@ def test_no_code_of_a_pickled_file_is_run(tmp_path: Path, capsys: pytest.Capture
         (pickle.dumps([1]), "expected a dictionary of documents"),
         (pickle.dumps({1: {}}), "document 1: expected 'ref_summ' and 'system_summaries'"),
         (pickle.dumps({}), "holds no summary"),
+        (b"\x80\x03}r\xff\xff\xff\x03.", "has place 67108863 in 9 bytes"),
+        (pickle.dumps(LAUGHS), "names the same summaries again and again"),
     ],
 )
 def test_files_that_are_not_realsumm_are_refused(tmp_path: Path, content: bytes, message: str) -> None:

@@ -18,14 +18,17 @@ other scores stay as columns. Systems are named as there, without `.txt`; one th
 second. `<t>` and `</t>`, which surround sentences, are left out.
 
 Pickled files can run code when they are read. These hold dictionaries, texts and numbers, and nothing else is let in:
-any other object is refused before it is made.
+any other object is refused before it is made. A few bytes can also ask for gigabytes, or name the same dictionary a
+thousand times: there are no more places and no more summaries in a file than it has bytes.
 """
 
 import io
 import math
 import pickle
+import pickletools
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NoReturn, cast
 
@@ -97,7 +100,11 @@ def realsumm_of(path: str | Path, limits: Limits) -> Dataset:
     taken: set[str] = set()
     entries: list[Entry] = []
     for file in files:
-        own = list(_judged(_plain_values(file, limits), str(file), taken))
+        documents = _plain_values(file, limits)
+        most = file.stat().st_size
+        own = list(islice(_judged(documents, str(file), taken), most + 1))
+        if len(own) > most:
+            raise DataError(f"names the same summaries again and again: more than {most}, its bytes", file=str(file))
         taken |= {entry.system for entry in own}
         entries += own
     if not entries:
@@ -174,6 +181,16 @@ class _Plain(pickle.Unpickler):
         raise pickle.UnpicklingError("points outside the file")
 
 
+_PUTS = {"PUT", "BINPUT", "LONG_BINPUT"}
+"""Put a value in a numbered place; memory is asked for up to that number."""
+
+
+def _check_places(content: bytes) -> None:
+    for operation, argument, _ in pickletools.genops(content):
+        if operation.name in _PUTS and cast("int", argument) > len(content):
+            raise pickle.UnpicklingError(f"has place {argument} in {len(content)} bytes")
+
+
 def _plain_values(file: Path, limits: Limits) -> object:
     try:
         if file.stat().st_size > limits.file:
@@ -182,6 +199,7 @@ def _plain_values(file: Path, limits: Limits) -> object:
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", file=str(file)) from error
     try:
+        _check_places(content)
         return cast("object", _Plain(io.BytesIO(content)).load())
     except Exception as error:  # a damaged file raises whatever its instructions happen to run into
         told = " ".join(str(error).split())[:200] or type(error).__name__
