@@ -103,8 +103,9 @@ _PICTURES = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "␡"}
 _CODES = {code: f"\\x{code:02x}" for code in range(0x80, 0xA0)}  # the second block has no pictures in Unicode
 _SEPARATORS = {0x2028: " ", 0x2029: " "}
 _BLANKS = {ord("\n"): " ", ord("\t"): " "}
-_ON_ONE_LINE = _PICTURES | _CODES | _SEPARATORS | _BLANKS
-_VISIBLE = {code: shown for code, shown in _ON_ONE_LINE.items() if code not in _BLANKS}
+ON_ONE_LINE = _PICTURES | _CODES | _SEPARATORS | _BLANKS
+"""For `str.translate`: pictures for control characters, and blanks for newlines and tabs."""
+_VISIBLE = {code: shown for code, shown in ON_ONE_LINE.items() if code not in _BLANKS}
 
 
 def visible(text: str) -> str:
@@ -114,8 +115,3 @@ def visible(text: str) -> str:
     'red ␛[31m'
     """
     return text.translate(_VISIBLE)
-
-
-def on_one_line(text: str) -> str:
-    """Return a text with pictures for control characters, and blanks for newlines and tabs."""
-    return text.translate(_ON_ONE_LINE)

@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.cli import Run
-from whyscore.marking import on_one_line, visible
+from whyscore.marking import ON_ONE_LINE, visible
 
 HOSTILE = "a \x1b[2Jb \x1b]0;title\x07 \x9b31m c\x7f\r"
 
 
 @given(st.text())
 def test_no_control_character_is_left(text: str) -> None:
-    for made, kept in ((visible(text), "\n\t"), (on_one_line(text), "")):
+    for made, kept in ((visible(text), "\n\t"), (text.translate(ON_ONE_LINE), "")):
         assert not [c for c in made if (c < " " or "\x7f" <= c < "\xa0") and c not in kept]
 
 
 @given(st.text(st.characters(exclude_categories=["Cc"])))
 def test_other_characters_stay(text: str) -> None:
-    assert visible(text) == on_one_line(text) == text
+    assert visible(text) == text.translate(ON_ONE_LINE) == text
 
 
 def test_hostile_texts_names_and_messages_are_shown_harmless(run: Run) -> None:

@@ -2,7 +2,7 @@ r"""Tables in LaTeX with booktabs (and xcolor for marks), the best values bold, 
 
 from collections.abc import Iterator
 
-from whyscore.marking import on_one_line
+from whyscore.marking import ON_ONE_LINE
 from whyscore.present import Look
 from whyscore.present.text import Style, arrow, marked_rows
 from whyscore.types.result import Result, Table
@@ -59,4 +59,4 @@ def _table(table: Table, look: Look) -> Iterator[str]:
 
 
 def _escape(text: str) -> str:
-    return on_one_line(text).translate(_ESCAPED)
+    return text.translate(ON_ONE_LINE).translate(_ESCAPED)

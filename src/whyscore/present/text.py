@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from whyscore.marking import on_one_line, visible
+from whyscore.marking import ON_ONE_LINE, visible
 from whyscore.present import Look
-from whyscore.types.result import Mark, Result, Table, shown
+from whyscore.types.result import Mark, Result, Table
 
 SUFFIX = ".txt"
 MARKS: dict[Mark, str] = {"higher": "+", "significant": "*", "corrected": "!"}
@@ -29,14 +29,10 @@ def lines(result: Result, look: Look) -> Iterator[str]:
 
 
 def _table(table: Table, look: Look) -> Iterator[str]:
-    decimals = table.decimals if look.decimals is None else look.decimals
-    head = [on_one_line(name + arrow(table, name, "↑", "↓")) for name in table.columns]
+    head = [name.translate(ON_ONE_LINE) + arrow(table, name, "↑", "↓") for name in table.columns]
     body = [
-        [
-            on_one_line(shown(cell, decimals)) + _marks(table, number, name)
-            for name, cell in zip(table.columns, row, strict=True)
-        ]
-        for number, row in enumerate(table.rows)
+        [cell + _marks(table, number, name) for name, cell in zip(table.columns, row, strict=True)]
+        for number, row in enumerate(table.texts(look.decimals))
     ]
     widths = [max(map(cell_len, column)) for column in zip(head, *body, strict=True)]
     right = table.right_aligned()
@@ -92,12 +88,11 @@ class Style(NamedTuple):
 def marked_rows(table: Table, look: Look, escape: Callable[[str], str], style: Style) -> Iterator[list[str]]:
     """Yield the cells of each row with their marks: higher, significantly so or the best, also after correction."""
     bold = table.bold if look.bold else frozenset()
-    decimals = table.decimals if look.decimals is None else look.decimals
-    for number, row in enumerate(table.rows):
+    for number, row in enumerate(table.texts(look.decimals)):
         cells = []
-        for name, value in zip(table.columns, row, strict=True):
+        for name, text in zip(table.columns, row, strict=True):
             marks = table.marks.get((number, name), frozenset())
-            cell = escape(shown(value, decimals))
+            cell = escape(text)
             cell = style.higher.format(cell) if "higher" in marks else cell
             cell = style.corrected.format(cell) if "corrected" in marks else cell
             cells.append(style.strong.format(cell) if (number, name) in bold or "significant" in marks else cell)

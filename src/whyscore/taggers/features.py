@@ -68,7 +68,8 @@ def parse_feature(expression: str) -> Feature:
     >>> parse_feature("NOUN=NN,NNS")
     Feature(name='NOUN', parts=('NN', 'NNS'))
     """
-    name, body = split_name(expression.strip())
+    text = expression.strip()
+    name, body = split_name(text) if "=" in text else (text, text)
     parts = (body,) if body.startswith(PREFIXES) else tuple(part.strip() for part in body.split(","))
     if not all(parts):
         raise SpecError(f"cannot read the feature {expression!r}: write a label such as NOUN, or NAME=LABEL,LABEL")
@@ -80,8 +81,7 @@ def parse_feature(expression: str) -> Feature:
 def parse_features(expressions: Iterable[str]) -> tuple[Feature, ...]:
     """Return the features in order; two of the same name are refused."""
     found: dict[str, Feature] = {}
-    for expression in expressions:
-        feature = parse_feature(expression)
+    for feature in map(parse_feature, expressions):
         if feature.name in found:
             raise SpecError(f"the feature {feature.name!r} is asked for twice; give one of them another name, NAME=...")
         found[feature.name] = feature

@@ -13,6 +13,7 @@ from typing import ClassVar, Literal, TypeGuard
 from markupsafe import Markup
 
 from whyscore.errors import ContractError, MissingExtra
+from whyscore.marking import ON_ONE_LINE
 
 Cell = str | float | int | None
 Mark = Literal["higher", "significant", "corrected"]
@@ -77,6 +78,11 @@ class Table:
         """Return which columns hold numbers."""
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
         return [any(is_number(cell) for cell in column) for column in columns]
+
+    def texts(self, decimals: int | None = None) -> list[list[str]]:
+        """Return the cells of all rows for people, each on one line; with their own decimals where none are given."""
+        digits = self.decimals if decimals is None else decimals
+        return [[shown(cell, digits).translate(ON_ONE_LINE) for cell in row] for row in self.rows]
 
     def html(self, rows: int = _ROWS) -> Markup:
         """Return the first rows as HTML for notebooks."""

@@ -56,17 +56,18 @@ def decompose(
     settings = settings if references is None else dataclasses.replace(settings, need=references)
     dataset = as_dataset(data)
     metrics = [metric] if isinstance(metric, str) or not isinstance(metric, Sequence) else list(metric)
-    chosen = [(requested_name(one), decomposed_metric(one, settings.mode)) for one in metrics]
-    for _, one in chosen:
+    names, given = [requested_name(one) for one in metrics], [as_metric(one) for one in metrics]
+    chosen = [decomposed_metric(one, settings.mode) for one in given]
+    for one in chosen:
         check_metric(one, dataset, settings.level)
     scorers = [as_scorer(one) for one in settings.scorers]
     study = Study(dataset, mark(dataset, settings, resources), settings, resources)
-    measured = [measure(study, name, one, settings.level) for name, one in chosen]
+    measured = [measure(study, *one, settings.level) for one in zip(names, chosen, strict=True)]
     differences = [row for one in settings.scorers for row in score_sentences(dataset, one, settings=settings)]
     signatures = {one.name: one.signature for one in measured} | {"tagger": study.marking.signature}
     signatures |= {one.signature().spec: one.signature() for one in scorers}
-    named = zip(metrics, chosen, strict=True)
-    variants = [f"{name}: scored as {one.signature().spec}" for given, (name, one) in named if as_metric(given) != one]
+    named = zip(names, given, chosen, strict=True)
+    variants = [f"{name}: scored as {one.signature().spec}" for name, plain, one in named if plain != one]
     return fit_rows(study, measured, differences, signatures, variants)
 
 
@@ -102,9 +103,11 @@ def prepare_study(
 
 def check_metric(metric: Metric, dataset: Dataset, level: Level = "segment") -> None:
     """Refuse metrics and segments that cannot be decomposed, before anything is tagged."""
-    name = metric.signature().spec
+    fault = None
     if Inputs.REFERENCES not in metric.inputs:
-        raise SpecError(f"{name} reads no reference: a decomposition masks features in hypothesis and reference")
-    if level == "corpus" and (not isinstance(metric, CorpusMetric) or isinstance(metric, MatrixMetric)):
-        raise SpecError(f"{name} has no corpus score of its own: use level='segment'")
+        fault = "reads no reference: a decomposition masks features in hypothesis and reference"
+    elif level == "corpus" and (not isinstance(metric, CorpusMetric) or isinstance(metric, MatrixMetric)):
+        fault = "has no corpus score of its own: use level='segment'"
+    if fault:
+        raise SpecError(f"{metric.signature().spec} {fault}")
     require(metric, dataset.segments)

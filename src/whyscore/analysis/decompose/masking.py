@@ -220,13 +220,14 @@ def mean_lengths(marking: Marking, unit: Unit) -> tuple[int, ...]:
     for entry in marking.entries:
         for text in entry.references:
             for feature, spans in enumerate(text.spans):
-                pieces = spans if unit == "span" else by_words(text.text, spans)
-                totals[feature] += (sum(end - start for start, end in pieces), len(pieces))
+                if spans:
+                    pieces = spans if unit == "span" else by_words(text.text, spans)
+                    totals[feature] += (sum(end - start for start, end in pieces), len(pieces))
     return tuple(max(1, round(total / count)) if count else 1 for total, count in totals.tolist())
 
 
 def _as_tokens(words: Words) -> list[Token]:
-    return [Token(word, start, end) for word, (start, end) in zip(words, words.spans, strict=True)]
+    return [Token(words.text[start:end], start, end) for start, end in words.spans]
 
 
 def _join(text: str, tokens: TokenRow, shown: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from whyscore.analysis.decompose.settings import DecomposeSettings
 from whyscore.analysis.decompose.tagging import Marking
 from whyscore.data.records import Kind, header_of
 from whyscore.marking import Span
-from whyscore.types import Dataset, FeatureShare, FloatVector, ShareTest, Signature, read_only
+from whyscore.types import Dataset, FeatureShare, FloatVector, ShareTest, Signature
 from whyscore.types.records import grouped
 from whyscore.types.result import DECIMALS, Cell, Record, Result, Table
 
@@ -48,10 +48,6 @@ class SegmentRows:
     anti: FloatVector
     hypothesis_spans: tuple[tuple[Span, ...], ...]
     reference_spans: tuple[tuple[tuple[Span, ...], ...], ...]
-
-    def __post_init__(self) -> None:
-        for name in ("sigma", "oracle", "anti"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def records(self) -> list[dict[str, object]]:
         numbers = zip(self.sigma.tolist(), self.oracle.tolist(), self.anti.tolist(), strict=True)

@@ -113,7 +113,10 @@ class Values:
         """Return sigma, oracle and anti of chosen members of a feature, by their position among the members."""
         entries = np.array(self.members[feature], dtype=np.intp)[list(chosen)]
         plain, oracle, anti = self.scores
-        return plain[entries], oracle[feature][list(chosen)], anti[feature][list(chosen)]
+        numbers = plain[entries], oracle[feature][list(chosen)], anti[feature][list(chosen)]
+        for array in numbers:
+            array.setflags(write=False)  # they become part of the result
+        return numbers
 
     def triple(self, feature: int, chosen: Sequence[int]) -> tuple[float, float, float]:
         """Return the corpus scores of chosen members: as they are, in the best and in the worst case."""
@@ -187,8 +190,7 @@ def questions(
     segments: Sequence[Segment], marking: Marking, texts: TextMasking, members: Members
 ) -> list[list[Segment]]:
     """Return the segments to score: all originals, then for each feature its best cases and its worst cases."""
-    plain = [_plain(segment, entry, texts) for segment, entry in zip(segments, marking.entries, strict=True)]
-    groups = [plain]
+    groups = [[_plain(*pair, texts) for pair in zip(segments, marking.entries, strict=True)]]
     for feature, places in enumerate(members):
         shared: dict[int, Variant] = {}  # references, which all systems have in common
         pairs = [_variants(segments[k], marking.entries[k], texts, feature, shared) for k in places]
@@ -224,8 +226,8 @@ def ask_matrices(metric: MatrixMetric, segments: Sequence[Segment], marking: Mar
 
 
 def _plain(segment: Segment, entry: MarkedEntry, texts: TextMasking) -> Segment:
-    references = tuple(texts.plain(text) for text in entry.references)
-    return Segment(texts.plain(entry.hypothesis), segment.source, references, segment.context)
+    hypothesis, *references = map(texts.plain, (entry.hypothesis, *entry.references))
+    return Segment(hypothesis, segment.source, tuple(references), segment.context)
 
 
 def _variants(
@@ -234,10 +236,12 @@ def _variants(
     for text in entry.references:
         if text.number not in shared:
             shared[text.number] = texts.variant(text, feature, hypothesis=False)
-    references = [shared[text.number] for text in entry.references]
     hypothesis = texts.variant(entry.hypothesis, feature, hypothesis=True)
-    best = Segment(hypothesis.oracle, segment.source, tuple(one.oracle for one in references), segment.context)
-    return best, Segment(hypothesis.anti, segment.source, tuple(one.anti for one in references), segment.context)
+    best, worst = zip(hypothesis, *(shared[text.number] for text in entry.references), strict=True)
+    return (
+        Segment(best[0], segment.source, best[1:], segment.context),
+        Segment(worst[0], segment.source, worst[1:], segment.context),
+    )
 
 
 Units = tuple[NDArray[np.bool_], NDArray[np.bool_]]

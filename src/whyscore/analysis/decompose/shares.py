@@ -613,15 +613,16 @@ def _system_rows(
     entries = [study.marking.entries[k] for k in system.entries]
     pairings = counting.pairings(entries)
     sigma_all = _sigma_all(one, system)
+    members = one.values.members
+    own = [[k for k, entry in enumerate(places) if system.lines[entry] >= 0] for places in members]
+    scored = [one.values.of(feature, chosen) for feature, chosen in enumerate(own)]
     rows = []
-    for feature, name in enumerate(study.marking.features):
-        chosen = [k for k, entry in enumerate(one.values.members[feature]) if system.lines[entry] >= 0]
-        places = [one.values.members[feature][k] for k in chosen]
-        numbers = one.values.of(feature, chosen)
+    for feature, (name, chosen, numbers) in enumerate(zip(study.marking.features, own, scored, strict=True)):
+        places = [members[feature][k] for k in chosen]
         cell = cell_of(one.values, feature, chosen, numbers)
         flags = (*cell.flags, *(("unnatural-text",) if one.masking == "opaque" else ()))
         cell = cell._replace(flags=flags, reason=cell.reason if cell.n else _absent(entries, feature, name))
-        members = [study.marking.entries[place] for place in places]
+        both = [study.marking.entries[place] for place in places]
         usage = _usage(counting, entries, feature)
         details = examples_of(study, one, feature, places, numbers)
         limits = interval(system.draws[:, feature]) if cell.share is not None else Interval(None, None)
@@ -633,7 +634,7 @@ def _system_rows(
                 sigma_all=sigma_all,
                 low=limits.low,
                 high=limits.high,
-                discrepancy={"all": _discrepancy(entries, feature), "both": _discrepancy(members, feature)},
+                discrepancy={"all": _discrepancy(entries, feature), "both": _discrepancy(both, feature)},
                 frequency={side: frequency for side, (frequency, _) in usage.items()},
                 uniqueness={side: uniqueness for side, (_, uniqueness) in usage.items()},
                 dropped=limits.dropped,

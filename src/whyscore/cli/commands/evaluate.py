@@ -147,7 +147,7 @@ def make_report(settings: RunFolderSettings, found: Run) -> Report:
 
 def show_report(settings: RunFolderSettings, report: Report, found: Run) -> None:
     """Print the summary of a report."""
-    sys.stdout.writelines(map(visible, report_lines(report, settings.format, terminal_width())))
+    sys.stdout.write(visible("".join(report_lines(report, settings.format, terminal_width()))))
     for one in found.metrics:
         tell(settings, f"signature: {one.signature}")
     tell(settings, f"report: {Path(settings.output) / PAGE}")
