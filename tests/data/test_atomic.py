@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from whyscore.data.writing import cut_torn_line, opened, temporary_folder, write_lines
+from whyscore.data.writing import cut_torn_line, open_whole, temporary_folder, write_lines
 from whyscore.errors import ExecutionError, UserError
 
 
@@ -35,7 +35,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
 
 def test_nothing_is_seen_before_the_end(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
-    with opened(path) as file:
+    with open_whole(path) as file:
         file.write("x\n")
         file.flush()
         assert not path.exists()
@@ -113,7 +113,7 @@ def test_what_killed_writers_left_is_removed_and_what_others_write_is_not(
     path, left, foreign = tmp_path / "a[1].txt", tmp_path / ".a[1].txt.0123abcd.tmp", tmp_path / ".b.txt.0123abcd.tmp"
     left.write_text("half")
     foreign.write_text("mine")
-    with opened(path) as other:
+    with open_whole(path) as other:
         write_lines(path, ["first\n"])
         other.write("second\n")
     assert path.read_text() == "second\n"

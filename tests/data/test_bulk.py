@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyscore.data.gathering import gc_paused, made
+from whyscore.data.gathering import gc_paused, make_values
 from whyscore.types import Entry, Segment
 
 rows = st.lists(st.tuples(st.text(), st.none() | st.text(), st.lists(st.text()).map(tuple)))
@@ -16,16 +16,18 @@ rows = st.lists(st.tuples(st.text(), st.none() | st.text(), st.lists(st.text()).
 @given(rows)
 def test_values_made_at_once_are_those_made_one_by_one(columns: list[tuple[str, str | None, tuple[str, ...]]]) -> None:
     expected = [Segment(*row) for row in columns]
-    segments = made(Segment, [*([row[k] for row in columns] for k in range(3)), [()] * len(columns)])
+    segments = make_values(Segment, [*([row[k] for row in columns] for k in range(3)), [()] * len(columns)])
     assert segments == expected
     assert list(map(hash, segments)) == list(map(hash, expected))
     nothing = [None] * len(columns)
-    entries = made(Entry, [["i"] * len(columns), ["s"] * len(columns), segments, nothing, nothing, nothing, nothing])
+    entries = make_values(
+        Entry, [["i"] * len(columns), ["s"] * len(columns), segments, nothing, nothing, nothing, nothing]
+    )
     assert entries == [Entry("i", "s", segment, None, None, None, None) for segment in expected]  # type: ignore[arg-type]
 
 
 def test_values_made_at_once_are_frozen() -> None:
-    (segment,) = made(Segment, [["a"], [None], [()], [()]])
+    (segment,) = make_values(Segment, [["a"], [None], [()], [()]])
     with pytest.raises(FrozenInstanceError):
         segment.hypothesis = "b"  # type: ignore[misc]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from whyscore.data.formats import dialects
 from whyscore.data.formats.dialects import OFFSETS, Lists
-from whyscore.data.formats.mqm import moved, unmarked
+from whyscore.data.formats.mqm import carry_span, strip_marks
 from whyscore.data.formats.spans import BadSpan, spans_of
 from whyscore.errors import SpecError, UserError, WhyscoreError
 from whyscore.registry import build, parse, spec_of
@@ -138,10 +138,10 @@ def test_every_row_of_scores_becomes_spans(text: str, scores: list[float]) -> No
 @MANY
 @given(texts, texts)
 def test_every_marked_text_gives_spans_inside_it(text: str, other: str) -> None:
-    found = unmarked(f"{text}<v>{other}</v>{text}<v>")
+    found = strip_marks(f"{text}<v>{other}</v>{text}<v>")
     for start, end in found.spans:
         assert 0 <= start <= end <= len(found.text)
-        assert 0 <= moved(found.text, (start, end), other)[0] <= len(other)
+        assert 0 <= carry_span(found.text, (start, end), other)[0] <= len(other)
 
 
 @MANY

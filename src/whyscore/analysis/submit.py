@@ -45,7 +45,7 @@ from whyscore.analysis.score import MetricResult, estimate, score_systems
 from whyscore.data.formats.eval4nlp import (
     Submission,
     Track,
-    made_folder,
+    make_folder,
     metadata_faults,
     read_submission,
     refuse,
@@ -164,7 +164,7 @@ def submit_scores(
     for name in (settings.test_set, settings.reference, *dataset.systems):
         if not name.strip() or set("\t\r\n") & set(name):
             raise DataError(f"{name!r} cannot stand in a tab-separated file: give it another name")
-    place = made_folder(folder)
+    place = make_folder(folder)
     scored = score_systems(dataset, metrics, draws=0, resources=resources)
     files = []
     for result in scored:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.data.gathering import gc_paused
-from whyscore.data.naming import counted, few
+from whyscore.data.naming import few, with_noun
 from whyscore.data.style import systematic_differences
 from whyscore.errors import DataError
 from whyscore.text.splitters import Auto
@@ -115,12 +115,12 @@ def search(texts: Sequence[str]) -> Iterator[Hits]:
                 rows[check.code].extend([k for k, text in enumerate(part, start=start) if check.inside(text)])
                 counts[check.code] += sum(map(block.joined.count, check.characters))
     for check in CHECKS:
-        found = rows[check.code]
-        if found and len(found) >= check.least_share * len(texts):
-            yield Hits(check, found, counts[check.code])
+        matches = rows[check.code]
+        if matches and len(matches) >= check.least_share * len(texts):
+            yield Hits(check, matches, counts[check.code])
 
 
-def composed(texts: Sequence[str], but: Sequence[int]) -> int:
+def count_composed(texts: Sequence[str], but: Sequence[int]) -> int:
     """Return how many texts, but for some, hold composed characters (they are not in NFD)."""
     others = bytearray(b"\x01") * len(texts)
     for row in but:
@@ -161,10 +161,10 @@ def _has_entity(text: str) -> bool:
     return "&" in text and _ENTITY.search(text) is not None
 
 
-def _unbalanced(text: str) -> bool:
+def _has_unbalanced_tags(text: str) -> bool:
     """Return whether a text has tags that do not match.
 
-    >>> _unbalanced("<b>a</b>"), _unbalanced("<b>a"), _unbalanced("a < b > c")
+    >>> _has_unbalanced_tags("<b>a</b>"), _has_unbalanced_tags("<b>a"), _has_unbalanced_tags("a < b > c")
     (False, True, False)
     """
     if "<" not in text:
@@ -210,7 +210,7 @@ CHECKS = (
         "unbalanced-tags",
         "unbalanced tags such as <b>",
         lambda block: "<" in block.joined,
-        _unbalanced,
+        _has_unbalanced_tags,
         least_share=_MUCH_MARKUP,
     ),
 )
@@ -260,8 +260,8 @@ class Findings(Result, list[Finding]):
 
     kind: ClassVar[str] = "findings"
 
-    def __init__(self, found: Iterable[Finding] = (), **about: object) -> None:
-        super().__init__(found)
+    def __init__(self, findings: Iterable[Finding] = (), **about: object) -> None:
+        super().__init__(findings)
         self.about = about
 
     def header(self) -> Record:
@@ -272,8 +272,8 @@ class Findings(Result, list[Finding]):
 
     def tables(self, *, long: bool = False) -> list[Table]:
         del long
-        found = Table.of(self.records())
-        return [found if found.rows else Table(("kind", "code", "file", "line", "message"), ())]
+        table = Table.of(self.records())
+        return [table if table.rows else Table(("kind", "code", "file", "line", "message"), ())]
 
     def document(self) -> object:
         return {**self.about, "findings": list(self.records())}
@@ -281,31 +281,31 @@ class Findings(Result, list[Finding]):
 
 def findings(dataset: Dataset) -> Findings:
     """Return what was noticed while reading a data set, and what looks wrong in it."""
-    found = [*dataset.findings]
+    result = [*dataset.findings]
     with gc_paused():
         systems = _by_system(dataset)
         for system, rows in systems.items():
-            segments = _chosen(dataset.segments, rows)
+            segments = _take(dataset.segments, rows)
             group = _group(dataset, rows, HYPOTHESIS, [segment.hypothesis for segment in segments], system)
-            found.extend(_in_texts(group))
-            found.extend(_copied(group, segments))
-            found.extend(_leaked(group, segments))
-        for group in _shared_groups(dataset, systems):
-            found.extend(_in_texts(group))
-        found.extend(_twins(dataset, systems))
+            result.extend(_in_texts(group))
+            result.extend(_find_copies(group, segments))
+            result.extend(_find_leaks(group, segments))
+        for group in _group_inputs(dataset, systems):
+            result.extend(_in_texts(group))
+        result.extend(_twins(dataset, systems))
         uneven = _uneven(dataset, systems)
         if uneven:
             counts = few([f"{system} {number}" for system, number in uneven["by_system"].items()])
-            told = f"the systems have different segments ({counts}): scores are comparable on the {uneven['common']}"
-            found.append(Finding(UNEVEN, f"{told} that all have"))
-    found.extend(systematic_differences(dataset))
+            message = f"the systems have different segments ({counts}): scores are comparable on the {uneven['common']}"
+            result.append(Finding(UNEVEN, f"{message} that all have"))
+    result.extend(systematic_differences(dataset))
     # Within a system all ids differ, so one long system is enough.
     if max(map(len, systems.values()), default=0) < FEW_SEGMENTS and len(dataset.ids) < FEW_SEGMENTS:
-        number = counted(len(dataset.ids), "segment")
-        few_told = f"{dataset.name} has {number}: significance tests need about {FEW_SEGMENTS} or more"
-        found.append(Finding(FEW, few_told))
+        number = with_noun(len(dataset.ids), "segment")
+        advice = f"{dataset.name} has {number}: significance tests need about {FEW_SEGMENTS} or more"
+        result.append(Finding(FEW, advice))
     about = {"name": dataset.name, "segments": len(dataset.ids), "systems": list(dataset.systems)}
-    return Findings(found, **about, **uneven)
+    return Findings(result, **about, **uneven)
 
 
 def _by_system(dataset: Dataset) -> Mapping[str, Sequence[int]]:
@@ -318,7 +318,7 @@ def _by_system(dataset: Dataset) -> Mapping[str, Sequence[int]]:
     return rows
 
 
-def _shared_groups(dataset: Dataset, systems: Mapping[str, Sequence[int]]) -> Iterator[_Group]:
+def _group_inputs(dataset: Dataset, systems: Mapping[str, Sequence[int]]) -> Iterator[_Group]:
     """Yield the sources and the reference sets; where they are not written down for every system, once."""
     origin = dataset.origin
     rows: Sequence[int] = range(len(dataset))
@@ -327,7 +327,7 @@ def _shared_groups(dataset: Dataset, systems: Mapping[str, Sequence[int]]) -> It
         for row, entry in enumerate(dataset.entries):
             first.setdefault(entry.id, row)
         rows = list(first.values())
-    segments = _chosen(dataset.segments, rows)
+    segments = _take(dataset.segments, rows)
     sources = [segment.source for segment in segments]
     texts = [source for source in sources if source is not None]
     if texts:
@@ -338,15 +338,15 @@ def _shared_groups(dataset: Dataset, systems: Mapping[str, Sequence[int]]) -> It
         least = number + 1 if origin is None or origin.repeats else len(origin.references)
         texts = [references[number] for references in sets if len(references) >= least]
         if texts:
-            given = _where(rows, [len(references) >= least for references in sets])
-            yield _group(dataset, given, Place(Side.REFERENCE, number), texts)
+            present = _where(rows, [len(references) >= least for references in sets])
+            yield _group(dataset, present, Place(Side.REFERENCE, number), texts)
 
 
-def _where(rows: Sequence[int], kept: Sequence[bool]) -> Sequence[int]:
-    return rows if all(kept) else list(compress(rows, kept))
+def _where(rows: Sequence[int], mask: Sequence[bool]) -> Sequence[int]:
+    return rows if all(mask) else list(compress(rows, mask))
 
 
-def _chosen(items: Sequence[T], rows: Sequence[int]) -> Sequence[T]:
+def _take(items: Sequence[T], rows: Sequence[int]) -> Sequence[T]:
     """Return some of the items, in order; most often it is all of them."""
     return items if len(rows) == len(items) else [items[row] for row in rows]
 
@@ -356,21 +356,21 @@ def _group(dataset: Dataset, rows: Sequence[int], place: Place, texts: Sequence[
     origin = dataset.origin
     if origin is None:
         return _Group(name, None, "segments", _Ids(dataset.entries, rows), texts)
-    return _Group(name, origin.file(place, system), "lines", _chosen(origin.lines, rows), texts)
+    return _Group(name, origin.file(place, system), "lines", _take(origin.lines, rows), texts)
 
 
 def _in_texts(group: _Group) -> Iterator[Finding]:
     """Yield the findings that need one text at a time."""
     for hits in search(group.texts):
-        yield group.finding(hits.check.code, _described(hits, group), hits.rows)
+        yield group.finding(hits.check.code, _describe(hits, group), hits.rows)
 
 
-def _described(hits: Hits, group: _Group) -> str:
+def _describe(hits: Hits, group: _Group) -> str:
     message = f"{hits.check.name} in {_share(hits.rows, group)}"
     if hits.count > len(hits.rows):
         message += f", {hits.count} in all"
     if hits.check.code == _NOT_NFC:
-        others = composed(group.texts, hits.rows)
+        others = count_composed(group.texts, hits.rows)
         message += f", while {others} others are composed (mixed NFC and NFD)" if others else ""
         message += "; metrics take them for different characters"
     return message
@@ -380,14 +380,14 @@ def _share(rows: Sequence[int], group: _Group) -> str:
     return f"{len(rows)} of {len(group.texts)} {group.name}"
 
 
-def _copied(group: _Group, segments: Sequence[Segment]) -> Iterator[Finding]:
+def _find_copies(group: _Group, segments: Sequence[Segment]) -> Iterator[Finding]:
     """Yield the finding about hypotheses that are their sources."""
     sources = [segment.source or "" for segment in segments]
     copied = [
         row
         for row, (hypothesis, source) in enumerate(zip(group.texts, sources, strict=True))
         # The first letter tells most hypotheses from their sources, at a fraction of the price.
-        if ((one := hypothesis[:1].casefold()) == (other := source[:1].casefold()) or one == " " or other == " ")
+        if ((letter := hypothesis[:1].casefold()) == (start := source[:1].casefold()) or letter == " " or start == " ")
         and _copies(hypothesis, source)
     ]
     if copied:
@@ -398,7 +398,7 @@ def _copied(group: _Group, segments: Sequence[Segment]) -> Iterator[Finding]:
         )
 
 
-def _leaked(group: _Group, segments: Sequence[Segment]) -> Iterator[Finding]:
+def _find_leaks(group: _Group, segments: Sequence[Segment]) -> Iterator[Finding]:
     """Yield the findings about hypotheses that are, too often, a reference."""
     equal = Counter(
         segment.references.index(segment.hypothesis) for segment in segments if segment.hypothesis in segment.references
@@ -427,9 +427,9 @@ class _Uneven(TypedDict, total=False):
 def _uneven(dataset: Dataset, systems: Mapping[str, Sequence[int]]) -> _Uneven:
     """Return how many segments each system has, and how many all of them; nothing where they have the same ones."""
     ids = [{dataset.entries[row].id for row in rows} for rows in systems.values()]
-    if all(own == ids[0] for own in ids[1:]):
+    if all(segment_ids == ids[0] for segment_ids in ids[1:]):
         return {}
-    sizes = {system: len(own) for system, own in zip(systems, ids, strict=True)}
+    sizes = {system: len(segment_ids) for system, segment_ids in zip(systems, ids, strict=True)}
     return {"by_system": sizes, "common": len(set.intersection(*ids))}
 
 
@@ -437,14 +437,14 @@ def _twins(dataset: Dataset, systems: Mapping[str, Sequence[int]]) -> Iterator[F
     """Yield the pairs of systems whose hypotheses are all the same."""
     if len(systems) == 1:
         return
-    known: dict[int, str] = {}
+    systems_by_content: dict[int, str] = {}
     for system, rows in systems.items():
-        said = hash(frozenset((dataset.entries[row].id, dataset.entries[row].segment.hypothesis) for row in rows))
-        if said in known:
-            number = counted(len(rows), "segment")
-            pair = f"systems {known[said]} and {system}"
+        content = hash(frozenset((dataset.entries[row].id, dataset.entries[row].segment.hypothesis) for row in rows))
+        if content in systems_by_content:
+            number = with_noun(len(rows), "segment")
+            pair = f"systems {systems_by_content[content]} and {system}"
             yield Finding("same-hypotheses", f"{pair} have the same hypotheses in all {number}: the same file twice?")
-        known.setdefault(said, system)
+        systems_by_content.setdefault(content, system)
 
 
 def validate(dataset: Dataset, *, strict: bool = False) -> Findings:
@@ -454,13 +454,13 @@ def validate(dataset: Dataset, *, strict: bool = False) -> Findings:
         dataset: what `read` or `from_texts` returned.
         strict: refuse it for any finding.
     """
-    found = findings(dataset)
-    refuse_findings(found, strict=strict)
-    return found
+    result = findings(dataset)
+    refuse_findings(result, strict=strict)
+    return result
 
 
-def refuse_findings(found: Sequence[Finding], *, strict: bool) -> None:
+def refuse_findings(findings: Sequence[Finding], *, strict: bool) -> None:
     """Raise for errors, or with `strict` for any finding."""
-    errors = [finding for finding in found if finding.error or strict]
+    errors = [finding for finding in findings if finding.error or strict]
     if errors:
         raise DataError(f"{errors[0]}" + (f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""))

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, TypeVar, Union, get_args,
 import msgspec
 import numpy as np
 
-from whyscore.data.formats.jsonl import parsed
+from whyscore.data.formats.jsonl import parse_object
 from whyscore.errors import DataError
 from whyscore.text.files import REASONS, checked_reason, finite, line, number
 from whyscore.types import ExplanationRecord, Place, Side, SimilarityMatrix, WordMatch
@@ -51,11 +51,11 @@ class Where(NamedTuple):
 def decode(kind: type[T], text: str, where: Where) -> T:
     """Return what a line of JSON holds, as a type."""
     try:
-        found: T = _decoder(kind).decode(text)  # type: ignore[arg-type]
+        value: T = _decoder(kind).decode(text)  # type: ignore[arg-type]
     except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
         # The slow way knows half surrogates, says where JSON is broken, and gives the value that does not fit.
-        return convert(kind, parsed(text, where.file, where.line or 1), where)
-    return found
+        return convert(kind, parse_object(text, where.file, where.line or 1), where)
+    return value
 
 
 def convert(kind: type[T], value: object, where: Where) -> T:
@@ -117,26 +117,26 @@ def find_misfit(hint: Any, value: object, path: str = "") -> Misfit | None:  # n
         return _misfit_in_mapping(inner[1], value, path)
     if dataclasses.is_dataclass(hint) or isinstance(hint, msgspec.StructMeta):
         return _misfit_in_object(hint, value, path)
-    fits, wanted = _SCALARS.get(hint, ((object,), "a value"))
+    fits, expected = _SCALARS.get(hint, ((object,), "a value"))
     wrong = not isinstance(value, fits) or (isinstance(value, bool) and hint in (int, float))
-    return Misfit(path, value, wanted) if wrong else None
+    return Misfit(path, value, expected) if wrong else None
 
 
 def _misfit_of_all(inner: Sequence[Any], value: object, path: str) -> Misfit | None:
     """Look at a value that may be of several types: the misfit that goes deepest says most."""
-    found = [misfit for misfit in (find_misfit(one, value, path) for one in inner) if misfit is not None]
-    if len(found) < len(inner):
+    misfits = [misfit for misfit in (find_misfit(hint, value, path) for hint in inner) if misfit is not None]
+    if len(misfits) < len(inner):
         return None
-    deepest = max(found, key=lambda one: len(one.path))
-    wanted = " or ".join(dict.fromkeys(one.wanted for one in found))
-    return deepest if deepest.path != path else Misfit(path, value, wanted)
+    deepest = max(misfits, key=lambda misfit: len(misfit.path))
+    expected = " or ".join(dict.fromkeys(misfit.wanted for misfit in misfits))
+    return deepest if deepest.path != path else Misfit(path, value, expected)
 
 
 def _misfit_in_mapping(hint: object, value: object, path: str) -> Misfit | None:
     if not isinstance(value, Mapping):
         return Misfit(path, value, "an object")
-    found = (find_misfit(hint, item, path) for item in value.values())
-    return next((Misfit(path, value, one.wanted) for one in found if one is not None), None)
+    misfits = (find_misfit(hint, item, path) for item in value.values())
+    return next((Misfit(path, value, misfit.wanted) for misfit in misfits if misfit is not None), None)
 
 
 def _misfit_in_list(inner: Sequence[Any], value: object, path: str) -> Misfit | None:
@@ -145,8 +145,8 @@ def _misfit_in_list(inner: Sequence[Any], value: object, path: str) -> Misfit | 
     if not isinstance(value, list | tuple) or (fixed and len(value) != len(inner)):
         return Misfit(path, value, f"a list of {len(inner)}" if fixed else "a list")
     hints = inner if fixed else [inner[0]] * len(value)
-    found = (find_misfit(hint, item, f"{path}[{k}]") for k, (hint, item) in enumerate(zip(hints, value, strict=True)))
-    return next((one for one in found if one is not None), None)
+    misfits = (find_misfit(hint, item, f"{path}[{k}]") for k, (hint, item) in enumerate(zip(hints, value, strict=True)))
+    return next((misfit for misfit in misfits if misfit is not None), None)
 
 
 def _misfit_in_object(kind: Any, value: object, path: str) -> Misfit | None:  # noqa: ANN401 - a type
@@ -156,26 +156,26 @@ def _misfit_in_object(kind: Any, value: object, path: str) -> Misfit | None:  # 
     for field in msgspec.inspect.type_info(kind).fields:  # type: ignore[attr-defined]
         hint = _hints(kind)[field.name]
         if field.name in value:
-            found = find_misfit(hint, value[field.name], f"{path}.{field.name}")
+            misfit = find_misfit(hint, value[field.name], f"{path}.{field.name}")
         else:
-            found = find_misfit(hint, _ABSENT, f"{path}.{field.name}") if field.required else None
-        if found is not None:
-            return found._replace(value=None) if found.value is _ABSENT else found
+            misfit = find_misfit(hint, _ABSENT, f"{path}.{field.name}") if field.required else None
+        if misfit is not None:
+            return misfit._replace(value=None) if misfit.value is _ABSENT else misfit
     return None
 
 
 def _refuse(kind: type, value: object, error: msgspec.ValidationError, where: Where) -> NoReturn:
     """Raise what a validation found, in our words."""
-    found = find_misfit(kind, value)
-    if found is None:
+    misfit = find_misfit(kind, value)
+    if misfit is None:
         raise where.error(str(error)) from error
-    name = repr(found.path.removeprefix(".")) if found.path else "it"
-    raise where.error(f"{name} is {found.value!r}, expected {found.wanted}") from error
+    name = repr(misfit.path.removeprefix(".")) if misfit.path else "it"
+    raise where.error(f"{name} is {misfit.value!r}, expected {misfit.wanted}") from error
 
 
 def _choices(hint: object) -> tuple[str, ...]:
     if isinstance(hint, type) and issubclass(hint, Enum):
-        return tuple(str(one.value) for one in hint)
+        return tuple(str(member.value) for member in hint)
     return get_args(hint) if get_origin(hint) is Literal else ()
 
 
@@ -214,13 +214,13 @@ def decode_explanation(
 
     `entries` are the numbers of all entries by system and id, where it must be of one of them.
     """
-    found = decode(_Explanation, text, where)
-    if (found.side is Side.REFERENCE) != (found.reference is not None):
-        raise where.error(f"'reference' is {found.reference!r}, which does not go with the side '{found.side}'")
-    entry = -1 if entries is None else entries.get((found.system, found.id))
+    fields = decode(_Explanation, text, where)
+    if (fields.side is Side.REFERENCE) != (fields.reference is not None):
+        raise where.error(f"'reference' is {fields.reference!r}, which does not go with the side '{fields.side}'")
+    entry = -1 if entries is None else entries.get((fields.system, fields.id))
     if entry is None:
-        raise where.error(f"no segment {found.id!r} of system {found.system!r}")
-    words = found.words
+        raise where.error(f"no segment {fields.id!r} of system {fields.system!r}")
+    words = fields.words
     try:
         spans = np.array([offset for word in words for offset in (word.start, word.end)], np.int64).reshape(-1, 2)
     except OverflowError as error:
@@ -234,61 +234,61 @@ def decode_explanation(
     spread = [word.spread for word in words]
     missing = len(words)
     return ExplanationRecord(
-        sys.intern(found.id),
-        sys.intern(found.system),
-        sys.intern(found.metric),
-        sys.intern(found.explainer),
-        Place(found.side, found.reference),
+        sys.intern(fields.id),
+        sys.intern(fields.system),
+        sys.intern(fields.metric),
+        sys.intern(fields.explainer),
+        Place(fields.side, fields.reference),
         tuple([sys.intern(word.text) for word in words]),
         spans,
         np.array([word.importance for word in words], dtype=np.float64),  # None becomes NaN
-        math.nan if found.score is None else found.score,
-        found.probes,
-        found.fit,
+        math.nan if fields.score is None else fields.score,
+        fields.probes,
+        fields.fit,
         notes=tuple([sys.intern(note or "") for note in notes]) if any(notes) else None,
         matches=None if matches.count(None) == missing else tuple(match or () for match in matches),
         spread=None if spread.count(None) == missing else np.array(spread, dtype=np.float64),
-        filled=found.filled,
-        method=found.method,
-        flags=found.flags,
-        stability=found.stability,
-        parts=None if found.parts is None else {name: _float(value) for name, value in found.parts.items()},
+        filled=fields.filled,
+        method=fields.method,
+        flags=fields.flags,
+        stability=fields.stability,
+        parts=None if fields.parts is None else {name: _float(value) for name, value in fields.parts.items()},
         entry=entry,
         line=where.line,
     )
 
 
-def explanation_record(one: ExplanationRecord) -> dict[str, object]:
+def explanation_record(explanation: ExplanationRecord) -> dict[str, object]:
     """Return an explanation as a plain object; keys that hold nothing are left out."""
     record: dict[str, object] = {
-        "id": one.id,
-        "system": one.system,
-        "metric": one.metric,
-        "explainer": one.explainer,
-        "side": str(one.place.side),
-        "reference": one.place.reference,
-        "words": _words(one),
-        "score": number(one.score),
-        "probes": one.probes,
-        "fit": number(one.fit),
+        "id": explanation.id,
+        "system": explanation.system,
+        "metric": explanation.metric,
+        "explainer": explanation.explainer,
+        "side": str(explanation.place.side),
+        "reference": explanation.place.reference,
+        "words": _words(explanation),
+        "score": number(explanation.score),
+        "probes": explanation.probes,
+        "fit": number(explanation.fit),
     }
     optional: dict[str, object] = {
-        "filled": None if one.filled is None else list(one.filled),
-        "method": one.method,
-        "flags": list(one.flags) or None,
-        "stability": number(one.stability),
-        "matrix": None if one.matrix is None else _matrix(one.matrix),
-        "parts": finite(one.parts),
+        "filled": None if explanation.filled is None else list(explanation.filled),
+        "method": explanation.method,
+        "flags": list(explanation.flags) or None,
+        "stability": number(explanation.stability),
+        "matrix": None if explanation.matrix is None else _matrix(explanation.matrix),
+        "parts": finite(explanation.parts),
     }
     record |= {key: value for key, value in optional.items() if value is not None}
-    if not (math.isfinite(one.score) and np.isfinite(one.importance).all()):
-        record["reason"] = next((flag for flag in one.flags if flag in REASONS), "undefined")
+    if not (math.isfinite(explanation.score) and np.isfinite(explanation.importance).all()):
+        record["reason"] = next((flag for flag in explanation.flags if flag in REASONS), "undefined")
     return record
 
 
-def encode_explanation(one: ExplanationRecord) -> str:
+def encode_explanation(explanation: ExplanationRecord) -> str:
     """Return an explanation as one line of JSON with its newline."""
-    record = explanation_record(one)
+    record = explanation_record(explanation)
     try:
         return f"{_ENCODER.encode(record).decode()}\n"
     except (UnicodeError, TypeError):  # half a surrogate pair, or a type that `line` knows or explains
@@ -298,15 +298,19 @@ def encode_explanation(one: ExplanationRecord) -> str:
 _ENCODER = msgspec.json.Encoder()
 
 
-def _words(one: ExplanationRecord) -> list[dict[str, object]]:
+def _words(explanation: ExplanationRecord) -> list[dict[str, object]]:
     words: list[dict[str, object]] = [
         {"text": text, "start": start, "end": end, "importance": number(value)}
-        for text, (start, end), value in zip(one.words, one.spans.tolist(), one.importance.tolist(), strict=True)
+        for text, (start, end), value in zip(
+            explanation.words, explanation.spans.tolist(), explanation.importance.tolist(), strict=True
+        )
     ]
     columns: dict[str, Any] = {
-        "note": one.notes,
-        "matches": None if one.matches is None else [list(map(_match, own)) for own in one.matches],
-        "spread": None if one.spread is None else finite(one.spread),
+        "note": explanation.notes,
+        "matches": None
+        if explanation.matches is None
+        else [list(map(_match, word_matches)) for word_matches in explanation.matches],
+        "spread": None if explanation.spread is None else finite(explanation.spread),
     }
     for key, values in columns.items():
         for word, value in zip(words, values, strict=True) if values is not None else ():

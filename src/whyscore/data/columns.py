@@ -84,52 +84,54 @@ def resolve(
     for role in columns:
         if role not in ALIASES:
             raise UnknownName.among("column role", role, ALIASES)
-    chosen = {role: _given(role, names, wanted, file, line) for role, wanted in columns.items()}
-    taken = {place for places in chosen.values() for place in places}
+    places_of = {role: _find_requested(role, names, choice, file, line) for role, choice in columns.items()}
+    taken = {place for places in places_of.values() for place in places}
     free = {place: name.lower() for place, name in enumerate(names) if place not in taken}
     for role in ALIASES:
-        if role not in chosen:
-            chosen[role] = _found(role, names, free, file, line)
-    chosen["human"] = _with_human(names, chosen["human"], human)
-    if not chosen["hypothesis"] and (chosen["source"] or chosen["references"]) and not chosen["system"]:
-        others = set(range(len(names))) - {place for places in chosen.values() for place in places}
-        chosen["hypothesis"] = tuple(k for k in sorted(others) if names[k].lower() not in _ABOUT and holds_texts(k))
-    _check_hypotheses(names, chosen, file, line)
-    used = {place for role, places in chosen.items() if role != "languages" for place in places}
-    one = {role: next(iter(places), None) for role, places in chosen.items()}
+        if role not in places_of:
+            places_of[role] = _find_by_name(role, names, free, file, line)
+    places_of["human"] = _with_human(names, places_of["human"], human)
+    if not places_of["hypothesis"] and (places_of["source"] or places_of["references"]) and not places_of["system"]:
+        others = set(range(len(names))) - {place for places in places_of.values() for place in places}
+        places_of["hypothesis"] = tuple(k for k in sorted(others) if names[k].lower() not in _ABOUT and holds_texts(k))
+    _check_hypotheses(names, places_of, file, line)
+    used = {place for role, places in places_of.items() if role != "languages" for place in places}
+    first = {role: next(iter(places), None) for role, places in places_of.items()}
     return Roles(
-        hypothesis=chosen["hypothesis"],
-        references=chosen["references"],
-        human=chosen["human"],
-        languages=chosen["languages"],
+        hypothesis=places_of["hypothesis"],
+        references=places_of["references"],
+        human=places_of["human"],
+        languages=places_of["languages"],
         extra=tuple(place for place in range(len(names)) if place not in used),
-        source=one["source"],
-        system=one["system"],
-        id=one["id"],
-        document=one["document"],
-        spans=one["spans"],
+        source=first["source"],
+        system=first["system"],
+        id=first["id"],
+        document=first["document"],
+        spans=first["spans"],
     )
 
 
-def _check_hypotheses(names: Sequence[str], chosen: Mapping[str, tuple[int, ...]], file: str, line: int | None) -> None:
+def _check_hypotheses(
+    names: Sequence[str], places_of: Mapping[str, tuple[int, ...]], file: str, line: int | None
+) -> None:
     """Refuse columns without hypotheses, and two ways of naming systems at once."""
-    if not chosen["hypothesis"]:
+    if not places_of["hypothesis"]:
         raise _no_hypothesis(names, file, line)
-    if len(chosen["hypothesis"]) > 1 and chosen["system"]:
-        named = names[chosen["system"][0]]
+    if len(places_of["hypothesis"]) > 1 and places_of["system"]:
+        named = names[places_of["system"][0]]
         raise DataError(
-            f"{len(chosen['hypothesis'])} columns of hypotheses are as many systems, but the column {named!r} names "
+            f"{len(places_of['hypothesis'])} columns of hypotheses are as many systems, but the column {named!r} names "
             f"systems, too: leave it out with --columns system=, or give one column of hypotheses",
             file=file,
             line=line,
         )
 
 
-def _given(
-    role: str, names: Sequence[str], wanted: str | Sequence[str], file: str, line: int | None
+def _find_requested(
+    role: str, names: Sequence[str], choice: str | Sequence[str], file: str, line: int | None
 ) -> tuple[int, ...]:
     """Return the columns that the caller named for a role."""
-    listed = [wanted] if isinstance(wanted, str) else list(wanted)
+    listed = [choice] if isinstance(choice, str) else list(choice)
     places = tuple(_place(name, names, role, file, line) for name in listed if name)
     if len(places) > 1 and role not in _SEVERAL:
         raise DataError(f"{len(places)} columns are given for the {role}: give one, --columns {role}=NAME", file=file)
@@ -141,26 +143,34 @@ def _place(name: str, names: Sequence[str], role: str, file: str, line: int | No
         return names.index(name)
     if name.isdecimal() and 1 <= int(name) <= len(names):
         return int(name) - 1
-    raise DataError(f"no column {name!r} for --columns {role}={name}; there are: {listed(names)}", file=file, line=line)
+    raise DataError(
+        f"no column {name!r} for --columns {role}={name}; there are: {quote_names(names)}", file=file, line=line
+    )
 
 
-def listed(names: Iterable[str]) -> str:
+def quote_names(names: Iterable[str]) -> str:
     """Return the names of columns in quotes, cut where they are no names but texts."""
     return ", ".join(repr(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}...") for name in names)
 
 
-def _found(role: str, names: Sequence[str], free: Mapping[int, str], file: str, line: int | None) -> tuple[int, ...]:
+def _find_by_name(
+    role: str, names: Sequence[str], free: Mapping[int, str], file: str, line: int | None
+) -> tuple[int, ...]:
     """Return the columns whose names fit a role."""
     plain = [place for place, name in free.items() if name in ALIASES[role]]
     if role == "human":
         return tuple(plain)
     if role == "languages":
         by_name = {name: place for place, name in free.items()}
-        both = [(by_name[one], by_name[two]) for one, two in _TWO_LANGUAGES if one in by_name and two in by_name]
+        both = [
+            (by_name[source], by_name[target])
+            for source, target in _TWO_LANGUAGES
+            if source in by_name and target in by_name
+        ]
         return tuple(plain[:1]) or (both[0] if both else ())
     groups: list[tuple[int, ...]] = [(place,) for place in plain]
     if role == "references":
-        groups += _numbered(free)
+        groups += _find_numbered(free)
     if len(groups) > 1:
         first, second = (names[group[0]] for group in groups[:2])
         raise DataError(
@@ -171,7 +181,7 @@ def _found(role: str, names: Sequence[str], free: Mapping[int, str], file: str, 
     return groups[0] if groups else ()
 
 
-def _numbered(free: Mapping[int, str]) -> list[tuple[int, ...]]:
+def _find_numbered(free: Mapping[int, str]) -> list[tuple[int, ...]]:
     """Return the numbered reference columns, `reference_*` apart from `ref_*`."""
     families: dict[str, list[int]] = {}
     for place, name in free.items():
@@ -181,16 +191,16 @@ def _numbered(free: Mapping[int, str]) -> list[tuple[int, ...]]:
     return [tuple(places) for places in families.values()]
 
 
-def _with_human(names: Sequence[str], found: tuple[int, ...], human: Iterable[str]) -> tuple[int, ...]:
+def _with_human(names: Sequence[str], rated: tuple[int, ...], human: Iterable[str]) -> tuple[int, ...]:
     """Return the human scores found by name and those asked for; whether the latter exist is known after all rows."""
-    return tuple(dict.fromkeys((*found, *(names.index(name) for name in human if name in names))))
+    return tuple(dict.fromkeys((*rated, *(names.index(name) for name in human if name in names))))
 
 
 def _no_hypothesis(names: Sequence[str], file: str, line: int | None) -> DataError:
-    known = {alias for aliases in ALIASES.values() for alias in aliases}
-    free = next((name for name in reversed(names) if name.lower() not in known), "NAME")
+    taken = {alias for aliases in ALIASES.values() for alias in aliases}
+    free = next((name for name in reversed(names) if name.lower() not in taken), "NAME")
     return DataError(
-        f"no column for the hypothesis among {listed(names)}: the header must name one of "
+        f"no column for the hypothesis among {quote_names(names)}: the header must name one of "
         f"{', '.join(ALIASES['hypothesis'])}; otherwise pass --columns {shlex.quote(f'hypothesis={free}')}, "
         "or --no-header --columns hypothesis=NUMBER for a file without a header",
         file=file,
@@ -245,10 +255,10 @@ def labels(block: Block, place: int) -> Sequence[str]:
     column = block.columns[place]
     if not block.cells and set(map(type, column)) - {str, int}:
         raise block.bad(_first_other(column, str, int), place, "a text or a whole number")
-    found = cast("list[str]", column) if block.cells else list(map(str, column))
-    if "" in found:
-        raise block.bad(found.index(""), place, "a name")
-    return found
+    values = cast("list[str]", column) if block.cells else list(map(str, column))
+    if "" in values:
+        raise block.bad(values.index(""), place, "a name")
+    return values
 
 
 def optional_labels(block: Block, place: int | None) -> Sequence[str | None]:
@@ -283,10 +293,10 @@ def _several(block: Block, row: int, place: int) -> list[str]:
             return [cast("str", value)]
     if value is None:
         return []
-    found = cast("list[str]", value if isinstance(value, list) else [value])
-    if not all(isinstance(text, str) for text in found):
+    texts = cast("list[str]", value if isinstance(value, list) else [value])
+    if not all(isinstance(text, str) for text in texts):
         raise block.bad(row, place, "a text or a list of texts")
-    return found
+    return texts
 
 
 def human(block: Block, places: Sequence[int]) -> list[Mapping[str, float]]:
@@ -309,9 +319,9 @@ def _numbers(block: Block, place: int) -> Sequence[float | None]:
     column = block.columns[place]
     try:
         if block.cells or not set(map(type, column)) - {int, float}:
-            found = list(map(float, cast("Sequence[str]", column)))
-            if all(map(math.isfinite, found)):
-                return found
+            numbers = list(map(float, cast("Sequence[str]", column)))
+            if all(map(math.isfinite, numbers)):
+                return numbers
     except (ValueError, OverflowError):
         pass
     return [_number(block, row, place) for row in range(len(block))]
@@ -335,13 +345,13 @@ def spans(block: Block, place: int | None, segments: Sequence[Segment]) -> list[
     """Return the error spans of each row; None where a row was not rated."""
     if place is None:
         return [None] * len(block)
-    found = []
+    result = []
     for row, (value, segment) in enumerate(zip(block.columns[place], segments, strict=True)):
         try:
-            found.append(spans_of(value, segment))
+            result.append(spans_of(value, segment))
         except BadSpan as error:
             raise DataError(f"{block.names[place]!r}: {error}", file=block.file, line=block.lines[row]) from error
-    return found
+    return result
 
 
 def pairs(block: Block, places: Sequence[int]) -> set[str]:

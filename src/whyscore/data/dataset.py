@@ -56,28 +56,28 @@ def dataset_of(file: TextFile) -> Dataset:
 
 def _object(entry: Entry) -> dict[str, object]:
     segment = entry.segment
-    found: dict[str, object] = {"id": entry.id, "system": entry.system, **_texts(segment)}
+    record: dict[str, object] = {"id": entry.id, "system": entry.system, **_texts(segment)}
     if segment.context:
-        found["context"] = [_texts(one) for one in segment.context]
+        record["context"] = [_texts(previous) for previous in segment.context]
     human = {name: float(value) for name, value in entry.human.items() if math.isfinite(value)}
     if human:
-        found["human"] = human
+        record["human"] = human
     if entry.spans is not None:
-        found["spans"] = [span_object(span, segment) for span in entry.spans]
+        record["spans"] = [span_object(span, segment) for span in entry.spans]
     if entry.document is not None:
-        found["document"] = entry.document
+        record["document"] = entry.document
     if entry.extra:
-        found["extra"] = finite(entry.extra)
-    return found
+        record["extra"] = finite(entry.extra)
+    return record
 
 
 def _texts(segment: Segment) -> dict[str, object]:
-    found: dict[str, object] = {"hypothesis": segment.hypothesis}
+    record: dict[str, object] = {"hypothesis": segment.hypothesis}
     if segment.source is not None:
-        found["source"] = segment.source
+        record["source"] = segment.source
     if segment.references:
-        found["references"] = list(segment.references)
-    return found
+        record["references"] = list(segment.references)
+    return record
 
 
 class _Context(msgspec.Struct):
@@ -100,7 +100,7 @@ class _Entry(msgspec.Struct):
 
 
 def _entry(record: _Entry) -> Entry:
-    context = tuple(Segment(one.hypothesis, one.source, one.references) for one in record.context)
+    context = tuple(Segment(previous.hypothesis, previous.source, previous.references) for previous in record.context)
     segment = Segment(record.hypothesis, record.source, record.references, context)
     spans = spans_of(record.spans, segment)
     return Entry(record.id, record.system, segment, record.human, spans, record.document, record.extra)

@@ -94,10 +94,10 @@ class _Counted(io.RawIOBase):
         return data
 
 
-def unpacked(stream: Bytes, name: str, limits: Limits) -> Iterator[bytes]:
+def unpack(stream: Bytes, name: str, limits: Limits) -> Iterator[bytes]:
     """Yield the bytes of a stream in chunks, unpacked where they are gzip or Zstandard."""
     packed = _Counted(stream)
-    plain = _opened(packed, name)
+    plain = _open_packed(packed, name)
     total = 0
     while data := _chunk(plain, name):
         total += len(data)
@@ -116,7 +116,7 @@ def unpacked(stream: Bytes, name: str, limits: Limits) -> Iterator[bytes]:
         yield data
 
 
-def _opened(packed: _Counted, name: str) -> Bytes:
+def _open_packed(packed: _Counted, name: str) -> Bytes:
     if packed.head.startswith(_GZIP):
         return gzip.GzipFile(fileobj=packed, mode="rb")
     if packed.head == _ZSTD:
@@ -170,7 +170,7 @@ class TextFile:
     def __init__(
         self, path: str | Path, *, encoding: str = "utf-8", limits: Limits | None = None, torn: bool = False
     ) -> None:
-        self.name = shown(path)
+        self.name = display_name(path)
         self.ended = True
         """Whether the last line ended in a newline."""
         self._path, self._encoding, self._limits, self._torn = str(path), encoding, limits or Limits(), torn
@@ -204,26 +204,26 @@ class TextFile:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What was noticed so far."""
-        found = []
+        findings = []
         if self._encoding == "utf-16":
-            found.append(Finding("utf-16", "read as UTF-16", self.name, 1))
+            findings.append(Finding("utf-16", "read as UTF-16", self.name, 1))
         if self._bom:
-            found.append(Finding("byte-order-mark", "a byte order mark (BOM) was removed", self.name, 1))
+            findings.append(Finding("byte-order-mark", "a byte order mark (BOM) was removed", self.name, 1))
         if self._crlf:
             message = f"{self._crlf} of {self._count} lines end in CR LF; the CR was removed"
-            found.append(Finding("crlf", message, self.name))
+            findings.append(Finding("crlf", message, self.name))
         if not self.ended:
-            found.append(
+            findings.append(
                 Finding(
                     "no-final-newline", "the last line does not end in a newline; it was read", self.name, self._count
                 )
             )
-        return tuple(found)
+        return tuple(findings)
 
     def _read(self) -> Iterator[list[str]]:
         tail = ""
         with _stream(self._path, self.name) as stream:
-            for text in self._decoded(unpacked(stream, self.name, self._limits)):
+            for text in self._decode(unpack(stream, self.name, self._limits)):
                 *lines, tail = self._cut(tail + text)
                 self._check(lines, tail)
                 self._count += len(lines)
@@ -255,21 +255,21 @@ class TextFile:
             line=number,
         )
 
-    def _decoded(self, chunks: Iterator[bytes]) -> Iterator[str]:
+    def _decode(self, chunks: Iterator[bytes]) -> Iterator[str]:
         first = next(chunks, b"")
         if self._encoding.lower() in ("utf-8", "utf8") and first[:2] in _UTF16:
             self._encoding = "utf-16"  # its mark is no UTF-8, so this cannot be anything else
         decoder = codecs.getincrementaldecoder(self._encoding)()
         start = 0
         for chunk in chain([first], chunks, [b""]):
-            held = decoder.getstate()[0]
+            pending = decoder.getstate()[0]
             try:
                 text = decoder.decode(chunk, final=not chunk)
             except UnicodeDecodeError as error:
                 if self._torn and not chunk:
                     yield "\ufffd"
                     return
-                raise self._undecodable(error, start - len(held)) from error
+                raise self._undecodable(error, start - len(pending)) from error
             start += len(chunk)
             yield text
 
@@ -293,7 +293,7 @@ def read_lines(
     return Lines(texts, file.findings)
 
 
-def shown(path: str | Path) -> str:
+def display_name(path: str | Path) -> str:
     """Return the name of a file in messages: the path as it was given."""
     return "stdin" if str(path) == STDIN else str(path)
 
@@ -305,8 +305,8 @@ def _cure(path: str, error: OSError) -> str:
     if not isinstance(error, FileNotFoundError):
         return ""
     folder, name = Path(path).parent, Path(path).name
-    there = [found.name for found in islice(folder.iterdir(), _NEIGHBOURS)] if folder.is_dir() else []
-    folded = {found.casefold(): found for found in there}
+    there = [path.name for path in islice(folder.iterdir(), _NEIGHBOURS)] if folder.is_dir() else []
+    folded = {name.casefold(): name for name in there}
     near = difflib.get_close_matches(name.casefold(), folded, n=1)
     if near:
         return f". Did you mean {str(folder / folded[near[0]])!r}?"
@@ -350,9 +350,9 @@ class Bundle:
     def lines(self, name: str) -> Lines:
         if not self.packed:
             return read_lines(self.path / name, limits=self.limits)
-        return _cut(self._unpacked(name), self.file(name), self.limits)
+        return _cut(self._read_member(name), self.file(name), self.limits)
 
-    def _unpacked(self, name: str) -> bytes:
+    def _read_member(self, name: str) -> bytes:
         file = self.file(name)
         try:
             with zipfile.ZipFile(self.path) as archive:
@@ -369,7 +369,7 @@ def open_bundle(path: str | Path, what: str, limits: Limits | None = None) -> Bu
     """Return the files in a folder or a zip archive; `what` says in messages what was expected there."""
     place, limits = Path(path), limits or Limits()
     if place.is_dir():
-        files = {one.name: one.name for one in sorted(place.iterdir()) if one.is_file()}
+        files = {file.name: file.name for file in sorted(place.iterdir()) if file.is_file()}
         return Bundle(place, files, limits)
     if not place.exists():
         raise DataError(f"there is no such folder or archive: expected {what}", file=str(path))
@@ -377,7 +377,7 @@ def open_bundle(path: str | Path, what: str, limits: Limits | None = None) -> Bu
         raise DataError(f"is neither a folder nor a zip archive: expected {what}", file=str(path))
     try:
         with zipfile.ZipFile(place) as archive:
-            names = [one.filename for one in archive.infolist() if one.filename and not one.is_dir()]
+            names = [member.filename for member in archive.infolist() if member.filename and not member.is_dir()]
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise DataError(f"the zip archive is damaged: {error}", file=str(path)) from error
     return Bundle(place, _by_name(names, str(path)), limits, packed=True)
@@ -417,10 +417,10 @@ def _cut(data: bytes, file: str, limits: Limits) -> Lines:
     except UnicodeDecodeError as error:
         message = f"byte {error.start} (0x{data[error.start]:02x}) is not UTF-8: save the file as UTF-8"
         raise DataError(message, file=file, line=data[: error.start].count(b"\n") + 1) from error
-    found = []
+    findings = []
     if text.startswith(_BOM):
         text = text.removeprefix(_BOM)
-        found.append(Finding("byte-order-mark", "a byte order mark (BOM) was removed", file, 1))
+        findings.append(Finding("byte-order-mark", "a byte order mark (BOM) was removed", file, 1))
     crlf = text.count("\r\n")
     *lines, tail = text.replace("\r\n", "\n").split("\n")
     if tail:
@@ -428,13 +428,13 @@ def _cut(data: bytes, file: str, limits: Limits) -> Lines:
     if not lines:
         raise DataError(f"{file} is empty: expected one segment a line")
     if crlf:
-        found.append(Finding("crlf", f"{crlf} of {len(lines)} lines end in CR LF; the CR was removed", file))
+        findings.append(Finding("crlf", f"{crlf} of {len(lines)} lines end in CR LF; the CR was removed", file))
     if tail:
-        found.append(
+        findings.append(
             Finding("no-final-newline", "the last line does not end in a newline; it was read", file, len(lines))
         )
     longest = max(range(len(lines)), key=lambda k: len(lines[k]))
     if len(lines[longest]) > limits.line:
         message = f"the line is longer than {limits.line:,} characters, the limit for a line; raise it with --max-line"
         raise DataError(message, file=file, line=longest + 1)
-    return Lines(lines, tuple(found))
+    return Lines(lines, tuple(findings))

@@ -34,7 +34,7 @@ from itertools import chain, repeat
 from typing import Literal, NamedTuple, TypeVar
 
 from whyscore.data import columns as conversion
-from whyscore.data.columns import Block, Choice, Roles, listed, resolve
+from whyscore.data.columns import Block, Choice, Roles, quote_names, resolve
 from whyscore.data.files import Limits
 from whyscore.data.naming import few
 from whyscore.errors import DataError
@@ -51,25 +51,25 @@ class Present(NamedTuple):
     """Rows that have empty references only."""
 
 
-def present(given: Iterable[tuple[str, ...]]) -> Present:
+def present(references: Iterable[tuple[str, ...]]) -> Present:
     """Return each segment's references without those that hold nothing but blanks."""
-    rows = list(given)
+    rows = list(references)
     if all(map(str.strip, chain.from_iterable(rows))):
         return Present(rows, [], [])
-    found = Present([], [], [])
+    result = Present([], [], [])
     for k, row in enumerate(rows):
-        kept = row
+        texts = row
         if not all(map(str.strip, row)):
-            kept = tuple(text for text in row if text.strip())
-            if kept:
-                found.dropped.extend((k, i) for i, text in enumerate(row) if not text.strip())
+            texts = tuple(text for text in row if text.strip())
+            if texts:
+                result.dropped.extend((k, i) for i, text in enumerate(row) if not text.strip())
             else:
-                found.missing.append(k)
-        found.rows.append(kept)
-    return found
+                result.missing.append(k)
+        result.rows.append(texts)
+    return result
 
 
-def dropped_note(file: str | None, lines: Sequence[int]) -> Finding:
+def note_dropped_references(file: str | None, lines: Sequence[int]) -> Finding:
     """Return the note about empty references that were left out."""
     message = f"empty reference, counted as missing because the segment has another: lines {few(lines)}"
     return Finding("empty-reference", message, file, lines[0])
@@ -109,10 +109,10 @@ def per_segment(
 T = TypeVar("T", Segment, Entry)
 
 
-def made(kind: type[T], columns: Sequence[Sequence[object]]) -> list[T]:
+def make_values(kind: type[T], columns: Sequence[Sequence[object]]) -> list[T]:
     """Return one value per row; there is one column per field, in order, and nothing is checked.
 
-    >>> made(Segment, [["a cat"], [None], [("a dog",)], [()]])
+    >>> make_values(Segment, [["a cat"], [None], [("a dog",)], [()]])
     [Segment(hypothesis='a cat', source=None, references=('a dog',))]
     """
     values: list[T] = list(map(object.__new__, repeat(kind, len(columns[0]))))
@@ -225,18 +225,18 @@ class Gathering:
             rows.documents,
             rows.extra,
         ]
-        entries = tuple(made(Entry, columns))
+        entries = tuple(make_values(Entry, columns))
         notes = [*findings]
         if self._dropped:
-            notes.append(dropped_note(self._file, self._dropped))
+            notes.append(note_dropped_references(self._file, self._dropped))
         if self._missing:
             notes.append(missing_note(self._file, self._missing))
         origin = Origin.table(self._file, list(dict.fromkeys(rows.systems)), rows.lines)
         languages = self._options.languages or _one_pair(self._pairs)
         used: dict[str, tuple[str, ...]] = {}
         for names, roles in self._roles.items():
-            for role, own in _used(names, roles).items():
-                used[role] = tuple(dict.fromkeys((*used.get(role, ()), *own)))
+            for role, added in _name_columns(names, roles).items():
+                used[role] = tuple(dict.fromkeys((*used.get(role, ()), *added)))
         return Dataset(name, entries, languages, tuple(notes), origin, used)
 
     def _roles_of(self, block: Block) -> Roles:
@@ -244,8 +244,8 @@ class Gathering:
         if roles is None:
             line = block.lines[0] if block.header_line is None else block.header_line
             texts = partial(conversion.holds_texts, block)
-            given = self._options.columns, self._options.human
-            roles = resolve(block.names, *given, self._file, line, holds_texts=texts)
+            request = self._options.columns, self._options.human
+            roles = resolve(block.names, *request, self._file, line, holds_texts=texts)
             self._roles[block.names] = roles
         return roles
 
@@ -258,27 +258,27 @@ class Gathering:
             rows.ids.extend(conversion.labels(block, place))
 
     def _segments(self, block: Block, roles: Roles, hypothesis: int) -> list[Segment]:
-        kept = present(conversion.references(block, roles.references))
-        self._dropped.extend(block.lines[k] for k in dict.fromkeys(row for row, _ in kept.dropped))
-        self._missing.extend(block.lines[k] for k in kept.missing)
+        references = present(conversion.references(block, roles.references))
+        self._dropped.extend(block.lines[k] for k in dict.fromkeys(row for row, _ in references.dropped))
+        self._missing.extend(block.lines[k] for k in references.missing)
         hypotheses = conversion.texts(block, hypothesis)
         sources, context = conversion.optional_texts(block, roles.source), [()] * len(hypotheses)
-        return made(Segment, [hypotheses, sources, kept.rows, context])
+        return make_values(Segment, [hypotheses, sources, references.rows, context])
 
     def _check_human(self) -> None:
         """Refuse the name of a human score that no row has."""
-        known = list(dict.fromkeys(name for names in self._roles for name in names))
+        columns = list(dict.fromkeys(name for names in self._roles for name in names))
         for name in self._options.human:
-            if name not in known:
-                raise DataError(f"no column {name!r} for --human; there are: {listed(known)}", file=self._file)
+            if name not in columns:
+                raise DataError(f"no column {name!r} for --human; there are: {quote_names(columns)}", file=self._file)
 
 
-def _used(names: Sequence[str], roles: Roles) -> dict[str, tuple[str, ...]]:
+def _name_columns(names: Sequence[str], roles: Roles) -> dict[str, tuple[str, ...]]:
     """Return which columns play which role; `ignored` are the others."""
-    known = {field.name: getattr(roles, field.name) for field in fields(roles)}
-    places = {role: (place,) if isinstance(place, int) else place or () for role, place in known.items()}
+    places_by_role = {field.name: getattr(roles, field.name) for field in fields(roles)}
+    places = {role: (place,) if isinstance(place, int) else place or () for role, place in places_by_role.items()}
     places["ignored"] = tuple(k for k in places.pop("extra") if k not in places["languages"])
-    return {role: tuple(names[k] for k in own) for role, own in places.items() if own}
+    return {role: tuple(names[k] for k in columns) for role, columns in places.items() if columns}
 
 
 _NO_SCORES: Mapping[str, float] = {}
@@ -289,7 +289,7 @@ def _with_documents(rows: _Rows) -> None:
     keys = list(zip(rows.systems, rows.ids, strict=True))
     if len(set(keys)) == len(keys) or None in rows.documents:
         return
-    longer = [f"{document}:{own}" for document, own in zip(rows.documents, rows.ids, strict=True)]
+    longer = [f"{document}:{number}" for document, number in zip(rows.documents, rows.ids, strict=True)]
     if len(set(zip(rows.systems, longer, strict=True))) == len(keys):
         rows.ids = longer
 
@@ -312,13 +312,13 @@ def _refuse_twice(rows: _Rows, file: str) -> None:
 
 def _row_numbers(systems: Sequence[str], segments: Sequence[Segment]) -> list[str]:
     """Return row numbers from zero, within each system where the systems are aligned."""
-    asked: dict[str, list[tuple[str | None, tuple[str, ...]]]] = {}
+    inputs: dict[str, list[tuple[str | None, tuple[str, ...]]]] = {}
     if len(set(systems)) > 1:
         for system, segment in zip(systems, segments, strict=True):
-            asked.setdefault(system, []).append((segment.source, segment.references))
-    first, *others = asked.values() or [[]]
-    told_apart = any(source is not None or references for source, references in first)
-    if not others or not told_apart or any(other != first for other in others):
+            inputs.setdefault(system, []).append((segment.source, segment.references))
+    first, *others = inputs.values() or [[]]
+    distinguishable = any(source is not None or references for source, references in first)
+    if not others or not distinguishable or any(other != first for other in others):
         return [str(k) for k in range(len(segments))]
     return _within(systems)
 

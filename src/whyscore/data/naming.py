@@ -25,15 +25,15 @@ def plain_name(path: str | Path) -> PurePath:
     return pure.with_suffix("") if pure.suffix.lower() in PACKED else pure
 
 
-def system_names(paths: Sequence[str | Path], given: Sequence[str] | None = None) -> list[str]:
+def system_names(paths: Sequence[str | Path], chosen: Sequence[str] | None = None) -> list[str]:
     """Return one name per file: the given ones, or the shortest that tell the files apart.
 
     >>> system_names(["a/out.txt", "b/out.txt", "c.txt"])
     ['a/out', 'b/out', 'c']
     """
-    if given is not None and len(given) != len(paths):
-        raise DataError(f"{len(given)} system names for {len(paths)} hypothesis files: give one name per file")
-    names = _from_paths([str(path) for path in paths]) if given is None else list(given)
+    if chosen is not None and len(chosen) != len(paths):
+        raise DataError(f"{len(chosen)} system names for {len(paths)} hypothesis files: give one name per file")
+    names = _from_paths([str(path) for path in paths]) if chosen is None else list(chosen)
     refuse_twice(names)
     return names
 
@@ -45,22 +45,22 @@ def refuse_twice(names: Sequence[str]) -> None:
         raise DataError(f"{count} systems are named {name!r}: give each its own name with --systems")
 
 
-def numbered(names: Sequence[str]) -> list[str]:
+def number_repeats(names: Sequence[str]) -> list[str]:
     """Return ids of which each is there once: those that come again get a number behind.
 
-    >>> numbered(["7", "7", "7#2"])
+    >>> number_repeats(["7", "7", "7#2"])
     ['7', '7#3', '7#2']
     """
     taken, seen = set(names), set[str]()
-    found = []
-    for own in names:
-        name, count = own, 1
+    ids = []
+    for base in names:
+        name, count = base, 1
         while name in seen or (count > 1 and name in taken):
             count += 1
-            name = f"{own}#{count}"
+            name = f"{base}#{count}"
         seen.add(name)
-        found.append(name)
-    return found
+        ids.append(name)
+    return ids
 
 
 def _from_paths(paths: list[str]) -> list[str]:
@@ -97,10 +97,10 @@ def few(values: Sequence[object], limit: int = FEW) -> str:
     return f"{listed} and {len(values) - limit} more" if len(values) > limit else listed
 
 
-def counted(number: int, noun: str) -> str:
+def with_noun(number: int, noun: str) -> str:
     """Return a number with its noun.
 
-    >>> counted(1, "line"), counted(3, "line")
+    >>> with_noun(1, "line"), with_noun(3, "line")
     ('1 line', '3 lines')
     """
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

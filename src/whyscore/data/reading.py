@@ -35,7 +35,7 @@ from whyscore.data.dataset import dataset_of, read_dataset
 from whyscore.data.files import STDIN, Limits, TextFile
 from whyscore.data.formats.dialects import Offsets, read_json_spans, read_marot, read_mtme, read_tags, read_wmtqe
 from whyscore.data.formats.eval4nlp import gold_dataset, is_gold
-from whyscore.data.formats.jsonl import jsonl_of, parsed
+from whyscore.data.formats.jsonl import jsonl_of, parse_object
 from whyscore.data.formats.logs import inspect_of, is_lm_eval, lm_eval_of
 from whyscore.data.formats.mqm import GOOGLE, Weights, is_mqm, read_mqm
 from whyscore.data.formats.spans import BadSpan, spans_of
@@ -100,53 +100,53 @@ def read(
     """
     if quoting not in get_args(Quoting):
         raise SpecError(f"quoting is {quoting!r}, expected {' or '.join(map(repr, get_args(Quoting)))}")
-    asked = (human,) if isinstance(human, str) else tuple(human)
-    options = Options(columns or {}, asked, header, quoting, languages, encoding, limits or Limits())
+    human_names = (human,) if isinstance(human, str) else tuple(human)
+    options = Options(columns or {}, human_names, header, quoting, languages, encoding, limits or Limits())
     if inline not in INLINES:
         raise SpecError(f"inline is {inline!r}, expected {' or '.join(map(repr, INLINES))}")
     if Path(path).is_dir():
         return _folder(path, options)
-    known = format or _by_suffix(path)
-    if known in ("xliff", "tmx"):
-        return _marked_up(path, options, known, inline, alt_trans=alt_trans)
-    if known == "pkl":
+    kind = format or _by_suffix(path)
+    if kind in ("xliff", "tmx"):
+        return _read_markup(path, options, kind, inline, alt_trans=alt_trans)
+    if kind == "pkl":
         return replace(realsumm_of(path, options.limits), languages=languages)
-    if known == "eval":
+    if kind == "eval":
         return replace(inspect_of(path, options.limits), languages=languages)
-    if known == "xlsx":
+    if kind == "xlsx":
         return xlsx_of(path, options)
-    return _lined(path, known, options)
+    return _read_lines(path, kind, options)
 
 
-def _marked_up(path: str | Path, options: Options, known: Format, inline: Inline, *, alt_trans: bool) -> Dataset:
+def _read_markup(path: str | Path, options: Options, kind: Format, inline: Inline, *, alt_trans: bool) -> Dataset:
     languages, encoding, limits = options.languages, options.encoding, options.limits
-    if known == "tmx":
+    if kind == "tmx":
         return tmx_of(path, languages, inline=inline, encoding=encoding, limits=limits)
     return xliff_of(path, languages, encoding, limits, inline=inline, alt_trans=alt_trans)
 
 
-def _lined(path: str | Path, known: Format | None, options: Options) -> Dataset:
+def _read_lines(path: str | Path, kind: Format | None, options: Options) -> Dataset:
     """Return the data set in a file that is read line by line."""
     file = TextFile(path, encoding=options.encoding, limits=options.limits)
-    chosen = known or _by_content(file.first(), file.name)
-    if not options.columns and str(path) != STDIN and _is_mqm(file.first(), chosen, file.name):
+    layout = kind or _by_content(file.first(), file.name)
+    if not options.columns and str(path) != STDIN and _is_mqm(file.first(), layout, file.name):
         return replace(read_mqm(path), languages=options.languages)
-    if chosen in _DELIMITERS:
-        return with_wmt25_spans(table_of(file, path, options, _DELIMITERS[chosen]))
-    if chosen == "jsonl":
-        if not options.columns and (reader := _published(file)):
-            found = reader(file)
-            return replace(found, languages=options.languages or found.languages)
+    if layout in _DELIMITERS:
+        return with_wmt25_spans(table_of(file, path, options, _DELIMITERS[layout]))
+    if layout == "jsonl":
+        if not options.columns and (reader := _find_reader(file)):
+            dataset = reader(file)
+            return replace(dataset, languages=options.languages or dataset.languages)
         return dataset_of(file) if is_header(file.first()) else jsonl_of(file, path, options)
     return _plain(file, path, options.languages)
 
 
-def _published(file: TextFile) -> Callable[[TextFile], Dataset] | None:
+def _find_reader(file: TextFile) -> Callable[[TextFile], Dataset] | None:
     """Return what reads JSON lines whose first line has the fields of a known layout."""
     line = file.first()
     if is_header(line) or not any(key in line for key in ("expert_annotations", "resps", "item_id")):
         return None
-    keys = parsed(line, file.name, 1)
+    keys = parse_object(line, file.name, 1)
     if is_wmt26(keys):
         return wmt26_of
     return summeval_of if is_summeval(keys) else lm_eval_of if is_lm_eval(keys) else None
@@ -159,8 +159,8 @@ def _folder(path: str | Path, options: Options) -> Dataset:
     if is_submissions(path):
         return read_submissions(path, options.languages, encoding=options.encoding, limits=options.limits)
     if is_gold(path):
-        asked = options.columns.get("references")
-        ending = asked if isinstance(asked, str) or asked is None else ",".join(asked)
+        choice = options.columns.get("references")
+        ending = choice if isinstance(choice, str) or choice is None else ",".join(choice)
         return gold_dataset(path, languages=options.languages, references=ending, limits=options.limits)
     if any((Path(path) / name).is_file() for name in REALSUMM):
         return replace(realsumm_of(path, options.limits), languages=options.languages)
@@ -171,11 +171,11 @@ def _folder(path: str | Path, options: Options) -> Dataset:
     )
 
 
-def _is_mqm(line: str, chosen: Format, name: str) -> bool:
+def _is_mqm(line: str, layout: Format, name: str) -> bool:
     """Return whether the first line of a table or of JSON lines is that of raw MQM ratings."""
-    if chosen == "jsonl":
-        return "severity" in line and not is_header(line) and is_mqm(list(parsed(line, name, 1)))
-    return chosen == "tsv" and is_mqm(line.split("\t"))
+    if layout == "jsonl":
+        return "severity" in line and not is_header(line) and is_mqm(list(parse_object(line, name, 1)))
+    return layout == "tsv" and is_mqm(line.split("\t"))
 
 
 def _by_suffix(path: str | Path) -> Format | None:
@@ -215,7 +215,7 @@ def join_systems(parts: Sequence[Dataset], names: Sequence[str]) -> Dataset:
     first = parts[0]
     for part, name in zip(parts, names, strict=True):
         if part.ids != first.ids:
-            odd = next((own for own in part.ids if own not in first.ids), None) or "another order"
+            odd = next((id_ for id_ in part.ids if id_ not in first.ids), None) or "another order"
             raise DataError(f"{name} has other segments than {names[0]} ({odd}): compare files of the same job")
     entries = [replace(entry, system=name) for part, name in zip(parts, names, strict=True) for entry in part.entries]
     findings = tuple(finding for part in parts for finding in part.findings)
@@ -311,7 +311,7 @@ def _dialect_by_content(path: str | Path, first: str) -> str:
         kind = read_records(path).header.kind
         return "whyscore" if kind == "dataset" else kind
     if first.lstrip().startswith("{"):
-        return _by_keys(parsed(first, str(path), 1))
+        return _by_keys(parse_object(first, str(path), 1))
     columns = first.split("\t")
     if is_mqm(columns):
         return "marot" if "metadata" in map(str.lower, columns) else "mqm"
@@ -340,7 +340,7 @@ def read_foreign(
     offsets: Offsets = "codepoints",
 ) -> Dataset:
     """Return a data set with the error spans of a file in any dialect; some need the texts beside it."""
-    chosen = dialect or dialect_of(path)
+    name = dialect or dialect_of(path)
     beside: dict[str, Callable[[str | Path, Dataset], Dataset]] = {
         "mtme": read_mtme,
         "tags": read_tags,
@@ -358,42 +358,44 @@ def read_foreign(
         "gold": gold_dataset,
         "table": read,
     }
-    if chosen in alone:
-        return alone[chosen](path)
-    if chosen not in beside:
-        raise UserError(f"no dialect named {chosen!r} can be read as spans: use {', '.join(DIALECTS)}")
+    if name in alone:
+        return alone[name](path)
+    if name not in beside:
+        raise UserError(f"no dialect named {name!r} can be read as spans: use {', '.join(DIALECTS)}")
     if texts is None:
-        raise UserError(f"{path} holds {chosen} without the texts: give them with -t and -s, or with --texts")
-    return beside[chosen](path, texts)
+        raise UserError(f"{path} holds {name} without the texts: give them with -t and -s, or with --texts")
+    return beside[name](path, texts)
 
 
 def read_spans(path: str | Path, texts: Dataset) -> Dataset:
     """Return a data set of texts with the spans of whyscore's own records."""
-    found: dict[tuple[str, str], list[ErrorSpan]] = {}
-    known = {(entry.system, entry.id): entry for entry in texts.entries}
+    spans: dict[tuple[str, str], list[ErrorSpan]] = {}
+    entries_by_key = {(entry.system, entry.id): entry for entry in texts.entries}
     for line, record in read_records(path, kind="spans").numbered():
         key = str(record.get("system")), str(record.get("id"))
-        if key not in known:
+        if key not in entries_by_key:
             raise DataError(f"system {key[0]!r} has no text with the id {key[1]!r}", file=str(path), line=line)
         place = {"side": record.get("side"), "reference": record.get("reference")}
         items = record.get("spans")
         try:
-            own = spans_of(
+            added = spans_of(
                 [{**item, **place} if isinstance(item, dict) else item for item in items]
                 if isinstance(items, list)
                 else items,
-                known[key].segment,
+                entries_by_key[key].segment,
             )
         except BadSpan as error:
             raise DataError(str(error), file=str(path), line=line) from error
-        found.setdefault(key, []).extend(own or ())
-    entries = (Entry(e.id, e.system, e.segment, e.human, _kept(found, e), e.document, e.extra) for e in texts.entries)
+        spans.setdefault(key, []).extend(added or ())
+    entries = (
+        Entry(e.id, e.system, e.segment, e.human, _spans_of(spans, e), e.document, e.extra) for e in texts.entries
+    )
     return Dataset(texts.name, tuple(entries), texts.languages)
 
 
-def _kept(found: dict[tuple[str, str], list[ErrorSpan]], entry: Entry) -> tuple[ErrorSpan, ...] | None:
-    own = found.get((entry.system, entry.id))
-    return None if own is None else tuple(own)
+def _spans_of(spans_by_key: dict[tuple[str, str], list[ErrorSpan]], entry: Entry) -> tuple[ErrorSpan, ...] | None:
+    spans = spans_by_key.get((entry.system, entry.id))
+    return None if spans is None else tuple(spans)
 
 
 def _by_keys(value: dict[str, object]) -> str:
@@ -403,7 +405,7 @@ def _by_keys(value: dict[str, object]) -> str:
         return "wmt26"
     spans = value.get("error_spans", value.get("errors", value.get("spans")))
     lists = list(spans.values()) if isinstance(spans, dict) else [spans]
-    items = [item for one in lists if isinstance(one, list) for item in one if isinstance(item, dict)]
+    items = [item for part in lists if isinstance(part, list) for item in part if isinstance(item, dict)]
     if any("start_i" in item for item in items) or isinstance(spans, dict):
         return "pearmut"
     return "table" if spans is None or "side" in (items[0] if items else {}) else "xcomet"

@@ -35,7 +35,7 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from whyscore.data.naming import counted
+from whyscore.data.naming import with_noun
 from whyscore.errors import DataError
 from whyscore.text.splitters import NO_BLANKS, Auto
 from whyscore.types import Finding
@@ -78,20 +78,20 @@ def realign_lines(
         [[text for text in segment if text.strip()] for segment in zip(*parallel, strict=True)]
         for parallel in zip(*(_texts(documents) for documents in shared[: len(references)]), strict=True)
     ]
-    found, changed, notes = [], [], []
+    realigned, changed, notes = [], [], []
     for file in hypotheses:
         documents = _documents(file, mode)
         _check_documents(file, documents, files[0], shared[0])
         texts = _texts(documents)
         other = list(map(len, texts)) != list(map(len, rows))
         if other:
-            texts = [resegment(own, segments) for own, segments in zip(texts, rows, strict=True)]
-        found.append([text for own in texts for text in own])
+            texts = [resegment(lines, segments) for lines, segments in zip(texts, rows, strict=True)]
+        realigned.append([text for lines in texts for text in lines])
         changed.append(other)
-        notes.append(_note(file, sum(map(len, documents)), found[-1], files[0].name, changed=other))
+        notes.append(_note(file, sum(map(len, documents)), realigned[-1], files[0].name, changed=other))
     return Realigned(
-        found,
-        [[text for own in _texts(documents) for text in own] for documents in shared],
+        realigned,
+        [[text for lines in _texts(documents) for text in lines] for documents in shared],
         [number for document in shared[0] for number, _ in document],
         [str(k) for k, document in enumerate(shared[0], 1) for _ in document] if mode == "documents" else None,
         changed,
@@ -107,7 +107,7 @@ def _documents(file: FileLines, mode: Realign) -> list[_Document]:
     lines = list(enumerate(file.texts, 1))
     if mode == "file":
         return [lines]
-    return [list(own) for filled, own in groupby(lines, lambda line: bool(line[1].strip())) if filled]
+    return [list(group) for filled, group in groupby(lines, lambda line: bool(line[1].strip())) if filled]
 
 
 def _texts(documents: Sequence[_Document]) -> list[list[str]]:
@@ -115,17 +115,22 @@ def _texts(documents: Sequence[_Document]) -> list[list[str]]:
 
 
 def _check_documents(
-    file: FileLines, own: Sequence[_Document], first: FileLines, measure: Sequence[_Document], *, lines: bool = False
+    file: FileLines,
+    documents: Sequence[_Document],
+    first: FileLines,
+    measure: Sequence[_Document],
+    *,
+    lines: bool = False,
 ) -> None:
     """Refuse another number of documents and, with `lines`, of lines in one of them."""
-    if len(own) != len(measure):
+    if len(documents) != len(measure):
         raise DataError(
-            f"{file.name} has {counted(len(own), 'document')}, {first.name} has {len(measure)}: separate the same "
-            "documents with empty lines in both, or pass --realign file"
+            f"{file.name} has {with_noun(len(documents), 'document')}, {first.name} has {len(measure)}: separate the "
+            "same documents with empty lines in both, or pass --realign file"
         )
-    for k, (document, expected) in enumerate(zip(own, measure, strict=True), 1):
+    for k, (document, expected) in enumerate(zip(documents, measure, strict=True), 1):
         if lines and len(document) != len(expected):
-            place = f"document {k} of {file.name}" if len(own) > 1 else file.name
+            place = f"document {k} of {file.name}" if len(documents) > 1 else file.name
             raise DataError(
                 f"{place} has {len(document)} lines, {first.name} has {len(expected)}: only the hypotheses are "
                 "re-aligned, references and source must match line by line"
@@ -137,9 +142,9 @@ def _note(file: FileLines, lines: int, texts: Sequence[str], reference: str, *, 
         message = f"has as many lines as {reference} ({lines:,}): not re-aligned"
         return Finding("not-realigned", message, file.name)
     empty = sum(not text for text in texts)
-    number = counted(len(texts), "segment")
-    message = f"{counted(lines, 'line')} re-aligned to the {number} of {reference} by minimal word edit distance"
-    return Finding("realigned", message + (f"; empty: {counted(empty, 'segment')}" if empty else ""), file.name)
+    number = with_noun(len(texts), "segment")
+    message = f"{with_noun(lines, 'line')} re-aligned to the {number} of {reference} by minimal word edit distance"
+    return Finding("realigned", message + (f"; empty: {with_noun(empty, 'segment')}" if empty else ""), file.name)
 
 
 CELLS = 4_000_000_000
@@ -188,11 +193,11 @@ def _units(texts: Sequence[str]) -> tuple[list[str], list[str], list[int]]:
     borders: list[int] = []
     for text in texts:
         words = _SPLITTER.split(text)
-        if own := list(words):
-            unspaced = units and _UNSPACED.match(units[-1][-1]) and _UNSPACED.match(own[0])
+        if text_units := list(words):
+            unspaced = units and _UNSPACED.match(units[-1][-1]) and _UNSPACED.match(text_units[0])
             gaps += ["" if unspaced else " ", *words.gaps[1:-1]]
-            borders += [len(units) + k for k, unit in enumerate(own, 1) if _FINAL.search(unit)]
-            units += own
+            borders += [len(units) + k for k, unit in enumerate(text_units, 1) if _FINAL.search(unit)]
+            units += text_units
         borders.append(len(units))
     return units, gaps, borders
 
@@ -217,7 +222,7 @@ class _Alignment:
             places.setdefault(unit, []).append(k)
         unnatural = np.full(size, size, dtype=np.int64)
         unnatural[list(borders)] = 0
-        arrays = {unit: np.array(own, dtype=np.intp) for unit, own in places.items()}
+        arrays = {unit: np.array(columns, dtype=np.intp) for unit, columns in places.items()}
         return cls(size, arrays, segments, unnatural, size * (len(segments) + 1))
 
     def starts(self) -> list[int]:
@@ -225,23 +230,25 @@ class _Alignment:
         count = len(self.segments)
         block = max(HELD // self.size, isqrt(count), 1)
         firsts = range(0, count, block)
-        row = np.full(self.size, self.edit * (self.size + sum(max(map(len, own)) for own in self.segments) + 1))
+        row = np.full(
+            self.size, self.edit * (self.size + sum(max(map(len, references)) for references in self.segments) + 1)
+        )
         row[0] = 0
         rows = [row]
         for first in firsts[:-1]:
             rows.append(self._advance(rows[-1], first, first + block)[0])
-        found: list[int] = []
+        result: list[int] = []
         end = self.size - 1
         for first, row in zip(reversed(firsts), reversed(rows), strict=True):
             for starts in reversed(self._advance(row, first, first + block)[1]):
                 end = int(starts[end])
-                found.append(end)
-        return found[::-1]
+                result.append(end)
+        return result[::-1]
 
     def _advance(self, row: _Row, first: int, last: int) -> tuple[_Row, list[_Starts]]:
         """Return the row of D after some segments, and where each of them starts, given where it ends."""
         ramp = np.arange(self.size, dtype=np.int64) * self.edit
-        held = []
+        all_starts = []
         for references in self.segments[first:last]:
             entered = np.minimum.accumulate(row + np.arange(self.size) - ramp)
             best = self._read(entered, references[0])
@@ -249,9 +256,9 @@ class _Alignment:
                 np.minimum(best, self._read(entered, words), out=best)
             best += ramp
             starts = best % self.size
-            held.append(starts.astype(np.int32))
+            all_starts.append(starts.astype(np.int32))
             row = best - starts + self.unnatural
-        return row, held
+        return row, all_starts
 
     def _read(self, row: _Row, words: Sequence[str]) -> _Row:
         """Return the row after the words of a reference: each is deleted, substituted or, where equal, matched."""

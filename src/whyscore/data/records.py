@@ -36,7 +36,7 @@ import numpy as np
 from whyscore.data.codec import Where, convert, decode, decode_explanation, encode_explanation
 from whyscore.data.files import Limits, TextFile
 from whyscore.data.formats.eval4nlp import Judged
-from whyscore.data.formats.jsonl import parsed
+from whyscore.data.formats.jsonl import parse_object
 from whyscore.data.formats.spans import span_object
 from whyscore.errors import ContractError, DataError
 from whyscore.text.files import checked_reason, defined, finite, line, number
@@ -122,7 +122,11 @@ def digest(dataset: Dataset) -> str:
         segment = entry.segment
         source = () if segment.source is None else (segment.source,)
         # The counts keep texts from sliding from one field into the next.
-        before = [text for one in segment.context for text in (one.hypothesis, one.source or "", *one.references)]
+        before = [
+            text
+            for previous in segment.context
+            for text in (previous.hypothesis, previous.source or "", *previous.references)
+        ]
         parts = (entry.id, entry.system, segment.hypothesis, *source, *segment.references, *before)
         marked = f"{len(source)},{len(segment.references)};" + "".join(f"{len(part)}:{part}" for part in parts)
         state.update(marked.encode("utf-8", "surrogatepass"))
@@ -139,14 +143,14 @@ class Records:
         number, first = next(self._lines, (1, ""))
         if not is_header(first):
             raise DataError(f"no header of records: expected {SCHEMA_KEY}", file=file.name, line=1)
-        self.header = _header(parsed(first, file.name, number), file.name)
+        self.header = _header(parse_object(first, file.name, number), file.name)
 
     def __iter__(self) -> Iterator[dict[str, object]]:
         return (record for _, record in self.numbered())
 
     def numbered(self) -> Iterator[tuple[int, dict[str, object]]]:
         """Yield the objects with their lines."""
-        return ((at, parsed(text, self._file.name, at)) for at, text in self._texts())
+        return ((at, parse_object(text, self._file.name, at)) for at, text in self._texts())
 
     def explanations(
         self, entries: Mapping[tuple[str, str], int] | None = None, cure: str = ""
@@ -176,7 +180,7 @@ class Records:
 
     def _check_torn(self, text: str, number: int) -> None:
         try:
-            parsed(text, self._file.name, number)
+            parse_object(text, self._file.name, number)
         except DataError as error:
             message = "the last line is torn, as when a run was stopped: resume the run, or delete the line"
             raise DataError(message, file=self._file.name, line=number) from error
@@ -243,10 +247,10 @@ def _header(value: dict[str, object], file: str) -> Header:
             file=file,
             line=1,
         )
-    found = convert(_Header, value, Where(file, 1))
-    about = found.dataset
+    header = convert(_Header, value, Where(file, 1))
+    about = header.dataset
     names = about.name, about.digest, about.languages
-    return Header(found.kind, found.signatures, found.created, *names, found.counts, version)
+    return Header(header.kind, header.signatures, header.created, *names, header.counts, version)
 
 
 _SPAN_KEYS = ("start", "end", "text", "severity", "category", "score", "confidence")
@@ -272,7 +276,7 @@ def score_lines(
         reasons: per metric, why entries have no score.
         created: the date in the header.
     """
-    signatures = {name: str(found.signature) for name, found in scores.items()}
+    signatures = {name: str(score.signature) for name, score in scores.items()}
     yield header_of("scores", dataset, signatures, created).line()
     for record in score_records(dataset, scores, parts=parts, truncated=truncated, reasons=reasons):
         yield line(record)
@@ -287,16 +291,16 @@ def score_records(
     reasons: Mapping[str, Mapping[int, str]] | None = None,
 ) -> Iterator[dict[str, object]]:
     """Yield the records of `score_lines`."""
-    for name, found in scores.items():
-        if len(found) != len(dataset):
-            raise ContractError(f"{name} has {len(found)} scores for {len(dataset)} entries")
+    for name, score in scores.items():
+        if len(score) != len(dataset):
+            raise ContractError(f"{name} has {len(score)} scores for {len(dataset)} entries")
         cut = (truncated or {}).get(name, ())
-        why = (reasons or {}).get(name, found.reasons)
-        for k, (entry, value) in enumerate(zip(dataset.entries, found.values.tolist(), strict=True)):
+        why = (reasons or {}).get(name, score.reasons)
+        for k, (entry, value) in enumerate(zip(dataset.entries, score.values.tolist(), strict=True)):
             record: dict[str, object] = {"id": entry.id, "system": entry.system, "metric": name, "score": number(value)}
-            if (parts is True or (parts and name in parts)) and found.rows is not None:
-                row = found.rows[k].tolist()
-                record["parts"] = {part: number(item) for part, item in zip(found.columns, row, strict=True)}
+            if (parts is True or (parts and name in parts)) and score.rows is not None:
+                row = score.rows[k].tolist()
+                record["parts"] = {part: number(item) for part, item in zip(score.columns, row, strict=True)}
             if k in cut:
                 record["truncated"] = finite(cut[k]) if isinstance(cut, Mapping) else True
             if not math.isfinite(value):
@@ -354,8 +358,8 @@ def row_lines(
 
 
 def _span(span: ErrorSpan, entry: Entry) -> dict[str, object]:
-    known = span_object(span, entry.segment)
-    return {key: known.get(key) for key in _SPAN_KEYS}
+    fields = span_object(span, entry.segment)
+    return {key: fields.get(key) for key in _SPAN_KEYS}
 
 
 _SIDES: dict[Side, Judged] = {Side.HYPOTHESIS: "target", Side.SOURCE: "source"}
@@ -372,19 +376,23 @@ class StoredExplanations:
 def read_explanations(path: str | Path) -> StoredExplanations:
     """Return the explanations in a file of records."""
     rows: dict[tuple[str, str, str], dict[Judged, dict[str, ExplanationRecord]]] = {}
-    for one in read_records(path, kind="explanations").explanations():
-        side = _SIDES.get(one.place.side)
+    for explanation in read_records(path, kind="explanations").explanations():
+        side = _SIDES.get(explanation.place.side)
         if side is None:
             continue
-        undefined = np.isnan(one.importance)
+        undefined = np.isnan(explanation.importance)
         if undefined.any():
-            word = one.words[int(np.argmax(undefined))]
-            raise DataError(f"the importance of {word!r} is null, expected a number", file=str(path), line=one.line)
-        texts = rows.setdefault((one.system, one.metric, one.explainer), {}).setdefault(side, {})
-        if one.id in texts:
-            message = f"the id {one.id!r} is explained twice, first on line {texts[one.id].line}"
-            raise DataError(message, file=str(path), line=one.line)
-        texts[one.id] = one
+            word = explanation.words[int(np.argmax(undefined))]
+            raise DataError(
+                f"the importance of {word!r} is null, expected a number", file=str(path), line=explanation.line
+            )
+        texts = rows.setdefault((explanation.system, explanation.metric, explanation.explainer), {}).setdefault(
+            side, {}
+        )
+        if explanation.id in texts:
+            message = f"the id {explanation.id!r} is explained twice, first on line {texts[explanation.id].line}"
+            raise DataError(message, file=str(path), line=explanation.line)
+        texts[explanation.id] = explanation
     return StoredExplanations(str(path), dict(zip(_names(list(rows)), rows.values(), strict=True)))
 
 

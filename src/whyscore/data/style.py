@@ -84,11 +84,11 @@ def systematic_differences(dataset: Dataset) -> Iterator[Finding]:
     systems: dict[str, list[str]] = {}
     for entry in dataset.entries:
         systems.setdefault(entry.system, []).append(entry.segment.hypothesis)
-    own = {name: texts[:_SAMPLE] for name, texts in systems.items()}
+    samples = {name: texts[:_SAMPLE] for name, texts in systems.items()}
     for mark in _MARKS:
-        yield from _marks_differ(mark, references, own)
-    yield from _case_differs(references, own)
-    yield from _scripts_differ(references, own)
+        yield from _marks_differ(mark, references, samples)
+    yield from _case_differs(references, samples)
+    yield from _scripts_differ(references, samples)
 
 
 def _marks_differ(mark: _Mark, references: Sequence[str], systems: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
@@ -96,13 +96,15 @@ def _marks_differ(mark: _Mark, references: Sequence[str], systems: Mapping[str, 
     differing: dict[tuple[str, str], list[str]] = {}
     for system, texts in systems.items():
         here = _counts(mark.variants, texts)
-        pair = _opposed(there, here)
+        pair = _find_opposites(there, here)
         if pair is not None:
             differing.setdefault(pair, []).append(system)
-    for (one, other), names in differing.items():
+    for (usual, different), names in differing.items():
         cure = f"; --normalize {mark.habit} evens them out" if mark.habit else ""
-        told = f"references have {one} {mark.name}, the hypotheses of {_named(names, systems)} {other} ones"
-        yield Finding(SYSTEMATIC, f"{told}: scores and features count that as errors{cure}")
+        message = (
+            f"references have {usual} {mark.name}, the hypotheses of {_name_systems(names, systems)} {different} ones"
+        )
+        yield Finding(SYSTEMATIC, f"{message}: scores and features count that as errors{cure}")
 
 
 def _counts(variants: Mapping[str, "regex.Pattern[str]"], texts: Sequence[str]) -> Counter[str]:
@@ -110,13 +112,15 @@ def _counts(variants: Mapping[str, "regex.Pattern[str]"], texts: Sequence[str]) 
     return Counter({name: len(pattern.findall(joined)) for name, pattern in variants.items()})
 
 
-def _opposed(one: Counter[str], other: Counter[str]) -> tuple[str, str] | None:
+def _find_opposites(references: Counter[str], hypotheses: Counter[str]) -> tuple[str, str] | None:
     """Return the usual variant of each side where the sides differ throughout."""
-    if min(one.total(), other.total()) < _LEAST:
+    if min(references.total(), hypotheses.total()) < _LEAST:
         return None
-    (first, count), (second, number) = one.most_common(1)[0], other.most_common(1)[0]
-    clear = count >= _MOST_SHARE * one.total() and number >= _MOST_SHARE * other.total()
-    apart = other[first] <= _FEW_SHARE * other.total() and one[second] <= _FEW_SHARE * one.total()
+    (first, count), (second, number) = references.most_common(1)[0], hypotheses.most_common(1)[0]
+    clear = count >= _MOST_SHARE * references.total() and number >= _MOST_SHARE * hypotheses.total()
+    apart = (
+        hypotheses[first] <= _FEW_SHARE * hypotheses.total() and references[second] <= _FEW_SHARE * references.total()
+    )
     return (first, second) if first != second and clear and apart else None
 
 
@@ -124,8 +128,8 @@ def _case_differs(references: Sequence[str], systems: Mapping[str, Sequence[str]
     there = _share_of_capitals(references)
     names = [name for name, texts in systems.items() if len(texts) >= _LEAST and _share_of_capitals(texts) < _HARDLY]
     if len(references) >= _LEAST and there > 0.5 and names:  # noqa: PLR2004 - most texts
-        told = f"the hypotheses of {_named(names, systems)} are in lower case, the references are not"
-        yield Finding(SYSTEMATIC, f"{told}: scores and features count that as errors; --normalize case evens it out")
+        message = f"the hypotheses of {_name_systems(names, systems)} are in lower case, the references are not"
+        yield Finding(SYSTEMATIC, f"{message}: scores and features count that as errors; --normalize case evens it out")
 
 
 def _share_of_capitals(texts: Sequence[str]) -> float:
@@ -135,23 +139,23 @@ def _share_of_capitals(texts: Sequence[str]) -> float:
 def _scripts_differ(references: Sequence[str], systems: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
     there = _count_scripts(references)
     for system, texts in systems.items():
-        pair = _opposed(there, _count_scripts(texts))
+        pair = _find_opposites(there, _count_scripts(texts))
         if pair is not None:
-            told = f"the hypotheses of {system} are in {pair[1]} script, the references in {pair[0]}"
-            yield Finding(SYSTEMATIC, f"{told}: is this the right file?")
+            message = f"the hypotheses of {system} are in {pair[1]} script, the references in {pair[0]}"
+            yield Finding(SYSTEMATIC, f"{message}: is this the right file?")
 
 
 def _count_scripts(texts: Sequence[str]) -> Counter[str]:
     """Return how many letters each script has; every distinct character is looked at once."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for character, count in Counter("".join(texts)).items():
         for name, pattern in _SCRIPTS.items():
             if pattern.match(character):
-                found[name] += count
-    return Counter({name: found[name] for name in _SCRIPTS})
+                counts[name] += count
+    return Counter({name: counts[name] for name in _SCRIPTS})
 
 
-def _named(names: Sequence[str], systems: Mapping[str, object]) -> str:
+def _name_systems(names: Sequence[str], systems: Mapping[str, object]) -> str:
     return "all systems" if len(names) == len(systems) > 1 else ", ".join(names)
 
 
@@ -172,16 +176,16 @@ def normalize(dataset: D, habits: Sequence[str]) -> D:
     table = str.maketrans({key: value for habit in HABITS if habit in habits for key, value in _PLAIN[habit].items()})
 
     def plain(text: str) -> str:
-        found = text.translate(table)
-        lower = found.lower()
+        replaced = text.translate(table)
+        lower = replaced.lower()
         # A few capitals have lower forms of two characters, which would move the marked errors behind them.
-        return lower if "case" in habits and len(lower) == len(found) else found
+        return lower if "case" in habits and len(lower) == len(replaced) else replaced
 
-    entries = tuple(replace(entry, segment=_changed(entry.segment, plain)) for entry in dataset.entries)
+    entries = tuple(replace(entry, segment=_rewrite(entry.segment, plain)) for entry in dataset.entries)
     return replace(dataset, entries=entries, name=f"{dataset.name} (normalized: {', '.join(habits)})")
 
 
-def _changed(segment: Segment, plain: Callable[[str], str]) -> Segment:
+def _rewrite(segment: Segment, plain: Callable[[str], str]) -> Segment:
     source = None if segment.source is None else plain(segment.source)
-    context = tuple(_changed(one, plain) for one in segment.context)
+    context = tuple(_rewrite(previous, plain) for previous in segment.context)
     return Segment(plain(segment.hypothesis), source, tuple(map(plain, segment.references)), context)

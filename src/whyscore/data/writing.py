@@ -38,7 +38,7 @@ _GZIP = 31  # the largest window, with the header and trailer of gzip
 
 def write_lines(path: str | Path, lines: Iterable[str]) -> None:
     """Write lines, which carry their own ends, to a file that appears when all are written."""
-    with opened(path) as file:
+    with open_whole(path) as file:
         file.writelines(lines)
 
 
@@ -53,15 +53,15 @@ def write_or_compare(path: Path, facts: Mapping[str, object]) -> list[str]:
 
 
 @contextmanager
-def opened(path: str | Path) -> Iterator[IO[str]]:
+def open_whole(path: str | Path) -> Iterator[IO[str]]:
     """Yield a text file that takes the path's place when the block ends well, and leaves no trace when it does not."""
     target = Path(os.path.realpath(path))
     special = target.exists() and not target.is_file() and not target.is_dir()
-    with _told(path):
+    with _raise_with_path(path):
         file = target.open("w", encoding="utf-8", newline="\n") if special else _sibling(target)
     written = Path(file.name)
     try:
-        with _told(path):
+        with _raise_with_path(path):
             with file:
                 yield file
                 file.flush()
@@ -84,10 +84,10 @@ def _sibling(target: Path) -> IO[str]:
                 left.unlink()
     while True:
         name = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-        made = name.open("x", encoding="utf-8", newline="\n")
-        if hold(made) and has_name(made):
-            return made
-        made.close()  # somebody took it for a leftover before it was held
+        stream = name.open("x", encoding="utf-8", newline="\n")
+        if hold(stream) and has_name(stream):
+            return stream
+        stream.close()  # somebody took it for a leftover before it was held
 
 
 @contextmanager
@@ -137,12 +137,12 @@ class Growing:
     def writelines(self, lines: Sequence[str]) -> None:
         """Add lines, which carry their own ends."""
         data = "".join(lines).encode()
-        with _told(self.path):
+        with _raise_with_path(self.path):
             self.file.write(_pack(data) if self.packed else data)
 
     def flush(self) -> None:
         """Hand everything over to the system."""
-        with _told(self.path):
+        with _raise_with_path(self.path):
             self.file.flush()
 
 
@@ -155,7 +155,7 @@ def _pack(data: bytes) -> bytes:
 @contextmanager
 def growing(path: str | Path, *, packed: bool = False) -> Iterator[Growing]:
     """Yield a file that lines can be added to; what cannot be written is told with the path and a cure."""
-    with _told(path):
+    with _raise_with_path(path):
         file = Path(path).open("ab")  # noqa: SIM115 - closed below, twice told apart
     try:
         yield Growing(Path(path), file, packed)
@@ -163,21 +163,21 @@ def growing(path: str | Path, *, packed: bool = False) -> Iterator[Growing]:
         with suppress(OSError):  # closing tries once more to write what could not be written
             file.close()
         raise
-    with _told(path):
+    with _raise_with_path(path):
         file.close()
 
 
 def cut_torn_line(path: str | Path) -> int:
     """Return how many bytes after the last newline were cut off a file, so that more lines can be appended."""
-    with _told(path), Path(path).open("r+b") as file:
+    with _raise_with_path(path), Path(path).open("r+b") as file:
         end = file.seek(0, os.SEEK_END)
         position = end
         while position:
             start = max(0, position - (1 << 16))
             file.seek(start)
-            found = file.read(position - start).rfind(b"\n")
-            if found >= 0:
-                position = start + found + 1
+            newline = file.read(position - start).rfind(b"\n")
+            if newline >= 0:
+                position = start + newline + 1
                 break
             position = start
         file.truncate(position)
@@ -185,7 +185,7 @@ def cut_torn_line(path: str | Path) -> int:
 
 
 @contextmanager
-def _told(path: str | Path) -> Iterator[None]:
+def _raise_with_path(path: str | Path) -> Iterator[None]:
     """Turn what the system says into an error with the path and a cure."""
     try:
         yield

@@ -152,9 +152,9 @@ def test_what_a_dialect_cannot_say_is_counted() -> None:
             lambda: dialects.wmtqe_spans(Lists("1", "2", "huge"), "abc", Counter()),
             "severity is 'huge', expected neutral",
         ),
-        (lambda: dialects.located(["b"], "aaa"), "the token 'b' is not in the text after character 0"),
+        (lambda: dialects.locate(["b"], "aaa"), "the token 'b' is not in the text after character 0"),
         (
-            lambda: dialects.token_span(dialects.located(["a"], "a"), 0, 3),
+            lambda: dialects.token_span(dialects.locate(["a"], "a"), 0, 3),
             "tokens 0 to 3 are outside a text of 1 tokens",
         ),
     ],

@@ -12,13 +12,13 @@ from whyscore.data.formats.mqm import (
     GOOGLE,
     XCOMET,
     Weights,
-    marked,
-    moved,
+    carry_span,
+    mark_span,
     mqm_rows,
     read_mqm,
     read_ratings,
+    strip_marks,
     trim,
-    unmarked,
     weights_of,
 )
 from whyscore.errors import DataError, SpecError
@@ -56,17 +56,17 @@ def row(target: str, category: str, severity: str, *, rater: str = "r1", source:
     ],
 )
 def test_marks_are_taken_out(text: str, plain: str, spans: object, lone: bool, trimmed: int) -> None:  # noqa: FBT001
-    assert unmarked(text) == (plain, spans, lone, trimmed)
+    assert strip_marks(text) == (plain, spans, lone, trimmed)
 
 
 def test_marking_is_the_way_back() -> None:
-    assert unmarked(marked("a bad cat", (2, 5)))[:2] == ("a bad cat", ((2, 5),))
+    assert strip_marks(mark_span("a bad cat", (2, 5)))[:2] == ("a bad cat", ((2, 5),))
     assert trim("a   b", (1, 4)) == (1, 1)
 
 
 def test_spans_are_carried_over_to_a_slightly_different_text() -> None:
-    assert moved("a bad cat", (2, 5), "a  bad cat") == (3, 6)
-    assert moved("the bad cat", (4, 7), "the bad, cat") == (4, 7)
+    assert carry_span("a bad cat", (2, 5), "a  bad cat") == (3, 6)
+    assert carry_span("the bad cat", (4, 7), "the bad, cat") == (4, 7)
 
 
 def test_ted_ratings_have_the_published_marks(shipped: Path) -> None:

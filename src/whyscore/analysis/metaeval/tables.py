@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from whyscore.data.columns import ALIASES, Block, Choice, listed
+from whyscore.data.columns import ALIASES, Block, Choice, quote_names
 from whyscore.data.files import TextFile, read_lines
 from whyscore.data.formats.jsonl import objects
 from whyscore.data.formats.tables import read_blocks
@@ -104,7 +104,7 @@ class Columns:
             self.notes.append(f"{name} was taken from the ratings in {raw}")
             return np.array([self._rate(raw, k) for k in range(len(self.lines))])
         if name not in self.values:
-            raise DataError(f"no column {name!r}; there are: {listed(self.values)}", file=self.name)
+            raise DataError(f"no column {name!r}; there are: {quote_names(self.values)}", file=self.name)
         return np.array([self._number(name, k, value) for k, value in enumerate(self.values[name])])
 
     def names(self, name: str) -> tuple[str, ...]:
@@ -118,7 +118,9 @@ class Columns:
         """Return the column for a role: as named, or by one of the usual names; None where there is none."""
         if given is not None:
             if given and given not in self.values:
-                raise DataError(f"no column {given!r} for --{role}; there are: {listed(self.values)}", file=self.name)
+                raise DataError(
+                    f"no column {given!r} for --{role}; there are: {quote_names(self.values)}", file=self.name
+                )
             return given or None
         return next((name for name in self.values if name.lower() in aliases), None)
 
@@ -206,7 +208,7 @@ def _count(systems: Sequence[str], columns: Columns, *, rated: bool) -> tuple[st
     if rated or len(set(seen.values())) > 1:
         why = "several raters" if rated else "systems with different numbers of rows"
         raise DataError(
-            f"no column for the segment, and {why}: name it with --segment; there are: {listed(columns.values)}"
+            f"no column for the segment, and {why}: name it with --segment; there are: {quote_names(columns.values)}"
         )
     columns.notes.append("no column names the segments: the rows of each system were counted")
     return tuple(numbers)

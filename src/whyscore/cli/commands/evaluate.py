@@ -32,7 +32,7 @@ from whyscore.cli.setup import (
     working,
 )
 from whyscore.data.checks import findings
-from whyscore.data.naming import counted
+from whyscore.data.naming import with_noun
 from whyscore.errors import UserError
 from whyscore.marking import visible
 from whyscore.report import build_report
@@ -162,7 +162,7 @@ def _say_costs(settings: EvaluateCommand, data: Dataset, requested: list[Request
     """Say what each stage would take; which segments are explained depends on scores not known yet."""
     resources = make_resources(settings)
     sizes = {"text": len(data), "system": len(data.systems), "segment": len(data.ids)}
-    print(f"read: {', '.join(counted(number, noun) for noun, number in sizes.items())}")
+    print(f"read: {', '.join(with_noun(number, noun) for noun, number in sizes.items())}")
     for one in requested:
         metric = with_languages(one.metric, data.languages)
         texts = cost(metric, data.segments, resources.store)
@@ -173,8 +173,8 @@ def _say_costs(settings: EvaluateCommand, data: Dataset, requested: list[Request
         tell_time(settings, one.name, metric, data.segments, left)
     scores = len(requested) + len({name for entry in data.entries for name in entry.human})
     pairs = math.comb(len(data.systems), 2)
-    size = f"{counted(pairs, 'pair')} of systems, {counted(scores, 'score')}"
-    print(f"test: {counted(scores * pairs, 'difference')} ({size})" if pairs else "test: none")
+    size = f"{with_noun(pairs, 'pair')} of systems, {with_noun(scores, 'score')}"
+    print(f"test: {with_noun(scores * pairs, 'difference')} ({size})" if pairs else "test: none")
     print(f"report: {Path(settings.output) / PAGE}")
     return 0
 

@@ -6,7 +6,7 @@ from whyscore.analysis.select import SCORING, SelectSettings, select, simulate_s
 from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result
 from whyscore.cli.setup import load_dataset, requested_metrics, score_costs, working
-from whyscore.data.naming import counted
+from whyscore.data.naming import with_noun
 from whyscore.errors import UserError
 from whyscore.settings import option
 
@@ -39,7 +39,7 @@ def run(settings: SelectCommand) -> int:
     if settings.dry_run:
         used = metrics if settings.simulate or settings.method in SCORING else []
         scored = ", ".join(used) or "none"
-        print(f"{len(data.ids)} segments of {counted(len(data.systems), 'system')}; metrics to score: {scored}")
+        print(f"{len(data.ids)} segments of {with_noun(len(data.systems), 'system')}; metrics to score: {scored}")
         for metric in used:
             print(*score_costs(settings, metric, without_references(data).segments, data.languages), sep="\n")
         return 0

@@ -6,7 +6,7 @@ from whyscore.analysis.submit import SubmitSettings, submit, submit_scores, subm
 from whyscore.cli.options import InputSettings, MetricSettings, RunningSettings
 from whyscore.cli.output import tell
 from whyscore.cli.setup import explaining_costs, load_dataset, requested_metrics, score_costs, working
-from whyscore.data.naming import counted
+from whyscore.data.naming import with_noun
 from whyscore.errors import UserError
 from whyscore.settings import option
 
@@ -71,14 +71,16 @@ def _run_scores(settings: SubmitCommand, metrics: list[str]) -> int:
         raise UserError("the metrics task takes no word scores: leave out -e")
     data = load_dataset(settings, metrics)
     if settings.dry_run:
-        print(f"{len(data)} segments of {counted(len(data.systems), 'system')}; metrics to score: {', '.join(metrics)}")
+        print(
+            f"{len(data)} segments of {with_noun(len(data.systems), 'system')}; metrics to score: {', '.join(metrics)}"
+        )
         for metric in metrics:
             print(*score_costs(settings, metric, data.segments, data.languages), sep="\n")
         return 0
     with working(settings) as resources:
         written = submit_scores(data, metrics, str(settings.output), settings=settings, resources=resources)
     print(*written.files, sep="\n")
-    tell(settings, f"{counted(len(data.systems), 'system')}, {len(data.ids)} segments")
+    tell(settings, f"{with_noun(len(data.systems), 'system')}, {len(data.ids)} segments")
     return 0
 
 
@@ -88,7 +90,7 @@ def _run_wmt26(settings: SubmitCommand, metrics: list[str]) -> int:
         raise UserError("a WMT26 submission needs one metric and a file: -m qe -o predictions.jsonl")
     data = load_dataset(settings, metrics, [settings.explainer] if settings.explainer else [])
     if settings.dry_run:
-        print(f"{len(data)} segments of {counted(len(data.systems), 'system')}; metric to score: {metrics[0]}")
+        print(f"{len(data)} segments of {with_noun(len(data.systems), 'system')}; metric to score: {metrics[0]}")
         if settings.explainer is None:
             costs = score_costs(settings, metrics[0], data.segments, data.languages)
         else:
@@ -101,7 +103,7 @@ def _run_wmt26(settings: SubmitCommand, metrics: list[str]) -> int:
             data, metrics[0], settings.explainer, settings.output, settings=settings, resources=resources
         )
     print(*written.files, sep="\n")
-    tell(settings, f"{len(data.ids)} items, {counted(len(data.systems), 'system')}")
+    tell(settings, f"{len(data.ids)} items, {with_noun(len(data.systems), 'system')}")
     if written.missing:
         count, first = len(written.missing), next(iter(sorted(written.missing.items())))[1]
         tell(settings, f"warning: {count:,} of {len(data):,} segments lack a prediction; the first: {first}")

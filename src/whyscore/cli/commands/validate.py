@@ -8,7 +8,7 @@ from whyscore.cli.output import emit, emit_result, format_of
 from whyscore.cli.setup import load_and_validate, refuse_data, show_findings
 from whyscore.data.checks import Findings
 from whyscore.data.formats.eval4nlp import look_at_gold, look_at_submission, metadata_faults, misfits
-from whyscore.data.naming import counted
+from whyscore.data.naming import with_noun
 from whyscore.errors import DataError, UserError
 from whyscore.marking import visible
 from whyscore.settings import option
@@ -56,7 +56,7 @@ def run(settings: ValidateCommand) -> int:
     sizes = found.about.get("by_system")
     names = [f"{name} ({sizes[name]})" for name in data.systems] if isinstance(sizes, dict) else data.systems
     shared = f"; {found.about['common']} segments in common" if isinstance(sizes, dict) else ""
-    systems = f"{counted(len(data.systems), 'system')}: {', '.join(names)}{shared}"
+    systems = f"{with_noun(len(data.systems), 'system')}: {', '.join(names)}{shared}"
     lines = [f"{data.name}: {len(data.ids)} segments, {systems}\n"]
     if columns := data.describe_columns():
         lines.append(f"columns: {columns}\n")

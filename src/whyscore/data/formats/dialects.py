@@ -97,8 +97,8 @@ def xcomet_spans(items: Sequence[object], text: str, notes: Tally) -> tuple[Erro
         first, last = trim(text, _inside(start, end, text, notes))
         if (first, last) != (start, end):
             notes["blanks trimmed"] += 1
-        said = item.get("text")
-        if isinstance(said, str) and said.strip() != text[first:last]:
+        quoted = item.get("text")
+        if isinstance(quoted, str) and quoted.strip() != text[first:last]:
             notes["text differs from its offsets"] += 1
         spans.append(
             ErrorSpan(first, last, severity_of(item), _text(item, "category"), confidence=number_at(item, "confidence"))
@@ -148,8 +148,8 @@ def mtme_rating(spans: Sequence[ErrorSpan] | None, lost: Tally) -> dict[str, obj
             lost["span of a reference"] += 1
             continue
         _count(lost, span, "confidence")
-        known = {"start": span.start, "end": span.end, "category": span.category, "severity": span.severity}
-        errors.append({**known, "score": span.score, "is_source_error": span.side is Side.SOURCE})
+        fields = {"start": span.start, "end": span.end, "category": span.category, "severity": span.severity}
+        errors.append({**fields, "score": span.score, "is_source_error": span.side is Side.SOURCE})
     return {"errors": errors}
 
 
@@ -176,14 +176,14 @@ def pearmut_items(
     items: list[dict[str, object]] = []
     for span in _of_hypothesis(spans, lost):
         _count(lost, span, "score", "confidence")
-        known = {"severity": span.severity, "category": span.category}
+        fields = {"severity": span.severity, "category": span.category}
         if span.start == span.end:
             if span.start != len(text):
                 lost["place of an omission"] += 1
-            items.append({"start_i": MISSING, "end_i": MISSING, **known})
+            items.append({"start_i": MISSING, "end_i": MISSING, **fields})
             continue
         first, last = (from_codepoints(text, offset, unit) for offset in (span.start, span.end - 1))
-        items.append({"start_i": first, "end_i": last, **known})
+        items.append({"start_i": first, "end_i": last, **fields})
     return items
 
 
@@ -221,7 +221,7 @@ def wmtqe_lists(spans: Sequence[ErrorSpan], text: str, lost: Tally) -> Lists:
     return Lists(*(" ".join(column) for column in zip(*rows, strict=True))) if rows else NO_ERROR_LISTS
 
 
-def located(tokens: Sequence[str], text: str) -> Words:
+def locate(tokens: Sequence[str], text: str) -> Words:
     """Return where tokens stand in their text, from left to right; one that is not there is an error."""
     spans, at = [], 0
     for token in tokens:
@@ -322,15 +322,15 @@ def read_json_spans(path: str | Path, dialect: str, unit: Offsets = "codepoints"
 def _json_entries(  # noqa: PLR0917 - for this module alone
     value: Mapping[str, object], number: int, path: str, dialect: str, unit: Offsets, notes: Tally
 ) -> Iterator[Entry]:
-    lower = {key.lower(): given for key, given in value.items()}
+    lower = {key.lower(): field for key, field in value.items()}
     texts = next((lower[name] for name in _TEXTS["hypothesis"] if name in lower), None)
     source = next((lower[name] for name in _TEXTS["source"] if name in lower), None)
-    given = lower.get("error_spans", lower.get("errors", lower.get("spans")))
+    listed = lower.get("error_spans", lower.get("errors", lower.get("spans")))
     systems = texts if isinstance(texts, Mapping) else {str(lower.get("system") or system_names([path])[0]): texts}
     for system, text in systems.items():
         if not isinstance(text, str):
             raise BadSpan(f"no text of the hypothesis: expected one of {', '.join(_TEXTS['hypothesis'][:4])}")
-        items = given.get(system) if isinstance(given, Mapping) else given
+        items = listed.get(system) if isinstance(listed, Mapping) else listed
         if items is not None and not isinstance(items, list):
             raise BadSpan(f"error_spans is {items!r}, expected a list")
         if dialect == "xcomet":
@@ -368,12 +368,12 @@ def read_mtme(path: str | Path, texts: Dataset) -> Dataset:
         if not tab:
             raise DataError("expected a system, a tab and a rating", file=str(path), line=number)
         if not waiting.get(system):
-            known = ", ".join(waiting)
-            raise DataError(f"no text for a rating of {system!r}; texts are of: {known}", file=str(path), line=number)
+            names = ", ".join(waiting)
+            raise DataError(f"no text for a rating of {system!r}; texts are of: {names}", file=str(path), line=number)
         entry = waiting[system].pop(0)
         try:
-            found = None if rating == "None" else json.loads(rating, parse_int=whole)
-            spans = mtme_spans(found, entry.segment, notes)
+            items = None if rating == "None" else json.loads(rating, parse_int=whole)
+            spans = mtme_spans(items, entry.segment, notes)
         except (BadSpan, RecursionError, ValueError) as error:
             raise DataError(f"not a rating: {error}", file=str(path), line=number) from error
         rated[system, entry.id] = spans, "".join(rater)
@@ -419,8 +419,8 @@ def _marot_spans(row: Rating, segment: Segment, file: str) -> Iterator[ErrorSpan
         tokens = about.get("segment") or {}
         for side, text in ((Side.SOURCE, segment.source or ""), (Side.HYPOTHESIS, segment.hypothesis)):
             name = "source" if side is Side.SOURCE else "target"
-            given = tokens.get(f"{name}_tokens")
-            words = _WORDS.split(text) if given is None else located(given, text)
+            tokens_of_side = tokens.get(f"{name}_tokens")
+            words = _WORDS.split(text) if tokens_of_side is None else locate(tokens_of_side, text)
             for first, last in about.get(f"{name}_spans") or []:
                 severity = severity_of({"severity": row.values["severity"]})
                 yield ErrorSpan(*token_span(words, first, last), severity, row.values["category"] or None, side)
@@ -445,7 +445,7 @@ def marot_lines(dataset: Dataset, lost: Tally) -> Iterator[str]:
         tokens = {"source_tokens": list(texts[Side.SOURCE]), "target_tokens": list(texts[Side.HYPOTHESIS])}
         base = [entry.system, entry.document or "", str(number), entry.id, _rater(entry)]
         base += [segment.source or "", segment.hypothesis]
-        rows = [found for span in entry.spans if (found := _marot_row(span, texts, lost))]
+        rows = [row for span in entry.spans if (row := _marot_row(span, texts, lost))]
         for category, severity, spans in rows or [(NO_ERROR, NO_ERROR, {})]:
             about = json.dumps({"segment": tokens, **spans}, ensure_ascii=False)
             yield "\t".join([*base, category, severity, about]) + "\n"
@@ -513,7 +513,9 @@ def read_tags(path: str | Path, texts: Dataset) -> Dataset:
         words = _WORDS.split(entry.segment.hypothesis)
         if len(words) != len(tags):
             raise DataError(f"{len(tags)} tags for {len(words)} words", file=str(path), line=number)
-        entries.append(replace(entry, spans=tuple(replace(one, score=None) for one in to_spans(words, tags, _TAGGED))))
+        entries.append(
+            replace(entry, spans=tuple(replace(span, score=None) for span in to_spans(words, tags, _TAGGED)))
+        )
     return replace(texts, entries=tuple(entries))
 
 
@@ -522,10 +524,10 @@ def tags_lines(dataset: Dataset, lost: Tally, *, names: Sequence[str] = ("0", "1
     for entry in dataset.entries:
         if entry.spans is None:
             lost["unrated segment, written as correct"] += 1
-        own = [span for span in entry.spans or () if span.side is Side.HYPOTHESIS]
-        lost["span of another text"] += len(entry.spans or ()) - len(own)
-        lost["omission"] += sum(span.start == span.end for span in own)
-        levels = to_levels(_WORDS.split(entry.segment.hypothesis), own)
+        spans = [span for span in entry.spans or () if span.side is Side.HYPOTHESIS]
+        lost["span of another text"] += len(entry.spans or ()) - len(spans)
+        lost["omission"] += sum(span.start == span.end for span in spans)
+        levels = to_levels(_WORDS.split(entry.segment.hypothesis), spans)
         yield " ".join(names[int(level > 0)] for level in levels.tolist()) + "\n"
 
 

@@ -185,7 +185,7 @@ def _side(bundle: Bundle, tags: str, texts: str, findings: list[Finding]) -> Gol
     words = _texts(bundle, texts, bare, findings)
     if words is None:
         return bare
-    counts = np.array([len(own) for own in words])
+    counts = np.array([len(text) for text in words])
     for k in np.flatnonzero(counts != parsed.values.lengths).tolist():
         tagged = int(parsed.values.lengths[k])
         if tagged:  # an unreadable line of tags is reported already
@@ -204,11 +204,11 @@ def _texts(bundle: Bundle, name: str, side: GoldSide, findings: list[Finding]) -
     return tuple(map(SPLITTER.split, lines.texts)) if fits else None
 
 
-def _check_count(lines: int, wanted: int, file: str, other: str, findings: list[Finding]) -> bool:
-    if lines != wanted:
-        message = f"{file} has {lines} lines, {other} has {wanted}: line counts must match"
+def _check_count(lines: int, expected: int, file: str, other: str, findings: list[Finding]) -> bool:
+    if lines != expected:
+        message = f"{file} has {lines} lines, {other} has {expected}: line counts must match"
         findings.append(Finding("line-count", message, error=True))
-    return lines == wanted
+    return lines == expected
 
 
 def is_gold(path: str | Path) -> bool:
@@ -240,7 +240,7 @@ def gold_dataset(
     for k, (words, tags) in enumerate(zip(gold.target.words, gold.target.tags.rows(), strict=True)):
         if len(words) != len(tags):
             raise DataError(f"{len(words)} words for {len(tags)} tags", file=gold.target.file, line=k + 1)
-        spans = tuple(ErrorSpan(one.start, one.end, "major") for one in to_spans(words, tags, _RUNS))
+        spans = tuple(ErrorSpan(span.start, span.end, "major") for span in to_spans(words, tags, _RUNS))
         human = {} if gold.sentence is None else {"da": float(gold.sentence[k])}
         source = None if gold.sources is None else gold.sources[k].text
         segment = Segment(words.text, source, (texts[k],) if texts else ())
@@ -271,26 +271,26 @@ def lines_beside(gold: Gold, ending: str, *, limits: Limits | None = None) -> li
 
 def write_gold(folder: str | Path, gold: Gold, shares: Mapping[Judged, Ragged] | None = None) -> list[Path]:
     """Return the files of a gold folder: tags, texts and scores as far as they are known, and shares of annotators."""
-    place, written = made_folder(folder), []
+    place, written = make_folder(folder), []
     names: dict[Judged, tuple[str, str]] = {"target": ("tgt", "mt"), "source": ("src", "src")}
     contents: dict[str, Iterable[str]] = {}
     for side, (short, text) in names.items():
-        own, words = gold.side(side), gold.words(side)
-        if own is not None:
-            contents[f"{short}-tags"] = (" ".join(str(int(tag)) for tag in row) for row in own.tags.rows())
+        labels, words = gold.side(side), gold.words(side)
+        if labels is not None:
+            contents[f"{short}-tags"] = (" ".join(str(int(tag)) for tag in row) for row in labels.tags.rows())
         if words is not None:
-            contents[text] = (one.text for one in words)
+            contents[text] = (text_words.text for text_words in words)
         if shares and side in shares:
-            contents[f"{short}-shares"] = (" ".join(map(_shown, row)) for row in shares[side].rows())
+            contents[f"{short}-shares"] = (" ".join(map(_show_values, row)) for row in shares[side].rows())
     if gold.sentence is not None and not np.isnan(gold.sentence).any():
-        contents["da"] = map(_shown, gold.sentence)
+        contents["da"] = map(_show_values, gold.sentence)
     for ending, lines in contents.items():
         written.append(place / f"gold.{ending}")
         write_lines(written[-1], (f"{line}\n" for line in lines))
     return written
 
 
-def made_folder(folder: str | Path) -> Path:
+def make_folder(folder: str | Path) -> Path:
     """Return a folder for files, made where it is not there."""
     place = Path(folder)
     try:
@@ -333,11 +333,11 @@ def misfits(submission: Submission, gold: Gold) -> list[Finding]:
     """Return every line whose number of scores is not the gold's, and every file with another number of lines."""
     findings: list[Finding] = []
     for side, (scores, file, _) in submission.sides.items():
-        own = gold.side(side)
-        if own is None or not _check_count(len(scores), len(own.tags), file, own.file, findings):
+        labels = gold.side(side)
+        if labels is None or not _check_count(len(scores), len(labels.tags), file, labels.file, findings):
             continue
-        for k in np.flatnonzero((scores.lengths != own.tags.lengths) & (scores.lengths > 0)).tolist():
-            message = f"{scores.lengths[k]} scores for {own.tags.lengths[k]} tags in {Path(own.file).name}"
+        for k in np.flatnonzero((scores.lengths != labels.tags.lengths) & (scores.lengths > 0)).tolist():
+            message = f"{scores.lengths[k]} scores for {labels.tags.lengths[k]} tags in {Path(labels.file).name}"
             findings.append(Finding("word-count", message, file, k + 1, error=True))
     if submission.sentence is not None:
         _check_count(len(submission.sentence), len(gold), str(submission.sentence_file), gold.name, findings)
@@ -346,15 +346,15 @@ def misfits(submission: Submission, gold: Gold) -> list[Finding]:
 
 def metadata_faults(submission: Submission, task: Task, path: str | Path, *, required: bool) -> list[Finding]:
     """Return what is wrong with the metadata of a task."""
-    wanted, file = _LINES[task], str(Path(path) / METADATA)
-    rule = f"{task} wants {len(wanted)} non-empty lines: {', '.join(wanted)}"
+    expected, file = _LINES[task], str(Path(path) / METADATA)
+    rule = f"{task} wants {len(expected)} non-empty lines: {', '.join(expected)}"
     if submission.metadata is None:
         return [Finding("metadata", f"is missing; {rule}", file, error=True)] if required else []
-    given = [line for line in submission.metadata if line.strip()]
-    if len(given) != len(wanted):
-        return [Finding("metadata", f"{len(given)} non-empty lines; {rule}", file, error=True)]
-    if "track" in wanted and given[1].strip().lower() not in TRACKS:
-        return [Finding("metadata", f"the track is {given[1]!r}, expected {' or '.join(TRACKS)}", file, 2, error=True)]
+    lines = [line for line in submission.metadata if line.strip()]
+    if len(lines) != len(expected):
+        return [Finding("metadata", f"{len(lines)} non-empty lines; {rule}", file, error=True)]
+    if "track" in expected and lines[1].strip().lower() not in TRACKS:
+        return [Finding("metadata", f"the track is {lines[1]!r}, expected {' or '.join(TRACKS)}", file, 2, error=True)]
     return []
 
 
@@ -371,13 +371,13 @@ def write_submission(
     """Return the files written into a folder: error scores in full precision, and metadata where a team is named."""
     if track not in TRACKS:
         raise SpecError(f"track is {track!r}, expected {' or '.join(TRACKS)}")
-    place, written = made_folder(folder), []
+    place, written = make_folder(folder), []
     for side, rows in sides.items():
         written.append(place / f"{side}.submission")
-        write_lines(written[-1], (" ".join(map(_shown, row)) + "\n" for row in rows))
+        write_lines(written[-1], (" ".join(map(_show_values, row)) + "\n" for row in rows))
     if sentence is not None:
         written.append(place / SENTENCE)
-        write_lines(written[-1], (f"{_shown(value)}\n" for value in sentence))
+        write_lines(written[-1], (f"{_show_values(value)}\n" for value in sentence))
     if team is not None:
         about = {"team": team, "track": track, "description": description or "made with whyscore"}
         written.append(place / METADATA)
@@ -385,7 +385,7 @@ def write_submission(
     return written
 
 
-def _shown(value: float) -> str:
+def _show_values(value: float) -> str:
     if not np.isfinite(value):
         raise DataError(f"a word score is {value}: submissions hold finite numbers only")
     return repr(float(value))

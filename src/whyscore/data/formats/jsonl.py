@@ -59,12 +59,12 @@ def objects(file: TextFile, blank: list[int]) -> Iterator[Object]:
         if not line or line.isspace():
             blank.append(number)
             continue
-        value = parsed(line, file.name, number)
+        value = parse_object(line, file.name, number)
         refuse_surrogates(line, value, file.name, number)
         yield Object(number, value)
 
 
-def parsed(line: str, file: str, number: int) -> dict[str, object]:
+def parse_object(line: str, file: str, number: int) -> dict[str, object]:
     """Return the object that a line holds."""
     try:
         value = _DECODER.decode(line)

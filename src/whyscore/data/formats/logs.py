@@ -30,7 +30,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from whyscore.data.files import Limits, TextFile, open_bundle
-from whyscore.data.formats.jsonl import objects, parsed
+from whyscore.data.formats.jsonl import objects, parse_object
 from whyscore.errors import DataError
 from whyscore.types import Dataset, Entry, Segment
 
@@ -82,7 +82,7 @@ def inspect_of(path: str | Path, limits: Limits) -> Dataset:
     if place.suffix.lower() == ".json":
         log = _log("\n".join(TextFile(path, limits=limits).lines()), str(path))
         header, samples = log, log.get("samples") or []
-        named = [(str(path), one) for one in samples] if isinstance(samples, list) else []
+        named = [(str(path), sample) for sample in samples] if isinstance(samples, list) else []
     else:
         bundle = open_bundle(path, "a log of inspect_ai", limits)
         if "header.json" not in bundle.members:
@@ -90,25 +90,26 @@ def inspect_of(path: str | Path, limits: Limits) -> Dataset:
         header = _log("\n".join(bundle.lines("header.json").texts), bundle.file("header.json"))
         inside = [name for name, full in bundle.members.items() if full.startswith("samples/")]
         named = [
-            (bundle.file(name), parsed("\n".join(bundle.lines(name).texts), bundle.file(name), 1)) for name in inside
+            (bundle.file(name), parse_object("\n".join(bundle.lines(name).texts), bundle.file(name), 1))
+            for name in inside
         ]
     about = header.get("eval")
     model = about.get("model") if isinstance(about, dict) else None
     if not isinstance(model, str) or not named:
         raise DataError("is no log of inspect_ai with samples: JSON lines end in .jsonl", file=str(path))
-    entries = tuple(_inspected(named, model))
+    entries = tuple(_read_samples(named, model))
     return Dataset(place.name, entries)
 
 
 def _log(text: str, file: str) -> dict[str, object]:
     if not text.lstrip().startswith("{"):
         raise DataError("is no log of inspect_ai: JSON lines end in .jsonl", file=file)
-    return parsed(text, file, 1)
+    return parse_object(text, file, 1)
 
 
-def _inspected(named: list[tuple[str, object]], model: str) -> Iterator[Entry]:
-    samples = [(file, one) for file, one in named if isinstance(one, dict)]
-    epochs = any(one.get("epoch", 1) != 1 for _, one in samples)
+def _read_samples(named: list[tuple[str, object]], model: str) -> Iterator[Entry]:
+    samples = [(file, sample) for file, sample in named if isinstance(sample, dict)]
+    epochs = any(sample.get("epoch", 1) != 1 for _, sample in samples)
     for file, sample in samples:
         name = f"{sample.get('id')}/{sample.get('epoch', 1)}" if epochs else str(sample.get("id"))
         where = f"{file}: sample {name}"
@@ -117,8 +118,8 @@ def _inspected(named: list[tuple[str, object]], model: str) -> Iterator[Entry]:
             raise DataError(f"{where} has no output: the evaluation was not finished, or failed there")
         source = _source(sample.get("input"))
         scores = sample.get("scores")
-        known = scores.items() if isinstance(scores, dict) else ()
-        values = {str(key): one.get("value") for key, one in known if isinstance(one, dict)}
+        results = scores.items() if isinstance(scores, dict) else ()
+        values = {str(key): result.get("value") for key, result in results if isinstance(result, dict)}
         yield Entry(name, model, Segment(answer, source, _texts(sample.get("target"), where)), extra=_numbers(values))
 
 
@@ -133,12 +134,12 @@ def _answer(output: object) -> str | None:
     return answer if answer is not None else completion if isinstance(completion, str) else None
 
 
-def _source(given: object) -> str | None:
+def _source(prompt: object) -> str | None:
     """Return what the model was asked: a text, or the last message of the user."""
-    if isinstance(given, str):
-        return given
-    asked = given if isinstance(given, list) else []
-    users = [one for one in asked if isinstance(one, dict) and one.get("role") == "user"]
+    if isinstance(prompt, str):
+        return prompt
+    messages = prompt if isinstance(prompt, list) else []
+    users = [message for message in messages if isinstance(message, dict) and message.get("role") == "user"]
     return _content(users[-1]) if users else None
 
 
@@ -159,5 +160,5 @@ def _texts(target: object, where: str) -> tuple[str, ...]:
 
 
 def _numbers(values: Mapping[str, object]) -> dict[str, float]:
-    found = {name: value for name, value in values.items() if isinstance(value, int | float)}
-    return {name: float(value) for name, value in found.items() if math.isfinite(value)}
+    numbers = {name: value for name, value in values.items() if isinstance(value, int | float)}
+    return {name: float(value) for name, value in numbers.items() if math.isfinite(value)}

@@ -51,10 +51,10 @@ class Unmarked(NamedTuple):
     """Stretches that began or ended with a blank."""
 
 
-def unmarked(marked: str) -> Unmarked:
+def strip_marks(marked: str) -> Unmarked:
     """Return the plain text and what was marked in it.
 
-    >>> unmarked("a <v>bad </v>cat")
+    >>> strip_marks("a <v>bad </v>cat")
     Unmarked(text='a bad cat', spans=((2, 5),), lone=False, trimmed=1)
     """
     if "<v>" not in marked and "</v>" not in marked:
@@ -77,12 +77,12 @@ def unmarked(marked: str) -> Unmarked:
     if start is not None:
         lone = True
         spans.append((start, len(text)))
-    kept = [trim(text, span) for span in spans]
-    moved = sum(one != other for one, other in zip(kept, spans, strict=True))
-    return Unmarked(text, tuple(kept), lone=lone, trimmed=moved)
+    trimmed = [trim(text, span) for span in spans]
+    shorter = sum(span != original for span, original in zip(trimmed, spans, strict=True))
+    return Unmarked(text, tuple(trimmed), lone=lone, trimmed=shorter)
 
 
-def marked(text: str, span: Span) -> str:
+def mark_span(text: str, span: Span) -> str:
     """Return a text with one stretch marked."""
     start, end = span
     return f"{text[:start]}{OPEN}{text[start:end]}{CLOSE}{text[end:]}"
@@ -97,7 +97,7 @@ def trim(text: str, span: Span) -> Span:
     return start + len(inside) - len(inside.lstrip()), end - len(inside) + len(inside.rstrip())
 
 
-def moved(text: str, span: Span, other: str) -> Span:
+def carry_span(text: str, span: Span, other: str) -> Span:
     """Return where a stretch of one text stands in another, nearly equal one: equal stretches stay what they are."""
     blocks = SequenceMatcher(None, text, other, autojunk=False).get_opcodes()
     start = _place(span[0], blocks, last=False)
@@ -180,7 +180,7 @@ class _Counts:
 
     def findings(self, file: str) -> Iterator[Finding]:
         """Yield one note per kind."""
-        told = (
+        kinds = (
             ("lone-mark", "a mark without its counterpart was taken to run to the edge of the text", self.lone),
             ("trimmed-marks", "marks with a blank at an edge were trimmed", self.trimmed),
             (
@@ -190,7 +190,7 @@ class _Counts:
             ),
             ("marked-twice", "stretches are marked twice by one rater", self.twice),
         )
-        for code, message, lines in told:
+        for code, message, lines in kinds:
             if lines:
                 yield Finding(code, f"{message}: {len(lines)}, lines {few(lines)}", file, lines[0])
 
@@ -205,8 +205,8 @@ def read_mqm(path: str | Path, weights: Weights | str = GOOGLE, *, human: str = 
     for row in rows:
         groups.setdefault((row.values["system"], row.values["seg_id"]), []).append(row)
     counts = _Counts()
-    entries = tuple(_entry(key, own, table, human, counts) for key, own in groups.items())
-    lines = [own[0].line for own in groups.values()]
+    entries = tuple(_entry(key, ratings, table, human, counts) for key, ratings in groups.items())
+    lines = [ratings[0].line for ratings in groups.values()]
     origin = Origin.table(str(path), list(dict.fromkeys(entry.system for entry in entries)), lines)
     return Dataset(Path(path).name, entries, None, tuple(counts.findings(str(path))), origin)
 
@@ -223,25 +223,25 @@ def read_ratings(path: str | Path) -> Iterator[Rating]:
     file = TextFile(path)
     if plain_name(path).suffix.lower() in (".jsonl", ".ndjson"):
         for item in objects(file, []):
-            found = {_named(key): "" if value is None else str(value) for key, value in item.value.items()}
-            yield _checked(found, file.name, item.line)
+            values = {_name_column(key): "" if value is None else str(value) for key, value in item.value.items()}
+            yield _check_rating(values, file.name, item.line)
         return
     header: list[str] | None = None
     # MQM tables are raw: quotation marks are characters, and never hide a tab.
     for line, text in enumerate(file.lines(), start=1):
         cells = text.split("\t")
         if header is None:
-            header = [_named(cell) for cell in cells]
+            header = [_name_column(cell) for cell in cells]
             continue
         if len(cells) != len(header):
             raise DataError(f"expected {len(header)} columns, found {len(cells)}", file=file.name, line=line)
-        yield _checked(dict(zip(header, cells, strict=True)), file.name, line)
+        yield _check_rating(dict(zip(header, cells, strict=True)), file.name, line)
 
 
 def is_mqm(names: Sequence[str]) -> bool:
     """Return whether these are the columns of MQM ratings."""
-    known = {_named(name) for name in names}
-    return all(name in known for name in _NEEDED)
+    columns = {_name_column(name) for name in names}
+    return all(name in columns for name in _NEEDED)
 
 
 def mqm_rows(dataset: Dataset, lost: Counter[str]) -> Iterator[tuple[str, ...]]:
@@ -263,19 +263,19 @@ def mqm_rows(dataset: Dataset, lost: Counter[str]) -> Iterator[tuple[str, ...]]:
                 continue
             texts = [segment.source or "", segment.hypothesis]
             place = 0 if span.side is Side.SOURCE else 1
-            texts[place] = marked(texts[place], (span.start, span.end))
+            texts[place] = mark_span(texts[place], (span.start, span.end))
             severity = (span.severity or "").capitalize()
             yield (*base, rater, *texts, span.category or "", severity)
         for rater in sorted(map(str, silent)):
             yield (*base, rater, segment.source or "", segment.hypothesis, NO_ERROR, NO_ERROR)
 
 
-def _named(cell: str) -> str:
+def _name_column(cell: str) -> str:
     name = cell.strip().lower()
     return _ALIASES.get(name.replace("_", ""), name)
 
 
-def _checked(values: dict[str, str], file: str, line: int) -> Rating:
+def _check_rating(values: dict[str, str], file: str, line: int) -> Rating:
     for name in _NEEDED:
         if name not in values:
             there = ", ".join(values)
@@ -291,7 +291,7 @@ def _checked(values: dict[str, str], file: str, line: int) -> Rating:
 
 
 def _entry(key: tuple[str, str], rows: Sequence[Rating], weights: Weights, human: str, counts: _Counts) -> Entry:
-    plain = [(unmarked(row.values["source"]), unmarked(row.values["target"])) for row in rows]
+    plain = [(strip_marks(row.values["source"]), strip_marks(row.values["target"])) for row in rows]
     source, target = (part.text for part in plain[0])
     spans: list[ErrorSpan] = []
     raters: list[str] = []
@@ -303,13 +303,13 @@ def _entry(key: tuple[str, str], rows: Sequence[Rating], weights: Weights, human
         if row.nothing:
             continue
         for side, part, text in ((Side.SOURCE, there, source), (Side.HYPOTHESIS, here, target)):
-            for span in _placed(row, part, text, counts):
-                found = _span(row, span, side)
+            for span in _place_spans(row, part, text, counts):
+                error = _span(row, span, side)
                 stretch = (rater, side, *span)
                 if stretch in seen:
                     counts.twice.append(row.line)
                 seen.add(stretch)
-                spans.append(found)
+                spans.append(error)
                 raters.append(rater)
     everybody = list(dict.fromkeys(row.values.get("rater", "") for row in rows))
     extra: dict[str, object] = {"raters": everybody}
@@ -321,14 +321,14 @@ def _entry(key: tuple[str, str], rows: Sequence[Rating], weights: Weights, human
     return Entry(key[1], key[0], Segment(target, source), scores, tuple(spans), rows[0].values.get("doc"), extra)
 
 
-def _placed(row: Rating, part: Unmarked, text: str, counts: _Counts) -> list[tuple[int, int]]:
+def _place_spans(row: Rating, part: Unmarked, text: str, counts: _Counts) -> list[tuple[int, int]]:
     """Return the marked stretches of a row in the segment's text."""
     if part.trimmed:
         counts.trimmed += [row.line] * part.trimmed
     if part.text == text:
         return list(part.spans)
     counts.repaired.append(row.line)
-    return [moved(part.text, span, text) for span in part.spans]
+    return [carry_span(part.text, span, text) for span in part.spans]
 
 
 def _span(row: Rating, span: tuple[int, int], side: Side) -> ErrorSpan:
@@ -341,7 +341,7 @@ def score(rows: Sequence[Rating], weights: Weights) -> float:
     for row in rows:
         cost = 0.0 if row.nothing else weights.of(row.values["severity"], row.values["category"])
         costs.setdefault(row.values.get("rater", ""), []).append(cost)
-    sums = [math.fsum(own) for own in costs.values()]
+    sums = [math.fsum(numbers) for numbers in costs.values()]
     if weights.cap is not None:
         sums = [min(weights.cap, total) for total in sums]
     return -math.fsum(sums) / len(sums) + 0.0  # no minus zero

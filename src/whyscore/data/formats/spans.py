@@ -22,11 +22,11 @@ class BadSpan(ValueError):
 def span_object(span: ErrorSpan, segment: Segment) -> dict[str, object]:
     """Return a span as an object for JSON, with the text it marks; numbers that are not known are left out."""
     text = segment.text(Place(span.side, span.reference))[span.start : span.end]
-    found: dict[str, object] = {"side": str(span.side)}
+    record: dict[str, object] = {"side": str(span.side)}
     if span.reference is not None:
-        found["reference"] = span.reference
-    found |= {"start": span.start, "end": span.end, "text": text, "severity": span.severity, "category": span.category}
-    return found | {
+        record["reference"] = span.reference
+    record |= {"start": span.start, "end": span.end, "text": text, "severity": span.severity, "category": span.category}
+    return record | {
         key: value for key, value in (("score", span.score), ("confidence", span.confidence)) if value is not None
     }
 
@@ -34,7 +34,7 @@ def span_object(span: ErrorSpan, segment: Segment) -> dict[str, object]:
 def spans_of(value: object, segment: Segment) -> tuple[ErrorSpan, ...] | None:
     """Return the spans of a JSON value (or of JSON in a table's cell); None where the segment was not rated."""
     if isinstance(value, str):
-        value = _parsed(value)
+        value = _parse(value)
     if value is None:
         return None
     if not isinstance(value, list):
@@ -42,7 +42,7 @@ def spans_of(value: object, segment: Segment) -> tuple[ErrorSpan, ...] | None:
     return tuple(_span(item, segment) for item in value)
 
 
-def _parsed(cell: str) -> object:
+def _parse(cell: str) -> object:
     if not cell:
         return None
     try:
@@ -92,9 +92,9 @@ def _check(item: Mapping[str, object], text: str, start: int, end: int) -> None:
         if len(text) < end <= units:
             hint = f"; it has {units} UTF-16 units, but offsets count code points"
         raise BadSpan(f"the span {start}-{end} is outside a text of {len(text)} characters{hint}")
-    said = item.get("text")
-    if said is not None and said != text[start:end]:
-        raise BadSpan(f"the span {start}-{end} holds {text[start:end]!r}, but its text is {said!r}")
+    quoted = item.get("text")
+    if quoted is not None and quoted != text[start:end]:
+        raise BadSpan(f"the span {start}-{end} holds {text[start:end]!r}, but its text is {quoted!r}")
 
 
 def whole_at(item: Mapping[str, object], key: str) -> int:

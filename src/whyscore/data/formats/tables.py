@@ -181,7 +181,7 @@ def _names(file: str, rows: Rows, *, header: bool) -> tuple[tuple[str, ...], int
 def _check_widths(file: str, rows: Rows, width: int) -> None:
     if rows.widths.count(width) == len(rows.widths):
         return
-    row, found = next((k, found) for k, found in enumerate(rows.widths) if found != width)
+    row, found = next((k, columns) for k, columns in enumerate(rows.widths) if columns != width)
     raise DataError(f"expected {width} columns, found {found}", file=file, line=rows.lines[row])
 
 
@@ -200,7 +200,7 @@ def xlsx_of(path: str | Path, options: Options) -> Dataset:
     width = max(k for k, cell in enumerate(header, start=1) if cell)
     names = tuple(header[:width]) if options.header else tuple(str(k) for k in range(1, width + 1))
     if options.header and len(set(names)) < width:
-        twice = next(one for one in names if names.count(one) > 1)
+        twice = next(name for name in names if names.count(name) > 1)
         raise DataError(f"the header has the column {twice!r} twice: rename one", file=name, line=1)
     start = 2 if options.header else 1
     body = rows if options.header else iter([header, *rows])

@@ -22,8 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from whyscore.data.files import STDIN, Limits, Lines, read_lines, shown
-from whyscore.data.gathering import Present, dropped_note, missing_note, per_segment, present
+from whyscore.data.files import STDIN, Limits, Lines, display_name, read_lines
+from whyscore.data.gathering import Present, missing_note, note_dropped_references, per_segment, present
 from whyscore.data.naming import refuse_twice, system_names
 from whyscore.data.realigning import FileLines, Realign, realign_lines
 from whyscore.errors import DataError
@@ -96,35 +96,35 @@ def read_texts(
     _check_files(hypotheses, files)
     names = system_names(hypotheses, systems)
     read = [read_lines(file, encoding=encoding, limits=limits) for file in files]
-    lines = [FileLines(shown(file), own.texts) for file, own in zip(files, read, strict=True)]
-    given, outputs = lines[: -len(names)], lines[-len(names) :]
+    lines = [FileLines(display_name(file), content.texts) for file, content in zip(files, read, strict=True)]
+    inputs, outputs = lines[: -len(names)], lines[-len(names) :]
     realigned = None
     if realign is not None:
-        own_source = given[-1] if source is not None else None
-        realigned = realign_lines(given[: len(references)], own_source, outputs, realign)
-        given = [FileLines(file.name, texts) for file, texts in zip(given, realigned.shared, strict=True)]
+        own_source = inputs[-1] if source is not None else None
+        realigned = realign_lines(inputs[: len(references)], own_source, outputs, realign)
+        inputs = [FileLines(file.name, texts) for file, texts in zip(inputs, realigned.shared, strict=True)]
         outputs = [FileLines(file.name, texts) for file, texts in zip(outputs, realigned.hypotheses, strict=True)]
-    _check_counts(given, outputs, references=bool(references))
+    _check_counts(inputs, outputs, references=bool(references))
     n = len(outputs[0].texts)
-    sets = [file.texts for file in given[: len(references)]]
-    kept = present(zip(*sets, strict=True)) if sets else Present([()] * n, [], [])
-    sources = given[-1].texts if source is not None else [None] * n
+    sets = [file.texts for file in inputs[: len(references)]]
+    references_present = present(zip(*sets, strict=True)) if sets else Present([()] * n, [], [])
+    sources = inputs[-1].texts if source is not None else [None] * n
     texts = {name: file.texts for name, file in zip(names, outputs, strict=True)}
     moved = {name for name, changed in zip(names, realigned.changed, strict=True) if changed} if realigned else set()
     numbers = realigned.numbers if realigned else range(1, n + 1)
     origin = Origin(
         {name: file.name for name, file in zip(names, outputs, strict=True) if name not in moved},
         [*numbers] * len(names),
-        None if source is None else shown(source),
-        tuple(shown(file) for file in references),
+        None if source is None else display_name(source),
+        tuple(display_name(file) for file in references),
     )
     notes = (
-        *_noted(read),
+        *_note_lines(read),
         *(realigned.notes if realigned else ()),
-        *_reference_notes(kept, origin.references, numbers),
+        *_reference_notes(references_present, origin.references, numbers),
     )
-    entries = _entries(texts, sources, kept.rows, realigned and realigned.documents, moved)
-    return Dataset(Path(shown(files[0])).name, entries, languages, notes, origin)
+    entries = _entries(texts, sources, references_present.rows, realigned and realigned.documents, moved)
+    return Dataset(Path(display_name(files[0])).name, entries, languages, notes, origin)
 
 
 def from_texts(
@@ -160,10 +160,10 @@ def from_texts(
     if sources is not None and _length("sources", sources) != n:
         raise DataError(f"{len(sources)} sources for {n} hypotheses: give one per segment")
     rows, notes = ([()] * n, ()) if references is None else per_segment(references, n)
-    kept = present(rows)
-    if kept.dropped or kept.missing:
-        notes = (*notes, *_reference_notes(kept, (), range(1, n + 1)))
-    return Dataset(name, _entries(systems, sources or [None] * n, kept.rows), languages, notes)
+    references_present = present(rows)
+    if references_present.dropped or references_present.missing:
+        notes = (*notes, *_reference_notes(references_present, (), range(1, n + 1)))
+    return Dataset(name, _entries(systems, sources or [None] * n, references_present.rows), languages, notes)
 
 
 def from_literals(
@@ -200,9 +200,9 @@ def _check_files(hypotheses: Sequence[File], files: Sequence[File]) -> None:
         raise DataError("- (the standard input) is given more than once, but can be read once: use a file")
 
 
-def _check_counts(given: Sequence[FileLines], outputs: Sequence[FileLines], *, references: bool) -> None:
+def _check_counts(inputs: Sequence[FileLines], outputs: Sequence[FileLines], *, references: bool) -> None:
     """Refuse files of different length; the first file (a reference, where there is one) is the measure."""
-    first, *others = (*given, *outputs)
+    first, *others = (*inputs, *outputs)
     for file in others:
         if len(file.texts) != len(first.texts):
             can_realign = references and file in outputs
@@ -241,7 +241,7 @@ def _entries(
     )
 
 
-def _noted(read: Sequence[Lines]) -> list[Finding]:
+def _note_lines(read: Sequence[Lines]) -> list[Finding]:
     return [finding for lines in read for finding in lines.findings]
 
 
@@ -250,7 +250,7 @@ def _reference_notes(kept: Present, files: Sequence[str], numbers: Sequence[int]
     notes = []
     for number in sorted({number for _, number in kept.dropped}):
         lines = [numbers[row] for row, of in kept.dropped if of == number]
-        notes.append(dropped_note(files[number] if files else f"reference {number + 1}", lines))
+        notes.append(note_dropped_references(files[number] if files else f"reference {number + 1}", lines))
     if kept.missing:
         notes.append(missing_note(files[0] if files else "references", [numbers[row] for row in kept.missing]))
     return notes

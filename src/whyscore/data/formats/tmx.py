@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from whyscore.data.files import STDIN, Limits, unpacked
+from whyscore.data.files import STDIN, Limits, unpack
 from whyscore.data.formats.xliff import PLACEHOLDER, Events, Inline
-from whyscore.data.naming import numbered, system_names
+from whyscore.data.naming import number_repeats, system_names
 from whyscore.errors import DataError
 from whyscore.types import Dataset, Entry, Finding, Origin, Segment
 
@@ -43,7 +43,7 @@ class Unit:
 
     def texts(self, language: str) -> list[str]:
         """Return the texts in a language that hold more than blanks."""
-        return [one.text for one in self.variants if _fits(one.language, language) and one.text.strip()]
+        return [variant.text for variant in self.variants if _fits(variant.language, language) and variant.text.strip()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,33 +54,33 @@ class Tmx:
     source: str | None
     units: tuple[Unit, ...]
 
-    def dataset(self, system: str, asked: tuple[str, str] | None = None) -> Dataset:
+    def dataset(self, system: str, requested: tuple[str, str] | None = None) -> Dataset:
         """Return the units that have both languages; the others are counted."""
-        source, target = asked or self._pair()
-        kept = [unit for unit in self.units if unit.texts(source) and unit.texts(target)]
-        if not kept:
+        source, target = requested or self._pair()
+        units = [unit for unit in self.units if unit.texts(source) and unit.texts(target)]
+        if not units:
             there = ", ".join(self._languages()) or "none"
             raise DataError(f"no unit has both {source} and {target}; languages there: {there}", file=self.file)
         entries = []
-        for unit in kept:
+        for unit in units:
             hypothesis, *references = unit.texts(target)
             entries.append(Entry(unit.id, system, Segment(hypothesis, unit.texts(source)[0], tuple(references))))
-        left = len(self.units) - len(kept)
+        left = len(self.units) - len(units)
         notes = (
             [Finding("units-left-out", f"units without {source} and {target} were left out: {left}", self.file)]
             if left
             else []
         )
-        origin = Origin.table(self.file, [system], [unit.line for unit in kept])
+        origin = Origin.table(self.file, [system], [unit.line for unit in units])
         return Dataset(Path(self.file).name, tuple(entries), (source, target), tuple(notes), origin)
 
     def _languages(self) -> list[str]:
-        return list(dict.fromkeys(one.language for unit in self.units for one in unit.variants))
+        return list(dict.fromkeys(variant.language for unit in self.units for variant in unit.variants))
 
     def _pair(self) -> tuple[str, str]:
         languages = self._languages()
         source = self.source if self.source not in (None, _ANY) else None
-        others = [one for one in languages if source is None or not _fits(one, source)]
+        others = [language for language in languages if source is None or not _fits(language, source)]
         if source is None or len(others) != 1:
             there = ", ".join(languages) or "none"
             raise DataError(f"say the language pair with -l: the file holds {there}", file=self.file)
@@ -93,7 +93,7 @@ def read_tmx(
     """Return the units of a TMX file."""
     try:
         with Path(path).open("rb") as stream:
-            data = b"".join(unpacked(stream, str(path), limits or Limits()))
+            data = b"".join(unpack(stream, str(path), limits or Limits()))
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", file=str(path)) from error
     try:
@@ -174,16 +174,16 @@ class _Reader(Events):
 
 
 def _renamed(units: Sequence[Unit]) -> tuple[Unit, ...]:
-    for unit, name in zip(units, numbered([unit.id for unit in units]), strict=True):
+    for unit, name in zip(units, number_repeats([unit.id for unit in units]), strict=True):
         unit.id = name
     return tuple(units)
 
 
-def _fits(language: str, asked: str) -> bool:
+def _fits(language: str, requested: str) -> bool:
     """Return whether a text in a language is what was asked for.
 
     >>> _fits("de-AT", "de"), _fits("de_AT", "de-at"), _fits("de", "de-AT")
     (True, True, False)
     """
-    own, wanted = (code.lower().replace("_", "-") for code in (language, asked))
-    return own == wanted or own.startswith(f"{wanted}-")
+    code_, expected = (code.lower().replace("_", "-") for code in (language, requested))
+    return code_ == expected or code_.startswith(f"{expected}-")

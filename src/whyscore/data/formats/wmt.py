@@ -56,8 +56,8 @@ def read_wmt(
     """Return the segments of a language pair with their references, documents, human scores and error spans."""
     root = Path(path)
     pair = _pair(root, languages)
-    references = _named(root / "references", f"{pair}.", ".txt")
-    outputs = _named(root / _OUTPUTS / pair, "", ".txt")
+    references = _find_files(root / "references", f"{pair}.", ".txt")
+    outputs = _find_files(root / _OUTPUTS / pair, "", ".txt")
     if not outputs:
         raise DataError(f"no system of {pair}: expected files NAME.txt", file=str(root / _OUTPUTS / pair))
     # References come last: what is shared by all systems is read off the first one.
@@ -97,32 +97,32 @@ def read_submissions(
             if named["system"] in systems:
                 raise DataError(f"is there twice: {systems[named['system']]}. Remove one of them", file=str(file))
             systems[named["system"]] = file
-    wanted = [key for key in sets if languages is None or _asked(_languages(key[2]), languages)]
-    if not wanted:
+    keys = [key for key in sets if languages is None or _is_requested(_languages(key[2]), languages)]
+    if not keys:
         there = ", ".join(dict.fromkeys(pair for _, _, pair in sets))
         raise DataError(f"no submission for {'-'.join(languages or ())}; there are: {there}", file=str(root))
-    found = [_submitted(root, key, sets[key], encoding, limits) for key in wanted]
-    if len(found) == 1:
-        return replace(found[0], name=root.resolve().name)
-    pairs = {_languages(pair) for _, _, pair in wanted}
+    test_sets = [_read_test_set(root, key, sets[key], encoding, limits) for key in keys]
+    if len(test_sets) == 1:
+        return replace(test_sets[0], name=root.resolve().name)
+    pairs = {_languages(pair) for _, _, pair in keys}
     targets = {target for _, target in pairs}
-    names = ", ".join(f"{pair} {year}" for _, year, pair in wanted)
-    told = f"{len(found)} test sets: {names}. decompose --group pair year keeps them apart"
+    names = ", ".join(f"{pair} {year}" for _, year, pair in keys)
+    message = f"{len(test_sets)} test sets: {names}. decompose --group pair year keeps them apart"
     entries = tuple(
         replace(entry, id=f"{name}.{pair}.{entry.id}")
-        for (name, _, pair), data in zip(wanted, found, strict=True)
+        for (name, _, pair), data in zip(keys, test_sets, strict=True)
         for entry in data.entries
     )
-    one = pairs.pop() if len(pairs) == 1 else ("und", targets.pop()) if len(targets) == 1 else None
-    findings = (*(finding for data in found for finding in data.findings), Finding("several-test-sets", told))
-    return Dataset(root.resolve().name, entries, one, findings)
+    languages_of_all = pairs.pop() if len(pairs) == 1 else ("und", targets.pop()) if len(targets) == 1 else None
+    findings = (*(finding for data in test_sets for finding in data.findings), Finding("several-test-sets", message))
+    return Dataset(root.resolve().name, entries, languages_of_all, findings)
 
 
-def _asked(pair: tuple[str, str], languages: tuple[str, str]) -> bool:
-    return all(wanted in ("und", own) for own, wanted in zip(pair, languages, strict=True))
+def _is_requested(pair: tuple[str, str], languages: tuple[str, str]) -> bool:
+    return all(requested in ("und", language) for language, requested in zip(pair, languages, strict=True))
 
 
-def _submitted(
+def _read_test_set(
     root: Path, key: tuple[str, str, str], systems: Mapping[str, Path], encoding: str, limits: Limits | None
 ) -> Dataset:
     """Return the submissions to one test set, each as long as its reference."""
@@ -153,14 +153,14 @@ class _Scores(NamedTuple):
     values: Mapping[str, list[float]]
 
 
-def _pair(root: Path, asked: tuple[str, str] | None) -> str:
-    there = sorted(_named(root / _SOURCES, "", ".txt"))
-    wanted = None if asked is None else "-".join(asked)
-    if wanted in there:
-        return str(wanted)
-    if wanted is None and len(there) == 1:
+def _pair(root: Path, languages: tuple[str, str] | None) -> str:
+    there = sorted(_find_files(root / _SOURCES, "", ".txt"))
+    requested = None if languages is None else "-".join(languages)
+    if requested in there:
+        return str(requested)
+    if requested is None and len(there) == 1:
         return there[0]
-    problem = f"no sources of {wanted}" if wanted else f"{len(there)} language pairs"
+    problem = f"no sources of {requested}" if requested else f"{len(there)} language pairs"
     raise DataError(f"{problem}: say which with -l; there are: {', '.join(there) or 'none'}", file=str(root))
 
 
@@ -169,7 +169,7 @@ def _languages(pair: str) -> tuple[str, str]:
     return source, target
 
 
-def _named(folder: Path, prefix: str, suffix: str) -> dict[str, Path]:
+def _find_files(folder: Path, prefix: str, suffix: str) -> dict[str, Path]:
     """Return the files of a folder by what stands between prefix and suffix."""
     files = sorted(folder.glob(f"{prefix}*{suffix}")) if folder.is_dir() else []
     return {file.name[len(prefix) : len(file.name) - len(suffix)]: file for file in files}
@@ -188,12 +188,14 @@ def _with_scores(data: Dataset, root: Path, pair: str) -> Dataset:
     entries = []
     for entry in data.entries:
         place = places[entry.id]
-        found = documents.get(place)
-        where = {"seg": place, "doc": order.index(found) if found else 0, "sys": 0}
-        extra = {"domain": found[0]} if found else {}
-        said = dict(_of(human, entry.system, where))
+        document = documents.get(place)
+        where = {"seg": place, "doc": order.index(document) if document else 0, "sys": 0}
+        extra = {"domain": document[0]} if document else {}
+        scores_of_entry = dict(_of(human, entry.system, where))
         stored: dict[str, object] = dict(_of(metrics, entry.system, where))
-        entries.append(replace(entry, human=said, document=found[1] if found else None, extra={**extra, **stored}))
+        entries.append(
+            replace(entry, human=scores_of_entry, document=document[1] if document else None, extra={**extra, **stored})
+        )
     notes = list(_unknown([*human, *metrics], data.systems))
     return replace(data, entries=tuple(entries), findings=(*data.findings, *notes))
 
@@ -202,7 +204,7 @@ def _documents(file: Path, size: int) -> dict[int, tuple[str, str]]:
     """Return domain and document of each segment; none where the file is not there."""
     if not file.is_file():
         return {}
-    found = {}
+    documents = {}
     lines = read_lines(file, expected="a domain and a document a line").texts
     if len(lines) != size:
         raise DataError(f"has {len(lines)} lines, the sources have {size}: line counts must match", file=str(file))
@@ -210,54 +212,56 @@ def _documents(file: Path, size: int) -> dict[int, tuple[str, str]]:
         domain, blank, document = line.replace("\t", " ", 1).partition(" ")
         if not domain or not blank or not document.strip():
             raise DataError(f"{line!r} is not a domain and a document", file=str(file), line=number + 1)
-        found[number] = domain, document.strip()
-    return found
+        documents[number] = domain, document.strip()
+    return documents
 
 
 def _score_files(folder: Path, prefix: str, levels: Sequence[str]) -> Iterator[_Scores]:
     for level in levels:
-        for name, file in _named(folder, prefix, f".{level}.score").items():
+        for name, file in _find_files(folder, prefix, f".{level}.score").items():
             yield _Scores(name if level == "seg" else f"{name}.{level}", level, str(file), _scores(file))
 
 
 def _scores(file: Path) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
+    scores: dict[str, list[float]] = {}
     for number, line in enumerate(read_lines(file, expected="a system and a score a line").texts, start=1):
         system, _, cell = line.replace("\t", " ", 1).partition(" ")
         try:
-            found.setdefault(system, []).append(math.nan if cell.strip() == "None" else word_lines.number(cell.strip()))
+            scores.setdefault(system, []).append(
+                math.nan if cell.strip() == "None" else word_lines.number(cell.strip())
+            )
         except word_lines.Fault as error:
             raise DataError(f"{line!r} is not a system and a score", file=str(file), line=number) from error
-    return found
+    return scores
 
 
-def _check_counts(scores: _Scores, wanted: int) -> None:
+def _check_counts(scores: _Scores, expected: int) -> None:
     what = {"seg": "segments", "doc": "documents", "sys": "score per system"}[scores.level]
     for system, values in scores.values.items():
-        if len(values) != wanted:
-            raise DataError(f"{system!r} has {len(values)} scores, expected {wanted} {what}", file=scores.file)
+        if len(values) != expected:
+            raise DataError(f"{system!r} has {len(values)} scores, expected {expected} {what}", file=scores.file)
 
 
 def _of(scores: Sequence[_Scores], system: str, where: Mapping[str, int]) -> Iterator[tuple[str, float]]:
-    for one in scores:
-        if system in one.values:
-            value = one.values[system][where[one.level]]
+    for score in scores:
+        if system in score.values:
+            value = score.values[system][where[score.level]]
             if not math.isnan(value):
-                yield one.name, value
+                yield score.name, value
 
 
 def _unknown(scores: Sequence[_Scores], systems: Sequence[str]) -> Iterator[Finding]:
-    for one in scores:
-        others = sorted(set(one.values) - set(systems))
+    for score in scores:
+        others = sorted(set(score.values) - set(systems))
         if others:
             yield Finding(
-                "unknown-system", f"scores of systems without texts were left out: {', '.join(others)}", one.file
+                "unknown-system", f"scores of systems without texts were left out: {', '.join(others)}", score.file
             )
 
 
 def _with_spans(data: Dataset, root: Path, pair: str) -> Dataset:
     """Return the data with the error spans of the first file of ratings."""
-    files = list(_named(root / "human-scores", f"{pair}.", ".seg.rating").values())
+    files = list(_find_files(root / "human-scores", f"{pair}.", ".seg.rating").values())
     if not files:
         return data
     first, *others = files
@@ -273,7 +277,7 @@ def _without_themselves(data: Dataset, references: Mapping[str, Path]) -> Datase
     """Return the data in which no reference is its own reference."""
     both = [name for name in references if name in data.systems]
     alone = set(both) if len(references) == 1 else set()
-    kept = [k for k, entry in enumerate(data.entries) if entry.system not in alone]
+    rows = [k for k, entry in enumerate(data.entries) if entry.system not in alone]
     findings = list(data.findings)
     if alone:
         findings.append(
@@ -283,8 +287,8 @@ def _without_themselves(data: Dataset, references: Mapping[str, Path]) -> Datase
                 str(references[both[0]]),
             )
         )
-    entries = tuple(_without_own(data.entries[k], both) for k in kept)
-    return replace(data.take(kept), entries=entries, findings=tuple(findings))
+    entries = tuple(_without_own(data.entries[k], both) for k in rows)
+    return replace(data.take(rows), entries=entries, findings=tuple(findings))
 
 
 def _without_own(entry: Entry, both: Sequence[str]) -> Entry:

@@ -72,14 +72,14 @@ def read_wmt26(path: str | Path, texts: Dataset | None = None, unit: Offsets = "
 
 def wmt26_of(file: TextFile, texts: Dataset | None = None, unit: Offsets = "codepoints") -> Dataset:
     """Return the segments of a file of which nothing has been read yet."""
-    known = {} if texts is None else {(entry.id, entry.system): entry for entry in texts.entries}
-    reader = _Reader(known, unit)
+    entries_by_key = {} if texts is None else {(entry.id, entry.system): entry for entry in texts.entries}
+    reader = _Reader(entries_by_key, unit)
     entries: list[Entry] = []
     lines: list[int] = []
     seen: dict[str, int] = {}
     for item in objects(file, []):
         try:
-            own = list(reader.entries(item.value))
+            added = list(reader.entries(item.value))
         except BadSpan as error:
             raise DataError(str(error), file=file.name, line=item.line) from error
         name = str(item.value.get("item_id"))
@@ -88,8 +88,8 @@ def wmt26_of(file: TextFile, texts: Dataset | None = None, unit: Offsets = "code
                 f"the item {name!r} comes twice, first on line {seen[name]}", file=file.name, line=item.line
             )
         seen[name] = item.line
-        entries += own
-        lines += [item.line] * len(own)
+        entries += added
+        lines += [item.line] * len(added)
     file.refuse_empty("one item of WMT26 a line")
     pairs = {pair for entry in entries if (pair := _languages(entry.id)) is not None}
     origin = Origin.table(file.name, list(dict.fromkeys(entry.system for entry in entries)), lines)
@@ -113,9 +113,9 @@ class _Reader:
             raise BadSpan(f"item_id is {name!r}, expected a text")
         predictions = {task: _by_system(item, task) for task in _FIELDS[4:]}
         hypotheses = _by_system(item, "hyps")
-        systems = hypotheses or dict.fromkeys(system for own in predictions.values() for system in own)
-        for own in predictions.values():
-            for system in own:
+        systems = hypotheses or dict.fromkeys(system for by_system in predictions.values() for system in by_system)
+        for translations in predictions.values():
+            for system in translations:
                 if hypotheses and system not in hypotheses:
                     raise BadSpan(
                         f"a prediction for {system!r}, which has no hypothesis; there are: {', '.join(hypotheses)}"
@@ -178,7 +178,7 @@ class _Reader:
             raise BadSpan(f"errors is {errors!r}, expected a list")
         spans = [self._span(item, text) for item in errors or []]
         ordered = sorted(spans, key=lambda span: (span.start, span.end))
-        self.notes["that overlap another one"] += sum(one.end > other.start for one, other in pairwise(ordered))
+        self.notes["that overlap another one"] += sum(span.end > other.start for span, other in pairwise(ordered))
         for field, category in (("omission", OMISSION), ("instruction_fault", FAULT)):
             if value.get(field) is not None:
                 spans.append(ErrorSpan(len(text), len(text), severity_of({"severity": value[field]}), category))
@@ -199,14 +199,14 @@ class _Reader:
                 f"clipped to the text{'; in UTF-16 units? Then read with --offsets utf16' if shifted else ''}"
             ] += 1
             start, end = min(start, len(text)), len(text)
-        said = item.get("text")
-        if isinstance(said, str) and said != text[start:end]:
+        quoted = item.get("text")
+        if isinstance(quoted, str) and quoted != text[start:end]:
             self.notes["that hold another text than they say"] += 1
         category = item.get("category")
         return ErrorSpan(start, end, severity_of(item), None if category is None else str(category))
 
-    def _skip(self, value: Mapping[str, object], known: tuple[str, ...], prefix: str = "") -> None:
-        self.unknown |= {f"{prefix}{name}": None for name in value if name not in known}
+    def _skip(self, value: Mapping[str, object], fields: tuple[str, ...], prefix: str = "") -> None:
+        self.unknown |= {f"{prefix}{name}": None for name in value if name not in fields}
 
     def findings(self, file: str) -> Iterator[Finding]:
         if self.unknown:
@@ -251,17 +251,17 @@ def _language(code: str) -> str:
 def _disorder(entries: list[Entry], file: str) -> Iterator[Finding]:
     """Yield the documents whose segments are out of order: context from previous segments would be wrong there."""
     last: dict[tuple[str, str], int] = {}
-    found: dict[str, None] = {}
+    problems: dict[str, None] = {}
     for entry in entries:
         number = entry.id.rpartition(_BETWEEN)[2]
         if entry.document is None or not number.isdecimal():
             continue
         if last.get((entry.system, entry.document), -1) > int(number):
-            found[entry.document] = None
+            problems[entry.document] = None
         last[entry.system, entry.document] = int(number)
-    if found:
-        names = ", ".join(list(found)[:3])
-        yield Finding("document-order", f"segments of {len(found)} document(s) are out of order: {names}", file)
+    if problems:
+        names = ", ".join(list(problems)[:3])
+        yield Finding("document-order", f"segments of {len(problems)} document(s) are out of order: {names}", file)
 
 
 def wmt26_lines(dataset: Dataset, lost: Tally, *, texts: bool = False) -> Iterator[str]:
@@ -273,17 +273,17 @@ def wmt26_lines(dataset: Dataset, lost: Tally, *, texts: bool = False) -> Iterat
     items: dict[str, list[Entry]] = {}
     for entry in dataset.entries:
         items.setdefault(entry.id, []).append(entry)
-    for name, own in items.items():
+    for name, fields in items.items():
         record: dict[str, object] = {"item_id": name}
         if texts:
-            first = own[0].segment
-            kind = own[0].extra.get("reference_type")
+            first = fields[0].segment
+            kind = fields[0].extra.get("reference_type")
             record |= {} if first.source is None else {"src": first.source}
             record["ref"] = {"text": first.references[0], "type": kind} if first.references else None
-            record["hyps"] = {entry.system: entry.segment.hypothesis for entry in own}
-        spans = {entry.system: _errors(entry, lost) for entry in own if entry.spans is not None}
-        scores = {entry.system: value for entry in own if (value := _own_score(entry)) is not None}
-        free = {entry.system: int(bool(flag)) for entry in own if (flag := entry.extra.get(ERROR_FREE)) is not None}
+            record["hyps"] = {entry.system: entry.segment.hypothesis for entry in fields}
+        spans = {entry.system: _errors(entry, lost) for entry in fields if entry.spans is not None}
+        scores = {entry.system: value for entry in fields if (value := _own_score(entry)) is not None}
+        free = {entry.system: int(bool(flag)) for entry in fields if (flag := entry.extra.get(ERROR_FREE)) is not None}
         for field, values in (("task1_pred", spans), ("task2_pred", scores), ("task3_pred", free)):
             record |= {field: values} if values else {}
         yield json_line(record)
@@ -303,7 +303,7 @@ def with_wmt25_spans(dataset: Dataset) -> Dataset:
         rated = bool(cells[0].strip())
         end = str(len(entry.segment.hypothesis))
         # An omission has no place: wmtqe puts it behind the text.
-        lists = Lists(*(" ".join(end if one == MISSING else one for one in cell.split()) for cell in cells))
+        lists = Lists(*(" ".join(end if word == MISSING else word for word in cell.split()) for cell in cells))
         try:
             spans = wmtqe_spans(lists, entry.segment.hypothesis, notes) if rated else None
         except BadSpan as error:
@@ -328,8 +328,8 @@ def _errors(entry: Entry, lost: Tally) -> dict[str, object]:
         if span.severity == "neutral":
             lost["neutral span"] += 1
             continue
-        for what, told in ((None, "unknown severity, written as minor"), ("critical", "critical, written as major")):
-            lost[told] += span.severity == what
+        for what, note in ((None, "unknown severity, written as minor"), ("critical", "critical, written as major")):
+            lost[note] += span.severity == what
         severity: Severity = "major" if span.severity in ("major", "critical") else "minor"
         if span.side is Side.SOURCE or span.start == span.end:
             field = "instruction_fault" if span.category == FAULT else "omission"

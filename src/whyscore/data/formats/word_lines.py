@@ -29,12 +29,12 @@ class Fault(ValueError):
 
 def score_lines(lines: Lines, file: str) -> Parsed:
     """Return one finite number per word."""
-    return _parsed(lines, file, lambda cells: [number(cell) for cell in cells], "one score per word")
+    return _parse(lines, file, lambda cells: [number(cell) for cell in cells], "one score per word")
 
 
 def tag_lines(lines: Lines, file: str) -> Parsed:
     """Return one 0 or 1 per word; OK and BAD are understood."""
-    return _parsed(lines, file, lambda cells: [_tag(cell) for cell in cells], "one tag per word")
+    return _parse(lines, file, lambda cells: [_tag(cell) for cell in cells], "one tag per word")
 
 
 def numbers(lines: Lines, file: str) -> tuple[FloatVector, tuple[Finding, ...]]:
@@ -68,7 +68,7 @@ def _tag(cell: str) -> float:
     return TAGS[cell]
 
 
-def _parsed(lines: Lines, file: str, read: Callable[[Sequence[str]], list[float]], expected: str) -> Parsed:
+def _parse(lines: Lines, file: str, read: Callable[[Sequence[str]], list[float]], expected: str) -> Parsed:
     rows: list[list[float]] = []
     findings = [*lines.findings]
     for line, text in enumerate(lines.texts, start=1):

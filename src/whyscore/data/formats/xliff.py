@@ -41,8 +41,8 @@ from typing import Literal, NamedTuple, NoReturn, get_args
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
-from whyscore.data.files import STDIN, Limits, unpacked
-from whyscore.data.naming import numbered, system_names
+from whyscore.data.files import STDIN, Limits, unpack
+from whyscore.data.naming import number_repeats, system_names
 from whyscore.errors import DataError
 from whyscore.text.stemming import language_code
 from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Origin, Segment, Severity, Side
@@ -163,7 +163,7 @@ class Xliff:
 
     def dataset(self, system: str, *, alt_trans: bool = False) -> Dataset:
         """Return the units that have a target; the others are counted. `alt_trans` takes alternatives as references."""
-        kept = [unit for unit in self.units if unit.translate and unit.target is not None and str(unit.target)]
+        units = [unit for unit in self.units if unit.translate and unit.target is not None and str(unit.target)]
         entries = tuple(
             Entry(
                 unit.id,
@@ -171,14 +171,14 @@ class Xliff:
                 Segment(str(unit.target), self._source(unit), _alternatives(unit) if alt_trans else ()),
                 spans=_spans(unit) or None,
             )
-            for unit in kept
+            for unit in units
         )
-        left = len(self.units) - len(kept)
-        told = Finding(
+        left = len(self.units) - len(units)
+        finding = Finding(
             "units-left-out", f"units without a target, or not to be translated, were left out: {left}", self.file
         )
-        origin = Origin.table(self.file, [system], [unit.line for unit in kept])
-        return Dataset(Path(self.file).name, entries, self.languages, (told,) if left else (), origin)
+        origin = Origin.table(self.file, [system], [unit.line for unit in units])
+        return Dataset(Path(self.file).name, entries, self.languages, (finding,) if left else (), origin)
 
     def _source(self, unit: Unit) -> str:
         if unit.source is None:
@@ -191,7 +191,7 @@ def read_xliff(path: str | Path, *, inline: Inline = "drop", limits: Limits | No
     limits = limits or Limits()
     try:
         with Path(path).open("rb") as stream:
-            data = b"".join(unpacked(stream, str(path), limits))
+            data = b"".join(unpack(stream, str(path), limits))
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", file=str(path)) from error
     try:
@@ -227,7 +227,7 @@ class _Reader(Events):
         self._parse()
         if not self._version:
             raise DataError("not XLIFF: expected a root element xliff", file=self._file, line=1)
-        for unit, name in zip(self._units, numbered([unit.id for unit in self._units]), strict=True):
+        for unit, name in zip(self._units, number_repeats([unit.id for unit in self._units]), strict=True):
             unit.id = name
         return Xliff(self._file, self._data, self._version, self._names, tuple(self._units))
 
@@ -262,8 +262,8 @@ class _Reader(Events):
             self._unit = Unit(attributes.get("id", str(len(self._units))), line, attributes.get("translate") != "no")
             return
         unit, translate = self._within
-        own = attributes.get("id")
-        self._unit = Unit(f"{unit}/{own}" if own else unit, line, translate)
+        unit_id = attributes.get("id")
+        self._unit = Unit(f"{unit}/{unit_id}" if unit_id else unit, line, translate)
         self._unit.state_at = self._parser.CurrentByteIndex
 
     def _inline(self, name: str, attributes: dict[str, str]) -> None:
@@ -340,13 +340,13 @@ def _alternatives(unit: Unit) -> tuple[str, ...]:
 
 def _spans(unit: Unit) -> tuple[ErrorSpan, ...]:
     """Return the errors that the file marks in the target and the source of a unit."""
-    found = []
+    spans = []
     for side, text in ((Side.HYPOTHESIS, unit.target), (Side.SOURCE, unit.source)):
-        for mark in sorted(text.marks, key=lambda one: (one.start, one.end)) if text is not None else ():
+        for mark in sorted(text.marks, key=lambda mark: (mark.start, mark.end)) if text is not None else ():
             category = mark.attributes.get("locQualityIssueComment") or mark.attributes.get("locQualityIssueType")
             severity = severity_of(mark.attributes.get("locQualityIssueSeverity"))
-            found.append(ErrorSpan(mark.start, mark.end, severity, category, side))
-    return tuple(found)
+            spans.append(ErrorSpan(mark.start, mark.end, severity, category, side))
+    return tuple(spans)
 
 
 def severity_of(value: str | None) -> Severity | None:
@@ -394,18 +394,23 @@ def _nothing(xliff: Xliff) -> str:
     )
 
 
-def _contradiction(xliff: Xliff, asked: tuple[str, str] | None) -> tuple[Finding, ...]:
+def _contradiction(xliff: Xliff, requested: tuple[str, str] | None) -> tuple[Finding, ...]:
     """Return the finding about languages that are not the file's; de and de-AT are the same."""
-    own = xliff.languages
+    languages = xliff.languages
     if (
-        own is None
-        or asked is None
-        or all(language_code(one) == language_code(other) for one, other in zip(own, asked, strict=True))
+        languages is None
+        or requested is None
+        or all(
+            language_code(language) == language_code(other)
+            for language, other in zip(languages, requested, strict=True)
+        )
     ):
         return ()
     return (
         Finding(
-            "languages-differ", f"the file says {' to '.join(own)}, and {' to '.join(asked)} was asked for", xliff.file
+            "languages-differ",
+            f"the file says {' to '.join(languages)}, and {' to '.join(requested)} was asked for",
+            xliff.file,
         ),
     )
 
@@ -432,9 +437,9 @@ def with_spans(xliff: Xliff, spans: Mapping[str, Sequence[ErrorSpan]], notes: Ma
     pieces: list[_Piece] = []
     for unit in xliff.units:
         for side, text in ((Side.HYPOTHESIS, unit.target), (Side.SOURCE, unit.source)):
-            own = [span for span in spans.get(unit.id, ()) if span.side is side and span.start < span.end]
-            if text is not None and own:
-                pieces += _pieces(xliff, text, own)
+            side_spans = [span for span in spans.get(unit.id, ()) if span.side is side and span.start < span.end]
+            if text is not None and side_spans:
+                pieces += _pieces(xliff, text, side_spans)
     edits: list[tuple[int, int, int, str]] = []
     for order, piece in enumerate(pieces):
         opened, closed = f"<mrk {piece.attributes}>", "</mrk>"
@@ -459,7 +464,7 @@ _STATE = re.compile(rb"""\sstate\s*=\s*(?:"[^"]*"|'[^']*')""")
 def with_states(xliff: Xliff, review: Mapping[str, bool]) -> bytes:
     """Return the bytes of a file in which units, by their ids, need review or not; the state they had is replaced."""
     parts, at = [], 0
-    for unit in sorted(xliff.units, key=lambda one: one.state_at):
+    for unit in sorted(xliff.units, key=lambda item: item.state_at):
         tag = _TAG.match(xliff.data, unit.state_at) if unit.state_at >= 0 and unit.id in review else None
         if tag is None:
             continue
@@ -494,13 +499,13 @@ class _Piece(NamedTuple):
 def _pieces(xliff: Xliff, text: Text, spans: Sequence[ErrorSpan]) -> list[_Piece]:
     """Return byte ranges to be marked: spans cut at tags and at each other's edges."""
     edges = sorted({edge for span in spans for edge in (span.start, span.end)})
-    found = []
+    pieces = []
     for span in spans:
         attributes = _attributes(xliff, span)
         inner = [edge for edge in edges if span.start <= edge <= span.end]
         for start, end in pairwise(inner):
-            found += [piece._replace(attributes=attributes) for piece in _unbroken(text.letters[start:end])]
-    return found
+            pieces += [piece._replace(attributes=attributes) for piece in _unbroken(text.letters[start:end])]
+    return pieces
 
 
 def _unbroken(letters: Sequence[Letter]) -> list[_Piece]:
