@@ -52,19 +52,36 @@ docs: $(VENV)/.dev
 papers: $(VENV)/.dev
 	$(BIN)/python scripts/make_papers.py
 
+# Each step is a file, so that a run that was stopped goes on where it stopped.
 # One thread: sums in another order would change the last digits, and with them the digest.
+QE      := build/qe
+SHIPPED := src/whyscore/metrics/estimators/qe.npz
+READING := $(addprefix src/whyscore/metrics/estimators/,features.py learning.py tables.py units.py) training/prepare.py
+NETWORKS := $(QE)/network-0.npz $(QE)/network-1.npz
+
 train: export OMP_NUM_THREADS = 1
 train: export OPENBLAS_NUM_THREADS = 1
-train: $(VENV)/.dev
-	$(BIN)/python training/make_examples.py build/qe
-	$(BIN)/python training/train.py build/qe build/qe/network-0.npz --seed 0
-	$(BIN)/python training/train.py build/qe build/qe/network-1.npz --seed 1
-	$(BIN)/python training/boost.py build/qe build/qe/trees.npz
-	$(BIN)/python training/sentences.py build/qe build/qe/sentences.npz
-	$(BIN)/python training/assemble.py build/qe build/qe/network-0.npz build/qe/network-1.npz \
-		--trees build/qe/trees.npz --heads build/qe/sentences.npz \
-		-o src/whyscore/metrics/estimators/qe.npz --reliability training/calibration.json
-	$(BIN)/python training/evaluate.py -o training/results.json
+.DELETE_ON_ERROR:
+train: training/results.json
+
+$(QE)/dev.pickle: training/make_examples.py training/data.py $(READING) | $(VENV)/.dev
+	$(BIN)/python training/make_examples.py $(QE)
+
+$(NETWORKS): $(QE)/network-%.npz: training/train.py training/network.py $(QE)/dev.pickle
+	$(BIN)/python training/train.py $(QE) $@ --seed $*
+
+$(QE)/trees.npz: training/boost.py training/train.py $(QE)/dev.pickle
+	$(BIN)/python training/boost.py $(QE) $@
+
+$(QE)/sentences.npz: training/sentences.py training/train.py $(QE)/dev.pickle
+	$(BIN)/python training/sentences.py $(QE) $@
+
+$(SHIPPED): training/assemble.py $(NETWORKS) $(QE)/trees.npz $(QE)/sentences.npz
+	$(BIN)/python training/assemble.py $(QE) $(NETWORKS) --trees $(QE)/trees.npz --heads $(QE)/sentences.npz \
+		-o $@ --reliability training/calibration.json
+
+training/results.json: training/evaluate.py training/data.py $(SHIPPED)
+	$(BIN)/python training/evaluate.py -o $@
 
 audit: $(VENV)/.dev
 	$(BIN)/python scripts/audit.py

@@ -6,12 +6,14 @@ words of hypotheses in error spans. The columns of the tables are missing in 30 
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from prepare import Cut, Examples
 from train import held_out, load
 from whyscore.metrics.estimators.features import LEARNED, NAMES
 from whyscore.metrics.estimators.trees import make_trees
@@ -49,22 +51,15 @@ def export(model: HistGradientBoostingClassifier) -> dict[str, NDArray[np.generi
     }
 
 
-def main() -> None:
-    """Train the trees and write them."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("output", type=Path)
-    parser.add_argument("--without", default="")
-    parser.add_argument("--step", type=int, default=1)
-    options = parser.parse_args()
-    examples, cuts = load(options.folder, "train")
-    left_out = options.without.split(",")
-    chosen = np.array([cut.row.pair not in left_out and not held_out(cut) for cut in cuts])
-    chosen &= np.arange(len(cuts)) % options.step == 0
+def fit(
+    examples: Examples, cuts: Sequence[Cut], chosen: NDArray[np.bool_], names: Sequence[str] = tuple(KINDS)
+) -> dict[str, NDArray[np.generic]]:
+    """Return sets of trees, trained on the chosen rows."""
     marked = np.array([cut.row.marked for cut in cuts])
     arrays: dict[str, NDArray[np.generic]] = {}
     start = time.monotonic()
-    for name, (side, spans) in KINDS.items():
+    for name in names:
+        side, spans = KINDS[name]
         rows = chosen & (marked == spans)
         words = np.repeat(np.stack([rows & (side == 0), rows & (side == 1)], 1).ravel(), examples.lengths.ravel())
         features, labels = examples.features[words], examples.labels[words]
@@ -80,6 +75,17 @@ def main() -> None:
             f"{name}: {len(features)} words, {time.monotonic() - start:.0f} s, worst difference {worst:.1e}", flush=True
         )
         arrays |= {f"{name}.{part}": values for part, values in trees.items()}
+    return arrays
+
+
+def main() -> None:
+    """Train the trees and write them."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("output", type=Path)
+    options = parser.parse_args()
+    examples, cuts = load(options.folder, "train")
+    arrays = fit(examples, cuts, np.array([not held_out(cut) for cut in cuts]))
     np.savez_compressed(options.output, **arrays)
 
 

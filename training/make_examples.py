@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from data import development, training
-from prepare import FOLDS, cut_rows, learn_tables, main_components, read_rows
+from prepare import cut_rows, find_components, learn_tables, read_rows
+from whyscore.metrics.estimators.learning import FOLDS
 
 
 def make(folder: Path, step: int, jobs: int) -> None:
@@ -24,7 +25,7 @@ def make(folder: Path, step: int, jobs: int) -> None:
     whole = learn_tables(cuts)
     sizes = {name: len(table.keys) for name, table in whole._asdict().items()}
     print(f"tables {sizes}, {time.monotonic() - start:.0f} s", flush=True)
-    components = main_components(rows)
+    components = find_components(rows)
     np.savez_compressed(folder / "tables.npz", components=components, **whole.arrays())
     for name, chosen, tables in (("train", cuts, folds), ("dev", cut_rows(judged), [whole])):
         examples = read_rows(chosen, tables, components, jobs=jobs)

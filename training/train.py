@@ -22,10 +22,9 @@ from torch.nn import functional
 
 from network import Network
 from prepare import Cut, Examples
-from whyscore.metrics.estimators.features import LEARNED, NAMES
+from whyscore.metrics.estimators.features import CLIP, LEARNED, NAMES
 
 SIZE = {"width": 96, "heads": 4, "inner": 192, "layers": 2}
-CLIP = 6.0
 _HIDDEN = [NAMES.index(name) for name in LEARNED]
 _AVERAGING = 0.98
 _EVERY = 4

@@ -9,7 +9,6 @@
 4. Batches hold segments of similar length; a text and its perturbed copies stay together.
 """
 
-import collections
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -20,20 +19,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.analysis.train.labels import METRICS, Rated, Stretches
-from whyscore.metrics.estimators.features import LEARNED, NAMES, ReadText, match, read_texts
+from whyscore.metrics.estimators.features import CLIP, LEARNED, NAMES, match, read_texts
 from whyscore.metrics.estimators.joint import join_texts, joint_inputs
-from whyscore.metrics.estimators.tables import (
-    Table,
-    Tables,
-    cut_stems,
-    make_table,
-    neighbour_keys,
-    pair_keys,
-    word_keys,
+from whyscore.metrics.estimators.learning import (
+    FOLDS,
+    LONGEST,
+    SAMPLE,
+    count_edits,
+    count_errors,
+    count_sources,
+    cut_units,
+    learn_translations,
+    main_components,
+    word_vectors,
 )
-from whyscore.metrics.estimators.units import find_units
-from whyscore.models.encoders.embedded import segmenter
-from whyscore.models.lexicon import cooccurrences, estimate
+from whyscore.metrics.estimators.tables import Table, Tables
 from whyscore.models.pairs import Coder
 from whyscore.text.randomness import generator
 from whyscore.text.splitters import white_space
@@ -43,16 +43,9 @@ Rows = NDArray[np.intp]
 
 KINDS = ("edits", "spans", "alignment", "perturbation")
 """How words can be labelled, the most trusted first."""
-LONGEST = 150
-"""Words of a text that is trained on."""
-COMPONENTS = (160, 96)
-"""Main components of the vectors of words, and of their projections."""
-FOLDS = 3
-CLIP = 6.0
-_SAMPLE, _CHUNK = 3000, 256
+_CHUNK = 256
 _REPORT_SECONDS = 10
 _FIXED = "fixed."  # begins the names of what the model keeps, in the stored features
-_LEAST_TRANSLATION, _SHRINKAGE, _LARGEST_COUNT = 0.1, 8.0, 12.0
 _HIDDEN = [NAMES.index(name) for name in LEARNED]
 _HIDDEN_SHARE = 0.3  # of the rows are read without the columns of the tables, so that the network can do without
 
@@ -90,7 +83,7 @@ def cut_rows(rows: Sequence[Rated], *, embedded: bool) -> list[Cut]:
 
 
 def _units(text: str) -> NDArray[np.int64]:
-    return find_units(text, np.array(segmenter().cut(text).spans, dtype=np.int64).reshape(-1, 2)).spans
+    return cut_units(text).spans
 
 
 def _white_space(text: str) -> NDArray[np.int64]:
@@ -273,7 +266,7 @@ def prepare(
         return Prepared(arrays, fixed)
     training = [cut for cut, kept in zip(cuts, trained.tolist(), strict=True) if kept]
     folds = [learn_tables([cut for cut in training if cut.fold != fold]) for fold in range(FOLDS)]
-    whole, components = learn_tables(training), main_components(training, seed)
+    whole, components = learn_tables(training), find_components(training, seed)
     tables = [folds[cut.fold] if kept else whole for cut, kept in zip(cuts, trained.tolist(), strict=True)]
     arrays = _read_words(cuts, tables, components, report)
     sample = np.repeat(trained, [sum(map(len, cut.words)) for cut in cuts])
@@ -298,7 +291,7 @@ def _read_words(
             sides = read[cut.row.hypothesis], read[cut.row.source]
             matched = match(*sides, known)
             parts["features"] += matched.features
-            parts["vectors"] += [(_vectors(side) @ components).astype(np.float16) for side in sides]
+            parts["vectors"] += [(word_vectors(side) @ components).astype(np.float16) for side in sides]
             parts["cosines"].append(matched.cosines.ravel().astype(np.float16))
         if time.monotonic() - reported > _REPORT_SECONDS:
             report(f"read {start + len(chunk):,} of {len(cuts):,} segments")
@@ -316,117 +309,45 @@ def _standardise_words(arrays: dict[str, NDArray[Any]], sample: NDArray[np.bool_
     return {"mean": mean.astype(np.float32), "deviation": deviation, "scale": np.float32(scale).reshape(())}
 
 
-def _vectors(text: ReadText) -> Array:
-    return np.concatenate([text.words, text.projections], axis=1)
-
-
-def main_components(cuts: Sequence[Cut], seed: int) -> Array:
-    """Return the main components of both halves of the word vectors, on a sample."""
-    chosen = generator(seed, "components").permutation(len(cuts))[:_SAMPLE].tolist()
+def find_components(cuts: Sequence[Cut], seed: int) -> Array:
+    """Return the main components of the word vectors of a sample."""
+    chosen = generator(seed, "components").permutation(len(cuts))[:SAMPLE].tolist()
     texts = dict.fromkeys(text for k in chosen for text in (cuts[k].row.source, cuts[k].row.hypothesis))
-    vectors = np.concatenate([_vectors(text) for text in read_texts(list(texts))])
-    half = vectors.shape[1] // 2
-    result = np.zeros((vectors.shape[1], sum(COMPONENTS)), dtype=np.float32)
-    for number, count in enumerate(COMPONENTS):
-        part = slice(number * half, (number + 1) * half)
-        centred = vectors[:, part] - vectors[:, part].mean(axis=0)
-        _, directions = np.linalg.eigh(centred.T @ centred)
-        start = sum(COMPONENTS[:number])
-        result[part, start : start + count] = directions[:, ::-1][:, :count]
-    return result.astype(np.float16).astype(np.float32)
+    return main_components(list(texts))
 
 
 def learn_tables(cuts: Sequence[Cut]) -> Tables:
-    """Return what labelled segments say about single words and pairs of words."""
-    edited, translated, sources = (collections.Counter[int]() for _ in range(3))
-    seen: set[tuple[str, str]] = set()
+    """Return what labelled segments say about single words and pairs of words.
+
+    Translations are those of references, and of hypotheses in language pairs that have none.
+    """
+    edits: dict[tuple[str, str], tuple[str, Sequence[str]]] = {}
+    texts: dict[tuple[str, str, str], None] = {}
+    referenced = {cut.row.pair for cut in cuts if cut.row.reference}
     for cut in cuts:
-        sources.update(word_keys(cut.words[1]).tolist())
-        key = (cut.row.source, cut.row.hypothesis)
-        if cut.row.reference and cut.row.kind != "perturbation" and key not in seen:
-            edited.update(_with_neighbours(_words(cut.row.reference)))
-            translated.update(_with_neighbours(cut.words[0]))
-            seen.add(key)
-    repeated = [key for key in edited | translated if edited[key] + translated[key] > 1]
+        if cut.row.reference and cut.row.kind != "perturbation":
+            edits.setdefault((cut.row.source, cut.row.hypothesis), (cut.row.reference, cut.words[0]))
+        if cut.row.reference or cut.row.pair not in referenced:
+            texts[cut.row.pair, cut.row.source, cut.row.reference or cut.row.hypothesis] = None
+    translations, stem_translations = learn_translations(
+        [(pair, cut_units(source).words, cut_units(target).words) for pair, source, target in texts]
+    )
     return Tables(
-        translations=_translations(cuts, _lower),
-        target_counts=_counts(repeated, edited, translated),
-        target_errors=_errors(cuts, 0),
-        source_errors=_errors(cuts, 1),
-        source_counts=_counts(list(sources), sources),
-        stem_translations=_translations(cuts, cut_stems),
+        translations,
+        count_edits((cut_units(reference).words, words) for reference, words in edits.values()),
+        _errors(cuts, 0),
+        _errors(cuts, 1),
+        count_sources(cut.words[1] for cut in cuts),
+        stem_translations,
     )
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text[start:end] for start, end in _units(text).tolist())
-
-
-def _with_neighbours(words: Sequence[str]) -> list[int]:
-    keys = word_keys(words)
-    return [*keys.tolist(), *neighbour_keys(keys).tolist()]
-
-
-def _counts(keys: Sequence[int], *counters: collections.Counter[int]) -> Table:
-    columns = [np.log1p(np.array([counter[key] for key in keys], dtype=np.float32)) for counter in counters]
-    return make_table(np.array(keys, dtype=np.uint64), columns, 0.0, _LARGEST_COUNT)
-
-
 def _errors(cuts: Sequence[Cut], side: int) -> Table:
-    """Return by how much more often than others of its kind a word is wrong; words seen three times or more.
-
-    Errors that were put in by perturbation say nothing about words, and are left out.
-    """
-    rows = [cut for cut in cuts if cut.row.kind != "perturbation" and (cut.labels[side] >= 0).all()]
-    rates: dict[tuple[str, str], float] = {}
-    for key in {(cut.row.pair, cut.row.kind) for cut in rows}:
-        rates[key] = float(
-            np.concatenate([cut.labels[side] for cut in rows if (cut.row.pair, cut.row.kind) == key]).mean()
-        )
-    surplus, count = collections.defaultdict[int, float](float), collections.Counter[int]()
-    for cut in rows:
-        labels = cut.labels[side] - rates[cut.row.pair, cut.row.kind]
-        numbers = np.concatenate([labels, labels[1:]])
-        for word, number in zip(_with_neighbours(cut.words[side]), numbers.tolist(), strict=True):
-            surplus[word] += number
-            count[word] += 1
-    kept = [key for key, times in count.items() if times > 2]  # noqa: PLR2004
-    values = np.array([surplus[key] / (count[key] + _SHRINKAGE) for key in kept], dtype=np.float32)
-    return make_table(np.array(kept, dtype=np.uint64), [values], -1.0, 1.0)
-
-
-def _lower(words: Sequence[str]) -> list[str]:
-    return [word.lower() for word in words]
-
-
-def _translations(cuts: Sequence[Cut], forms: Callable[[Sequence[str]], Sequence[str]]) -> Table:
-    """Return IBM model 1 in both directions, pair by pair: on references, and on hypotheses where there are none.
-
-    Args:
-        cuts: The rows.
-        forms: In which form words are counted.
-    """
-    groups: dict[str, dict[tuple[str, str], None]] = collections.defaultdict(dict)
-    referenced = {cut.row.pair for cut in cuts if cut.row.reference}
-    for cut in cuts:
-        if cut.row.reference or cut.row.pair not in referenced:
-            groups[cut.row.pair][cut.row.source, cut.row.reference or cut.row.hypothesis] = None
-    keys, columns = [np.zeros(0, dtype=np.uint64)], [[np.zeros(0, dtype=np.float32)] for _ in range(2)]
-    for texts in groups.values():
-        sides = [[forms(_words(text)) for text in side] for side in zip(*texts, strict=True)]
-        there, back = _directed(*sides), _directed(*sides[::-1])
-        both = {**there, **{(source, target): 0.0 for target, source in back}}
-        kept = [(s, t) for s, t in both if max(there.get((s, t), 0.0), back.get((t, s), 0.0)) >= _LEAST_TRANSLATION]
-        keys.append(pair_keys(word_keys([s for s, _ in kept]), word_keys([t for _, t in kept])))
-        columns[0].append(np.array([there.get(pair, 0.0) for pair in kept], dtype=np.float32))
-        columns[1].append(np.array([back.get((t, s), 0.0) for s, t in kept], dtype=np.float32))
-    return make_table(np.concatenate(keys), [np.concatenate(column) for column in columns], 0.0, 1.0)
-
-
-def _directed(given: Sequence[Sequence[str]], translated: Sequence[Sequence[str]]) -> dict[tuple[str, str], float]:
-    words = ["", *dict.fromkeys(word for side in (given, translated) for text in side for word in text)]
-    together = cooccurrences(given, translated, {word: number for number, word in enumerate(words)})
-    probability = estimate(together, sum(map(len, translated)))
-    kept = (probability >= _LEAST_TRANSLATION / 10) & (together.source > 0)
-    rows = zip(together.source[kept].tolist(), together.target[kept].tolist(), probability[kept].tolist(), strict=True)
-    return {(words[source], words[target]): number for source, target, number in rows}
+    """Return how often words are wrong; errors that were put in by perturbation say nothing about them."""
+    return count_errors(
+        [
+            ((cut.row.pair, cut.row.kind), cut.words[side], cut.labels[side])
+            for cut in cuts
+            if cut.row.kind != "perturbation" and (cut.labels[side] >= 0).all()
+        ]
+    )

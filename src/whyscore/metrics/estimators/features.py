@@ -59,6 +59,8 @@ NAMES = (
     *LEARNED,
 )
 """The columns, in order."""
+CLIP = 6.0
+"""Standard deviations that a column is at most away from its mean where it is read."""
 
 _PLACE = {name: column for column, name in enumerate((*MATCH, *RARITY, *SURFACE))}
 _ENCODER = Embedded()

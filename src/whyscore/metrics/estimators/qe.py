@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from whyscore.errors import DataError, SpecError
-from whyscore.metrics.estimators.features import LEARNED, NAMES, Matched, ReadText, match, read_texts, summarise
+from whyscore.metrics.estimators.features import CLIP, LEARNED, NAMES, Matched, ReadText, match, read_texts, summarise
 from whyscore.metrics.estimators.network import Batch, make_network, run
 from whyscore.metrics.estimators.tables import read_tables
 from whyscore.metrics.estimators.trees import make_trees
@@ -65,7 +65,6 @@ _TRANSLATED_SHARE = 0.25
 _WORDS_AT_ONCE = 1500
 _SEGMENTS_AT_ONCE = 256
 _MEMORY = 256 * 1024**2
-_CLIP = 6.0
 DEVIATIONS = 6.0
 """Standard deviations from the worst score to the best."""
 _PRIOR = -0.85  # the logit of 0.3, about the share of wrong words in the training data
@@ -365,7 +364,7 @@ class Estimator:
         return Batch((features[0], features[1]), (vectors[0], vectors[1]), cosines, (present[0], present[1]))
 
     def _normed(self, features: Array) -> Array:
-        normed = np.clip((features - self._norm["mean"]) / self._norm["deviation"], -_CLIP, _CLIP)
+        normed = np.clip((features - self._norm["mean"]) / self._norm["deviation"], -CLIP, CLIP)
         result: Array = np.nan_to_num(normed, nan=0.0)
         return result
 
