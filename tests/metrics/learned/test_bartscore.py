@@ -255,13 +255,13 @@ def test_the_metrics_own_word_scores_explain_it(folder: Path) -> None:
 
 def test_equal_pairs_are_decoded_once(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    original = bartscore_model.BartModel._decoded
+    original = bartscore_model.BartModel._decode
 
     def counted(self: bartscore_model.BartModel, states: Sequence[object], targets: Sequence[pairs.Row]) -> object:
         seen.append(len(targets))
         return original(self, states, targets)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(bartscore_model.BartModel, "_decoded", counted)
+    monkeypatch.setattr(bartscore_model.BartModel, "_decode", counted)
     metric(fresh).score([*SEGMENTS, *SEGMENTS])
     assert sum(seen) == len(SEGMENTS)
 

@@ -22,7 +22,7 @@ from whyscore.analysis.score import score
 from whyscore.data.formats.text import from_texts
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError, WhyscoreError
 from whyscore.metrics.learned.lmscore import LmScore
-from whyscore.metrics.learned.prompts import built_in, read_template, template_of
+from whyscore.metrics.learned.prompts import read_built_in, read_template, template_of
 from whyscore.models import gguf, language_models
 from whyscore.models.pairs import TruncatedTextWarning
 from whyscore.protocols import WordScorer
@@ -208,15 +208,15 @@ def test_lmscore_keeps_the_contract_of_metrics(folder: Path) -> None:
 
 
 def test_prompts_name_the_languages_and_show_examples() -> None:
-    prompt = built_in("translation", "et-en", 2)
+    prompt = read_built_in("translation", "et-en", 2)
     lines = prompt.template.splitlines()
     assert prompt.shots == 2
     assert [line.partition(":")[0] for line in lines if line] == ["Estonian", "English"] * 3
     assert lines[-2:] == ["Estonian: {source}", "English: {hypothesis}"]
-    assert built_in("translation", "et-en", 1).template.count("Estonian:") == 2
-    assert built_in("translation", "sw-en", 2).template == "Swahili: {source}\nEnglish: {hypothesis}\n"
-    assert built_in("translation", None, 2).template == "Source: {source}\nTranslation: {hypothesis}\n"
-    assert built_in("summarization", None, 2).template.count("Document: ") == 2
+    assert read_built_in("translation", "et-en", 1).template.count("Estonian:") == 2
+    assert read_built_in("translation", "sw-en", 2).template == "Swahili: {source}\nEnglish: {hypothesis}\n"
+    assert read_built_in("translation", None, 2).template == "Source: {source}\nTranslation: {hypothesis}\n"
+    assert read_built_in("summarization", None, 2).template.count("Document: ") == 2
 
 
 def test_the_languages_of_the_data_choose_the_prompt(folder: Path) -> None:

@@ -222,10 +222,10 @@ class _Asking:
         return _completion(headers, body)
 
     def _refuse(self, code: int, headers: Mapping[str, str], body: bytes, sent: Mapping[str, object]) -> NoReturn:
-        told = self._told(body)
+        message = self._error_message(body)
         if code in _AGAIN or code >= 500:  # noqa: PLR2004 - the endpoint's fault
             raise _Retry(f"HTTP {code}", _seconds(headers.get("retry-after")))
-        if code == 400 and "max_completion_tokens" in told and "max_tokens" in sent:  # noqa: PLR2004
+        if code == 400 and "max_completion_tokens" in message and "max_tokens" in sent:  # noqa: PLR2004
             self.limit = "max_completion_tokens"
             raise _Retry("HTTP 400")
         if code in (400, 415, 422) and "response_format" in sent:
@@ -236,8 +236,8 @@ class _Asking:
             )
             raise MissingExtra(f"judge: {self.endpoint.url} refuses access (HTTP {code}): {cure}")
         if code in _HOPELESS:
-            raise MissingExtra(f"judge: HTTP {code} from {self.endpoint.address()}: check url and model. {told}")
-        raise _Failed(f"HTTP {code} {told}".strip())
+            raise MissingExtra(f"judge: HTTP {code} from {self.endpoint.address()}: check url and model. {message}")
+        raise _Failed(f"HTTP {code} {message}".strip())
 
     def _body(self, question: Question, *, plain: bool) -> dict[str, object]:
         schema = self.schema and not plain
@@ -247,15 +247,15 @@ class _Asking:
         return body | {"stream": False}
 
     async def _post(self, client: "httpx.AsyncClient", body: object) -> tuple[int, Mapping[str, str], bytes]:
-        found = bytearray()
+        body_read = bytearray()
         async with client.stream("POST", self.endpoint.address(), json=body) as response:
             async for chunk in response.aiter_bytes():
-                found += chunk
-                if len(found) > _LARGEST:
+                body_read += chunk
+                if len(body_read) > _LARGEST:
                     raise _Failed(f"an answer of more than {_LARGEST:,} bytes")
-        return response.status_code, response.headers, bytes(found)
+        return response.status_code, response.headers, bytes(body_read)
 
-    def _told(self, body: bytes) -> str:
+    def _error_message(self, body: bytes) -> str:
         """Return what the endpoint says of an error, without the key, should it repeat that."""
         text = body[:10_000].decode("utf-8", "replace")
         try:

@@ -144,9 +144,9 @@ class Judge:
         return self._with(languages=f"{source}-{target}")
 
     def with_answers(self, answers: Answers) -> Self:
-        made = replace(self)
-        object.__setattr__(made, "answers", answers)
-        return made
+        judge = replace(self)
+        object.__setattr__(judge, "answers", answers)
+        return judge
 
     def _with(self, **changes: object) -> Self:
         return replace(self, **changes).with_answers(self.answers)  # type: ignore[arg-type]
@@ -172,7 +172,7 @@ class Judge:
         return self.build_prompt().protocol.scale
 
     def signature(self) -> Signature:
-        used = self._recorded_settings()
+        used = self._load_recorded()
         facts = {
             "model": used.model or "unknown",
             "protocol": used.protocol,
@@ -185,7 +185,7 @@ class Judge:
             facts["record"] = _read_record(self.recorded).digest
         if used.verify:
             facts["verifier"] = used.build_verifier().signature().spec
-        plain = {one.name: one.default for one in fields(self) if one.name in _RUNNING}
+        plain = {field.name: field.default for field in fields(self) if field.name in _RUNNING}
         return Signature(spec_of(replace(self, **plain)), (*facts.items(), ("version", __version__)))  # type: ignore[arg-type]
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
@@ -205,7 +205,14 @@ class Judge:
         """Return the errors of each segment that could be located, of all answers together."""
         self._need_spans("error spans")
         return [
-            tuple(dict.fromkeys(one.span for own in verdict.judgements for one in own.errors if one.span is not None))
+            tuple(
+                dict.fromkeys(
+                    error.span
+                    for judgement in verdict.judgements
+                    for error in judgement.errors
+                    if error.span is not None
+                )
+            )
             for verdict in self.verdicts(segments)
         ]
 
@@ -214,11 +221,11 @@ class Judge:
         if place.side is Side.REFERENCE:
             raise SpecError("judge marks errors in the hypothesis and in the source, not in references")
         verdicts = self.verdicts(segments)
-        return [_word_scores(own, place.side, verdict) for own, verdict in zip(words, verdicts, strict=True)]
+        return [_word_scores(text, place.side, verdict) for text, verdict in zip(words, verdicts, strict=True)]
 
     def verdicts(self, segments: Sequence[Segment]) -> list[Verdict]:
         """Return all that the answers say of each segment."""
-        used = self._recorded_settings()
+        used = self._load_recorded()
         prompt = used.build_prompt()
         read = [segment.only(prompt.inputs) for segment in segments]
         if Inputs.SOURCE in prompt.inputs:
@@ -228,50 +235,52 @@ class Judge:
         distinct = list(dict.fromkeys(read))
         questions = used.plan_calls(distinct, prompt)
         replies = self._replies(questions)
-        found: dict[Segment, list[Judgement]] = {segment: [] for segment in distinct}
-        for one in questions:
-            judgement = judgement_of(replies[one], prompt.protocol, one.segment, one.order)
-            found[one.segment].append(judgement)
+        judgements: dict[Segment, list[Judgement]] = {segment: [] for segment in distinct}
+        for question in questions:
+            judgement = judgement_of(replies[question], prompt.protocol, question.segment, question.order)
+            judgements[question.segment].append(judgement)
             why = None if judgement.missing is None else judgement.missing.reason
-            self.answers.judged.setdefault(one.judge, {})[one.key] = why
+            self.answers.judged.setdefault(question.judge, {})[question.key] = why
         if used.verify:
-            found = used.verify_errors(found, prompt)
-        verdicts = {segment: used.combine_answers(tuple(own), prompt.protocol) for segment, own in found.items()}
+            judgements = used.verify_errors(judgements, prompt)
+        verdicts = {
+            segment: used.combine_answers(tuple(answers), prompt.protocol) for segment, answers in judgements.items()
+        }
         return [verdicts[segment] for segment in read]
 
     def calls(self, segments: Sequence[Segment]) -> Calls:
-        used = self._recorded_settings()
+        used = self._load_recorded()
         prompt = used.build_prompt()
         distinct = list(dict.fromkeys(segment.only(prompt.inputs) for segment in segments))
         questions = used.plan_calls(distinct, prompt)
-        known: Mapping[Question, object] = dict.fromkeys(questions)
+        answered: Mapping[Question, object] = dict.fromkeys(questions)
         if self.recorded is None:
-            known = replace(self.answers, record=None).known(questions)
-        left = [one for one in questions if one not in known]
-        tokens = sum(_tokens(one) for one in left)
-        whole = len(distinct) - len({one.segment for one in left})
+            answered = replace(self.answers, record=None).known(questions)
+        left = [question for question in questions if question not in answered]
+        tokens = sum(_tokens(question) for question in left)
+        whole = len(distinct) - len({question.segment for question in left})
         return Calls(len(questions), len(questions) - len(left), tokens, len(left) * used.max_tokens, whole)
 
     def remarks(self, segments: Sequence[Segment], systems: Sequence[str] = ()) -> list[str]:
         verdicts = self.verdicts(segments)
-        judgements = [one for verdict in verdicts for one in verdict.judgements]
-        reasons = Counter(one.missing.reason for one in judgements if one.missing is not None)
-        told = []
+        judgements = [judgement for verdict in verdicts for judgement in verdict.judgements]
+        reasons = Counter(judgement.missing.reason for judgement in judgements if judgement.missing is not None)
+        remarks = []
         if reasons:
             each = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
             share = sum(reasons.values()) / len(judgements)
-            told.append(
+            remarks.append(
                 f"{sum(reasons.values()):,} of {len(judgements):,} answers cannot be used ({share:.1%}): {each}"
             )
-        errors = [error for one in judgements for error in one.errors]
+        errors = [error for judgement in judgements for error in judgement.errors]
         lost = sum(error.span is None for error in errors)
         if lost:
-            told.append(
+            remarks.append(
                 f"{lost:,} of {len(errors):,} error spans are not in the text ({lost / len(errors):.1%}): "
                 "they count in scores, not in word scores"
             )
-        told += _bias(verdicts) if self.build_prompt().protocol.orders > 1 else []
-        return told + (_repeats(verdicts, systems) if self._recorded_settings().repeats > 1 else [])
+        remarks += _bias(verdicts) if self.build_prompt().protocol.orders > 1 else []
+        return remarks + (_repeats(verdicts, systems) if self._load_recorded().repeats > 1 else [])
 
     def plan_calls(self, segments: Sequence[Segment], prompt: Prompt) -> list[Question]:
         """Return the calls about each segment: all repeats of the first order, then those of the second."""
@@ -280,36 +289,36 @@ class Judge:
         if self.structured:
             schema = {"name": prompt.protocol.name, "strict": True, "schema": prompt.protocol.schema}
             fixed["response_format"] = {"type": "json_schema", "json_schema": schema}
-        found, service = [], self._service() or ""
+        questions, service = [], self._service() or ""
         for segment in segments:
             for order in range(prompt.protocol.orders):
                 messages = prompt.messages(segment, order)
                 for repeat in range(self.repeats):
                     request = {**fixed, "messages": messages, "seed": self.seed + repeat}
-                    found.append(Question(judge, service, segment, request, repeat, order))
-        return found
+                    questions.append(Question(judge, service, segment, request, repeat, order))
+        return questions
 
     def _replies(self, questions: Sequence[Question]) -> dict[Question, Reply]:
         if self.recorded is not None:
             return _read_record(self.recorded).replies(questions, self.model)
-        found = self.answers.known(questions)
-        left = [one for one in questions if one not in found]
+        replies = self.answers.known(questions)
+        left = [question for question in questions if question not in replies]
         progress = self.answers.progress
         if progress is not None:
             progress.asked(len(questions))
-            progress.answered(len(found), stored=True)
+            progress.answered(len(replies), stored=True)
         if left:
             endpoint = self._endpoint()
             self.answers.check_budget(len(left))
 
             def keep(question: Question, reply: Reply) -> None:
                 self.answers.keep(question, reply)
-                found[question] = reply
+                replies[question] = reply
                 if progress is not None:
                     progress.answered(1, stored=False)
 
             ask(endpoint, left, keep, self.answers.spend)
-        return found
+        return replies
 
     def _service(self) -> str | None:
         """Return the endpoint: the one that was given, or the user's default; None where there is neither."""
@@ -330,7 +339,7 @@ class Judge:
             service, self.key, self.connections, self.rate, self.timeout, self.retries, structured=self.structured
         )
 
-    def _recorded_settings(self) -> Self:
+    def _load_recorded(self) -> Self:
         """Return the judge whose answers are recorded: what the file says, with what was given beside it."""
         if self.recorded is None:
             return self
@@ -340,16 +349,18 @@ class Judge:
         other = build_from_file(judge, "metric", self.recorded)
         if not isinstance(other, Judge):
             raise DataError(f"answers of {judge}, which is no judge", file=self.recorded)
-        changed = {one.name: getattr(self, one.name) for one in fields(self) if one.init and self._differs(one.name)}
+        changed = {
+            field.name: getattr(self, field.name) for field in fields(self) if field.init and self._differs(field.name)
+        }
         return cast("Self", replace(other, **{**changed, "recorded": self.recorded}))
 
     def _differs(self, name: str) -> bool:
-        default = next(one.default for one in fields(self) if one.name == name)
+        default = next(field.default for field in fields(self) if field.name == name)
         return bool(getattr(self, name) != default)
 
     def build_prompt(self) -> Prompt:
         """Return the prompt that answers were asked for with."""
-        used = self._recorded_settings() if self.recorded is not None else self
+        used = self._load_recorded() if self.recorded is not None else self
         return make_prompt(used.protocol, used.prompt, used.against, used.languages, used.examples)
 
     def _need_spans(self, what: str) -> None:
@@ -367,22 +378,24 @@ class Judge:
         name = "qe" if Inputs.SOURCE in self.inputs else "chrf"
         return cast("Metric", build(name))
 
-    def verify_errors(self, found: Mapping[Segment, list[Judgement]], prompt: Prompt) -> dict[Segment, list[Judgement]]:
+    def verify_errors(
+        self, judgements: Mapping[Segment, list[Judgement]], prompt: Prompt
+    ) -> dict[Segment, list[Judgement]]:
         """Return the judgements with those errors whose mask raises the verifier; one score call for all of them."""
         verifier = self.build_verifier()
-        asked: dict[Segment, None] = {}
+        texts: dict[Segment, None] = {}
         masked: dict[tuple[Segment, tuple[int, int]], Segment] = {}
-        for segment, own in found.items():
-            for span in _located(own):
+        for segment, answers in judgements.items():
+            for span in _locate_errors(answers):
                 words = Words(segment.hypothesis, _around(segment.hypothesis, span))
                 keep = np.array([[place != span for place in words.spans]])
                 text = Delete().render([(words, keep)])[0].texts[0]
                 masked[segment, span] = replace(segment, hypothesis=text)
-                asked |= {segment: None, masked[segment, span]: None}
-        if not asked:
-            return dict(found)
+                texts |= {segment: None, masked[segment, span]: None}
+        if not texts:
+            return dict(judgements)
         sign = 1.0 if verifier.higher_is_better else -1.0
-        scores = dict(zip(asked, (sign * verifier.score(list(asked))).tolist(), strict=True))
+        scores = dict(zip(texts, (sign * verifier.score(list(texts))).tolist(), strict=True))
 
         def holds(segment: Segment, error: MarkedError) -> bool:
             if error.span is None or error.span.side is not Side.HYPOTHESIS:
@@ -390,30 +403,38 @@ class Judge:
             return bool(scores[masked[segment, (error.span.start, error.span.end)]] > scores[segment])
 
         return {
-            segment: [one.keeping([holds(segment, error) for error in one.errors], prompt.protocol) for one in own]
-            for segment, own in found.items()
+            segment: [
+                judgement.keeping([holds(segment, error) for error in judgement.errors], prompt.protocol)
+                for judgement in answers
+            ]
+            for segment, answers in judgements.items()
         }
 
     def combine_answers(self, judgements: tuple[Judgement, ...], protocol: Protocol) -> Verdict:
         """Return the combined numbers of a segment; each order of a comparison needs an answer that can be used."""
-        good = [one for one in judgements if one.score is not None]
+        good = [judgement for judgement in judgements if judgement.score is not None]
         per_order = len(judgements) // protocol.orders
         for start in range(0, len(judgements), per_order):
-            own = judgements[start : start + per_order]
-            if all(one.score is None for one in own):
-                return Verdict(judgements, np.full(len(_columns(protocol)), np.nan), own[0].missing)
-        values = np.array([one.score for one in good], dtype=np.float64)
+            answers = judgements[start : start + per_order]
+            if all(judgement.score is None for judgement in answers):
+                return Verdict(judgements, np.full(len(_columns(protocol)), np.nan), answers[0].missing)
+        values = np.array([judgement.score for judgement in good], dtype=np.float64)
         kept = _within(values) if self.combine == "trimmed" else np.ones(len(values), dtype=np.bool_)
         middle = float(np.median(values)) if self.combine == "median" else math.fsum(values[kept]) / int(kept.sum())
-        parts = np.array([one.parts for one, keep in zip(good, kept, strict=True) if keep], dtype=np.float64)
+        parts = np.array(
+            [judgement.parts for judgement, keep in zip(good, kept, strict=True) if keep], dtype=np.float64
+        )
         row = [middle, *parts.reshape(int(kept.sum()), -1).mean(axis=0).tolist()]
         if protocol.spans:
-            row += [math.fsum(len(one.errors) for one in good) / len(good), float(sum(one.lost for one in good))]
+            row += [
+                math.fsum(len(one.errors) for one in good) / len(good),
+                float(sum(judgement.lost for judgement in good)),
+            ]
         row += [float(values.std(ddof=1)) if len(values) > 1 else 0.0, float(len(values))]
         return Verdict(judgements, np.array(row, dtype=np.float64), None)
 
 
-_NOWHERE = {one.name: one.default for one in fields(Judge) if one.name in _PLACE}
+_NOWHERE = {field.name: field.default for field in fields(Judge) if field.name in _PLACE}
 
 
 def _columns(protocol: Protocol) -> tuple[str, ...]:
@@ -428,10 +449,10 @@ def _within(values: FloatVector) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]"
     return kept if kept.any() else np.ones(len(values), dtype=np.bool_)
 
 
-def _located(judgements: Sequence[Judgement]) -> list[tuple[int, int]]:
+def _locate_errors(judgements: Sequence[Judgement]) -> list[tuple[int, int]]:
     """Return the spans of errors in the hypothesis, each once."""
-    spans = [error.span for one in judgements for error in one.errors]
-    places = [(one.start, one.end) for one in spans if one is not None and one.side is Side.HYPOTHESIS]
+    spans = [error.span for judgement in judgements for error in judgement.errors]
+    places = [(span.start, span.end) for span in spans if span is not None and span.side is Side.HYPOTHESIS]
     return list(dict.fromkeys(places))
 
 
@@ -439,13 +460,13 @@ def _around(text: str, span: tuple[int, int]) -> tuple[tuple[int, int], ...]:
     """Return a text as a span and what stands before and after it, blanks between them left out."""
     before, after = text[: span[0]].rstrip(), text[span[1] :]
     start = len(text) - len(after.lstrip())
-    return tuple(one for one in ((0, len(before)), span, (start, len(text))) if one[0] < one[1])
+    return tuple(part for part in ((0, len(before)), span, (start, len(text))) if part[0] < part[1])
 
 
 def _word_scores(words: Words, side: Side, verdict: Verdict) -> WordScores:
     importance = np.zeros(len(words))
     notes: list[dict[str, None]] = [{} for _ in words.spans]
-    good = [one for one in verdict.judgements if one.score is not None]
+    good = [judgement for judgement in verdict.judgements if judgement.score is not None]
     for judgement in good:
         worst = np.zeros(len(words))
         for error in judgement.errors:
@@ -457,19 +478,21 @@ def _word_scores(words: Words, side: Side, verdict: Verdict) -> WordScores:
                     kind = f"{error.severity} {error.category}".strip()
                     notes[k][f"{kind}: {error.reason}" if error.reason else kind] = None
         importance -= worst / len(good)
-    return WordScores(importance + 0.0, tuple("; ".join(own) for own in notes))
+    return WordScores(importance + 0.0, tuple("; ".join(lines) for lines in notes))
 
 
 def _tokens(question: Question) -> int:
     """Return about how many tokens a call sends."""
     messages = cast("Sequence[Mapping[str, str]]", question.request["messages"])
-    return sum(-(-len(one["content"].encode("utf-8", "surrogatepass")) // _BYTES) for one in messages)
+    return sum(-(-len(message["content"].encode("utf-8", "surrogatepass")) // _BYTES) for message in messages)
 
 
 def _bias(verdicts: Sequence[Verdict]) -> list[str]:
     """Return how often the order of two texts decided, and how often the first won."""
-    both = [own for own in (_by_order(verdict) for verdict in verdicts) if own is not None]
-    first = [one.parts[0] for verdict in verdicts for one in verdict.judgements if one.score is not None]
+    both = [pair for pair in (_by_order(verdict) for verdict in verdicts) if pair is not None]
+    first = [
+        judgement.parts[0] for verdict in verdicts for judgement in verdict.judgements if judgement.score is not None
+    ]
     if not both:
         return []
     same = sum(before == after for before, after in both) / len(both)
@@ -480,18 +503,21 @@ def _bias(verdicts: Sequence[Verdict]) -> list[str]:
 def _by_order(verdict: Verdict) -> tuple[float, float] | None:
     half = len(verdict.judgements) // 2
     halves = verdict.judgements[:half], verdict.judgements[half:]
-    means = [[one.score for one in own if one.score is not None] for own in halves]
+    means = [[judgement.score for judgement in half_of if judgement.score is not None] for half_of in halves]
     return None if not all(means) else (float(np.mean(means[0])), float(np.mean(means[1])))
 
 
 def _repeats(verdicts: Sequence[Verdict], systems: Sequence[str]) -> list[str]:
     """Return how far repeats agree, and the mean rank of each system over them."""
     table = np.array(
-        [[math.nan if one.score is None else one.score for one in verdict.judgements] for verdict in verdicts],
+        [
+            [math.nan if judgement.score is None else judgement.score for judgement in verdict.judgements]
+            for verdict in verdicts
+        ],
         dtype=np.float64,
     )
     whole = table[np.isfinite(table).all(axis=1)]
-    told = []
+    remarks = []
     if len(whole) > 1:
         spread = float(np.mean(whole.std(axis=1, ddof=1)))
         pairs = (
@@ -500,15 +526,15 @@ def _repeats(verdicts: Sequence[Verdict], systems: Sequence[str]) -> list[str]:
             else None
         )
         agreed = "" if pairs is None else f", mean correlation between repeats {float(pairs.mean()):.3f}"
-        told.append(f"repeats of {len(whole):,} segments: standard deviation {spread:.2f}{agreed}")
+        remarks.append(f"repeats of {len(whole):,} segments: standard deviation {spread:.2f}{agreed}")
     names = list(dict.fromkeys(systems))
     if len(names) > 1 and len(systems) == len(table):
         labels = np.array(systems)
         means = np.array([np.nanmean(table[labels == name], axis=0) for name in names])
         ranks = 1 + (means[None] > means[:, None]).sum(axis=1) + 0.5 * ((means[None] == means[:, None]).sum(axis=1) - 1)
         shown = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(names, ranks.mean(axis=1).tolist(), strict=True))
-        told.append(f"mean rank over repeats: {shown}")
-    return told
+        remarks.append(f"mean rank over repeats: {shown}")
+    return remarks
 
 
 class _Line(NamedTuple):
@@ -529,7 +555,7 @@ class _Record:
 
     def judge(self, model: str | None) -> str | None:
         """Return the spec of whoever answered; None where the file does not say it."""
-        fitting = [one for one in self.judges if model is None or self._model(one) == model]
+        fitting = [judge for judge in self.judges if model is None or self._model(judge) == model]
         if len(fitting) > 1:
             raise DataError(
                 f"holds answers of {len(fitting)} judges: {', '.join(fitting)}. Name the model", file=self.file
@@ -548,11 +574,11 @@ class _Record:
         """Return the reply to each question, found by its texts; of several, the last."""
         judge = self.judge(model)
         lost = Reply(None, failure=f"not in {self.file}")
-        found = {}
-        for one in questions:
-            own = self.lines.get(_key(one.segment, one.order, one.repeat), [])
-            found[one] = next((line.reply for line in reversed(own) if line.judge in (None, judge)), lost)
-        return found
+        replies = {}
+        for question in questions:
+            lines = self.lines.get(_key(question.segment, question.order, question.repeat), [])
+            replies[question] = next((line.reply for line in reversed(lines) if line.judge in (None, judge)), lost)
+        return replies
 
 
 def _key(segment: Segment, order: object, repeat: object) -> tuple[object, ...]:
@@ -591,9 +617,9 @@ def _load_record(path: str, _modified: int, _size: int) -> _Record:
 
 def _segment_with_context(value: Mapping[str, object], path: str, number: int) -> Segment:
     before = value.get("context") or ()
-    if not isinstance(before, Sequence) or not all(isinstance(one, Mapping) for one in before):
+    if not isinstance(before, Sequence) or not all(isinstance(item, Mapping) for item in before):
         raise DataError("expected 'context' as a list of objects with texts", file=path, line=number)
-    context = tuple(_segment_of(one, path, number) for one in before)
+    context = tuple(_segment_of(item, path, number) for item in before)
     return replace(_segment_of(value, path, number), context=context)
 
 
@@ -601,7 +627,7 @@ def _segment_of(value: Mapping[str, object], path: str, number: int) -> Segment:
     hypothesis, source = value.get("hypothesis"), value.get("source")
     references = value.get("references", value.get("reference")) or ()
     listed = (references,) if isinstance(references, str) else references
-    if not isinstance(listed, Sequence) or not all(isinstance(one, str) for one in listed):
+    if not isinstance(listed, Sequence) or not all(isinstance(text, str) for text in listed):
         raise DataError("expected the texts 'references' as a list", file=path, line=number)
     if not isinstance(hypothesis, str) or not isinstance(source, str | None):
         raise DataError("expected the texts 'hypothesis', 'source' and 'references'", file=path, line=number)

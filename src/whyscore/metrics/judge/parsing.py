@@ -75,9 +75,9 @@ class Judgement:
         """Errors that could not be located."""
         return sum(error.span is None for error in self.errors)
 
-    def keeping(self, kept: Sequence[bool], protocol: Protocol) -> "Judgement":
+    def keeping(self, keep_mask: Sequence[bool], protocol: Protocol) -> "Judgement":
         """Return the judgement with some of its errors; the score of MQM follows from them."""
-        errors = tuple(error for error, keep in zip(self.errors, kept, strict=True) if keep)
+        errors = tuple(error for error, keep in zip(self.errors, keep_mask, strict=True) if keep)
         return replace(self, errors=errors, score=mqm(errors) if protocol.name == "mqm" else self.score)
 
 
@@ -100,14 +100,14 @@ def judgement_of(reply: Reply, protocol: Protocol, segment: Segment, order: int 
     try:
         return _read(text, protocol, segment, order)
     except _Unusable as error:
-        return _missing(_reason(reply, text), f"{error}: {_shown(text)}")
+        return _missing(_reason(reply, text), f"{error}: {_shorten(text)}")
 
 
 def _missing(reason: str, detail: str) -> Judgement:
     return Judgement(None, missing=Missing(reason, detail))
 
 
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
@@ -128,8 +128,8 @@ def _language(text: str) -> str:
 
 
 def _read(text: str, protocol: Protocol, segment: Segment, order: int) -> Judgement:
-    wanted = protocol.schema["required"]
-    names = [name for name in cast("list[str]", wanted) if name != "reason"]
+    required = protocol.schema["required"]
+    names = [name for name in cast("list[str]", required) if name != "reason"]
     value = _object(text, names)
     if value is None:
         value = _plain(text, protocol)
@@ -146,9 +146,9 @@ def _read(text: str, protocol: Protocol, segment: Segment, order: int) -> Judgem
 
 def _object(text: str, names: Sequence[str]) -> Mapping[str, object] | None:
     """Return the last object that has all names; None where the text has no object at all."""
-    found = [value for value in _objects(text) if all(name in value for name in names)]
-    if found:
-        return found[-1]
+    objects = [value for value in _objects(text) if all(name in value for name in names)]
+    if objects:
+        return objects[-1]
     if "{" in text:
         raise _Unusable(f"no JSON object with {' and '.join(map(repr, names))}")
     return None
@@ -177,7 +177,7 @@ def _objects(text: str) -> Iterator[Mapping[str, object]]:
 def _value(text: str) -> object:
     if text.count("{") + text.count("[") + text.count("(") > 2 * _MOST:
         return None  # nested deeper than any answer, to exhaust a parser
-    for read in (json.loads, lambda one: json.loads(_COMMA.sub(r"\1", one), strict=False), ast.literal_eval):
+    for read in (json.loads, lambda source: json.loads(_COMMA.sub(r"\1", source), strict=False), ast.literal_eval):
         try:
             return cast("object", read(text))
         except (ValueError, SyntaxError, RecursionError, MemoryError):
@@ -197,36 +197,36 @@ def _plain(text: str, protocol: Protocol) -> Mapping[str, object]:
 
 
 def _number(value: Mapping[str, object], name: str, low: float, high: float) -> float:
-    found = value[name]
-    if isinstance(found, str) and _NUMBER.fullmatch(found.strip()):
-        found = float(found)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not low <= found <= high:
-        raise _Unusable(f"{name!r} is {_shown(str(found))}, expected {low:g} to {high:g}")
-    return float(found)
+    number = value[name]
+    if isinstance(number, str) and _NUMBER.fullmatch(number.strip()):
+        number = float(number)
+    if isinstance(number, bool) or not isinstance(number, int | float) or not low <= number <= high:
+        raise _Unusable(f"{name!r} is {_shorten(str(number))}, expected {low:g} to {high:g}")
+    return float(number)
 
 
 def _preference(value: Mapping[str, object], order: int) -> Judgement:
     """Return whether the hypothesis won, and whether the text that came first did; the hypothesis is B at first."""
     choice = str(value["better"]).strip().casefold()
     if choice not in ("a", "b", "tie"):
-        raise _Unusable(f"'better' is {_shown(choice)}, expected A, B or tie")
+        raise _Unusable(f"'better' is {_shorten(choice)}, expected A, B or tie")
     if choice == "tie":
         return Judgement(50.0, (50.0,))
-    own = "b" if order == 0 else "a"
-    return Judgement(100.0 if choice == own else 0.0, (100.0 if choice == "a" else 0.0,))
+    letter = "b" if order == 0 else "a"
+    return Judgement(100.0 if choice == letter else 0.0, (100.0 if choice == "a" else 0.0,))
 
 
 def _errors(value: object, segment: Segment) -> tuple[MarkedError, ...]:
     if not isinstance(value, list) or len(value) > _MOST:
         raise _Unusable(f"'errors' is no list of at most {_MOST} errors")
-    found: list[MarkedError] = []
+    errors: list[MarkedError] = []
     taken: dict[Side, list[Span]] = {side: [] for side in Side}
     for item in value:
         if not isinstance(item, dict) or not isinstance(item.get("quote"), str):
-            raise _Unusable(f"an error without a quotation: {_shown(str(item))}")
+            raise _Unusable(f"an error without a quotation: {_shorten(str(item))}")
         severity = str(item.get("severity", "")).strip().casefold()
         if severity not in SEVERITIES:
-            raise _Unusable(f"the severity of an error is {_shown(severity)}, expected {', '.join(SEVERITIES)}")
+            raise _Unusable(f"the severity of an error is {_shorten(severity)}, expected {', '.join(SEVERITIES)}")
         side = Side.SOURCE if str(item.get("in", "")).strip().casefold() == "source" else Side.HYPOTHESIS
         text = segment.hypothesis if side is Side.HYPOTHESIS else segment.source or ""
         place = locate(item["quote"], text, taken[side])
@@ -236,8 +236,8 @@ def _errors(value: object, segment: Segment) -> tuple[MarkedError, ...]:
         if place is not None:
             taken[side].append(place)
             span = ErrorSpan(*place, named, category or None, side)
-        found.append(MarkedError(item["quote"], named, category, reason, span))
-    return tuple(found)
+        errors.append(MarkedError(item["quote"], named, category, reason, span))
+    return tuple(errors)
 
 
 def locate(quote: str, text: str, taken: Sequence[Span] = ()) -> Span | None:
@@ -248,18 +248,18 @@ def locate(quote: str, text: str, taken: Sequence[Span] = ()) -> Span | None:
     >>> locate("a", "a b a", [(0, 1)]), locate("zebra", "The dog")
     ((4, 5), None)
     """
-    wanted = quote.strip()
-    if not wanted:
+    phrase = quote.strip()
+    if not phrase:
         return None
-    for pattern, flags in ((re.escape(wanted), 0), (_loose(wanted), re.IGNORECASE)):
+    for pattern, flags in ((re.escape(phrase), 0), (_loose(phrase), re.IGNORECASE)):
         places = [match.span() for match in re.finditer(pattern, text, flags)]
         free = [place for place in places if place not in taken] or places
         if free:
             last = taken[-1][1] if taken else 0
             return min(free, key=lambda place: (place[0] < last, abs(place[0] - last)))
-    if not _SHORTEST <= len(wanted) <= len(text):
+    if not _SHORTEST <= len(phrase) <= len(text):
         return None
-    near = fuzz.partial_ratio_alignment(wanted, text, score_cutoff=_FUZZY)
+    near = fuzz.partial_ratio_alignment(phrase, text, score_cutoff=_FUZZY)
     return None if near is None else (near.dest_start, near.dest_end)
 
 

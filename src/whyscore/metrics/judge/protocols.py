@@ -162,29 +162,29 @@ class Prompt:
     @property
     def digest(self) -> str:
         """Names the prompt, the form of the answer and the examples."""
-        shown = [[list(_texts(one.segment, self.inputs).items()), one.answer] for one in self.examples]
+        shown = [[list(_texts(example.segment, self.inputs).items()), example.answer] for example in self.examples]
         parts = json.dumps([self.template, self.protocol.schema, shown], sort_keys=True)
         return blake2b(parts.encode(), digest_size=6).hexdigest()
 
     def messages(self, segment: Segment, order: int = 0) -> list[Message]:
         """Return the conversation about a segment: instructions, examples, question."""
         system, user = _messages(self.template)
-        code = _code([segment, *segment.context, *(one.segment for one in self.examples)])
-        found = [{"role": "system", "content": self._fill(system, segment, order, code)}] if system else []
-        for one in self.examples:
-            found.append({"role": "user", "content": self._fill(user, one.segment, 0, code)})
-            found.append({"role": "assistant", "content": one.answer})
-        return [*found, {"role": "user", "content": self._fill(user, segment, order, code)}]
+        code = _code([segment, *segment.context, *(example.segment for example in self.examples)])
+        conversation = [{"role": "system", "content": self._fill(system, segment, order, code)}] if system else []
+        for example in self.examples:
+            conversation.append({"role": "user", "content": self._fill(user, example.segment, 0, code)})
+            conversation.append({"role": "assistant", "content": example.answer})
+        return [*conversation, {"role": "user", "content": self._fill(user, segment, order, code)}]
 
     def _fill(self, template: str, segment: Segment, order: int, code: str) -> str:
-        texts, context = self._tagged(segment, order, code), self._context(segment, code)
+        texts, context = self._tag_texts(segment, order, code), self._context(segment, code)
         source, target = language_pair(self.languages, "judge") if self.languages else ("", "")
         names = [language_name(language) for language in (source, target)]
         values = {
-            **{name: "\n".join(own for label, own in texts if label == name) for name in _TEXTS},
+            **{name: "\n".join(text for label, text in texts if label == name) for name in _TEXTS},
             "context": context,
             "texts": "\n".join(
-                [*([context] if context and "{context}" not in template else ()), *(own for _, own in texts)]
+                [*([context] if context and "{context}" not in template else ()), *(text for _, text in texts)]
             ),
             "languages": f" from {names[0]} into {names[1]}" if self.languages else "",
             "source_language": names[0],
@@ -198,39 +198,41 @@ class Prompt:
         if not segment.context:
             return ""
         count = len(segment.context)
-        told = _CONTEXT.format(count=f"{count} segment{'s' if count > 1 else ''}")
+        introduction = _CONTEXT.format(count=f"{count} segment{'s' if count > 1 else ''}")
         names = [name for name in ("source", "hypothesis") if _TEXTS[name] in self.inputs]
         each = [
             f"<context {self.protocol.label(name)} {code}>\n{text}\n</context {self.protocol.label(name)} {code}>"
-            for one in segment.context
+            for previous in segment.context
             for name in names
-            if (text := one.source if name == "source" else one.hypothesis)
+            if (text := previous.source if name == "source" else previous.hypothesis)
         ]
-        return "\n".join([told, *each, ""])
+        return "\n".join([introduction, *each, ""])
 
-    def _tagged(self, segment: Segment, order: int, code: str) -> list[tuple[str, str]]:
+    def _tag_texts(self, segment: Segment, order: int, code: str) -> list[tuple[str, str]]:
         """Return each text between its tags, after what it is; of two translations, in the order that is asked for."""
         label = self.protocol.label
-        found = [(name, label(name), text) for name, texts in _texts(segment, self.inputs).items() for text in texts]
+        tagged = [(name, label(name), text) for name, texts in _texts(segment, self.inputs).items() for text in texts]
         if self.protocol.orders > 1:
-            reference = next(one for one in found if one[0] == "reference")
-            rivals = (reference, found[-1]) if order == 0 else (found[-1], reference)
+            reference = next(item for item in tagged if item[0] == "reference")
+            rivals = (reference, tagged[-1]) if order == 0 else (tagged[-1], reference)
             named = zip(("A", "B"), rivals, strict=True)
-            found = [one for one in found if one[0] == "source"]
-            found += [(name, f"{label('hypothesis')} {letter}", text) for letter, (name, _, text) in named]
-        return [(name, f"<{tag} {code}>\n{text}\n</{tag} {code}>") for name, tag, text in found]
+            tagged = [item for item in tagged if item[0] == "source"]
+            tagged += [(name, f"{label('hypothesis')} {letter}", text) for letter, (name, _, text) in named]
+        return [(name, f"<{tag} {code}>\n{text}\n</{tag} {code}>") for name, tag, text in tagged]
 
 
 def _texts(segment: Segment, inputs: Inputs) -> dict[str, tuple[str, ...]]:
-    found = {"source": (segment.source or "",)} if Inputs.SOURCE in inputs else {}
+    texts = {"source": (segment.source or "",)} if Inputs.SOURCE in inputs else {}
     hypothesis = {"hypothesis": (segment.hypothesis,)}
     references = {"reference": present(segment.references)} if Inputs.REFERENCES in inputs else {}
-    return found | references | hypothesis
+    return texts | references | hypothesis
 
 
 def _code(segments: Sequence[Segment]) -> str:
     """Return a code that depends on all texts and occurs in none of them."""
-    texts = "\0".join("\0".join((one.hypothesis, one.source or "", *one.references)) for one in segments)
+    texts = "\0".join(
+        "\0".join((segment.hypothesis, segment.source or "", *segment.references)) for segment in segments
+    )
     number = 0
     while True:
         code = blake2b(f"{number}:{texts}".encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
@@ -242,7 +244,7 @@ def _code(segments: Sequence[Segment]) -> str:
 def make_prompt(name: str, file: str | None, against: Against, languages: str | None, examples: str | None) -> Prompt:
     """Return the prompt of a protocol, or a user's own for its answers."""
     protocol = PROTOCOLS[name]
-    template = _built_in(name) if file is None else _read(file)
+    template = _read_built_in(name) if file is None else _read(file)
     fields = set(_FIELD.findall(template))
     inputs = _AGAINST[against]
     if protocol.orders > 1:
@@ -256,7 +258,7 @@ def make_prompt(name: str, file: str | None, against: Against, languages: str | 
 
 
 @cache
-def _built_in(name: str) -> str:
+def _read_built_in(name: str) -> str:
     return (resources.files("whyscore.metrics.judge") / "prompts" / f"{name}.txt").read_text(encoding="utf-8")
 
 
@@ -266,8 +268,8 @@ def _read(file: str) -> str:
     fields = _FIELD.findall(text)
     unknown = [field for field in fields if field not in _FIELDS]
     if unknown:
-        known = ", ".join(f"{{{field}}}" for field in _FIELDS)
-        raise DataError(f"no field {{{unknown[0]}}} in a prompt; there are: {known}", file=file)
+        names = ", ".join(f"{{{field}}}" for field in _FIELDS)
+        raise DataError(f"no field {{{unknown[0]}}} in a prompt; there are: {names}", file=file)
     if not {"texts", "hypothesis"} & set(fields):
         raise DataError("a prompt needs {texts} or {hypothesis}: the judge would not see what it judges", file=file)
     return text
@@ -278,25 +280,25 @@ def _messages(template: str) -> tuple[str, str]:
     _, *parts = _ROLE.split(template)
     if not parts:
         return "", template.strip()
-    found = {role: text.strip() for role, text in zip(parts[::2], parts[1::2], strict=True)}
-    return found.get("system", ""), found.get("user", "")
+    messages = {role: text.strip() for role, text in zip(parts[::2], parts[1::2], strict=True)}
+    return messages.get("system", ""), messages.get("user", "")
 
 
 def _examples(file: str) -> tuple[Example, ...]:
     """Return the examples in a file of JSON lines: texts, and the answer as an object or a text."""
-    found = []
+    examples = []
     for number, value in read_lines(Path(file).expanduser()):
         answer = value.get("answer")
         texts = [value.get(name) for name in ("hypothesis", "source")]
         references = value.get("references", value.get("reference")) or ()
         listed = list(references) if isinstance(references, list | tuple) else [references]
         sound = isinstance(texts[0], str) and isinstance(texts[1], str | None)
-        if not sound or not isinstance(answer, str | dict) or not all(isinstance(one, str) for one in listed):
+        if not sound or not isinstance(answer, str | dict) or not all(isinstance(text, str) for text in listed):
             raise DataError(
                 "an example has 'hypothesis', 'source' and 'references' as texts, and 'answer'", file=file, line=number
             )
         segment = Segment(cast("str", texts[0]), cast("str | None", texts[1]), tuple(cast("list[str]", listed)))
-        found.append(Example(segment, answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)))
-    if not found:
+        examples.append(Example(segment, answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)))
+    if not examples:
         raise SpecError(f"judge: {file} holds no example: one object a line with the texts and 'answer'")
-    return tuple(found)
+    return tuple(examples)

@@ -92,7 +92,7 @@ class Target(NamedTuple):
     """All pieces of the text; more than there are log-probabilities where it was cut."""
 
 
-class Asked(NamedTuple):
+class ModelRequest(NamedTuple):
     """Which model is wanted, and how."""
 
     model: str
@@ -114,11 +114,11 @@ class BartModel(TextNetwork):
         """Return the log-probabilities of each distinct pair's target."""
         distinct = list(dict.fromkeys(pairs))
         coded, rows = self.frame_texts(text for pair in distinct for text in pair)
-        found: dict[Pair, Target] = {}
+        targets: dict[Pair, Target] = {}
         for window in self._windows(distinct, rows):
-            for pair, values in zip(window, self._computed(window, rows), strict=True):
-                found[pair] = self._split(values, coded[pair[1]])
-        return found
+            for pair, values in zip(window, self._compute(window, rows), strict=True):
+                targets[pair] = self._split(values, coded[pair[1]])
+        return targets
 
     def _split(self, values: FloatVector, coded: Coded) -> Target:
         first, last = len(self.coder.frame.before), len(values) - len(self.coder.frame.after)
@@ -131,14 +131,14 @@ class BartModel(TextNetwork):
         for pair in pairs:
             by_text.setdefault(pair[0], []).append(pair)
         window: list[Pair] = []
-        held = 0
-        for text, own in by_text.items():
+        size_of_window = 0
+        for text, pairs_of_text in by_text.items():
             size = len(rows[text].ids) * self._bytes_per_piece()
-            if window and held + size > self.states.memory:
+            if window and size_of_window + size > self.states.memory:
                 yield window
-                window, held = [], 0
-            window += own
-            held += size
+                window, size_of_window = [], 0
+            window += pairs_of_text
+            size_of_window += size
         if window:
             yield window
 
@@ -146,14 +146,14 @@ class BartModel(TextNetwork):
         weight = self.network.get_parameter("lm_head.weight")
         return int(weight.shape[1] * weight.element_size())
 
-    def _computed(self, pairs: Sequence[Pair], rows: dict[str, Row]) -> list[FloatVector]:
+    def _compute(self, pairs: Sequence[Pair], rows: dict[str, Row]) -> list[FloatVector]:
         states = self._states(list(dict.fromkeys(text for text, _ in pairs)), rows)
         # A decoder position costs its own work and that of looking at every conditioning piece.
         lengths = [len(rows[text].ids) + len(rows[target].ids) for text, target in pairs]
 
         def compute(batch: list[int]) -> list[FloatVector]:
-            chosen = [pairs[number] for number in batch]
-            return self._decoded([states[text] for text, _ in chosen], [rows[target] for _, target in chosen])
+            batch_pairs = [pairs[number] for number in batch]
+            return self._decode([states[text] for text, _ in batch_pairs], [rows[target] for _, target in batch_pairs])
 
         return in_batches(lengths, budget_of(self.device), compute, WHO)
 
@@ -162,7 +162,7 @@ class BartModel(TextNetwork):
         torch = importlib.import_module("torch")
         encoder = self.network.get_submodule("model.encoder")
 
-        def encoded(missing: list[str]) -> list["Tensor"]:
+        def encode(missing: list[str]) -> list["Tensor"]:
             return self.compute_rows([rows[text] for text in missing], compute)
 
         def compute(batch: list[Row]) -> list["Tensor"]:
@@ -172,21 +172,21 @@ class BartModel(TextNetwork):
             # Copies, as slices would keep the padded states of the whole batch alive.
             return [state[: len(row.ids)].clone() for row, state in zip(batch, states, strict=True)]
 
-        return self.states.take(texts, encoded)
+        return self.states.take(texts, encode)
 
-    def _decoded(self, states: Sequence["Tensor"], targets: Sequence[Row]) -> list[FloatVector]:
+    def _decode(self, states: Sequence["Tensor"], targets: Sequence[Row]) -> list[FloatVector]:
         torch = importlib.import_module("torch")
-        wanted = as_tensors(targets, self.coder.padding, self.device)
+        expected = as_tensors(targets, self.coder.padding, self.device)
         shifted = as_tensors([Row((self.start, *row.ids[:-1]), 0) for row in targets], self.coder.padding, self.device)
-        given = torch.nn.utils.rnn.pad_sequence(list(states), batch_first=True)
+        conditions = torch.nn.utils.rnn.pad_sequence(list(states), batch_first=True)
         lengths = torch.tensor([len(state) for state in states], device=self.device)
-        mask = (torch.arange(given.shape[1], device=self.device) < lengths[:, None]).long()
+        mask = (torch.arange(conditions.shape[1], device=self.device) < lengths[:, None]).long()
         with torch.inference_mode():
             hidden = self.network.get_submodule("model.decoder")(
-                input_ids=shifted.ids, encoder_hidden_states=given, encoder_attention_mask=mask, use_cache=False
+                input_ids=shifted.ids, encoder_hidden_states=conditions, encoder_attention_mask=mask, use_cache=False
             )[0]
-            real = wanted.mask.bool()
-            values = self._log_probabilities(hidden[real], wanted.ids[real]).cpu().double()
+            real = expected.mask.bool()
+            values = self._log_probabilities(hidden[real], expected.ids[real]).cpu().double()
         return [part.numpy() for part in torch.split(values, [len(row.ids) for row in targets])]
 
     def lines(self, pair: tuple[Place, Place], segment: Segment) -> tuple[Line, Line]:
@@ -215,9 +215,9 @@ class BartModel(TextNetwork):
             use_cache=False,
         )[0]
         values = []
-        for (_, target), own in zip(pairs, hidden, strict=True):
-            wanted = torch.tensor((*target.row.ids[1:], self.coder.frame.after[-1]), device=device)
-            logs = self._log_probabilities(own[: len(wanted)], wanted)
+        for (_, target), states_of_pair in zip(pairs, hidden, strict=True):
+            expected = torch.tensor((*target.row.ids[1:], self.coder.frame.after[-1]), device=device)
+            logs = self._log_probabilities(states_of_pair[: len(expected)], expected)
             (part,) = target.parts
             # The state at a piece says how probable the next one is.
             inside = slice(part.start - 1, part.inside.stop - 1)
@@ -225,25 +225,25 @@ class BartModel(TextNetwork):
         stacked: Tensor = torch.stack(values)
         return stacked
 
-    def _log_probabilities(self, hidden: "Tensor", wanted: "Tensor") -> "Tensor":
+    def _log_probabilities(self, hidden: "Tensor", expected: "Tensor") -> "Tensor":
         torch = importlib.import_module("torch")
         output, bias = self.network.get_submodule("lm_head"), self.network.get_buffer("final_logits_bias")
         parts = []
-        for states, pieces in zip(torch.split(hidden, _SLICE), torch.split(wanted, _SLICE), strict=True):
+        for states, pieces in zip(torch.split(hidden, _SLICE), torch.split(expected, _SLICE), strict=True):
             logits = widen(output(states) + bias)
             parts.append(logits.log_softmax(-1).gather(1, pieces[:, None])[:, 0])
         values: Tensor = torch.cat(parts)
         return values
 
 
-def checkpoint_of(asked: Asked) -> tuple[ModelLocation, Path]:
+def checkpoint_of(request: ModelRequest) -> tuple[ModelLocation, Path]:
     """Return where the model is, and the weights that count: its own, or those that were trained further."""
-    home, own = weights_of(asked.model, NETWORKS, WHO)
-    if asked.weights is None:
-        return home, own
-    path = Path(asked.weights).expanduser()
+    home, weights = weights_of(request.model, NETWORKS, WHO)
+    if request.weights is None:
+        return home, weights
+    path = Path(request.weights).expanduser()
     if not path.is_file():
-        raise SpecError(f"{WHO}: no weights at {asked.weights}; name the file of a state dict, such as bart.pth")
+        raise SpecError(f"{WHO}: no weights at {request.weights}; name the file of a state dict, such as bart.pth")
     return home, path
 
 
@@ -252,23 +252,23 @@ def limit_of(home: ModelLocation) -> int:
     return min(LIMIT, positions(read_json(need(home, ["config.json"], WHO)), LIMIT))
 
 
-def load(asked: Asked) -> BartModel:
+def load(request: ModelRequest) -> BartModel:
     """Return a loaded model; the same one again for the same files and options."""
-    home, weights = checkpoint_of(asked)
-    return _load(asked, home, weights, weights.stat().st_mtime_ns)
+    home, weights = checkpoint_of(request)
+    return _load(request, home, weights, weights.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=2)
-def _load(asked: Asked, home: ModelLocation, path: Path, _: int) -> BartModel:
+def _load(request: ModelRequest, home: ModelLocation, path: Path, _: int) -> BartModel:
     transformers = package("transformers", WHO)
     config = config_of(home, WHO)
     if config.model_type != "bart":
-        raise SpecError(f"{WHO}: {asked.model} is a {config.model_type} model, expected bart")
-    weights = Weights(read(path, WHO, allow_pickle=asked.allow_pickle), path)
-    made = transformers.BartForConditionalGeneration
-    network = build_network(made, config, weights, home, device=asked.device, precision=asked.precision)
+        raise SpecError(f"{WHO}: {request.model} is a {config.model_type} model, expected bart")
+    weights = Weights(read(path, WHO, allow_pickle=request.allow_pickle), path)
+    kind = transformers.BartForConditionalGeneration
+    network = build_network(kind, config, weights, home, device=request.device, precision=request.precision)
     limit, start = limit_of(home), config.decoder_start_token_id
-    return BartModel(coder_of(home, WHO), network, limit, asked.device, Cuts(WHO, limit), start)
+    return BartModel(coder_of(home, WHO), network, limit, request.device, Cuts(WHO, limit), start)
 
 
 Direction = Literal["source->hypothesis", "reference->hypothesis", "hypothesis->reference", "f"]
@@ -326,7 +326,7 @@ class BartScore:
         return _BOTH if self.direction == "f" else (self.direction,)
 
     def signature(self) -> Signature:
-        home, weights = checkpoint_of(self._asked())
+        home, weights = checkpoint_of(self._request())
         return model_signature(self, home, [weights], precision=self.precision, limit=limit_of(home), mode="compat")
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
@@ -334,9 +334,9 @@ class BartScore:
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
         self._check(segments)
-        asked = [[_pairs(segment, direction) for direction in self.columns] for segment in segments]
-        found = self._model().targets([pair for row in asked for pairs in row for pair in pairs])
-        rows = [[self._over([self._mean(found[pair]) for pair in pairs]) for pairs in row] for row in asked]
+        requests = [[_pairs(segment, direction) for direction in self.columns] for segment in segments]
+        targets = self._model().targets([pair for row in requests for pairs in row for pair in pairs])
+        rows = [[self._over([self._mean(targets[pair]) for pair in pairs]) for pairs in row] for row in requests]
         return np.array(rows, dtype=np.float64).reshape(len(segments), len(self.columns))
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
@@ -345,7 +345,7 @@ class BartScore:
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         pieces = self.piece_scores(segments, place)
         return [
-            score_words(own, found, self.pool, self.fill, "log p") for own, found in zip(words, pieces, strict=True)
+            score_words(text, scores, self.pool, self.fill, "log p") for text, scores in zip(words, pieces, strict=True)
         ]
 
     def piece_scores(self, segments: Sequence[Segment], place: Place) -> list[PieceScores]:
@@ -355,39 +355,44 @@ class BartScore:
         """
         self._check_place(place)
         self._check(segments)
-        asked = [self._asked_about(segment, place) for segment in segments]
-        found = self._model().targets([pair for pairs in asked for pair in pairs])
-        return [self._pieces(pairs, found) for pairs in asked]
+        requests = [self._pairs_of(segment, place) for segment in segments]
+        targets = self._model().targets([pair for pairs in requests for pair in pairs])
+        return [self._pieces(pairs, targets) for pairs in requests]
 
-    def _pieces(self, pairs: Sequence[Pair], found: Mapping[Pair, Target]) -> PieceScores:
-        targets = [found[pair] for pair in pairs]
+    def _pieces(self, pairs: Sequence[Pair], targets_by_pair: Mapping[Pair, Target]) -> PieceScores:
+        targets = [targets_by_pair[pair] for pair in pairs]
         best = int(np.argmax([self._mean(target) for target in targets]))
         mean = np.stack([target.text for target in targets]).mean(axis=0)
         values: FloatVector = mean if self.references == "mean" else targets[best].text
-        coded, kept = targets[0].coded, len(values)
-        return PieceScores(coded.spans[:kept], coded.pieces[:kept], values, len(coded.ids))
+        coded, count = targets[0].coded, len(values)
+        return PieceScores(coded.spans[:count], coded.pieces[:count], values, len(coded.ids))
 
     def inspected(self, segments: Sequence[Segment]) -> Inside:
         self._check(segments)
         model = self._model()
         readings = tuple(
-            tuple(each for column in self.columns for pair in _places(one, column) for each in model.lines(pair, one))
-            for one in segments
+            tuple(
+                each
+                for column in self.columns
+                for pair in _places(segment, column)
+                for each in model.lines(pair, segment)
+            )
+            for segment in segments
         )
 
-        def score(asked: Sequence[Reading]) -> "Tensor":
+        def score(readings_asked: Sequence[Reading]) -> "Tensor":
             torch = importlib.import_module("torch")
-            lines = rows_of(asked)
+            lines = rows_of(readings_asked)
             means = model.means(list(zip(lines[::2], lines[1::2], strict=True)), self.count)
-            groups = torch.split(means, [len(reading) // 2 for reading in asked])
+            groups = torch.split(means, [len(reading) // 2 for reading in readings_asked])
             tables = [group.reshape(len(self.columns), -1) for group in groups]
-            chosen = [table.mean(1) if self.references == "mean" else table.max(1).values for table in tables]
-            values: Tensor = torch.stack([column.mean() for column in chosen])
+            columns = [table.mean(1) if self.references == "mean" else table.max(1).values for table in tables]
+            values: Tensor = torch.stack([column.mean() for column in columns])
             return values
 
         return look_inside(model, readings, score)
 
-    def _asked_about(self, segment: Segment, place: Place) -> list[Pair]:
+    def _pairs_of(self, segment: Segment, place: Place) -> list[Pair]:
         if place.side is Side.REFERENCE:
             return [(segment.hypothesis, segment.text(place))]
         return _pairs(segment, "reference->hypothesis" if self.direction == "f" else self.direction)
@@ -414,11 +419,11 @@ class BartScore:
                 f"text it scores; asked for the {place}. Explain that with erasure, lime or shap"
             )
 
-    def _asked(self) -> Asked:
-        return Asked(self.model, self.weights, self.device, self.precision, self.allow_pickle)
+    def _request(self) -> ModelRequest:
+        return ModelRequest(self.model, self.weights, self.device, self.precision, self.allow_pickle)
 
     def _model(self) -> BartModel:
-        return load(self._asked()._replace(device=device_of(self.device, "bartscore")))
+        return load(self._request()._replace(device=device_of(self.device, "bartscore")))
 
 
 def _places(segment: Segment, direction: str) -> list[tuple[Place, Place]]:

@@ -24,7 +24,7 @@ from typing import ClassVar, Literal, NamedTuple, Self
 import numpy as np
 
 from whyscore.errors import SpecError
-from whyscore.metrics.learned.prompts import Composed, Prompt, Task, built_in, read_template
+from whyscore.metrics.learned.prompts import Composed, Prompt, Task, read_built_in, read_template
 from whyscore.metrics.needs import need_source
 from whyscore.models.checkpoints import Precision, device_of
 from whyscore.models.language_models import (
@@ -118,8 +118,8 @@ class LmScore:
                 "that with erasure, lime or shap"
             )
         return [
-            score_words(own, target.pieces, self.pool, self.fill, "log p")
-            for own, target in zip(words, self._targets(segments), strict=True)
+            score_words(text, target.pieces, self.pool, self.fill, "log p")
+            for text, target in zip(words, self._targets(segments), strict=True)
         ]
 
     def _mean(self, target: Target) -> float:
@@ -132,20 +132,23 @@ class LmScore:
         prompt = self._prompt()
         if prompt.reads_source:
             need_source(WHO, segments)
-        composed = [prompt.compose((one.source or "").strip(), one.hypothesis.strip()) for one in segments]
+        composed = [prompt.compose((segment.source or "").strip(), segment.hypothesis.strip()) for segment in segments]
         model = load_text_model(self.model, device_of(self.device, WHO), self.precision)
-        coded = model.coder.code([one.text for one in composed], strip=False)
-        rows = {one: _row(one, coded[one.text], model) for one in dict.fromkeys(composed)}
+        coded = model.coder.code([prompt_text.text for prompt_text in composed], strip=False)
+        rows = {question: _row(question, coded[question.text], model) for question in dict.fromkeys(composed)}
         model.cuts.add(sum(row.cut for row in rows.values()), len(rows))
         values = model.log_probabilities([row.ids for row in rows.values()])
-        found = dict(zip(rows, values, strict=True))
-        leads = [len(one.hypothesis) - len(one.hypothesis.lstrip()) for one in segments]
-        return [_target(rows[one], found[one], lead) for one, lead in zip(composed, leads, strict=True)]
+        log_probabilities = dict(zip(rows, values, strict=True))
+        leads = [len(segment.hypothesis) - len(segment.hypothesis.lstrip()) for segment in segments]
+        return [
+            _target(rows[question], log_probabilities[question], lead)
+            for question, lead in zip(composed, leads, strict=True)
+        ]
 
     def _prompt(self) -> Prompt:
         if self.prompt is not None:
             return read_template(self.prompt)
-        return built_in(self.task, self.languages, self.shots)
+        return read_built_in(self.task, self.languages, self.shots)
 
 
 class _Question(NamedTuple):
@@ -163,7 +166,7 @@ def _row(composed: Composed, coded: Coded, model: Causal) -> _Question:
     """Return the pieces of a prompt with its texts, cut where they are more than the model reads."""
     start, stop = composed.hypothesis
     places = [_part(span, composed) for span in coded.spans]
-    by_part = {part: [number for number, own in enumerate(places) if own == part] for part in _PARTS}
+    by_part = {part: [number for number, place in enumerate(places) if place == part] for part in _PARTS}
     context = len(by_part["prompt"])
     ending = [coded.ids[number] for number in by_part["end"]] or [model.end]
     room = model.limit - 1 - context - len(ending)

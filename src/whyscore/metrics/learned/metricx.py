@@ -106,13 +106,15 @@ class MetricX:
             need_source(WHO, segments)
         if self._with_reference():
             need_references(WHO, segments)
-        asked = [self.strings(segment) for segment in segments]
+        inputs = [self.strings(segment) for segment in segments]
         device = device_of(self.device, WHO)
         limit = LIMITS[self.version]
-        model = load(Asked(self.model, self.tokenizer, self.logit, limit, device, self.precision, self.allow_pickle))
-        found = model.scores([text for texts in asked for text in texts])
+        model = load(
+            ModelRequest(self.model, self.tokenizer, self.logit, limit, device, self.precision, self.allow_pickle)
+        )
+        scores = model.scores([text for texts in inputs for text in texts])
         over = np.mean if self.references == "mean" else np.min
-        return np.array([over([found[text] for text in texts]) for texts in asked], dtype=np.float64)
+        return np.array([over([scores[text] for text in texts]) for texts in inputs], dtype=np.float64)
 
     def strings(self, segment: Segment) -> list[str]:
         """Return what the model reads, once per reference; outer white space of the texts is left out."""
@@ -131,7 +133,7 @@ class MetricX:
         return self.against == "reference"
 
 
-class Asked(NamedTuple):
+class ModelRequest(NamedTuple):
     """Which model is wanted, and how."""
 
     model: str
@@ -173,28 +175,30 @@ class MetricXModel(TextNetwork):
         return cast("list[float]", scores.tolist())
 
 
-def load(asked: Asked) -> MetricXModel:
+def load(request: ModelRequest) -> MetricXModel:
     """Return a loaded model; the same one again for the same files and options."""
-    home, weights = weights_of(asked.model, NETWORKS, WHO)
-    return _load(asked, home, weights, weights.stat().st_mtime_ns)
+    home, weights = weights_of(request.model, NETWORKS, WHO)
+    return _load(request, home, weights, weights.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=2)
-def _load(asked: Asked, home: ModelLocation, path: Path, _: int) -> MetricXModel:
+def _load(request: ModelRequest, home: ModelLocation, path: Path, _: int) -> MetricXModel:
     transformers = package("transformers", WHO)
     # The class that the file names is of the publisher's own making, so that of mT5 is taken by name.
     config = config_of(home, WHO, "MT5Config")
-    given = read_json(home.folder / "config.json")
-    own = any((home.folder / file).is_file() for file in VOCABULARIES)
-    coder = coder_of(home if own else find(asked.tokenizer, SMALL, WHO), WHO)
-    weights = read(path, WHO, allow_pickle=asked.allow_pickle)
-    output = _row(weights, asked.logit, path)
+    settings = read_json(home.folder / "config.json")
+    has_vocabulary = any((home.folder / file).is_file() for file in VOCABULARIES)
+    coder = coder_of(home if has_vocabulary else find(request.tokenizer, SMALL, WHO), WHO)
+    weights = read(path, WHO, allow_pickle=request.allow_pickle)
+    output = _row(weights, request.logit, path)
     inner = Weights({k: v for k, v in weights.items() if k != _OUTPUT}, path)
-    network = build_network(transformers.MT5Model, config, inner, home, device=asked.device, precision=asked.precision)
+    network = build_network(
+        transformers.MT5Model, config, inner, home, device=request.device, precision=request.precision
+    )
     # mT5 has an output layer of its own; a shared one is scaled down, as in T5.
-    scale = float(config.d_model**-0.5) if given.get("tie_word_embeddings") else 1.0
-    cuts = Cuts(WHO, asked.limit)
-    return MetricXModel(coder, network, asked.limit, asked.device, cuts, scale * output.to(asked.device))
+    scale = float(config.d_model**-0.5) if settings.get("tie_word_embeddings") else 1.0
+    cuts = Cuts(WHO, request.limit)
+    return MetricXModel(coder, network, request.limit, request.device, cuts, scale * output.to(request.device))
 
 
 def _row(weights: dict[str, "Tensor"], logit: int, path: Path) -> "Tensor":

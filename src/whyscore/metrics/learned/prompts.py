@@ -158,12 +158,12 @@ def template_of(text: str) -> Prompt:
     >>> template_of("German: {source}\nEnglish: {hypothesis}\n").between
     '\nEnglish: '
     """
-    places = [found[1] for found in _PLACE.finditer(text)]
+    places = [match[1] for match in _PLACE.finditer(text)]
     if places not in (["source", "hypothesis"], ["hypothesis"]):
-        found = ", ".join(f"{{{place}}}" for place in places) or "neither"
+        names = ", ".join(f"{{{place}}}" for place in places) or "neither"
         raise SpecError(
             f"lmscore: a prompt has {{hypothesis}} once, and before it {{source}} once or, to score fluency alone, "
-            f"not at all; found {found} in {text[:80]!r}"
+            f"not at all; found {names} in {text[:80]!r}"
         )
     parts = _PLACE.split(text)[::2]
     if len(places) == 1:
@@ -172,27 +172,27 @@ def template_of(text: str) -> Prompt:
     return Prompt(before, between, after, reads_source=True)
 
 
-def read_template(given: str) -> Prompt:
+def read_template(spec: str) -> Prompt:
     """Return a template that was given as text or as the name of a file that holds it."""
-    if _PLACE.search(given) or "\n" in given or not Path(given).expanduser().is_file():
-        return template_of(given)
+    if _PLACE.search(spec) or "\n" in spec or not Path(spec).expanduser().is_file():
+        return template_of(spec)
     try:
-        return template_of(text_of(str(Path(given).expanduser())))
+        return template_of(text_of(str(Path(spec).expanduser())))
     except SpecError as error:
-        raise DataError(str(error), file=given) from error
+        raise DataError(str(error), file=spec) from error
 
 
-def built_in(task: Task, languages: str | None, shots: int) -> Prompt:
+def read_built_in(task: Task, languages: str | None, shots: int) -> Prompt:
     r"""Return the built-in template of a task with at most that many examples.
 
-    >>> built_in("translation", "de-sw", 2).template
+    >>> read_built_in("translation", "de-sw", 2).template
     'German: {source}\nSwahili: {hypothesis}\n'
     """
     if task == "summarization":
         labels, examples = ("Document", "Summary"), [(_DOCUMENT, _SUMMARY)][:shots]
     else:
         labels, examples = _translation(languages, shots)
-    lines = "".join(f"{labels[0]}: {one}\n{labels[1]}: {other}\n\n" for one, other in examples)
+    lines = "".join(f"{labels[0]}: {source}\n{labels[1]}: {target}\n\n" for source, target in examples)
     return Prompt(f"{lines}{labels[0]}: ", f"\n{labels[1]}: ", "\n", reads_source=True, shots=len(examples))
 
 

@@ -78,36 +78,38 @@ class SBert:
         return Inputs.HYPOTHESIS | (Inputs.SOURCE if self.against == "source" else Inputs.REFERENCES)
 
     def signature(self) -> Signature:
-        own = self.encoder().signature()
-        return Signature(spec_of(self), (("encoder", own.spec), *own.facts, ("version", __version__)))
+        encoder_signature = self.encoder().signature()
+        return Signature(
+            spec_of(self), (("encoder", encoder_signature.spec), *encoder_signature.facts, ("version", __version__))
+        )
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        asked = [(segment.hypothesis, self._others(segment)) for segment in self._checked(segments)]
-        texts = [text for hypothesis, others in asked for text in (hypothesis, *others)]
+        pairs = [(segment.hypothesis, self._others(segment)) for segment in self._check(segments)]
+        texts = [text for hypothesis, others in pairs for text in (hypothesis, *others)]
         vectors = _vectors(self.encoder(), texts)
-        scores = [self._over([_cosine(vectors[own], vectors[other]) for other in others]) for own, others in asked]
+        scores = [self._over([_cosine(vectors[text], vectors[other]) for other in others]) for text, others in pairs]
         return np.array(scores, dtype=np.float64)
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         self._check_place(place)
         encoder = self.encoder()
-        asked = [self._compared(segment, place) for segment in self._checked(segments)]
-        texts = list(dict.fromkeys(text for own, others in asked for text in (own, *others)))
+        pairs = [self._texts_of(segment, place) for segment in self._check(segments)]
+        texts = list(dict.fromkeys(text for own, others in pairs for text in (own, *others)))
         encoded = dict(zip(texts, encoder.encode(texts), strict=True))
         rows = {text: _Rows(text, encoded[text], encoder) for text in texts}
         return [
-            self._words(own, rows[text], [rows[other] for other in others])
-            for own, (text, others) in zip(words, asked, strict=True)
+            self._words(text_words, rows[text], [rows[other] for other in others])
+            for text_words, (text, others) in zip(words, pairs, strict=True)
         ]
 
     def inspected(self, segments: Sequence[Segment]) -> Inside:
-        return open_sentence(self.encoder(), self._checked(segments), self._places, self.references, "sbert")
+        return open_sentence(self.encoder(), self._check(segments), self._places, self.references, "sbert")
 
-    def _words(self, words: Words, own: "_Rows", others: Sequence["_Rows"]) -> WordScores:
-        shares = np.array([own.shares(other.mean) for other in others])
+    def _words(self, words: Words, rows: "_Rows", others: Sequence["_Rows"]) -> WordScores:
+        shares = np.array([rows.shares(other.mean) for other in others])
         best = int(shares.sum(axis=1).argmax())
         values: FloatVector = shares[best] if self.references == "max" else shares.mean(axis=0)
-        return own.words(words, values, self.fill)
+        return rows.words(words, values, self.fill)
 
     def encoder(self) -> Encoder:
         """Return what turns texts into vectors."""
@@ -122,18 +124,18 @@ class SBert:
     def _places(self, segment: Segment) -> list[Place]:
         if self.against == "source":
             return [SOURCE]
-        chosen = self._others(segment)
-        return [Place(Side.REFERENCE, number) for number, text in enumerate(segment.references) if text in chosen][
-            : len(chosen)
+        places = self._others(segment)
+        return [Place(Side.REFERENCE, number) for number, text in enumerate(segment.references) if text in places][
+            : len(places)
         ]
 
-    def _compared(self, segment: Segment, place: Place) -> tuple[str, tuple[str, ...]]:
+    def _texts_of(self, segment: Segment, place: Place) -> tuple[str, tuple[str, ...]]:
         """Return the text whose words are asked about, and what it is compared with."""
         if place.side is Side.HYPOTHESIS:
             return segment.hypothesis, self._others(segment)
         return segment.text(place), (segment.hypothesis,)
 
-    def _checked(self, segments: Sequence[Segment]) -> Sequence[Segment]:
+    def _check(self, segments: Sequence[Segment]) -> Sequence[Segment]:
         need = need_source if self.against == "source" else need_references
         try:
             need("sbert", segments)
@@ -184,9 +186,9 @@ class _Rows:
 
 
 def _cosine(left: NDArray[np.float32], right: NDArray[np.float32]) -> float:
-    one, other = left.astype(np.float64), right.astype(np.float64)
-    lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return float(one @ other) / lengths if lengths else 0.0
+    first, second = left.astype(np.float64), right.astype(np.float64)
+    lengths = float(np.linalg.norm(first) * np.linalg.norm(second))
+    return float(first @ second) / lengths if lengths else 0.0
 
 
 def _vectors(encoder: Encoder, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:

@@ -90,7 +90,7 @@ _POOLINGS: dict[str, Pooling] = {
 }
 
 
-class Asked(NamedTuple):
+class ModelRequest(NamedTuple):
     """Which model is wanted, and how."""
 
     model: str
@@ -127,9 +127,9 @@ class QuestModel(TextNetwork):
     known: Pinned[FloatVector] = field(default_factory=Pinned, repr=False)
     """Vectors of texts that were read by themselves."""
 
-    def pairs(self, asked: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
+    def pairs(self, requested: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
         """Return the score of each distinct pair of source and hypothesis, read together."""
-        distinct = list(dict.fromkeys(asked))
+        distinct = list(dict.fromkeys(requested))
         coded = self.code_pairs(distinct)
         read = []
         for pair in distinct:
@@ -150,7 +150,7 @@ class QuestModel(TextNetwork):
             return self.coder.code(texts)
         leads = {text: "" if text.startswith(" ") else " " for text in texts}
         coded = self.coder.code([f"{leads[text]}{text}" for text in texts], strip=False)
-        return {text: _moved(coded[f"{lead}{text}"], -len(lead)) for text, lead in leads.items()}
+        return {text: _shift(coded[f"{lead}{text}"], -len(lead)) for text, lead in leads.items()}
 
     def cut(self, source: Coded, hypothesis: Coded) -> tuple[int, ...]:
         """Return how many pieces are read of the source and of the hypothesis; the source alone beside an empty one."""
@@ -172,9 +172,9 @@ class QuestModel(TextNetwork):
 
         return self.known.take(texts, encoded)
 
-    def tags(self, asked: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], FloatVector]:
+    def tags(self, requested: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], FloatVector]:
         """Return p(BAD) of each word of distinct lists of words; NaN for words that were not read or have no piece."""
-        distinct = list(dict.fromkeys(asked))
+        distinct = list(dict.fromkeys(requested))
         coded = self.coder.code(word for words in distinct for word in words)
         frame, bad = self.coder.frame, self.layout.labels.index("BAD")
         room = self.limit - frame.size(1)
@@ -200,7 +200,7 @@ class QuestModel(TextNetwork):
             return self.network(input_ids=inputs.ids, attention_mask=inputs.mask, **types)[0], inputs.mask
 
 
-def _moved(coded: Coded, by: int) -> Coded:
+def _shift(coded: Coded, by: int) -> Coded:
     return coded._replace(spans=tuple((max(0, start + by), max(0, end + by)) for start, end in coded.spans))
 
 
@@ -228,27 +228,27 @@ def layout_of(model: str, kind: Kind) -> Layout:
     return Layout(home, weights, limit, _pool(home.folder), str(arguments.get("tag", GAP)), labels)
 
 
-def load(asked: Asked) -> QuestModel:
+def load(request: ModelRequest) -> QuestModel:
     """Return a loaded model; the same one again for the same files and options."""
-    layout = layout_of(asked.model, asked.kind)
-    return _load(asked, layout, layout.weights.stat().st_mtime_ns)
+    layout = layout_of(request.model, request.kind)
+    return _load(request, layout, layout.weights.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=2)
-def _load(asked: Asked, layout: Layout, _: int) -> QuestModel:
+def _load(request: ModelRequest, layout: Layout, _: int) -> QuestModel:
     transformers = package("transformers", WHO)
     home = layout.home._replace(folder=layout.network)
     config, coder = config_of(home, WHO), coder_of(home, WHO)
-    weights = Weights(read(layout.weights, WHO, allow_pickle=asked.allow_pickle), layout.weights)
-    _check_labels(asked, config.num_labels, layout)
-    made = getattr(transformers, _MAPPINGS[asked.kind])[type(config)]
-    options = {"add_pooling_layer": False} if asked.kind == "siamese" else {}
+    weights = Weights(read(layout.weights, WHO, allow_pickle=request.allow_pickle), layout.weights)
+    _check_labels(request, config.num_labels, layout)
+    kind = getattr(transformers, _MAPPINGS[request.kind])[type(config)]
+    options = {"add_pooling_layer": False} if request.kind == "siamese" else {}
     network = build_network(
-        made, config, weights, layout.home, device=asked.device, precision=asked.precision, **options
+        kind, config, weights, layout.home, device=request.device, precision=request.precision, **options
     )
     typed = (getattr(config, "type_vocab_size", 0) or 0) > 1
-    known = (coder, network, layout.limit, asked.device, Cuts(WHO, layout.limit))
-    return QuestModel(*known, layout, typed, config.model_type in _SPACED)
+    shared = (coder, network, layout.limit, request.device, Cuts(WHO, layout.limit))
+    return QuestModel(*shared, layout, typed, config.model_type in _SPACED)
 
 
 def _optional(path: Path) -> dict[str, object]:
@@ -259,29 +259,29 @@ def _labels(arguments: dict[str, object], folder: Path) -> tuple[str, ...]:
     """Return the labels in the order of the network's outputs, from the trainer's file or the configuration."""
     stated = arguments.get("labels_list")
     named = _optional(folder / "config.json").get("id2label")
-    found = tuple(map(str, stated)) if isinstance(stated, list) else ()
-    if not found and isinstance(named, dict):
-        found = tuple(str(named[key]) for key in sorted(named, key=lambda key: (len(key), key)))
-    if not {"OK", "BAD"} <= set(found):
-        shown = ", ".join(found) or "no labels"
+    labels = tuple(map(str, stated)) if isinstance(stated, list) else ()
+    if not labels and isinstance(named, dict):
+        labels = tuple(str(named[key]) for key in sorted(named, key=lambda key: (len(key), key)))
+    if not {"OK", "BAD"} <= set(labels):
+        shown = ", ".join(labels) or "no labels"
         raise DataError(f"the labels are {shown}, expected OK and BAD among them", file=str(folder))
-    return found
+    return labels
 
 
-def _check_labels(asked: Asked, number: int | None, layout: Layout) -> None:
-    wanted = {"mono": 1, "micro": len(layout.labels)}.get(asked.kind)
-    if wanted is not None and number != wanted:
-        told = f"has {number} outputs, expected {wanted} for kind={asked.kind!r}"
-        raise DataError(told, file=str(layout.network / "config.json"))
+def _check_labels(request: ModelRequest, number: int | None, layout: Layout) -> None:
+    expected = {"mono": 1, "micro": len(layout.labels)}.get(request.kind)
+    if expected is not None and number != expected:
+        message = f"has {number} outputs, expected {expected} for kind={request.kind!r}"
+        raise DataError(message, file=str(layout.network / "config.json"))
 
 
 def _pool(folder: Path) -> Pooling:
     """Return how a siamese model makes one vector of many."""
     config = _optional(folder / "1_Pooling" / "config.json")
-    chosen = [pool for key, pool in _POOLINGS.items() if config.get(key)]
-    if len(chosen) > 1:
-        raise DataError(f"pooling modes {', '.join(chosen)}: one was expected", file=str(folder / "1_Pooling"))
-    return chosen[0] if chosen else "avg"
+    pools = [pool for key, pool in _POOLINGS.items() if config.get(key)]
+    if len(pools) > 1:
+        raise DataError(f"pooling modes {', '.join(pools)}: one was expected", file=str(folder / "1_Pooling"))
+    return pools[0] if pools else "avg"
 
 
 def open_model(model: QuestModel, segments: Sequence[Segment], *, joined: bool) -> Inside:
@@ -291,13 +291,13 @@ def open_model(model: QuestModel, segments: Sequence[Segment], *, joined: bool) 
     read = _together if joined else _apart
     readings = tuple(read(model, coded[source], coded[hypothesis]) for source, hypothesis in pairs)
 
-    def score(asked: Sequence[Reading]) -> "Tensor":
-        inputs = as_tensors([each.row for each in rows_of(asked)], model.coder.padding, model.device)
+    def score(batch: Sequence[Reading]) -> "Tensor":
+        inputs = as_tensors([each.row for each in rows_of(batch)], model.coder.padding, model.device)
         types = {"token_type_ids": inputs.types} if model.types else {}
-        found: Tensor = model.network(input_ids=inputs.ids, attention_mask=inputs.mask, **types)[0].float()
+        output: Tensor = model.network(input_ids=inputs.ids, attention_mask=inputs.mask, **types)[0].float()
         if joined:
-            return found[:, 0]
-        vectors = pooled(found, inputs.mask, model.layout.pool)
+            return output[:, 0]
+        vectors = pooled(output, inputs.mask, model.layout.pool)
         cosine: Tensor = importlib.import_module("torch").cosine_similarity(vectors[::2], vectors[1::2])
         return cosine
 
@@ -383,11 +383,11 @@ class TransQuest:
             raise SpecError(f"transquest(kind={self.kind!r}) has no word scores; explain it with erasure, lime or shap")
         need_source("transquest", segments)
         model = self._model()
-        asked = [_row(segment, model.layout.gap) for segment in segments]
-        found = model.tags(asked)
+        rows = [_row(segment, model.layout.gap) for segment in segments]
+        tags = model.tags(rows)
         return [
-            _split(found[row], len(white_space(segment.source or "")))
-            for row, segment in zip(asked, segments, strict=True)
+            _split(tags[row], len(white_space(segment.source or "")))
+            for row, segment in zip(rows, segments, strict=True)
         ]
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
@@ -395,13 +395,13 @@ class TransQuest:
             raise SpecError("transquest does not read references: explain the hypothesis or the source")
         return [
             score_words(
-                own,
-                _tagged(own, tags.source if place.side is Side.SOURCE else tags.hypothesis),
+                text,
+                _as_pieces(text, tags.source if place.side is Side.SOURCE else tags.hypothesis),
                 "mean",
                 self.fill,
                 "-p(BAD)",
             )
-            for own, tags in zip(words, self.tags(segments), strict=True)
+            for text, tags in zip(words, self.tags(segments), strict=True)
         ]
 
     def inspected(self, segments: Sequence[Segment]) -> Inside:
@@ -418,7 +418,7 @@ class TransQuest:
 
     def _model(self) -> QuestModel:
         device = device_of(self.device, "transquest")
-        return load(Asked(self.model, self.kind, device, self.precision, self.allow_pickle))
+        return load(ModelRequest(self.model, self.kind, device, self.precision, self.allow_pickle))
 
 
 def _cosine(left: FloatVector, right: FloatVector) -> float:
@@ -443,13 +443,13 @@ def _share_fine(tags: Tags) -> float:
     return 1.0 - float(read.mean()) if len(read) else float("nan")
 
 
-def _tagged(words: Words, bad: FloatVector) -> PieceScores:
+def _as_pieces(words: Words, bad: FloatVector) -> PieceScores:
     """Return the white-space words of a text as pieces; those without a number were not read or say nothing."""
-    own = white_space(words.text)
-    known = np.flatnonzero(~np.isnan(bad))
+    text = white_space(words.text)
+    rated = np.flatnonzero(~np.isnan(bad))
     return PieceScores(
-        tuple(own.spans[k] for k in known),
-        tuple(own.text[slice(*own.spans[k])] for k in known),
-        -bad[known],
-        len(own),
+        tuple(text.spans[k] for k in rated),
+        tuple(text.text[slice(*text.spans[k])] for k in rated),
+        -bad[rated],
+        len(text),
     )

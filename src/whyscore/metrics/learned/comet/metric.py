@@ -40,7 +40,7 @@ import numpy as np
 from whyscore.errors import SpecError
 from whyscore.marking import Span
 from whyscore.metrics.learned.comet.checkpoint import HPARAMS, Settings, checkpoint_of, settings_of
-from whyscore.metrics.learned.comet.network import Asked, CometModel, Judged, Texts, limit_of, load, open_model
+from whyscore.metrics.learned.comet.network import CometModel, Judged, ModelRequest, Texts, limit_of, load, open_model
 from whyscore.metrics.needs import need_references, need_source, present
 from whyscore.models.attribution import Inside
 from whyscore.models.checkpoints import Precision, device_of, model_signature
@@ -339,7 +339,7 @@ class Comet:
 
     def _model(self) -> CometModel:
         device = device_of(self.device, "comet")
-        return load(Asked(self.model, device, self.precision, self.layer_mix, self.allow_pickle))
+        return load(ModelRequest(self.model, device, self.precision, self.layer_mix, self.allow_pickle))
 
 
 class _Part(NamedTuple):

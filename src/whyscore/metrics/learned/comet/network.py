@@ -227,7 +227,7 @@ def closeness(hypothesis: "Tensor", source: "Tensor", reference: "Tensor") -> "T
     return cast("Tensor", 1 / (1 + 2 * there * here / (there + here)))
 
 
-class Asked(NamedTuple):
+class ModelRequest(NamedTuple):
     """Which checkpoint is wanted, and how."""
 
     model: str
@@ -237,14 +237,14 @@ class Asked(NamedTuple):
     allow_pickle: bool
 
 
-def load(asked: Asked) -> CometModel:
+def load(asked: ModelRequest) -> CometModel:
     """Return a loaded checkpoint; the same one again for the same files and options."""
     home, weights = checkpoint_of(asked.model)
     return _load(asked, home, weights, weights.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=2)
-def _load(asked: Asked, home: ModelLocation, path: Path, _: int) -> CometModel:
+def _load(asked: ModelRequest, home: ModelLocation, path: Path, _: int) -> CometModel:
     transformers = package("transformers", WHO)
     settings, device = settings_of(asked.model), asked.device
     base = base_of(home, settings)
@@ -298,7 +298,7 @@ def _limit(config: Mapping[str, object]) -> int:
     return (table if isinstance(table, int) else _USUAL_TABLE) - _RESERVED
 
 
-def _warn(asked: Asked, home: ModelLocation, settings: Settings) -> None:
+def _warn(asked: ModelRequest, home: ModelLocation, settings: Settings) -> None:
     """Tell, once per loaded model, what a user should know before trusting its scores."""
     if settings.joined and settings.layer is None and settings.mix == "sparsemax" and asked.layer_mix is None:
         told = (
