@@ -224,7 +224,7 @@ class _Occurrences(NamedTuple):
 
 
 def _costly(run: Run, records: Sequence[ExplanationRecord], middle: float) -> tuple[CostlyWord, ...]:
-    found = _occurrences(run, records, middle)
+    found = _occurrences(records, middle)
     size = len(found.words)
     counts = np.bincount(found.number, minlength=size)
     costing = np.bincount(found.number, weights=found.cost < 0, minlength=size).astype(np.int64)
@@ -259,14 +259,12 @@ def _costliest_segment(run: Run, records: Sequence[ExplanationRecord], found: _O
     return run.dataset.entries[records[int(found.record[worst])].entry].id
 
 
-def _occurrences(run: Run, records: Sequence[ExplanationRecord], middle: float) -> _Occurrences:
+def _occurrences(records: Sequence[ExplanationRecord], middle: float) -> _Occurrences:
     known: dict[str, int] = {}
     forms: dict[str, int] = {}
     numbers: list[int] = []
     for one in records:
-        text = run.dataset.entries[one.entry].segment.text(one.place)
-        for start, end in one.spans.tolist():
-            word = text[start:end]
+        for word in one.words:
             number = forms.get(word)
             if number is None:
                 form = _EDGES.sub("", word).casefold()

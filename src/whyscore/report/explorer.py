@@ -145,7 +145,7 @@ STEPS = 2047
 UNKNOWN = ".."
 _BITS = 5
 _MORE = 1 << _BITS
-_TWICE = np.array([first + second for first in ALPHABET for second in ALPHABET])
+_TWICE = [*(first + second for first in ALPHABET for second in ALPHABET), UNKNOWN]
 
 
 def pack_borders(text: str, spans: Sequence[tuple[int, int]]) -> str:
@@ -186,11 +186,12 @@ def pack_values(values: FloatVector) -> tuple[float, str]:
     (2.0, '__AB..')
     """
     known = np.isfinite(values)
-    largest = float(np.abs(values[known]).max()) if known.any() else 0.0
+    numbers = np.where(known, values, 0.0)
+    largest = float(np.abs(numbers).max(initial=0.0))
     scale = float(f"{largest:.4g}") if largest > 0 else 1.0
-    steps = np.where(known, np.rint(np.where(known, values, 0.0) / scale * STEPS), 0.0)
-    codes = np.clip(steps, -STEPS, STEPS).astype(np.int64) + STEPS + 1
-    return scale, "".join(np.where(known, _TWICE[codes], UNKNOWN).tolist())
+    steps = np.minimum(np.maximum(np.rint(numbers / scale * STEPS), -STEPS), STEPS)
+    codes = np.where(known, steps.astype(np.int64) + STEPS + 1, -1)
+    return scale, "".join([_TWICE[code] for code in codes.tolist()])
 
 
 def units(text: str) -> int:

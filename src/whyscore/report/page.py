@@ -14,7 +14,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from typing import NamedTuple
 
@@ -214,14 +214,22 @@ def escape_json(value: object) -> str:
     >>> escape_json({"text": "</script>"})
     '{"text":"\\u003c/script\\u003e"}'
     """
-    text = json.dumps(finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = _json(value, ensure_ascii=False)
     try:
         text.encode()
     except UnicodeEncodeError:  # half a surrogate pair has no UTF-8 form; escaped, it reads back as it was
-        text = json.dumps(finite(value), allow_nan=False, separators=(",", ":"))
+        text = _json(value, ensure_ascii=True)
     for character, escaped in _ESCAPES.items():
         text = text.replace(character, escaped)
     return text
+
+
+def _json(value: object, *, ensure_ascii: bool) -> str:
+    dumps = partial(json.dumps, ensure_ascii=ensure_ascii, allow_nan=False, separators=(",", ":"))
+    try:
+        return dumps(value)
+    except (ValueError, TypeError):  # a number that is not finite, or not Python's own
+        return dumps(finite(value))
 
 
 def policy(style: str, script: str) -> str:
