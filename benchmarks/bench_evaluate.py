@@ -98,7 +98,7 @@ def measure(
     """Return the seconds of both, after printing them."""
     taken: list[tuple[float, float]] = []
     for _ in range(repetitions):
-        counting._shifted.cache_clear()  # noqa: SLF001 - what an earlier work has searched
+        counting._find_shifts.cache_clear()  # noqa: SLF001 - what an earlier work has searched
         (own, found), (other, expected) = seconds(ours), seconds(theirs)
         if expected is not None and found != expected:
             sys.exit(f"MISSED: {name}: results differ")

@@ -51,7 +51,7 @@ def importance(explainer: Attention, metric: TransQuest, place: Place = HYPOTHES
 
 def by_definition(metric: TransQuest, layer: int, head: int, *, norm: bool, cross: bool = False) -> np.ndarray:
     """Relevance of the pieces of the first hypothesis, from transformers' own attention, pair by pair."""
-    inside = metric.inspected(SEGMENTS[:1])
+    inside = metric.inspect(SEGMENTS[:1])
     ((own,),) = inside.readings
     source, hypothesis = own.parts
     ids = torch.tensor([own.row.ids])
@@ -77,7 +77,7 @@ def by_definition(metric: TransQuest, layer: int, head: int, *, norm: bool, cros
 
 
 def pooled_by_hand(metric: TransQuest, relevance: np.ndarray) -> list[float]:
-    (own,) = metric.inspected(SEGMENTS[:1]).readings[0]
+    (own,) = metric.inspect(SEGMENTS[:1]).readings[0]
     text = SEGMENTS[0].hypothesis
     words = white_space(text)
     totals = []

@@ -53,7 +53,7 @@ def importance(explainer: Gradient, metric: object, place: Place = HYPOTHESIS) -
 
 def pieces(explainer: Gradient, metric: TransQuest, place: Place = HYPOTHESIS) -> list[float]:
     """The sum of the contributions of all pieces at a place, segment by segment."""
-    inside = metric.inspected(SEGMENTS)
+    inside = metric.inspect(SEGMENTS)
     table = explainer.contributions(inside, inside.readings, place)
     totals = [0.0] * len(SEGMENTS)
     owners = [number for number, reading in enumerate(inside.readings) for _ in reading]
@@ -67,7 +67,7 @@ def pieces(explainer: Gradient, metric: TransQuest, place: Place = HYPOTHESIS) -
 
 def by_hand(metric: TransQuest, number: int, layer: int) -> np.ndarray:
     """x * df/dx of the pieces of a hypothesis, through the modules of the network called one by one, unpadded."""
-    inside = metric.inspected(SEGMENTS)
+    inside = metric.inspect(SEGMENTS)
     (own,) = inside.readings[number]
     network, encoder = inside.network, inside.network.base_model
     ids = torch.tensor([own.row.ids])
@@ -89,7 +89,7 @@ def first(output: object) -> torch.Tensor:
 
 @pytest.mark.parametrize("layer", [0, 1, 2])
 def test_gradient_times_input_is_that_of_autograd_by_hand(quest: TransQuest, layer: int) -> None:
-    inside = quest.inspected(SEGMENTS)
+    inside = quest.inspect(SEGMENTS)
     table = Gradient(layer=layer).contributions(inside, inside.readings, HYPOTHESIS).numpy()
     for number, own in enumerate(rows_of(inside.readings)):
         expected = by_hand(quest, number, layer)
@@ -121,7 +121,7 @@ def test_looking_at_gradients_changes_no_score_and_leaves_none(quest: TransQuest
     for method in ("input", "integrated", "deeplift"):
         importance(Gradient(method, gap=1.0), quest)  # type: ignore[arg-type]
     assert quest.score(SEGMENTS).tolist() == before.tolist()
-    assert all(parameter.grad is None for parameter in quest.inspected(SEGMENTS).network.parameters())
+    assert all(parameter.grad is None for parameter in quest.inspect(SEGMENTS).network.parameters())
 
 
 # Integrated gradients
@@ -129,7 +129,7 @@ def test_looking_at_gradients_changes_no_score_and_leaves_none(quest: TransQuest
 
 def hidden_score(metric: TransQuest, piece: int) -> list[float]:
     """The score when every piece of the hypothesis is another one, read off the network itself."""
-    inside = metric.inspected(SEGMENTS)
+    inside = metric.inspect(SEGMENTS)
     changed: list[Reading] = []
     for (own,) in inside.readings:
         ids = list(own.row.ids)
@@ -144,7 +144,7 @@ def hidden_score(metric: TransQuest, piece: int) -> list[float]:
 def test_integrated_gradients_add_up_to_the_score_minus_that_of_zeros(
     quest: TransQuest, layer: int, place: Place
 ) -> None:
-    inside = quest.inspected(SEGMENTS)
+    inside = quest.inspect(SEGMENTS)
     taken: list[torch.Tensor] = []
 
     def emptied(_module: object, _inputs: object, output: object) -> object:
@@ -167,7 +167,7 @@ def test_integrated_gradients_add_up_to_the_score_minus_that_of_zeros(
 
 
 def test_integrated_gradients_add_up_to_the_score_minus_that_of_mask_pieces(quest: TransQuest) -> None:
-    inside = quest.inspected(SEGMENTS)
+    inside = quest.inspect(SEGMENTS)
     if inside.masking is None:
         told = "transquest: the tokenizer has no mask piece; choose baseline='zero' or 'pad'"
         with pytest.raises(SpecError, match=re.escape(told)):
@@ -186,7 +186,7 @@ def test_baselines_differ(quest: TransQuest) -> None:
 def test_texts_that_are_read_apart_are_explained_one_at_a_time(siamese: TransQuest) -> None:
     for place in (HYPOTHESIS, SOURCE):
         found = pieces(Gradient("integrated", 3, steps=200), siamese, place)
-        inside = siamese.inspected(SEGMENTS)
+        inside = siamese.inspect(SEGMENTS)
         own = [reading[0 if place == SOURCE else 1] for reading in inside.readings]
         expected = []
         for reading, explained in zip(inside.readings, own, strict=True):
@@ -255,10 +255,10 @@ class Bags:
         return Signature("bags")
 
     def score(self, segments: Sequence[Segment]) -> np.ndarray:
-        inside = self.inspected(segments)
+        inside = self.inspect(segments)
         return inside.score(inside.readings).detach().double().numpy()
 
-    def inspected(self, segments: Sequence[Segment]) -> Inside:
+    def inspect(self, segments: Sequence[Segment]) -> Inside:
         readings = tuple((self._line(segment.hypothesis),) for segment in segments)
 
         def score(asked: Sequence[Reading]) -> torch.Tensor:
@@ -306,7 +306,7 @@ def test_deeplift_follows_the_rescale_rule() -> None:
 
 def steered_by_hand(metric: TransQuest, number: int, layer: int) -> np.ndarray:
     """Mean over heads of attention x |df/dv| of all pieces of a row, from transformers' own attention, unpadded."""
-    inside = metric.inspected(SEGMENTS)
+    inside = metric.inspect(SEGMENTS)
     (own,) = inside.readings[number]
     network = type(inside.network).from_pretrained(metric.model, attn_implementation="eager").eval()
     ids = torch.tensor([own.row.ids])
@@ -333,7 +333,7 @@ def steered_by_hand(metric: TransQuest, number: int, layer: int) -> np.ndarray:
 
 
 def told_words(metric: TransQuest, number: int, pieces: np.ndarray) -> list[float]:
-    (own,) = metric.inspected(SEGMENTS).readings[number]
+    (own,) = metric.inspect(SEGMENTS).readings[number]
     (part,) = (part for part in own.parts if part.place == HYPOTHESIS)
     text, totals = SEGMENTS[number].hypothesis, []
     for start, end in white_space(text).spans:
@@ -367,7 +367,7 @@ def test_values_leave_the_network_as_it_was_and_need_no_captum(
     before = quest.score(SEGMENTS)
     together = importance(Gradient("values"), quest)
     assert quest.score(SEGMENTS).tolist() == before.tolist()
-    assert all(parameter.grad is None for parameter in quest.inspected(SEGMENTS).network.parameters())
+    assert all(parameter.grad is None for parameter in quest.inspect(SEGMENTS).network.parameters())
     assert all((values < 0).all() for values in importance(Gradient("values"), siamese, SOURCE))
     monkeypatch.setitem(pairs.BUDGET, "cpu", 1)
     for one, other in zip(together, importance(Gradient("values"), quest), strict=True):

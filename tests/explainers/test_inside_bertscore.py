@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_score_of_the_states_is_the_score(folder: Path, kind: Made, options: dict[str, object]) -> None:
     metric = kind(**{"model": str(folder), "layer": 2, "device": "cpu"} | options)
     assert isinstance(metric, Inspectable)
-    inside = metric.inspected(SEGMENTS)
+    inside = metric.inspect(SEGMENTS)
     with torch.no_grad():
         found = inside.score(inside.readings).numpy()
     assert found == pytest.approx(metric.score(SEGMENTS), abs=1e-5)
@@ -52,7 +52,7 @@ def test_a_baseline_and_a_blank_text_are_scored_the_same_way(folder: Path, tmp_p
     (tmp_path / "base.tsv").write_text("LAYER\tP\tR\tF\n" + "".join(f"{k}\t0.1\t0.2\t0.3\n" for k in range(4)))
     blank = [Segment("", "a", ("a cat",)), *SEGMENTS]
     metric = BertScore(model=str(folder), layer=2, baseline=str(tmp_path / "base.tsv"), device="cpu")
-    inside = metric.inspected(blank)
+    inside = metric.inspect(blank)
     with torch.no_grad():
         assert inside.score(inside.readings).numpy() == pytest.approx(metric.score(blank), abs=1e-5)
 
@@ -82,7 +82,7 @@ def test_the_gradient_is_that_of_finite_differences(folder: Path) -> None:
     from whyscore.models.attribution import score_from, states
 
     metric = BertScore(model=str(folder), layer=2, device="cpu")
-    inside = metric.inspected(SEGMENTS[1:])
+    inside = metric.inspect(SEGMENTS[1:])
     state = states(inside, inside.readings, 0).double().float().requires_grad_()
     score_from(inside, inside.readings, 0, state).sum().backward()
     gradient = state.grad

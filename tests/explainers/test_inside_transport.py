@@ -72,7 +72,7 @@ def opened(make: Make, folder: Path) -> tuple[Metric, Inspectable]:
 def test_the_score_of_the_states_is_the_score(folder: Path, make: Make) -> None:
     texts = [*SEGMENTS, Segment("", "Die Katze", ("a cat",)), Segment("A cat sat.", "A cat sat.", ("A cat sat.",))]
     metric, own = opened(make, folder)
-    inside = own.inspected(texts)
+    inside = own.inspect(texts)
     with torch.no_grad():
         found = inside.score(inside.readings).numpy()
     assert found == pytest.approx(metric.score(texts), abs=2e-5)
@@ -81,7 +81,7 @@ def test_the_score_of_the_states_is_the_score(folder: Path, make: Make) -> None:
 @pytest.mark.parametrize("make", METRICS)
 @pytest.mark.parametrize("layer", [0, 1])
 def test_the_gradient_is_that_of_finite_differences(folder: Path, make: Make, layer: int) -> None:
-    inside = opened(make, folder)[1].inspected(SEGMENTS[1:])
+    inside = opened(make, folder)[1].inspect(SEGMENTS[1:])
     state = states(inside, inside.readings, layer).requires_grad_()
     score_from(inside, inside.readings, layer, state).sum().backward()
     gradient = state.grad
@@ -110,7 +110,7 @@ def test_attention_and_gradients_explain_and_boost(folder: Path, make: Make, exp
 
 def test_attention_is_what_bart_itself_computes(folder: Path) -> None:
     metric = BartScore(str(folder / "bart"), device="cpu")
-    inside = metric.inspected(SEGMENTS[:1])
+    inside = metric.inspect(SEGMENTS[:1])
     read, target = inside.readings[0]
     network = inside.network
     network.set_attn_implementation("eager")
@@ -146,7 +146,7 @@ def test_a_map_is_part_of_the_function(folder: Path) -> None:
     with path.open("wb") as file:
         np.save(file, np.random.default_rng(0).normal(size=(32, 32)))
     metric = XMoverScore(str(folder / "xlmr"), device="cpu", map=str(path), remap="clp")
-    inside = metric.inspected(SEGMENTS)
+    inside = metric.inspect(SEGMENTS)
     with torch.no_grad():
         assert inside.score(inside.readings).numpy() == pytest.approx(metric.score(SEGMENTS), abs=2e-5)
 

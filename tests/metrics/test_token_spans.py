@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 from whyscore.metrics.lexical.bleu import Bleu
 from whyscore.metrics.lexical.rouge import Rouge
 from whyscore.metrics.lexical.ter import Ter
-from whyscore.metrics.spans import _folded, located, touching
+from whyscore.metrics.spans import _fold_case, locate_tokens, touching
 from whyscore.protocols import Token
 from whyscore.types import Words
 
 
 def found(tokens: list[str], text: str) -> list[str]:
-    return [text[token.start : token.end] for token in located(tokens, text)]
+    return [text[token.start : token.end] for token in locate_tokens(tokens, text)]
 
 
 def test_tokens_are_found_behind_any_blanks() -> None:
-    assert located(["a", "cat", "."], " a\u00a0 cat.") == (Token("a", 1, 2), Token("cat", 4, 7), Token(".", 7, 8))
+    assert locate_tokens(["a", "cat", "."], " a\u00a0 cat.") == (Token("a", 1, 2), Token("cat", 4, 7), Token(".", 7, 8))
 
 
 def test_case_is_no_obstacle() -> None:
@@ -29,7 +29,7 @@ def test_case_is_no_obstacle() -> None:
 @example("Aİ ẞ")
 def test_texts_are_folded_as_their_characters_are(text: str) -> None:
     lower = [character.lower() for character in text]
-    assert _folded(text) == "".join(a if len(a) == 1 else b for a, b in zip(lower, text, strict=True))
+    assert _fold_case(text) == "".join(a if len(a) == 1 else b for a, b in zip(lower, text, strict=True))
 
 
 def test_an_entity_is_one_character_for_a_tokenizer_that_resolves_it() -> None:
@@ -45,7 +45,7 @@ def test_characters_that_were_dropped_shift_nothing() -> None:
 
 
 def test_characters_that_were_added_stand_nowhere() -> None:
-    assert located(["▁a", "▁", "cat"], "a cat") == (Token("▁a", 0, 1), Token("▁", 1, 1), Token("cat", 2, 5))
+    assert locate_tokens(["▁a", "▁", "cat"], "a cat") == (Token("▁a", 0, 1), Token("▁", 1, 1), Token("cat", 2, 5))
 
 
 def test_characters_that_were_exchanged_keep_their_place() -> None:

@@ -170,7 +170,7 @@ class Said:
     def __init__(self, own: Part) -> None:
         self.own = own
 
-    def inspected(self, segments: Sequence[Segment]) -> Inside:
+    def inspect(self, segments: Sequence[Segment]) -> Inside:
         readings = tuple((row(self.own, length=9),) for _ in segments)
         return Inside("said", nn.Module(), readings, lambda asked: torch.zeros(len(asked)), "cpu", 0)
 
@@ -221,7 +221,7 @@ def test_a_word_without_a_piece_is_refused_or_filled_as_asked() -> None:
 
 def agrees(metric: Comet | TransQuest, expected: np.ndarray | None = None) -> Inside:
     assert isinstance(metric, Inspectable)
-    inside = metric.inspected(SEGMENTS)
+    inside = metric.inspect(SEGMENTS)
     found = inside.score(inside.readings)
     assert found.requires_grad
     wanted = metric.score(SEGMENTS) if expected is None else expected
@@ -262,7 +262,7 @@ def test_the_other_kinds_of_comet_open_to_their_own_score(
 
 def test_xcomet_opens_to_the_part_of_its_score_that_comes_from_regression(tmp_path: Path) -> None:
     metric = checkpoint(tmp_path / "x", 1, 4, class_identifier="xcomet_metric", word_layer=3)
-    inside = metric.inspected(SEGMENTS[:1])
+    inside = metric.inspect(SEGMENTS[:1])
     (h, s, r) = (SEGMENTS[0].hypothesis, SEGMENTS[0].source, SEGMENTS[0].references[0])
     one = checkpoint(tmp_path / "k", 1, **KIWI)
     two = checkpoint(tmp_path / "p", 1, **PLAIN)
@@ -281,7 +281,7 @@ def test_transquest_opens_to_its_own_score(quest: TransQuest, tmp_path: Path) ->
 
 
 def test_parts_point_at_the_pieces_of_their_text(quest: TransQuest) -> None:
-    inside = quest.inspected(SEGMENTS)
+    inside = quest.inspect(SEGMENTS)
     for segment, reading in zip(SEGMENTS, inside.readings, strict=True):
         for own in reading[0].parts:
             text = segment.text(own.place)
@@ -293,13 +293,13 @@ def test_parts_point_at_the_pieces_of_their_text(quest: TransQuest) -> None:
 def test_a_micro_model_is_sent_to_its_own_tags() -> None:
     told = "transquest(kind='micro') tags words itself; explain it with intrinsic"
     with pytest.raises(SpecError, match=re.escape(told)):
-        TransQuest("nowhere", "micro").inspected(SEGMENTS)
+        TransQuest("nowhere", "micro").inspect(SEGMENTS)
 
 
 def test_cut_texts_are_told_and_counted_in_their_parts(quest: TransQuest) -> None:
     long = Segment("The cat sat on the mat. " * 40, "Die Katze")
     with pytest.warns(TruncatedTextWarning, match="1 of 2 inputs are longer than the 128 pieces"):
-        inside = TransQuest(quest.model, device="cpu", fill="null").inspected([long])
+        inside = TransQuest(quest.model, device="cpu", fill="null").inspect([long])
     hypothesis = inside.readings[0][0].parts[1]
     assert len(hypothesis.spans) < hypothesis.total
     assert len(inside.readings[0][0].row.ids) == 128
@@ -318,7 +318,7 @@ def test_a_metric_without_a_network_is_refused_with_what_works_instead() -> None
 
 
 def test_states_are_those_that_transformers_reports(quest: TransQuest) -> None:
-    inside = quest.inspected(SEGMENTS[:1])
+    inside = quest.inspect(SEGMENTS[:1])
     ids = torch.tensor([inside.readings[0][0].row.ids])
     expected = inside.network(ids, output_hidden_states=True).hidden_states
     for layer, state in enumerate(expected):
@@ -328,7 +328,7 @@ def test_states_are_those_that_transformers_reports(quest: TransQuest) -> None:
 @pytest.mark.parametrize("layer", [0, 1, 3])
 def test_the_own_state_put_back_gives_the_own_score_also_several_times(tmp_path: Path, layer: int) -> None:
     metric = checkpoint(tmp_path / "c", 6)
-    inside = metric.inspected(SEGMENTS[:2])
+    inside = metric.inspect(SEGMENTS[:2])
     own = states(inside, inside.readings, layer)
     whole = inside.score(inside.readings)
     torch.testing.assert_close(score_from(inside, inside.readings, layer, own), whole)
@@ -338,7 +338,7 @@ def test_the_own_state_put_back_gives_the_own_score_also_several_times(tmp_path:
 
 
 def test_no_hook_stays_behind(quest: TransQuest) -> None:
-    inside = quest.inspected(SEGMENTS[:1])
+    inside = quest.inspect(SEGMENTS[:1])
     before = [len(module._forward_hooks) for module in inside.network.modules()]
     own = states(inside, inside.readings, 1)
     score_from(inside, inside.readings, 1, own)
@@ -351,7 +351,7 @@ def test_no_hook_stays_behind(quest: TransQuest) -> None:
 def test_a_layer_the_network_does_not_have_is_refused(quest: TransQuest) -> None:
     told = "transquest: layer is 4, expected 0 (the embeddings) to 3 (the last block)"
     with pytest.raises(SpecError, match=re.escape(told)):
-        modules_of(quest.inspected(SEGMENTS[:1]), 4)
+        modules_of(quest.inspect(SEGMENTS[:1]), 4)
 
 
 def strange(network: object) -> Inside:

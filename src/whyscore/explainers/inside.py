@@ -136,7 +136,7 @@ class Attention:
         self, metric: Metric, segments: Sequence[Segment], place: Place, words: Sequence[Words]
     ) -> list[HeadScores]:
         """Return the relevance of each word in every block and head, for `best_head`; layer and head are not read."""
-        inside = require_inspectable(metric, ATTENTION).inspected(segments)
+        inside = require_inspectable(metric, ATTENTION).inspect(segments)
         tables = self._tables(inside, place, range(1, depth_of(inside) + 1))
         found = []
         for own, reading, rows in zip(words, inside.readings, tables, strict=True):

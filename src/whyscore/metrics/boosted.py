@@ -115,28 +115,28 @@ class Boosted:
         return PowerMean(1.0 if self.p is None else self.p)
 
     def signature(self) -> Signature:
-        own = self.metric.signature()
+        signature = self.metric.signature()
         facts = (
             ("aggregator", spec_of(self.mean)),
             ("w", repr(self.w)),
             ("rule", self.rule),
             ("calibration", self.calibration or "none"),
-            ("metric", str(own).replace("|", ";")),
+            ("metric", str(signature).replace("|", ";")),
             ("seed", str(self.seed)),
             ("version", __version__),
         )
-        return Signature(self._spec(own), facts, own.stable)
+        return Signature(self._spec(signature), facts, signature.stable)
 
-    def _spec(self, own: Signature) -> str:
+    def _spec(self, signature: Signature) -> str:
         try:
             return spec_of(self)
         except SpecError:  # a metric made at run time has no spec of its own
-            return f"boosted(metric={own.spec}, explainer={spec_of(self.explainer)})"
+            return f"boosted(metric={signature.spec}, explainer={spec_of(self.explainer)})"
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        found = self.components(segments)
-        mixed = self.mix(found.original, found.aggregate)
-        if (np.isnan(mixed) & ~np.isnan(found.original)).any():
+        components = self.components(segments)
+        mixed = self.mix(components.original, components.aggregate)
+        if (np.isnan(mixed) & ~np.isnan(components.original)).any():
             raise TextFailure(
                 "boosted", 'has no word to explain in some segment; on_empty="score" keeps the original score there'
             )
@@ -154,16 +154,16 @@ class Boosted:
         sides = sides_of(["hypothesis"] if self.parts == "hypothesis" else None)
         resources = resources.keeping_answers(self.metric)
         plan = make_plan(self.metric, self.explainer, unit=self.unit, masker=self.masker, seed=self.seed)
-        found, failures = explain_segments(plan, segments, sides, resources)
+        explanations, failures = explain_segments(plan, segments, sides, resources)
         missing = {}
         if failures:
             if not asks_model(self.metric):
                 raise TextFailure("boosted", failure_message(failures, len(segments)))
             reasons = resources.prepare(self.metric).missing(segments)
             missing = {k: reasons[k].reason if k in reasons else UNSCORED for k in failures}
-        original, bags = gather_importances(found, len(segments), self.parts)
+        original, bags = gather_importances(explanations, len(segments), self.parts)
         original = oriented(self.metric).sign * original
-        return BoostComponents(original, _aggregated(self.mean, bags), list(found), bags, missing)
+        return BoostComponents(original, _aggregate(self.mean, bags), list(explanations), bags, missing)
 
 
 def check_sides(aggregator: object, parts: Parts) -> None:
@@ -174,34 +174,36 @@ def check_sides(aggregator: object, parts: Parts) -> None:
         )
 
 
-def _aggregated(mean: Aggregator, bags: Bags) -> FloatVector:
+def _aggregate(mean: Aggregator, bags: Bags) -> FloatVector:
     if isinstance(mean, SidedFamily):  # sees more than a bare vector
-        found: FloatVector = mean.table(bags, np.array([mean.p]))[0]
-        return found
+        result: FloatVector = mean.table(bags, np.array([mean.p]))[0]
+        return result
     return np.array([mean.aggregate(bags.of_segment(i)) for i in range(len(bags))], dtype=np.float64)
 
 
-def gather_importances(found: Sequence[Explanation], count: int, parts: Parts = "all") -> tuple[FloatVector, Bags]:
+def gather_importances(
+    explanations: Sequence[Explanation], count: int, parts: Parts = "all"
+) -> tuple[FloatVector, Bags]:
     """Return the score of each segment, and the importances of its places: references, source, hypothesis."""
     scores = np.full(count, np.nan)
-    held: list[list[tuple[int, FloatVector]]] = [[] for _ in range(count)]
-    own = np.zeros(count, dtype=np.int64)
-    for one in found:
-        scores[one.index] = one.score
-        place = one.place
+    importances: list[list[tuple[int, FloatVector]]] = [[] for _ in range(count)]
+    lengths = np.zeros(count, dtype=np.int64)
+    for explanation in explanations:
+        scores[explanation.index] = explanation.score
+        place = explanation.place
         if place.side is Side.HYPOTHESIS:
-            own[one.index] = len(one.importance)
+            lengths[explanation.index] = len(explanation.importance)
         if parts == "hypothesis" and place.side is not Side.HYPOTHESIS:
             continue
         if parts == "first_reference" and place.side is not Side.HYPOTHESIS and place.reference != 0:
             continue
-        held[one.index].append((_order(one), one.importance))
-    ordered = [[values for _, values in sorted(places, key=lambda item: item[0])] for places in held]
-    return scores, Bags.of([np.concatenate(places) if places else np.zeros(0) for places in ordered]).sided(own)
+        importances[explanation.index].append((_order(explanation), explanation.importance))
+    ordered = [[values for _, values in sorted(places, key=lambda item: item[0])] for places in importances]
+    return scores, Bags.of([np.concatenate(places) if places else np.zeros(0) for places in ordered]).sided(lengths)
 
 
-def _order(one: Explanation) -> int:
+def _order(explanation: Explanation) -> int:
     """Return where a place stands: references in order, then the source, then the hypothesis."""
-    if one.place.side is Side.REFERENCE:
-        return one.place.reference or 0
-    return 10**9 if one.place.side is Side.SOURCE else 10**9 + 1
+    if explanation.place.side is Side.REFERENCE:
+        return explanation.place.reference or 0
+    return 10**9 if explanation.place.side is Side.SOURCE else 10**9 + 1

@@ -29,7 +29,7 @@ from typing import Literal, NamedTuple, NoReturn
 import numpy as np
 
 from whyscore.errors import ContractError, SpecError, TextFailure, UnknownName, UserError
-from whyscore.metrics.needs import need_references, need_source, shown
+from whyscore.metrics.needs import need_references, need_source, quote_start
 from whyscore.registry import runs_code, spec_of, written
 from whyscore.settings import check_fields
 from whyscore.types import FloatVector, Inputs, Segment, Signature
@@ -257,7 +257,7 @@ class Callable:
         if isinstance(self.target, str) and self.signature() not in _STEADY:
             again = self._call(segments[:1])
             if not np.allclose(again, values[:1], rtol=1e-4, atol=1e-6):
-                first = f"{values[0]:.6g} for {shown(segments[0].hypothesis)}"
+                first = f"{values[0]:.6g} for {quote_start(segments[0].hypothesis)}"
                 raise ContractError(
                     f"{self.name} gave {first} and {again[0]:.6g} when asked again: its numbers depend on chance or on "
                     "the other segments, and cannot be used"
@@ -270,7 +270,7 @@ class Callable:
         function = self._function
         arguments = self._arguments(self._called_with, segments)
         given = self._arguments(self._called_with, segments)
-        asked = shown(segments[0].hypothesis) if len(segments) == 1 else f"{len(segments)} segments"
+        asked = quote_start(segments[0].hypothesis) if len(segments) == 1 else f"{len(segments)} segments"
         try:
             with _contained():
                 answer = function(*arguments)
@@ -341,12 +341,12 @@ def _checked(answer: object, segments: Sequence[Segment], name: str) -> FloatVec
     except (TypeError, ValueError) as error:
         raise ContractError(f"{wanted}, got {type(answer).__name__}: {error}") from error
     if values.dtype.kind not in "fiub":
-        raise ContractError(f"{wanted}, got {shown(repr(answer))[1:-1]} ({type(answer).__name__})")
+        raise ContractError(f"{wanted}, got {quote_start(repr(answer))[1:-1]} ({type(answer).__name__})")
     if values.shape != (len(segments),):
         raise ContractError(f"{wanted}, got {_shape(values)}")
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
-        text = shown(segments[int(bad[0])].hypothesis)
+        text = quote_start(segments[int(bad[0])].hypothesis)
         more = f" and {bad.size - 1} more" if bad.size > 1 else ""
         raise TextFailure(name, f"gave {values[bad[0]]} for {text}{more}; scores must be finite")
     return values.astype(np.float64)

@@ -67,7 +67,7 @@ class Copy:
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         need_source("copy", segments)
-        return np.array([_copied(segment) for segment in segments], dtype=np.float64)
+        return np.array([_share_copied(segment) for segment in segments], dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def _ratio(segment: Segment) -> float:
     return sum([words / length for length in lengths]) / len(lengths)
 
 
-def _copied(segment: Segment) -> float:
+def _share_copied(segment: Segment) -> float:
     words = segment.hypothesis.split()
-    known = set((segment.source or "").split())
-    return sum([word in known for word in words]) / len(words) if words else 0.0
+    source_words = set((segment.source or "").split())
+    return sum([word in source_words for word in words]) / len(words) if words else 0.0

@@ -49,11 +49,11 @@ class Ensemble:
 
     @property
     def inputs(self) -> Inputs:
-        return _joined([member.inputs for member in self.members])
+        return _join_matrices([member.inputs for member in self.members])
 
     @property
     def needs(self) -> Inputs:
-        return _joined([m.needs if isinstance(m, SupportsNeeds) else m.inputs for m in self.members])
+        return _join_matrices([m.needs if isinstance(m, SupportsNeeds) else m.inputs for m in self.members])
 
     @property
     def higher_is_better(self) -> bool:
@@ -65,9 +65,11 @@ class Ensemble:
         return tuple(name if names.count(name) == 1 else f"{name} {k}" for k, name in enumerate(names, start=1))
 
     def signature(self) -> Signature:
-        own = [member.signature() for member in self.members]
-        facts = [(f"member{k}", f"[{signature}]") for k, signature in enumerate(own, start=1)]
-        return Signature(spec_of(self), (*facts, ("version", __version__)), all(one.stable for one in own))
+        signatures = [member.signature() for member in self.members]
+        facts = [(f"member{k}", f"[{signature}]") for k, signature in enumerate(signatures, start=1)]
+        return Signature(
+            spec_of(self), (*facts, ("version", __version__)), all(signature.stable for signature in signatures)
+        )
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         return self.scores(self.statistics(segments))
@@ -86,20 +88,28 @@ class Ensemble:
                     f"ensemble: {spec_of(member)} has no word scores of its own: explain it with erasure, lime or shap"
                 )
         each = [m.word_scores(segments, place, words) for m in self.members if isinstance(m, WordScorer)]
-        return [self._added(answers) for answers in zip(*each, strict=True)]
+        return [self._add_answers(answers) for answers in zip(*each, strict=True)]
 
-    def _added(self, answers: Sequence[WordScores]) -> WordScores:
+    def _add_answers(self, answers: Sequence[WordScores]) -> WordScores:
         importance = self.scores(np.stack([answer.importance for answer in answers], axis=1))
-        told = [answer.notes for answer in answers if answer.notes is not None]
-        notes = tuple(" | ".join(own) for own in zip(*told, strict=True)) if told else None
+        all_notes = [answer.notes for answer in answers if answer.notes is not None]
+        notes = (
+            tuple(" | ".join(notes_of_word) for notes_of_word in zip(*all_notes, strict=True)) if all_notes else None
+        )
         # Matches with a class of their own (MEE) add up to the score of their metric alone, so they are left out.
         each = [answer.matches for answer in answers if answer.matches]
-        found = [own for own in each if all(match.label == "similar" for match in chain(*own))]
-        matches = tuple(tuple(chain(*own)) for own in zip(*found, strict=True)) if found else None
+        similar = [
+            matches_of_member
+            for matches_of_member in each
+            if all(match.label == "similar" for match in chain(*matches_of_member))
+        ]
+        matches = (
+            tuple(tuple(chain(*matches_of_word)) for matches_of_word in zip(*similar, strict=True)) if similar else None
+        )
         return WordScores(importance, notes, matches)
 
 
-def _joined(flags: Sequence[Inputs]) -> Inputs:
+def _join_matrices(flags: Sequence[Inputs]) -> Inputs:
     result = Inputs(0)
     for flag in flags:
         result |= flag

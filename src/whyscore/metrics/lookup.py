@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from whyscore.errors import DataError
-from whyscore.metrics.needs import shown
+from whyscore.metrics.needs import quote_start
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
 from whyscore.text.files import whole
@@ -180,7 +180,7 @@ def _texts(record: _Record, place: tuple[str, int]) -> Texts:
     hypothesis, source = record["hypothesis"], record.get("source")
     if not isinstance(hypothesis, str) or not (source is None or isinstance(source, str)):
         raise DataError("'hypothesis' and 'source' must be texts", file=file, line=line)
-    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+    if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
         raise DataError(f"references are {references!r}, expected a text or a list of texts", file=file, line=line)
     return Texts(hypothesis, source, tuple(listed))
 
@@ -211,19 +211,19 @@ class Lookup:
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         content = self._content
-        return np.array([self._found(content, segment) for segment in segments], dtype=np.float64)
+        return np.array([self._find_rows(content, segment) for segment in segments], dtype=np.float64)
 
     @property
     def _content(self) -> Content:
         return read(self.path, self.column)
 
-    def _found(self, content: Content, segment: Segment) -> float:
-        known = segment.only(content.inputs)
-        texts = Texts(known.hypothesis, known.source, known.references)
+    def _find_rows(self, content: Content, segment: Segment) -> float:
+        key = segment.only(content.inputs)
+        texts = Texts(key.hypothesis, key.source, key.references)
         row = content.rows.get(texts)
         if row is None:
-            told = f"hypothesis {shown(texts.hypothesis)}"
-            told += f", source {shown(texts.source)}" if texts.source is not None else ""
-            told += f", references {texts.references!r}" if Inputs.REFERENCES in content.inputs else ""
-            raise DataError(f"no score for {told}; every segment needs a row with exactly its texts", file=self.path)
+            message = f"hypothesis {quote_start(texts.hypothesis)}"
+            message += f", source {quote_start(texts.source)}" if texts.source is not None else ""
+            message += f", references {texts.references!r}" if Inputs.REFERENCES in content.inputs else ""
+            raise DataError(f"no score for {message}; every segment needs a row with exactly its texts", file=self.path)
         return row.score

@@ -24,7 +24,7 @@ _PERCENT = 100.0
 _SHOWN = 60
 
 
-def shown(text: str) -> str:
+def quote_start(text: str) -> str:
     """Return the beginning of a text as it stands in a message."""
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
@@ -34,7 +34,7 @@ def need_references(name: str, segments: Iterable[Segment]) -> None:
     for number, segment in enumerate(segments, start=1):
         if not segment.references:
             raise MissingInput(
-                f"{name} needs a reference: segment {number} (hypothesis {shown(segment.hypothesis)}) has none. "
+                f"{name} needs a reference: segment {number} (hypothesis {quote_start(segment.hypothesis)}) has none. "
                 "Give references, or choose a metric without them"
             )
 
@@ -44,7 +44,7 @@ def need_source(name: str, segments: Iterable[Segment]) -> None:
     for number, segment in enumerate(segments, start=1):
         if segment.source is None:
             raise MissingInput(
-                f"{name} needs the source: segment {number} (hypothesis {shown(segment.hypothesis)}) has none. "
+                f"{name} needs the source: segment {number} (hypothesis {quote_start(segment.hypothesis)}) has none. "
                 "Give sources, or choose a metric without them"
             )
 
@@ -105,10 +105,10 @@ def probe(metric: Metric) -> Traits:
     texts = [(_REFERENCE, _REFERENCE), (_ONE_WRONG, _REFERENCE), (_ALL_WRONG, _REFERENCE)]
     texts.append((codecs.encode(_ONE_WRONG, "rot13"), codecs.encode(_REFERENCE, "rot13")))
     try:
-        scores = metric.score([Segment(own, _REFERENCE, (other,)) for own, other in texts])
+        scores = metric.score([Segment(hypothesis, _REFERENCE, (reference,)) for hypothesis, reference in texts])
     except WhyscoreError:
         return Traits(1.0, "opaque")
-    equal, one, every, renamed = scores.tolist()
-    characters = math.isclose(one, renamed, rel_tol=1e-9) and not math.isclose(one, every, rel_tol=1e-9)
+    equal, single, every, renamed = scores.tolist()
+    characters = math.isclose(single, renamed, rel_tol=1e-9) and not math.isclose(single, every, rel_tol=1e-9)
     scale = _PERCENT if math.isclose(equal, _PERCENT, rel_tol=1e-9) else 1.0
     return Traits(scale, "character" if characters else "opaque")

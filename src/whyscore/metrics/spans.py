@@ -34,16 +34,16 @@ class _Letters(NamedTuple):
     spans: list[Span]
 
 
-def located(tokens: Sequence[str], text: str) -> tuple[Token, ...]:
+def locate_tokens(tokens: Sequence[str], text: str) -> tuple[Token, ...]:
     """Return the tokens with their spans, in order; a token that is nowhere in the text gets an empty span.
 
-    >>> located(["say", '"', "hi", '"'], "Say &quot;hi&quot;")[1]
+    >>> locate_tokens(["say", '"', "hi", '"'], "Say &quot;hi&quot;")[1]
     Token(text='"', start=4, end=10)
     """
-    row = _folded("".join(tokens))
-    stretches = [one.span() for one in _STRETCHES.finditer(text)]
-    if _folded("".join([text[start:end] for start, end in stretches])) != row:
-        return _located(tokens, _spans(row, text))
+    row = _fold_case("".join(tokens))
+    stretches = [match.span() for match in _STRETCHES.finditer(text)]
+    if _fold_case("".join([text[start:end] for start, end in stretches])) != row:
+        return _locate_by_characters(tokens, _spans(row, text))
     places = [place for start, end in stretches for place in range(start, end)]
     placed = []
     position = at = 0
@@ -56,13 +56,13 @@ def located(tokens: Sequence[str], text: str) -> tuple[Token, ...]:
     return tuple(placed)
 
 
-def _located(tokens: Sequence[str], spans: Sequence[Span | None]) -> tuple[Token, ...]:
+def _locate_by_characters(tokens: Sequence[str], spans: Sequence[Span | None]) -> tuple[Token, ...]:
     """Return the tokens by the spans of their characters."""
     placed = []
     position = at = 0
     for token in tokens:
-        found = [span for span in spans[at : at + len(token)] if span is not None]
-        start, position = (found[0][0], found[-1][1]) if found else (position, position)
+        places = [span for span in spans[at : at + len(token)] if span is not None]
+        start, position = (places[0][0], places[-1][1]) if places else (position, position)
         placed.append(Token(token, start, position))
         at += len(token)
     return tuple(placed)
@@ -91,10 +91,10 @@ def share_out(values: Sequence[float] | FloatVector, touched: Sequence[range]) -
     return np.array([sum(values[k] / owners[k] for k in numbers) for numbers in touched], dtype=np.float64)
 
 
-def _folded(text: str) -> str:
+def _fold_case(text: str) -> str:
     """Return each character in lower case, where that is one character.
 
-    >>> _folded("Aİ ΑΣ")
+    >>> _fold_case("Aİ ΑΣ")
     'aİ ασ'
     """
     lower = text.lower()
@@ -105,18 +105,18 @@ def _folded(text: str) -> str:
 
 
 def _letters_and_entities(text: str) -> _Letters:
-    found = list(_WITH_ENTITIES.finditer(text))
-    return _Letters([_folded(unescape(one.group())) for one in found], [one.span() for one in found])
+    matches = list(_WITH_ENTITIES.finditer(text))
+    return _Letters([_fold_case(unescape(one.group())) for one in matches], [match.span() for match in matches])
 
 
 def _spans(row: str, text: str) -> Sequence[Span | None]:
     """Return the span of each character of a row that is not that of the text without blanks."""
     letters = _letters_and_entities(text)
     characters = list(row)
-    return letters.spans if letters.characters == characters else _aligned(characters, letters)
+    return letters.spans if letters.characters == characters else _align_characters(characters, letters)
 
 
-def _aligned(row: Sequence[str], letters: _Letters) -> list[Span | None]:
+def _align_characters(row: Sequence[str], letters: _Letters) -> list[Span | None]:
     """Return the span of each character of the row, None where the text has no counterpart."""
     result: list[Span | None] = [None] * len(row)
     for here, there in _pairs(row, letters.characters):

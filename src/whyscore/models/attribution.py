@@ -98,7 +98,7 @@ class Inside:
 class Inspectable(Protocol):
     """A metric whose score comes from a network that can be looked into."""
 
-    def inspected(self, segments: Sequence[Segment]) -> Inside:
+    def inspect(self, segments: Sequence[Segment]) -> Inside:
         """Return what the network reads of each segment, and the scores as a differentiable function of it."""
 
 
@@ -176,7 +176,7 @@ class PieceScorer:
     """What the numbers are, for notes."""
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
-        opened = self.metric.inspected(segments)
+        opened = self.metric.inspect(segments)
         found = self.values(opened, place)
         return [
             score_words(

@@ -139,7 +139,7 @@ def test_a_transformer_is_trained_end_to_end(tmp_path: Path) -> None:
         (found,) = metric.word_scores([segment], place, [white_space(segment.text(place))])
         assert len(found.importance) == 3
     assert result.digest in str(metric.signature())
-    inside = metric.inspected([segment])
+    inside = metric.inspect([segment])
     assert inside.score(inside.readings).tolist() == pytest.approx(before.tolist(), abs=1e-6)
     for explainer in (Gradient(method="integrated"), Attention()):
         (found,) = explainer.inside(metric).word_scores([segment], HYPOTHESIS, [white_space(segment.hypothesis)])

@@ -19,7 +19,7 @@ from whyscore.analysis.score import score
 from whyscore.errors import DataError, ExecutionError, MissingExtra, MissingInput, SpecError
 from whyscore.metrics.learned.comet import network as comet_model
 from whyscore.metrics.learned.comet.checkpoint import KINDS
-from whyscore.metrics.learned.comet.metric import Comet, Run, error_spans, mixed, quality, runs
+from whyscore.metrics.learned.comet.metric import Comet, Run, error_spans, mix_classes, quality, runs
 from whyscore.models import pairs
 from whyscore.models.checkpoints import LicenceWarning
 from whyscore.protocols import Metric, RowMetric, WordScorer
@@ -682,8 +682,8 @@ def test_the_mqm_part_ends_at_zero() -> None:
 
 def test_class_probabilities_are_mixed_one_sixth_one_third_one_half() -> None:
     parts = [np.full((2, 4), value) for value in (6.0, 3.0, 2.0)]
-    np.testing.assert_allclose(mixed(parts), 3.0)
-    assert mixed(parts[:1]) is parts[0]
+    np.testing.assert_allclose(mix_classes(parts), 3.0)
+    assert mix_classes(parts[:1]) is parts[0]
 
 
 # Files and errors

@@ -194,7 +194,7 @@ def test_other_weights_in_the_same_folder_are_not_taken_for_the_old_ones(tmp_pat
 def test_the_differentiable_score_is_the_score(mean: str, first: str, against: str, how: str) -> None:
     for folder in (mean, first):
         metric = SBert(folder, against=against, references=how, device="cpu")  # type: ignore[arg-type]
-        inside = metric.inspected(SEGMENTS)
+        inside = metric.inspect(SEGMENTS)
         found = inside.score(inside.readings).detach().numpy()
         np.testing.assert_allclose(found, metric.score(SEGMENTS), rtol=0, atol=1e-5)
 
@@ -208,9 +208,9 @@ def test_attention_and_gradients_explain_it(mean: str) -> None:
 
 def test_what_has_no_network_cannot_be_looked_into(mean: str) -> None:
     with pytest.raises(SpecError, match=re.escape("sbert: embedded has no attention to look into and no gradients")):
-        SBert().inspected(SEGMENTS)
+        SBert().inspect(SEGMENTS)
     with pytest.raises(SpecError, match=re.escape("choose long='truncate' instead of 'window'")):
-        SBert(mean, long="window").inspected(SEGMENTS)
+        SBert(mean, long="window").inspect(SEGMENTS)
 
 
 # Refusals

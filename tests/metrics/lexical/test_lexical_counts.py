@@ -9,7 +9,7 @@ from rouge_score.rouge_scorer import _backtrack_norec, _lcs_table
 
 from whyscore.metrics.lexical import rouge as lcs
 from whyscore.metrics.lexical import rows as run_counts
-from whyscore.metrics.lexical.ngrams import Table, credit, matched, table, token_grams
+from whyscore.metrics.lexical.ngrams import Table, count_matches, credit, table, token_grams
 from whyscore.metrics.lexical.rows import Pairs, shared_runs
 
 TEXT = st.text(st.sampled_from("ab狗"), max_size=12)
@@ -31,19 +31,19 @@ def widest(texts: list[str], n: int) -> Table:
 @given(TEXT, TEXT)
 def test_matches_are_the_overlap_of_the_counts(first: str, second: str) -> None:
     for one, other in zip(token_grams(first, 3), token_grams(second, 3), strict=True):
-        assert matched(one, table(other)) == overlap(Counter(one), Counter(other))
+        assert count_matches(one, table(other)) == overlap(Counter(one), Counter(other))
 
 
 @given(TEXT, TEXT)
 def test_credit_adds_up_to_the_matches(first: str, second: str) -> None:
     for one, other in zip(token_grams(first, 3), token_grams(second, 3), strict=True):
         shares = credit(one, table(other))
-        assert np.isclose(shares.sum(), matched(one, table(other)))
+        assert np.isclose(shares.sum(), count_matches(one, table(other)))
         assert ((shares >= 0) & (shares <= 1)).all()
 
 
 def test_word_pairs_never_join_into_other_words() -> None:
-    assert matched(token_grams(["a b", "c"], 2)[1], table(token_grams(["a", "b c"], 2)[1])) == 0
+    assert count_matches(token_grams(["a b", "c"], 2)[1], table(token_grams(["a", "b c"], 2)[1])) == 0
 
 
 @settings(max_examples=200)
@@ -55,7 +55,7 @@ def test_shared_runs_of_characters_are_the_overlaps_of_every_pair(groups: list[t
         [number for number, (_, moving) in enumerate(groups) for _ in moving],
     )
     expected = [
-        [matched(grams, widest(pairs.fixed[group], n)) for n, grams in enumerate(token_grams(moving, 4), start=1)]
+        [count_matches(grams, widest(pairs.fixed[group], n)) for n, grams in enumerate(token_grams(moving, 4), start=1)]
         for moving, group in zip(pairs.moving, pairs.group, strict=True)
     ]
     assert shared_runs(pairs, 4).tolist() == expected

@@ -118,4 +118,4 @@ def test_runs_of_words_never_reach_into_the_context() -> None:
 
 def test_a_network_is_not_looked_into_with_context() -> None:
     with pytest.raises(SpecError, match="cannot be looked into with context"):
-        XBertScore(mode="paper").inspected([SEGMENT])
+        XBertScore(mode="paper").inspect([SEGMENT])

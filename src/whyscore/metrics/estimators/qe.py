@@ -143,7 +143,7 @@ class QE:
             raise SpecError("qe: this model was not trained on gaps; train one with whyscore train")
         return [_pool_gaps(own, estimate) for own, estimate in zip(words, estimates, strict=True)]
 
-    def inspected(self, segments: Sequence[Segment]) -> Inside:
+    def inspect(self, segments: Sequence[Segment]) -> Inside:
         """Return what the network reads of each segment, and the score as a differentiable function of it."""
         self._check(segments)
         pairs = [(segment.hypothesis, segment.source or "") for segment in segments]

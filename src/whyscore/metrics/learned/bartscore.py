@@ -19,7 +19,7 @@ The network:
    would be the largest tensor of all.
 3. log p of each target piece, special ones included, from a log-softmax in float64.
 
-Looked into (`inspected`): per pair, the encoder reads the conditioning text and the decoder the target, moved on by one
+Looked into (`inspect`): per pair, the encoder reads the conditioning text and the decoder the target, moved on by one
 piece. What a piece of the target contributes there is what it does for the pieces after it; how probable it is itself
 is its word score.
 """
@@ -367,7 +367,7 @@ class BartScore:
         coded, count = targets[0].coded, len(values)
         return PieceScores(coded.spans[:count], coded.pieces[:count], values, len(coded.ids))
 
-    def inspected(self, segments: Sequence[Segment]) -> Inside:
+    def inspect(self, segments: Sequence[Segment]) -> Inside:
         self._check(segments)
         model = self._model()
         readings = tuple(

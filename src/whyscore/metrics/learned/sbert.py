@@ -102,7 +102,7 @@ class SBert:
             for text_words, (text, others) in zip(words, pairs, strict=True)
         ]
 
-    def inspected(self, segments: Sequence[Segment]) -> Inside:
+    def inspect(self, segments: Sequence[Segment]) -> Inside:
         return open_sentence(self.encoder(), self._check(segments), self._places, self.references, "sbert")
 
     def _words(self, words: Words, rows: "_Rows", others: Sequence["_Rows"]) -> WordScores:

@@ -404,7 +404,7 @@ class TransQuest:
             for text, tags in zip(words, self.tags(segments), strict=True)
         ]
 
-    def inspected(self, segments: Sequence[Segment]) -> Inside:
+    def inspect(self, segments: Sequence[Segment]) -> Inside:
         if self.kind == "micro":
             raise SpecError("transquest(kind='micro') tags words itself; explain it with intrinsic")
         need_source("transquest", segments)

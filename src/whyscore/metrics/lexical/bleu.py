@@ -28,7 +28,7 @@ from whyscore.errors import MissingExtra, SpecError
 from whyscore.metrics.lexical.ngrams import Chain, Order, balance_words, hidden_matches
 from whyscore.metrics.lexical.rows import TOKENIZERS, BleuRows, run_credits
 from whyscore.metrics.needs import need_references, present
-from whyscore.metrics.spans import located
+from whyscore.metrics.spans import locate_tokens
 from whyscore.protocols import Token
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
@@ -127,7 +127,7 @@ class Bleu:
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
         if self._smoothing in _ZEROS and self.effective_order is False:
-            return self.score_scale * _unsmoothed(rows, self.max_order, _ZEROS[self._smoothing])
+            return self.score_scale * _bleu_without_smoothing(rows, self.max_order, _ZEROS[self._smoothing])
         formula, effective = _rows(self).formula, self._by_segment
         scores = [formula(row, effective_order=effective) for row in rows.tolist()]
         return np.array(scores, dtype=np.float64) * (self.score_scale / 100)
@@ -147,7 +147,7 @@ class Bleu:
         return self.max_order if self._smoothing in _ZEROS and not self._by_segment else 1
 
     def tokens(self, text: str) -> tuple[Token, ...]:
-        return located(_rows(self).tokens(text), text)
+        return locate_tokens(_rows(self).tokens(text), text)
 
     def on_tokens(self) -> "Bleu":
         return replace(self, tokenize="none", lowercase=False)
@@ -178,24 +178,31 @@ class Bleu:
         """Return the n-grams of each text that match its references, or a reference's that match the hypothesis."""
         cut, on_hypothesis = _rows(self).tokens, place.side is Side.HYPOTHESIS
         texts = [segment.text(place) for segment in segments]
-        others = [present(one.references) if on_hypothesis else [one.hypothesis] for one in segments]
+        others = [present(segment.references) if on_hypothesis else [segment.hypothesis] for segment in segments]
         tokens = [cut(text) for text in texts]
-        shares = run_credits(tokens, [[cut(text) for text in own] for own in others], self.max_order)
-        spans = [[(token.start, token.end) for token in located(*pair)] for pair in zip(tokens, texts, strict=True)]
+        shares = run_credits(
+            tokens, [[cut(text) for text in references_of_text] for references_of_text in others], self.max_order
+        )
+        spans = [
+            [(token.start, token.end) for token in locate_tokens(*pair)] for pair in zip(tokens, texts, strict=True)
+        ]
         return [
-            [Chain(own, list(starmap(Order, enumerate(orders, 1))))] for own, orders in zip(spans, shares, strict=True)
+            [Chain(tokens_spans, list(starmap(Order, enumerate(orders, 1))))]
+            for tokens_spans, orders in zip(spans, shares, strict=True)
         ]
 
 
-def _unsmoothed(rows: FloatMatrix, order: int, zero: float) -> FloatVector:
+def _bleu_without_smoothing(rows: FloatMatrix, order: int, zero: float) -> FloatVector:
     """Return BLEU, 0 to 1, of all rows at once; `zero` is the precision of an order without a match.
 
     Also where that is not quite zero, a hypothesis without any matched word is.
     """
-    own, other = rows[:, 0], rows[:, 1]
+    hypothesis_lengths, reference_lengths = rows[:, 0], rows[:, 1]
     matched, totals = rows[:, 2 : 2 + order], rows[:, 2 + order : 2 + 2 * order]
     precision = np.where(matched > 0, matched / np.maximum(totals, 1), zero)
-    short = np.where(own > other, 0.0, 1 - other / np.maximum(own, 1))
+    short = np.where(
+        hypothesis_lengths > reference_lengths, 0.0, 1 - reference_lengths / np.maximum(hypothesis_lengths, 1)
+    )
     with np.errstate(divide="ignore"):
         logs = np.log(precision).mean(axis=1)
     return np.asarray(np.where(matched[:, 0] > 0, np.exp(short + logs), 0.0), dtype=np.float64)

@@ -20,7 +20,7 @@ from whyscore.errors import SpecError
 from whyscore.marking import Span
 from whyscore.metrics.lexical.ngrams import Chain, Order, balance_words
 from whyscore.metrics.lexical.rows import ChrfRows, CountedMetric, run_credits
-from whyscore.metrics.spans import located
+from whyscore.metrics.spans import locate_tokens
 from whyscore.settings import check_fields
 from whyscore.types import Inputs, Place, Segment, Side, Words, WordScores
 
@@ -94,14 +94,14 @@ class Chrf(CountedMetric):
         if self.char_order:
             characters = [rows.characters(text) for text in texts]
             shares = run_credits(characters, [[rows.characters(text)] for text in others], self.char_order)
-            for own, text, units, orders in zip(chains, texts, characters, shares, strict=True):
-                own.append(Chain(_character_spans(rows, units, text), list(starmap(Order, enumerate(orders, 1)))))
+            for chain, text, units, orders in zip(chains, texts, characters, shares, strict=True):
+                chain.append(Chain(_character_spans(rows, units, text), list(starmap(Order, enumerate(orders, 1)))))
         if self.word_order:
             tokens = [rows.tokens(text) for text in texts]
             shares = run_credits(tokens, [[rows.tokens(text)] for text in others], self.word_order)
-            for own, text, words, orders in zip(chains, texts, tokens, shares, strict=True):
-                spans = [(token.start, token.end) for token in located(words, text)]
-                own.append(Chain(spans, list(starmap(Order, enumerate(orders, 1))), "word {n}-grams"))
+            for chain, text, words, orders in zip(chains, texts, tokens, shares, strict=True):
+                spans = [(token.start, token.end) for token in locate_tokens(words, text)]
+                chain.append(Chain(spans, list(starmap(Order, enumerate(orders, 1))), "word {n}-grams"))
         return chains
 
 
@@ -111,4 +111,4 @@ def _character_spans(rows: ChrfRows, counted: str, text: str) -> Sequence[Span]:
     places = range(len(text)) if rows.whitespace else [k for k, letter in enumerate(text) if not letter.isspace()]
     if len(counted) == len(places):
         return [(place, place + 1) for place in places]
-    return [(token.start, token.end) for token in located(counted, text)]
+    return [(token.start, token.end) for token in locate_tokens(counted, text)]

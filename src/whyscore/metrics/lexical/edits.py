@@ -110,11 +110,11 @@ class _Ruler:
 
     def distance(self, words: str, limit: int) -> int:
         """Return the distance, or some number above the limit if it is above it."""
-        found = levenshtein(words, self.reference, score_cutoff=limit)
-        if found > limit or found + abs(len(words) - len(self.reference)) <= _SURE:
-            return found
+        edits = levenshtein(words, self.reference, score_cutoff=limit)
+        if edits > limit or edits + abs(len(words) - len(self.reference)) <= _SURE:
+            return edits
         path = self._complete(words)
-        return found if self._in_beam(path, len(words)) else int(self._beam(list(words))[0])
+        return edits if self._in_beam(path, len(words)) else int(self._beam(list(words))[0])
 
     def path(self, words: str) -> str:
         """Return the cheapest edits, a letter each: blank, `s`ubstitute, `d`elete or `i`nsert."""
@@ -238,9 +238,9 @@ def trace(hypothesis: Sequence[str], reference: Sequence[str]) -> Trace:
     """
     if not reference:
         return Trace([Edit("inserted") for _ in hypothesis], [], len(hypothesis))
-    words, others = _spelled(hypothesis, reference)
-    path, shifts = _shifted(words, others)
-    order, shares = _told(shifts, words, others)
+    words, others = _spell(hypothesis, reference)
+    path, shifts = _find_shifts(words, others)
+    order, shares = _assign_shifts(shifts, words, others)
     on_hypothesis = [Edit()] * len(hypothesis)
     on_reference: list[Edit] = []
     moved = iter(order)
@@ -264,7 +264,7 @@ def alignment(hypothesis: list[str], reference: list[str]) -> str:
     >>> alignment(["a", "big", "cat"], ["a", "dog"])
     ' ds'
     """
-    words, others = _spelled(hypothesis, reference)
+    words, others = _spell(hypothesis, reference)
     return _Ruler(others).path(words)
 
 
@@ -272,11 +272,11 @@ def edits(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
     """Return the number of edits alone, as sacreBLEU counts them."""
     if not reference:
         return len(hypothesis)
-    path, shifts = _shifted(*_spelled(hypothesis, reference))
+    path, shifts = _find_shifts(*_spell(hypothesis, reference))
     return len(shifts) + _cost(path)
 
 
-def _spelled(hypothesis: Sequence[str], reference: Sequence[str]) -> tuple[str, str]:
+def _spell(hypothesis: Sequence[str], reference: Sequence[str]) -> tuple[str, str]:
     """Return both texts with each word as one letter: two pairs that differ in their words alone are spelled alike."""
     letters: dict[str, str] = {}
     words, others = (
@@ -290,7 +290,7 @@ def _cost(path: str) -> int:
 
 
 @lru_cache(maxsize=1 << 14)
-def _shifted(words: str, reference: str) -> tuple[str, tuple[_Shift, ...]]:
+def _find_shifts(words: str, reference: str) -> tuple[str, tuple[_Shift, ...]]:
     """Return the path from the words to the reference after all shifts, and the shifts.
 
     Scores, word scores and texts with a feature masked ask for the same pairs: they are searched once.
@@ -315,7 +315,7 @@ def _best_shift(words: str, ruler: _Ruler, path: str, checked: int) -> tuple[_Sh
     """Return the shift that saves most, None where nothing saves, and the number of shifts looked at so far."""
     here, there = path.replace("i", ""), path.replace("d", "")  # the edits of the words, and of the reference
     best, least = None, _cost(path) - 1
-    stands = _aligned(path)
+    stands = _align_borders(path)
     for start, goal, longest in _blocks(words, ruler):
         for length in range(1, longest + 1):
             right = here[start : start + length].isspace() or there[goal : goal + length].isspace()
@@ -329,15 +329,15 @@ def _best_shift(words: str, ruler: _Ruler, path: str, checked: int) -> tuple[_Sh
                 checked += 1
                 shift = _Shift(length, -start, -target)
                 first, second, third, fourth = shift.order
-                found = ruler.distance(words[first] + words[second] + words[third] + words[fourth], least)
-                if found < least or (found == least and (best is None or shift > best)):
-                    best, least = shift, found
+                edits = ruler.distance(words[first] + words[second] + words[third] + words[fourth], least)
+                if edits < least or (edits == least and (best is None or shift > best)):
+                    best, least = shift, edits
             if checked >= _MAX_SHIFT_CANDIDATES:
                 return best, checked
     return best, checked
 
 
-def _aligned(path: str) -> list[int]:
+def _align_borders(path: str) -> list[int]:
     """Return where a block can be put before the reference's first word and after each of them."""
     targets, place = [0], 0
     for operation in path:
@@ -349,7 +349,7 @@ def _aligned(path: str) -> list[int]:
 
 def _blocks(words: str, ruler: _Ruler) -> list[tuple[int, int, int]]:
     """Return where words stand in the hypothesis and in the reference, and how many follow each other in both."""
-    reference, found = ruler.reference, []
+    reference, blocks = ruler.reference, []
     for start, letter in enumerate(words):
         for goal in ruler.places.get(letter, ()):
             if abs(goal - start) > _MAX_SHIFT_DIST:
@@ -358,27 +358,29 @@ def _blocks(words: str, ruler: _Ruler) -> list[tuple[int, int, int]]:
             length = 1
             while length < end and words[start + length] == reference[goal + length]:
                 length += 1
-            found.append((start, goal, length))
-    return found
+            blocks.append((start, goal, length))
+    return blocks
 
 
-def _told(shifts: Sequence[_Shift], words: str, reference: str) -> tuple[list[int], list[float]]:
+def _assign_shifts(shifts: Sequence[_Shift], words: str, reference: str) -> tuple[list[int], list[float]]:
     """Return the order of the words after all shifts, and each word's part of the shifts, by its first position."""
     order, shares = list(range(len(words))), [0.0] * len(words)
     for shift in shifts:
         after = [place for part in shift.order for place in order[part]]
-        block = _moved(order, after, words, reference)
+        block = _find_moved_block(order, after, words, reference)
         for place in block:
             shares[place] += 1 / len(block)
         order = after
     return order, shares
 
 
-def _moved(old: list[int], new: list[int], words: str, reference: str) -> list[int]:
+def _find_moved_block(old: list[int], new: list[int], words: str, reference: str) -> list[int]:
     """Return the block that was shifted between the two orders: of `first second`, which became `second first`."""
     changed = [k for k in range(len(old)) if old[k] != new[k]]
     start, end = changed[0], changed[-1] + 1
     border = start + end - new.index(old[start])
     blocks = old[start:border], old[border:end]
-    known = [one for one in blocks if len(one) <= _MAX_SHIFT_SIZE and "".join(words[k] for k in one) in reference]
-    return max(known or blocks, key=len)
+    movable = [
+        block for block in blocks if len(block) <= _MAX_SHIFT_SIZE and "".join(words[k] for k in block) in reference
+    ]
+    return max(movable or blocks, key=len)

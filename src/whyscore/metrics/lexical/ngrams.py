@@ -71,7 +71,7 @@ _DRAWS = 1024  # whose comparisons fit into the fast memory of a processor
 
 
 def hidden_matches(
-    own: IntVector, others: Sequence[IntVector], hidden: HiddenWords, order: int
+    hypothesis: IntVector, others: Sequence[IntVector], hidden: HiddenWords, order: int
 ) -> tuple[FloatMatrix, FloatMatrix]:
     """Return the matches of each order, one row per draw: hidden words all agree (best), or none does (worst).
 
@@ -83,21 +83,21 @@ def hidden_matches(
     >>> best.tolist(), worst.tolist()
     ([[2.0, 1.0]], [[1.0, 0.0]])
     """
-    words, numbers = np.unique(np.concatenate([own, *others]), return_inverse=True)
-    own, *others = np.split(numbers, np.cumsum([len(own), *map(len, others)])[:-1])
+    words, numbers = np.unique(np.concatenate([hypothesis, *others]), return_inverse=True)
+    hypothesis, *others = np.split(numbers, np.cumsum([len(hypothesis), *map(len, others)])[:-1])
     base = len(words) + 1 | 1
     best, worst = (np.zeros((len(hidden), order)) for _ in range(2))
     for start in range(0, len(hidden), _DRAWS):
         rows = slice(start, start + _DRAWS)
         drawn = np.ascontiguousarray(hidden[rows, words].T)
-        masks = [drawn[text] for text in (own, *others)]
-        codes = [np.where(m, 0, text[:, None] + 1) for m, text in zip(masks, (own, *others), strict=True)]
+        masks = [drawn[text] for text in (hypothesis, *others)]
+        codes = [np.where(m, 0, text[:, None] + 1) for m, text in zip(masks, (hypothesis, *others), strict=True)]
         grams, touched = list(codes), masks[0]
-        for n in range(1, min(order, len(own)) + 1):
+        for n in range(1, min(order, len(hypothesis)) + 1):
             if n > 1:
                 grams = [gram[:-1] * base + code[n - 1 :] for gram, code in zip(grams, codes, strict=True)]
                 touched = touched[:-1] | masks[0][n - 1 :]
-            matched = _matched([gram.astype(_smallest(base**n)) for gram in grams])
+            matched = _match_grams([gram.astype(_smallest(base**n)) for gram in grams])
             best[rows, n - 1] = matched.sum(axis=0)
             worst[rows, n - 1] = (matched & ~touched).sum(axis=0)
     return best, worst
@@ -108,34 +108,34 @@ def _smallest(codes: int) -> type[np.unsignedinteger]:
     return next((kind for kind in (np.uint8, np.uint16, np.uint32) if codes <= np.iinfo(kind).max), np.uint64)
 
 
-def _matched(grams: Sequence[NDArray[np.unsignedinteger]]) -> NDArray[np.bool_]:
+def _match_grams(grams: Sequence[NDArray[np.unsignedinteger]]) -> NDArray[np.bool_]:
     """Return which n-grams (n-grams x draws) of the first text stand in another one often enough."""
-    own, *others = grams
+    grams_of_first, *others = grams
     kind = _smallest(max(map(len, grams)))
-    before = np.zeros(own.shape, dtype=kind)
-    for place in range(len(own) - 1):
-        before[place + 1 :] += (own[place + 1 :] == own[place]).view(np.uint8)
-    most = np.zeros(own.shape, dtype=kind)
+    before = np.zeros(grams_of_first.shape, dtype=kind)
+    for place in range(len(grams_of_first) - 1):
+        before[place + 1 :] += (grams_of_first[place + 1 :] == grams_of_first[place]).view(np.uint8)
+    most = np.zeros(grams_of_first.shape, dtype=kind)
     for other in others:
-        counts = np.zeros(own.shape, dtype=kind)
+        counts = np.zeros(grams_of_first.shape, dtype=kind)
         for gram in other:
-            counts += (own == gram).view(np.uint8)
+            counts += (grams_of_first == gram).view(np.uint8)
         np.maximum(most, counts, out=most)
-    found: NDArray[np.bool_] = before < most
-    return found
+    result: NDArray[np.bool_] = before < most
+    return result
 
 
-def matched(grams: Sequence[Gram], other: Table) -> int:
+def count_matches(grams: Sequence[Gram], other: Table) -> int:
     """Return how many n-grams also stand in the table, each at most as often as there.
 
-    >>> matched("banana", table("ananas"))
+    >>> count_matches("banana", table("ananas"))
     5
     """
-    found = len(other.counts.keys() & grams)
+    count = len(other.counts.keys() & grams)
     if not other.repeated:
-        return found
+        return count
     again = Counter(filter(other.repeated.__contains__, grams))
-    return found + sum(map(min, again.values(), map(other.repeated.__getitem__, again))) - len(again)
+    return count + sum(map(min, again.values(), map(other.repeated.__getitem__, again))) - len(again)
 
 
 def credit(grams: Sequence[Gram], other: Table) -> FloatVector:
@@ -144,9 +144,11 @@ def credit(grams: Sequence[Gram], other: Table) -> FloatVector:
     >>> credit("aab", table("ab")).tolist()
     [0.5, 0.5, 1.0]
     """
-    own = Counter(grams)
+    counts = Counter(grams)
     there = other.counts.get
-    shares = {gram: 1.0 if (known := there(gram, 0)) >= count else known / count for gram, count in own.items()}
+    shares = {
+        gram: 1.0 if (available := there(gram, 0)) >= count else available / count for gram, count in counts.items()
+    }
     return np.array([shares[gram] for gram in grams], dtype=np.float64)
 
 
@@ -200,7 +202,7 @@ def balances(texts: Sequence[Words], chains: Sequence[Sequence[Chain]]) -> list[
     if not texts:
         return []
     counts = np.array([len(words) for words in texts], dtype=np.int64)
-    sums, found = np.zeros(counts.sum()), np.zeros(counts.sum(), dtype=np.int64)
+    sums, numbers = np.zeros(counts.sum()), np.zeros(counts.sum(), dtype=np.int64)
     notes: list[list[str]] = []
     for kind in zip(*chains, strict=True):
         units = _units_of_words(texts, kind, counts)
@@ -211,14 +213,16 @@ def balances(texts: Sequence[Words], chains: Sequence[Sequence[Chain]]) -> list[
             matched, against, sizes = _speaking(units, flat, faults, orders[0].n)
             there = sizes > 0
             sums[there] += (matched[there] - against[there]) / sizes[there]
-            found += there
+            numbers += there
             name = kind[0].name.format(n=orders[0].n)
             notes.append([_note(name, *pair) for pair in zip(matched.tolist(), sizes.tolist(), strict=True)])
-    importance = sums / np.maximum(found, 1)
-    told = [", ".join(filter(None, note)) or NOT_READ for note in zip(*notes, strict=True)] or [NOT_READ] * len(sums)
+    importance = sums / np.maximum(numbers, 1)
+    notes_of_words = [", ".join(filter(None, note)) or NOT_READ for note in zip(*notes, strict=True)] or [
+        NOT_READ
+    ] * len(sums)
     ends = np.cumsum(counts).tolist()
     return [
-        WordScores(importance[end - count : end], tuple(told[end - count : end]))
+        WordScores(importance[end - count : end], tuple(notes_of_words[end - count : end]))
         for end, count in zip(ends, counts.tolist(), strict=True)
     ]
 
@@ -259,7 +263,7 @@ class _Faults(NamedTuple):
 def _units_of_words(texts: Sequence[Words], chains: Sequence[Chain], counts: IntVector) -> _WordUnits:
     """Return which units touch each word, as `touching` does for one text."""
     units = [chain.units for chain in chains]
-    number = np.array([len(own) for own in units], dtype=np.int64)
+    number = np.array([len(text) for text in units], dtype=np.int64)
     # Texts follow each other on one line, each beginning where none before it can end.
     longest = max((len(words.text) for words in texts), default=0) + 1
     lines = np.arange(len(texts), dtype=np.int64) * longest
@@ -300,8 +304,8 @@ def _speaking(units: _WordUnits, flat: _Flat, faults: _Faults, n: int) -> tuple[
     credit = flat.credit[grams]
     # The n-grams that failed through one of the word's units.
     low, high = np.maximum(units.first[word] - local, 0), np.minimum(units.stop[word] - local, n)
-    one = np.ones(1, dtype=faults.bits.dtype)
-    failed = (faults.bits[grams] & ((one << high) - (one << low))) != 0
+    bit = np.ones(1, dtype=faults.bits.dtype)
+    failed = (faults.bits[grams] & ((bit << high) - (bit << low))) != 0
     matched, against = (
         np.asarray(np.bincount(word, weights, minlength=len(sizes)), dtype=np.float64)
         for weights in (credit, np.where(failed, 1 - credit, 0.0))

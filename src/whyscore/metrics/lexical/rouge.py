@@ -60,13 +60,13 @@ from whyscore.metrics.lexical.ngrams import (
     Order,
     Table,
     balance_words,
+    count_matches,
     credit,
-    matched,
     table,
     token_grams,
 )
 from whyscore.metrics.needs import need_references
-from whyscore.metrics.spans import located
+from whyscore.metrics.spans import locate_tokens
 from whyscore.protocols import Token
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
@@ -89,7 +89,7 @@ def cut(text: str, mode: Mode, *, stem: bool) -> list[str]:
     ['strasse', '10', 'year']
     """
     tokens = _raw(text, mode)
-    return [_stemmed(token) for token in tokens] if stem else tokens
+    return [_stem(token) for token in tokens] if stem else tokens
 
 
 def cut_with_spans(text: str, mode: Mode, *, stem: bool) -> tuple[Token, ...]:
@@ -97,7 +97,7 @@ def cut_with_spans(text: str, mode: Mode, *, stem: bool) -> tuple[Token, ...]:
     tokens = cut(text, mode, stem=stem)
     spans = _spans(text, mode)
     if len(spans) != len(tokens):
-        spans = [(token.start, token.end) for token in located(_raw(text, mode), text)]
+        spans = [(token.start, token.end) for token in locate_tokens(_raw(text, mode), text)]
     return tuple(Token(token, start, end) for token, (start, end) in zip(tokens, spans, strict=True))
 
 
@@ -118,7 +118,7 @@ def _spans(text: str, mode: Mode) -> list[tuple[int, int]]:
 
 
 @lru_cache(maxsize=1 << 16)
-def _stemmed(token: str) -> str:
+def _stem(token: str) -> str:
     if len(token) < _SHORTEST_STEM or not _ASCII.fullmatch(token):
         return token
     return _stemmer().stem(token)
@@ -171,16 +171,16 @@ def pairs(reference: Sequence[str], hypothesis: Sequence[str]) -> list[tuple[int
     """
     rows = _rows(masks(reference), len(reference), hypothesis)
     i, j = len(reference), len(hypothesis)
-    found = []
+    pairs = []
     while i and j:
         if reference[i - 1] == hypothesis[j - 1]:
             i, j = i - 1, j - 1
-            found.append((i, j))
+            pairs.append((i, j))
         elif _upto(rows[j - 1], i) > _upto(rows[j], i - 1):
             j -= 1
         else:
             i -= 1
-    return found[::-1]
+    return pairs[::-1]
 
 
 def _rows(places: Mapping[str, int], size: int, hypothesis: Sequence[str]) -> list[int]:
@@ -232,18 +232,19 @@ def union_credit(reference: Sentences, hypothesis: Sentences) -> tuple[FloatVect
             for i, j in pairs(sentence, other):
                 here.add((r, i))
                 there.add((h, j))
-    return _shared(reference, here, hits), _shared(hypothesis, there, hits)
+    return _share_hits(reference, here, hits), _share_hits(hypothesis, there, hits)
 
 
-def _shared(sentences: Sentences, places: set[TokenPlace], hits: Counter[str]) -> FloatVector:
+def _share_hits(sentences: Sentences, places: set[TokenPlace], hits: Counter[str]) -> FloatVector:
     sharing = Counter(sentences[s][i] for s, i in places)
     values = [
-        min(1.0, hits[token] / sharing[token]) if place in places else 0.0 for place, token in _numbered(sentences)
+        min(1.0, hits[token] / sharing[token]) if place in places else 0.0
+        for place, token in _enumerate_tokens(sentences)
     ]
     return np.array(values, dtype=np.float64)
 
 
-def _numbered(sentences: Sentences) -> Iterator[tuple[TokenPlace, str]]:
+def _enumerate_tokens(sentences: Sentences) -> Iterator[tuple[TokenPlace, str]]:
     return (((s, i), token) for s, sentence in enumerate(sentences) for i, token in enumerate(sentence))
 
 
@@ -310,8 +311,8 @@ class Rouge:
 
     def _best(self, segment: Segment) -> tuple[str, tuple[float, float, float]]:
         """Return the reference with the best F and the three numbers."""
-        hypothesis = _prepared(segment.hypothesis, self)
-        rows = [_measures(_prepared(text, self), hypothesis, str(self.kind)) for text in segment.references]
+        hypothesis = _prepare(segment.hypothesis, self)
+        rows = [_measures(_prepare(text, self), hypothesis, str(self.kind)) for text in segment.references]
         number = max(range(len(rows)), key=lambda k: rows[k][2])
         return segment.references[number], rows[number]
 
@@ -320,12 +321,12 @@ class Rouge:
         on_hypothesis = place.side is Side.HYPOTHESIS
         text = segment.text(place)
         other = self._best(segment)[0] if on_hypothesis else segment.hypothesis
-        own, there = _prepared(text, self), _prepared(other, self)
+        tokens, tokens_of_other = _prepare(text, self), _prepare(other, self)
         spans = [(token.start, token.end) for token in self.tokens(text)]
         if self.kind in ("1", "2"):
             n = int(self.kind)
-            return Chain(spans, [Order(n, credit(own.grams, there.table))])
-        reference, hypothesis = (there, own) if on_hypothesis else (own, there)
+            return Chain(spans, [Order(n, credit(tokens.grams, tokens_of_other.table))])
+        reference, hypothesis = (tokens_of_other, tokens) if on_hypothesis else (tokens, tokens_of_other)
         on_sides = union_credit(reference.sentences, hypothesis.sentences)
         return Chain(spans, [Order(1, on_sides[on_hypothesis])], "common subsequence")
 
@@ -341,7 +342,7 @@ class _Prepared(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _prepared(text: str, metric: Rouge) -> _Prepared:
+def _prepare(text: str, metric: Rouge) -> _Prepared:
     lines = [line for line in text.split("\n") if line] if metric.kind == "Lsum" else [text]
     sentences = [cut(line, metric.mode, stem=metric.stem) for line in lines]
     tokens = [token for sentence in sentences for token in sentence]
@@ -357,7 +358,7 @@ def _measures(reference: _Prepared, hypothesis: _Prepared, kind: str) -> tuple[f
     elif kind == "Lsum":
         shared = sum(union_hits(reference.sentences, hypothesis.sentences).values())
     else:
-        shared = matched(hypothesis.grams, reference.table)
+        shared = count_matches(hypothesis.grams, reference.table)
         sizes = len(hypothesis.grams), len(reference.grams)
     precision, recall = shared / max(sizes[0], 1), shared / max(sizes[1], 1)
     return precision, recall, 2 * precision * recall / (precision + recall) if shared else 0.0

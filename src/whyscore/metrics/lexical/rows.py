@@ -81,7 +81,7 @@ def shared_runs(pairs: Pairs, longest: int) -> IntVector:
     """
     result = np.zeros((len(pairs.moving), longest), dtype=np.int64)
     for portion in _portions(pairs):
-        result[portion] = _counted(_numbered(pairs, portion), longest)
+        result[portion] = _count_runs(_number_units(pairs, portion), longest)
     return result
 
 
@@ -101,7 +101,7 @@ def _portions(pairs: Pairs) -> Iterator[list[int]]:
         yield portion
 
 
-def _numbered(pairs: Pairs, portion: Sequence[int]) -> _Batch:
+def _number_units(pairs: Pairs, portion: Sequence[int]) -> _Batch:
     """Return the portion with units and groups as numbers 0, 1, ...; equal units are equal numbers."""
     groups = {number: place for place, number in enumerate(dict.fromkeys(pairs.group[p] for p in portion))}
     fixed = [text for number in groups for text in pairs.fixed[number]]
@@ -127,7 +127,7 @@ def _units(texts: Sequence[Units]) -> IntVector:
     return np.array([numbers.setdefault(word, len(numbers)) for word in chain(*texts)], dtype=np.int64)
 
 
-def _counted(batch: _Batch, longest: int) -> IntVector:
+def _count_runs(batch: _Batch, longest: int) -> IntVector:
     """Return the shared runs of one batch, by step 2 to 4."""
     fixed, owner, moving, group = batch
     result = np.zeros((len(group), longest), dtype=np.int64)
@@ -145,12 +145,12 @@ def _counted(batch: _Batch, longest: int) -> IntVector:
             fits = left[side][places[side]] >= n
             places[side] = places[side][fits]
             names[side] = names[side][fits] * radix + flat.units[places[side] + n - 1]
-        known, first, names[0] = np.unique(names[0], return_index=True, return_inverse=True)
-        if not len(known):
+        codes, first, names[0] = np.unique(names[0], return_index=True, return_inverse=True)
+        if not len(codes):
             break
-        found = np.minimum(np.searchsorted(known, names[1]), len(known) - 1)
-        kept = known[found] == names[1]
-        places[1], names[1] = places[1][kept], found[kept]
+        found = np.minimum(np.searchsorted(codes, names[1]), len(codes) - 1)
+        shared = codes[found] == names[1]
+        places[1], names[1] = places[1][shared], found[shared]
         counts = _most(names[0], text[places[0]], len(owner))
         result[:, n - 1] = _smaller(pair[places[1]], names[1], counts, owners[places[0][first]], group)
     return result
@@ -329,29 +329,29 @@ class ChrfRows(CHRF):
         return self._remove_punctuation(self._preprocess_segment(text))
 
     def rows(self, segments: Sequence[Segment]) -> FloatMatrix:
-        given = [present(segment.references) for segment in segments]
+        references = [present(segment.references) for segment in segments]
         alternatives = self._pair_rows(
-            [segment.hypothesis for segment, texts in zip(segments, given, strict=True) for _ in texts],
-            [text for texts in given for text in texts],
+            [segment.hypothesis for segment, texts in zip(segments, references, strict=True) for _ in texts],
+            [text for texts in references for text in texts],
         )
         if len(alternatives) == len(segments):
             return alternatives
         scores = iter([self.formula(row) for row in alternatives.tolist()])
         best, first = [], 0
-        for texts in given:
-            own = list(islice(scores, len(texts)))
-            best.append(first + own.index(max(own)))
+        for texts in references:
+            scores_of_segment = list(islice(scores, len(texts)))
+            best.append(first + scores_of_segment.index(max(scores_of_segment)))
             first += len(texts)
         return alternatives[best]
 
     def best(self, segment: Segment) -> str:
         """Return the reference with the best score, the first of equals."""
-        given = present(segment.references)
-        if len(given) == 1:
-            return given[0]
-        rows = self._pair_rows([segment.hypothesis] * len(given), given)
+        references = present(segment.references)
+        if len(references) == 1:
+            return references[0]
+        rows = self._pair_rows([segment.hypothesis] * len(references), references)
         scores = [self.formula(row) for row in rows.tolist()]
-        return given[scores.index(max(scores))]
+        return references[scores.index(max(scores))]
 
     def formula(self, row: Row) -> float:
         """Return the chrF that a row of counts stands for."""
@@ -385,7 +385,7 @@ class TerRows(TER):
 
     def rows(self, segments: Sequence[Segment]) -> FloatMatrix:
         result = np.empty((len(segments), 2), dtype=np.float64)
-        for places in _grouped(segment.references for segment in segments):
+        for places in _group_equal(segment.references for segment in segments):
             references = self.references(segments[places[0]])
             length = mean_length(references)
             for place in places:
@@ -399,11 +399,11 @@ class TerRows(TER):
 
     def best(self, segment: Segment) -> list[str]:
         """Return the words of the reference that needs the fewest edits, the first of equals."""
-        given = self.references(segment)
-        if len(given) == 1:
-            return given[0]
+        references = self.references(segment)
+        if len(references) == 1:
+            return references[0]
         hypothesis = self.tokens(segment.hypothesis)
-        return min(given, key=lambda words: edits(hypothesis, words))
+        return min(references, key=lambda words: edits(hypothesis, words))
 
     def formula(self, row: Row) -> float:
         """Return the TER that a row of counts stands for."""
@@ -419,7 +419,7 @@ def mean_length(references: Sequence[Sequence[str]]) -> float:
     return sum(map(len, references)) / len(references)
 
 
-def _grouped(keys: Iterable[Hashable]) -> Iterable[list[int]]:
+def _group_equal(keys: Iterable[Hashable]) -> Iterable[list[int]]:
     """Return the positions of equal keys together, so that each text is prepared once."""
     groups: dict[Hashable, list[int]] = {}
     for position, key in enumerate(keys):

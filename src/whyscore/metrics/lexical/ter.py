@@ -20,7 +20,7 @@ from whyscore.metrics.lexical.edits import Edit, Trace, trace
 from whyscore.metrics.lexical.ngrams import NOT_READ
 from whyscore.metrics.lexical.rows import CountedMetric, TerRows, mean_length
 from whyscore.metrics.needs import need_place, need_references
-from whyscore.metrics.spans import located, share_out, touching
+from whyscore.metrics.spans import locate_tokens, share_out, touching
 from whyscore.protocols import Token
 from whyscore.settings import check_fields
 from whyscore.types import Inputs, Place, Segment, Side, Words, WordScores
@@ -62,7 +62,7 @@ class Ter(CountedMetric):
         )
 
     def tokens(self, text: str) -> tuple[Token, ...]:
-        return located(self.counts.tokens(text), text)
+        return locate_tokens(self.counts.tokens(text), text)
 
     def on_tokens(self) -> "Ter":
         return replace(self, normalized=False, no_punct=False, asian_support=False, case_sensitive=True)
@@ -81,8 +81,8 @@ class Ter(CountedMetric):
         steps = trace(hypothesis, reference)
         points = _points(steps, mean_length(rows.references(segment)))
         if on_hypothesis:
-            return _charged(words, located(hypothesis, text), steps.hypothesis, points, "for")
-        return _charged(words, located(reference, text), steps.reference, points, "by")
+            return _charge_words(words, locate_tokens(hypothesis, text), steps.hypothesis, points, "for")
+        return _charge_words(words, locate_tokens(reference, text), steps.reference, points, "by")
 
 
 def _points(steps: Trace, length: float) -> float:
@@ -90,7 +90,7 @@ def _points(steps: Trace, length: float) -> float:
     return 100 / (length or max(steps.edits, 1))
 
 
-def _charged(
+def _charge_words(
     words: Words, tokens: Sequence[Token], edits: Sequence[Edit], points: float, preposition: str
 ) -> WordScores:
     """Return each word's costs; a token that lies in several words is paid by them in equal parts."""
@@ -102,13 +102,13 @@ def _charged(
 
 
 def _note(tokens: Sequence[str], edits: Sequence[Edit], preposition: str) -> str:
-    told = [_told(edit, preposition) for edit in edits]
-    if len(told) == 1:
-        return told[0]
-    return ", ".join(f"{token} {what}" for token, what in zip(tokens, told, strict=True)) or NOT_READ
+    notes = [_describe_edit(edit, preposition) for edit in edits]
+    if len(notes) == 1:
+        return notes[0]
+    return ", ".join(f"{token} {what}" for token, what in zip(tokens, notes, strict=True)) or NOT_READ
 
 
-def _told(edit: Edit, preposition: str) -> str:
+def _describe_edit(edit: Edit, preposition: str) -> str:
     what = f"substituted {preposition} {edit.other!r}" if edit.kind == "substituted" else edit.kind
     if not edit.shifts:
         return what

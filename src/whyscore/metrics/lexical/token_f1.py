@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from whyscore.metrics.lexical.ngrams import Table, matched, table
+from whyscore.metrics.lexical.ngrams import Table, count_matches, table
 from whyscore.metrics.needs import need_references
 from whyscore.registry import spec_of
 from whyscore.types import FloatVector, Inputs, Segment, Signature
@@ -39,14 +39,14 @@ class TokenF1:
 
 def _best(segment: Segment) -> float:
     words = segment.hypothesis.split()
-    return max([_f1(words, _prepared(reference)) for reference in segment.references])
+    return max([_f1(words, _prepare(reference)) for reference in segment.references])
 
 
 def _f1(words: Sequence[str], reference: Table) -> float:
-    shared = matched(words, reference)
+    shared = count_matches(words, reference)
     return 2 * shared / (reference.total + len(words)) if shared else 0.0
 
 
 @lru_cache(maxsize=4096)
-def _prepared(text: str) -> Table:
+def _prepare(text: str) -> Table:
     return table(text.split())

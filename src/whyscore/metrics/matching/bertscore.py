@@ -264,7 +264,7 @@ class BertScore:
         wanted = Wanted(self.pool, self.fill, self.scale, side)
         return [word_scores(own, found, wanted) for own, found in zip(words, faced, strict=True)]
 
-    def inspected(self, segments: Sequence[Segment]) -> Inside:
+    def inspect(self, segments: Sequence[Segment]) -> Inside:
         """Return what the network reads of each segment, and the score as a differentiable function of it.
 
         The best match of a piece is taken as it stands: the score is smooth but where two matches are equally good.

@@ -55,7 +55,7 @@ Word scores, what each word costs and whom it goes to:
 3. A word whose pieces were all dropped carries no mass: 0 by `flow`, filled by `min`. Words that the model did not read
    have no number.
 
-Looked into (`inspected`), the score is differentiated with the flow as it stands: by the envelope theorem the slope of
+Looked into (`inspect`), the score is differentiated with the flow as it stands: by the envelope theorem the slope of
 the least work with respect to a distance is the flow there. The language model is left out.
 
 Units, what is moved, have a vector and a mass:
@@ -762,7 +762,7 @@ class Mover:
         joined = [self._joined(dict(sorted(found.items()))) for found in answers]
         return self._with_probabilities(joined, words) if self.lm_words and place.side is Side.HYPOTHESIS else joined
 
-    def inspected(self, segments: Sequence[Segment]) -> Inside:
+    def inspect(self, segments: Sequence[Segment]) -> Inside:
         recipe, axes = self._recipe(), self._axes()
         asked = [list(self._pairs(segment).items()) for segment in self._checked(segments)]
         shapes: dict[int, list[Sequence[Windows]]] = {}

@@ -45,7 +45,7 @@ from whyscore.metrics.mee.words import (
     explain_words,
     segmenter,
 )
-from whyscore.metrics.needs import need_place, need_references, present, shown
+from whyscore.metrics.needs import need_place, need_references, present, quote_start
 from whyscore.models.encoders.loading import encoder, warn_uncovered
 from whyscore.models.word_vectors import BinaryVectors, EncoderVectors, word_vectors
 from whyscore.protocols import Encoder, Token
@@ -143,13 +143,13 @@ class Mee:
         return self.scores(self.statistics(segments))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        asked = [self._pairs(segment, number) for number, segment in enumerate(segments, start=1)]
+        pairs_by_segment = [self._pairs(segment, number) for number, segment in enumerate(segments, start=1)]
         if self.mode == "paper" and self.stemmer == "auto" and self._matcher().by_cosine:
             tell_cosine(self.language, self.root, vectors=self.words is not None)
         for coder in self._coders() if self.language is not None else ():
             warn_uncovered(coder, [self.language or ""])
-        found = self._rows([pair for pairs in asked for pair in pairs])
-        rows = [self._over(np.array([found[pair] for pair in pairs], dtype=np.float64)) for pairs in asked]
+        found = self._rows([pair for pairs in pairs_by_segment for pair in pairs])
+        rows = [self._over(np.array([found[pair] for pair in pairs], dtype=np.float64)) for pairs in pairs_by_segment]
         return np.array(rows, dtype=np.float64).reshape(len(segments), len(self.columns))
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
@@ -176,8 +176,8 @@ class Mee:
         """Return for each segment which words matched, one alignment per reference."""
         need_references(self.name, segments)
         pairs = [[(segment.hypothesis, text) for text in segment.references] for segment in segments]
-        found = align_pairs(self._matcher(), [pair for own in pairs for pair in own])
-        return [tuple(found[pair] for pair in own) for own in pairs]
+        alignments = align_pairs(self._matcher(), [pair for pairs_of_segment in pairs for pair in pairs_of_segment])
+        return [tuple(alignments[pair] for pair in pairs_of_segment) for pairs_of_segment in pairs]
 
     def behind(self, segments: Sequence[Segment], place: Place) -> list[tuple[Alignment, ...]]:
         """Return for each segment the alignments that explain the text at `place`.
@@ -185,41 +185,41 @@ class Mee:
         These are those of the reference itself, of the best one for a hypothesis, or of all where their mean counts.
         """
         need_place(self.name, place)
-        asked = self._explained_pairs(segments, place)
-        found = align_pairs(self._matcher(), [pair for pairs in asked for pair in pairs])
-        return [tuple(found[pair] for pair in pairs) for pairs in asked]
+        pairs_by_segment = self._find_explained_pairs(segments, place)
+        alignments = align_pairs(self._matcher(), [pair for pairs in pairs_by_segment for pair in pairs])
+        return [tuple(alignments[pair] for pair in pairs) for pairs in pairs_by_segment]
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         on_hypothesis, weight = place.side is Side.HYPOTHESIS, self._lms_share()
         return [
-            explain_words(own, alignments, weight, on_hypothesis=on_hypothesis, view=self.view)
-            for own, alignments in zip(words, self.behind(segments, place), strict=True)
+            explain_words(text, alignments, weight, on_hypothesis=on_hypothesis, view=self.view)
+            for text, alignments in zip(words, self.behind(segments, place), strict=True)
         ]
 
-    def _explained_pairs(self, segments: Sequence[Segment], place: Place) -> list[list[Pair]]:
+    def _find_explained_pairs(self, segments: Sequence[Segment], place: Place) -> list[list[Pair]]:
         """Return the pairs whose matches explain each segment: the given reference, the best one, or all."""
         if place.side is Side.REFERENCE:
             need_references(self.name, segments)
             return [[(segment.hypothesis, segment.text(place))] for segment in segments]
-        asked = [self._pairs(segment, number) for number, segment in enumerate(segments, start=1)]
-        if self.references == "mean" or all(len(pairs) == 1 for pairs in asked):
-            return asked
-        found = self._rows([pair for pairs in asked for pair in pairs])
-        return [[pairs[self._best(np.array([found[pair] for pair in pairs]))]] for pairs in asked]
+        pairs_by_segment = [self._pairs(segment, number) for number, segment in enumerate(segments, start=1)]
+        if self.references == "mean" or all(len(pairs) == 1 for pairs in pairs_by_segment):
+            return pairs_by_segment
+        rows = self._rows([pair for pairs in pairs_by_segment for pair in pairs])
+        return [[pairs[self._best(np.array([rows[pair] for pair in pairs]))]] for pairs in pairs_by_segment]
 
     def _pairs(self, segment: Segment, number: int) -> list[Pair]:
         need_references(self.name, [segment])
         if self.mode == "compat" and len(segment.references) > 1:
             raise MissingInput(
                 f"{self.name}(mode='compat') takes one reference: segment {number} (hypothesis "
-                f"{shown(segment.hypothesis)}) has {len(segment.references)}. Choose mode='paper', or one of them"
+                f"{quote_start(segment.hypothesis)}) has {len(segment.references)}. Choose mode='paper', or one of them"
             )
         return [(segment.hypothesis, text) for text in present(segment.references)]
 
     def _rows(self, pairs: Sequence[Pair]) -> Mapping[Pair, tuple[float, ...]]:
         """Return the parts of each pair, as the columns name them."""
-        found = parts.lexical(self._matcher(), pairs)
-        return {pair: (*one.counts.modules, one.counts.lms, one.unknown) for pair, one in found.items()}
+        lexical = parts.lexical(self._matcher(), pairs)
+        return {pair: (*part.counts.modules, part.counts.lms, part.unknown) for pair, part in lexical.items()}
 
     def _over(self, rows: FloatMatrix) -> FloatVector:
         mean: FloatVector = rows.mean(axis=0)
@@ -370,8 +370,8 @@ class Mee2(Mee):
         words, grams = parts.lexical(matcher, pairs), parts.syntax(matcher, pairs)
         vectors = parts.context(matcher, self._encoder(), pairs)
         return {
-            pair: (*one.counts.modules, one.counts.lms, grams[pair], vectors[pair], one.unknown)
-            for pair, one in words.items()
+            pair: (*part.counts.modules, part.counts.lms, grams[pair], vectors[pair], part.unknown)
+            for pair, part in words.items()
         }
 
     def _encoder(self) -> object:
@@ -379,23 +379,23 @@ class Mee2(Mee):
         return sentence_encoder(default if self.sentences == "auto" else self.sentences)
 
     def _coders(self) -> list[Encoder]:
-        own = self._encoder()
-        return [*super()._coders(), *([own] if isinstance(own, Encoder) else [])]
+        encoder = self._encoder()
+        return [*super()._coders(), *([encoder] if isinstance(encoder, Encoder) else [])]
 
     def _lms_share(self) -> float:
         return self.weights.shares[0]
 
     def _more_facts(self) -> dict[str, str]:
-        found = encoder_signature(self._encoder())
-        facts = dict(found.facts)
-        told = {name: facts[name] for name in ("prec", "trunc", "long", "licence") if name in facts}
+        signature = encoder_signature(self._encoder())
+        facts = dict(signature.facts)
+        kept_facts = {name: facts[name] for name in ("prec", "trunc", "long", "licence") if name in facts}
         revision = f"@{facts['rev']}" if "rev" in facts else ""
         return {
             "refs": self.references,
             "order": "chars/3" if self.mode == "compat" else "words/3",
             "weights": "/".join(f"{weight:g}" for weight in self.weights),
-            "enc": f"{found.spec}{revision}",
-        } | told
+            "enc": f"{signature.spec}{revision}",
+        } | kept_facts
 
     def _names_alone(self) -> bool:
         named = isinstance(self.sentences, str) or name_of("encoder", type(self.sentences)) is not None

@@ -79,11 +79,11 @@ def syntactic(pairs: Sequence[tuple[Codes, Codes]]) -> FloatVector:
     array([0.4472136])
     """
     values = np.zeros(len(pairs), dtype=np.float64)
-    some = [number for number, (own, other) in enumerate(pairs) if len(own) and len(other)]
+    some = [number for number, (hypothesis, reference) in enumerate(pairs) if len(hypothesis) and len(reference)]
     same = [number for number in some if np.array_equal(*pairs[number])]
     values[same] = 1.0
     for block in _blocks(pairs, sorted(set(some) - set(same))):
-        values[block] = _scored([pairs[number] for number in block])
+        values[block] = _score_pairs([pairs[number] for number in block])
     return values
 
 
@@ -110,21 +110,21 @@ class _Matches(NamedTuple):
     """How many orders have any."""
 
 
-def _scored(pairs: Sequence[tuple[Codes, Codes]]) -> FloatVector:
-    own = np.array([len(hypothesis) for hypothesis, _ in pairs], dtype=np.int64)
+def _score_pairs(pairs: Sequence[tuple[Codes, Codes]]) -> FloatVector:
+    lengths = np.array([len(hypothesis) for hypothesis, _ in pairs], dtype=np.int64)
     other = np.array([len(reference) for _, reference in pairs], dtype=np.int64)
     orders = np.maximum(1, -(-other // _ORDERS_PER_UNIT))
-    found = _matches(pairs, own, other, orders)
-    missing = orders - found.orders
+    matches = _matches(pairs, lengths, other, orders)
+    missing = orders - matches.orders
     # ln(h) of h = 1 is 0; those orders are left out below.
-    smoothed = np.log(np.where(own > 1, np.log(np.maximum(own, 2)), 1.0) / _SMOOTHING)
+    smoothed = np.log(np.where(lengths > 1, np.log(np.maximum(lengths, 2)), 1.0) / _SMOOTHING)
     unmatched = missing * smoothed - np.log(2.0) * missing * (missing + 1) / 2
-    single = own == 1
+    single = lengths == 1
     unmatched[single] = 0.0
-    counted = np.where(single, found.orders, orders)
-    total = found.logs + unmatched - _log_grams(own, counted)
-    brevity = np.where(own > other, 0.0, 1.0 - other / own)
-    return np.where(found.orders > 0, np.exp(brevity + total / orders), 0.0)
+    counted = np.where(single, matches.orders, orders)
+    total = matches.logs + unmatched - _log_grams(lengths, counted)
+    brevity = np.where(lengths > other, 0.0, 1.0 - other / lengths)
+    return np.where(matches.orders > 0, np.exp(brevity + total / orders), 0.0)
 
 
 def _log_grams(length: NDArray[np.int64], orders: NDArray[np.int64]) -> FloatVector:
@@ -196,7 +196,7 @@ class _State:
 
     def refine(self) -> FloatVector:
         """Go on to the next order and return the clipped matches of each pair."""
-        matched = self._follow() + self._sorted()
+        matched = self._follow() + self._split_classes()
         self._order += 1
         longer = self._room[self._positions] > self._order
         self._positions, self._classes = self._positions[longer], self._classes[longer]
@@ -213,7 +213,7 @@ class _State:
         self._single = self._single[:, self._units[here] == self._units[there]]
         return np.bincount(self._pair_of[self._single[0]], minlength=self._pairs).astype(np.float64)
 
-    def _sorted(self) -> FloatVector:
+    def _split_classes(self) -> FloatVector:
         """Split the classes by the next unit and keep those that stand on both sides more than once."""
         if not len(self._positions):
             return np.zeros(self._pairs)
@@ -227,8 +227,8 @@ class _State:
         starts = np.flatnonzero(first)
         size = np.diff(starts, append=len(key))
         # Positions of a class are in order, and the hypothesis stands before the reference.
-        own = np.add.reduceat(self._own[positions], starts, dtype=np.int64)
-        clipped = np.minimum(own, size - own)
+        counts = np.add.reduceat(self._own[positions], starts, dtype=np.int64)
+        clipped = np.minimum(counts, size - counts)
         matched: FloatVector = np.bincount(
             self._pair_of[positions[starts]], weights=clipped.astype(np.float64), minlength=self._pairs
         ).astype(np.float64, copy=False)
@@ -253,69 +253,69 @@ class _State:
 _SHORT_NAMES = {"LaBSE": "sentence-transformers/LaBSE"}
 
 
-def sentence_encoder(given: object) -> object:
+def sentence_encoder(spec: object) -> object:
     """Return the encoder that a name or an object stands for.
 
     >>> sentence_encoder("LaBSE").model
     'sentence-transformers/LaBSE'
     """
-    if not isinstance(given, str):
-        if callable(given) or hasattr(given, "pooled") or hasattr(given, "encode"):
-            return given
+    if not isinstance(spec, str):
+        if callable(spec) or hasattr(spec, "pooled") or hasattr(spec, "encode"):
+            return spec
         raise SpecError(
-            f"sentences is {given!r}, expected 'embedded', 'LaBSE', a model of sentence-transformers, a function of "
+            f"sentences is {spec!r}, expected 'embedded', 'LaBSE', a model of sentence-transformers, a function of "
             "texts, or an object with pooled() or encode()"
         )
-    if given in ("embedded", "static"):
-        return encoder(given)
-    folder = Path(given).expanduser()
+    if spec in ("embedded", "static"):
+        return encoder(spec)
+    folder = Path(spec).expanduser()
     if folder.is_dir() and not (folder / MODULES).is_file():
-        return encoder(given)
-    return Sentence(_SHORT_NAMES.get(given, given))
+        return encoder(spec)
+    return Sentence(_SHORT_NAMES.get(spec, spec))
 
 
-def encoder_signature(given: object) -> Signature:
+def encoder_signature(encoder: object) -> Signature:
     """Return the encoder's own signature; one that names nothing where it has none."""
-    if isinstance(given, Embedded | Static):
-        return _small_signature(given)
-    if hasattr(given, "signature"):
-        return cast("Signature", given.signature())
-    return Signature(f"{getattr(given, '__name__', type(given).__name__)}-of-the-caller", stable=False)
+    if isinstance(encoder, Embedded | Static):
+        return _small_signature(encoder)
+    if hasattr(encoder, "signature"):
+        return cast("Signature", encoder.signature())
+    return Signature(f"{getattr(encoder, '__name__', type(encoder).__name__)}-of-the-caller", stable=False)
 
 
 @lru_cache(maxsize=8)
-def _small_signature(given: Embedded | Static) -> Signature:
+def _small_signature(encoder: Embedded | Static) -> Signature:
     """Return the signature of an encoder that cannot change, asked for once: it is looked at in every call."""
-    return given.signature()
+    return encoder.signature()
 
 
-def contextual(given: object, pairs: Sequence[Pair]) -> FloatVector:
+def contextual(encoder: object, pairs: Sequence[Pair]) -> FloatVector:
     """Return the cosine of each pair of texts; each distinct text is encoded once, all in one call."""
     distinct = list(dict.fromkeys(text for pair in pairs for text in pair))
     if not distinct:
         return np.empty(0, dtype=np.float64)
-    vectors = _vectors(given, distinct)
+    vectors = _vectors(encoder, distinct)
     lengths = np.linalg.norm(vectors, axis=1)
     rows = {text: row for row, text in enumerate(distinct)}
-    own, other = (np.array([rows[pair[k]] for pair in pairs], dtype=np.intp) for k in (0, 1))
-    whole = lengths[own] * lengths[other]
-    products = np.einsum("ij,ij->i", vectors[own], vectors[other])
+    hypotheses, references = (np.array([rows[pair[k]] for pair in pairs], dtype=np.intp) for k in (0, 1))
+    whole = lengths[hypotheses] * lengths[references]
+    products = np.einsum("ij,ij->i", vectors[hypotheses], vectors[references])
     cosines: FloatVector = np.where(whole > 0, products / np.where(whole > 0, whole, 1.0), 0.0)
     return cosines
 
 
-def _vectors(given: object, texts: Sequence[str]) -> FloatMatrix:
-    ask = getattr(given, "pooled", None) or getattr(given, "encode", None) or given
+def _vectors(encoder: object, texts: Sequence[str]) -> FloatMatrix:
+    ask = getattr(encoder, "pooled", None) or getattr(encoder, "encode", None) or encoder
     vectors = np.asarray(cast("Callable[[Sequence[str]], object]", ask)(texts), dtype=np.float64)
     if vectors.ndim != 2 or len(vectors) != len(texts):  # noqa: PLR2004 - a matrix
         raise ContractError(
-            f"{encoder_signature(given).spec} was asked for the vectors of {len(texts)} texts and gave the shape "
+            f"{encoder_signature(encoder).spec} was asked for the vectors of {len(texts)} texts and gave the shape "
             f"{vectors.shape}, expected ({len(texts)}, width)"
         )
     if not np.isfinite(vectors).all():
         number = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
         raise ContractError(
-            f"{encoder_signature(given).spec} gave a vector that is not finite for {texts[number][:60]!r}"
+            f"{encoder_signature(encoder).spec} gave a vector that is not finite for {texts[number][:60]!r}"
         )
     return vectors
 
@@ -339,21 +339,21 @@ class _Memory:
     def __init__(self) -> None:
         self._held: dict[tuple[str, Pair], object] = {}
 
-    def answered(
+    def answer(
         self, part: str | None, pairs: Iterable[Pair], compute: Callable[[list[Pair]], Mapping[Pair, Value]]
     ) -> dict[Pair, Value]:
         """Return an answer for each distinct pair; those not remembered are computed in one call."""
-        asked = list(dict.fromkeys(pairs))
+        distinct = list(dict.fromkeys(pairs))
         if part is None:
-            return dict(compute(asked)) if asked else {}
-        known = {pair: self._held[part, pair] for pair in asked if (part, pair) in self._held}
-        missing = [pair for pair in asked if pair not in known]
-        found: dict[Pair, Value] = {**known, **(compute(missing) if missing else {})}  # type: ignore[dict-item]
+            return dict(compute(distinct)) if distinct else {}
+        remembered = {pair: self._held[part, pair] for pair in distinct if (part, pair) in self._held}
+        missing = [pair for pair in distinct if pair not in remembered]
+        answers: dict[Pair, Value] = {**remembered, **(compute(missing) if missing else {})}  # type: ignore[dict-item]
         for pair in missing:
-            self._held[part, pair] = found[pair]
+            self._held[part, pair] = answers[pair]
         for oldest in list(self._held)[: max(0, len(self._held) - _KEPT)]:
             del self._held[oldest]
-        return found
+        return answers
 
     def forget(self) -> None:
         """Drop everything."""
@@ -373,9 +373,12 @@ def lexical(matcher: Matcher, pairs: Sequence[Pair]) -> dict[Pair, Lexical]:
     """Return the word matches of each distinct pair."""
 
     def compute(missing: list[Pair]) -> dict[Pair, Lexical]:
-        return {pair: Lexical(one.counts, one.unknown) for pair, one in align_pairs(matcher, missing).items()}
+        return {
+            pair: Lexical(alignment.counts, alignment.unknown)
+            for pair, alignment in align_pairs(matcher, missing).items()
+        }
 
-    return _lexical.answered(_key(matcher), pairs, compute)
+    return _lexical.answer(_key(matcher), pairs, compute)
 
 
 def syntax(matcher: Matcher, pairs: Sequence[Pair]) -> dict[Pair, float]:
@@ -383,11 +386,11 @@ def syntax(matcher: Matcher, pairs: Sequence[Pair]) -> dict[Pair, float]:
 
     def compute(missing: list[Pair]) -> dict[Pair, float]:
         codes = _codes(matcher, dict.fromkeys(text for pair in missing for text in pair))
-        values = syntactic([(codes[own], codes[other]) for own, other in missing])
+        values = syntactic([(codes[hypothesis], codes[reference]) for hypothesis, reference in missing])
         return dict(zip(missing, values.tolist(), strict=True))
 
     words = _cutting(matcher) if matcher.mode == "paper" else f"characters {matcher.lowercase} {matcher.normalise}"
-    return _syntax.answered(words, pairs, compute)
+    return _syntax.answer(words, pairs, compute)
 
 
 def context(matcher: Matcher, encoder: object, pairs: Sequence[Pair]) -> dict[Pair, float]:
@@ -399,17 +402,17 @@ def context(matcher: Matcher, encoder: object, pairs: Sequence[Pair]) -> dict[Pa
     read = {pair: (_read(matcher, pair[0]), _read(matcher, pair[1])) for pair in pairs}
     some = {pair: texts for pair, texts in read.items() if any(text.strip() for text in texts)}
     signature = encoder_signature(encoder)
-    cosines = _context.answered(str(signature) if signature.stable else None, some.values(), compute)
-    found = dict.fromkeys(pairs, 0.0) | {pair: cosines[texts] for pair, texts in some.items()}
+    cosines = _context.answer(str(signature) if signature.stable else None, some.values(), compute)
+    result = dict.fromkeys(pairs, 0.0) | {pair: cosines[texts] for pair, texts in some.items()}
     if matcher.mode == "compat":
-        return found
-    return {pair: min(1.0, max(0.0, cosine)) for pair, cosine in found.items()}
+        return result
+    return {pair: min(1.0, max(0.0, cosine)) for pair, cosine in result.items()}
 
 
 def _read(matcher: Matcher, text: str) -> str:
     """Return a text as the encoder reads it: case is never changed."""
-    given = text.strip() if matcher.mode == "compat" else text
-    return matcher.normalised(given)
+    stripped = text.strip() if matcher.mode == "compat" else text
+    return matcher.normalised(stripped)
 
 
 def _codes(matcher: Matcher, texts: Iterable[str]) -> dict[str, Codes]:

@@ -93,13 +93,13 @@ def segmenter(name: SegmenterName, language: str | None) -> Segmenter:
     """
     if name == "split":
         return Segmenter(name, white_space)
-    chosen = name
+    kind = name
     if name == "auto":
-        wanted = _OF_LANGUAGE.get(language_code(language)) if language else None
-        chosen = wanted if wanted is not None and importlib.util.find_spec(wanted) else "characters"
-    cut = _cutter(chosen)
-    told = chosen if chosen == "characters" else f"{chosen}-{version(chosen)}"
-    return Segmenter(told, lambda text: Words(text, tuple(_spans(text, cut))))
+        preferred = _OF_LANGUAGE.get(language_code(language)) if language else None
+        kind = preferred if preferred is not None and importlib.util.find_spec(preferred) else "characters"
+    cut = _cutter(kind)
+    label = kind if kind == "characters" else f"{kind}-{version(kind)}"
+    return Segmenter(label, lambda text: Words(text, tuple(_spans(text, cut))))
 
 
 def _spans(text: str, cut: Cut) -> Iterator[tuple[int, int]]:
@@ -143,7 +143,7 @@ def _pythainlp() -> Cut:
     return lambda run: tokenize(run, keep_whitespace=True)
 
 
-def _joined(forms: Sequence[str], notes: Sequence[str]) -> str:
+def _join(forms: Sequence[str], notes: Sequence[str]) -> str:
     if len(notes) == 1:
         return notes[0]
     return "; ".join(f"{form} {note}" for form, note in zip(forms, notes, strict=True)) or NOT_READ
@@ -216,7 +216,7 @@ def exact_links(hypothesis: Sequence[str], reference: Sequence[str]) -> list[Lin
     places: dict[str, list[int]] = {}
     for place, word in enumerate(reference):
         places.setdefault(word, []).append(place)
-    waiting = {word: iter(found) for word, found in places.items()}
+    waiting = {word: iter(numbers) for word, numbers in places.items()}
     links = []
     for number, word in enumerate(hypothesis):
         partner = next(waiting[word], None) if word in waiting else None
@@ -263,11 +263,11 @@ def best_links(
     """
     here, there = np.nonzero(cosines >= synonym)
     rows, columns = np.asarray(places[0], dtype=np.intp)[here], np.asarray(places[1], dtype=np.intp)[there]
-    found = cosines[here, there]
+    cosines_of_links = cosines[here, there]
     apart = np.abs((rows + 0.5) / max(1, lengths[0]) - (columns + 0.5) / max(1, lengths[1]))
-    order = np.lexsort((columns, rows, apart, -found))
+    order = np.lexsort((columns, rows, apart, -cosines_of_links))
     pairs = list(zip(rows[order].tolist(), columns[order].tolist(), strict=True))
-    cosine = dict(zip(pairs, found[order].tolist(), strict=True))
+    cosine = dict(zip(pairs, cosines_of_links[order].tolist(), strict=True))
     return [
         Link(*pair, "root" if root is not None and cosine[pair] >= root else "synonym", cosine[pair])
         for pair in _free(pairs)
@@ -299,22 +299,22 @@ def credit_of(links: Iterable[Link], words: int, *, on_hypothesis: bool) -> Floa
     return result
 
 
-def losses(given: FloatVector, whole: float, *, on_hypothesis: bool) -> FloatVector:
+def losses(contributions: FloatVector, whole: float, *, on_hypothesis: bool) -> FloatVector:
     """Return what each word of one side costs; over both sides the costs add up to 1 - MEE."""
     share = _HYPOTHESIS_SHARE if on_hypothesis else _REFERENCE_SHARE
-    return share * (1.0 - given) / whole
+    return share * (1.0 - contributions) / whole
 
 
 def cosine_matrix(
-    rows: FloatMatrix, known: NDArray[np.bool_], here: Sequence[int], there: Sequence[int]
+    rows: FloatMatrix, has_vector: NDArray[np.bool_], here: Sequence[int], there: Sequence[int]
 ) -> FloatMatrix:
     """Return the cosines of words, by their numbers in a table of unit rows; -2 where one of them is unknown.
 
     Rounded to twelve decimals: equal words have equal cosines, wherever they stand.
     """
-    own, other = np.asarray(here, dtype=np.intp), np.asarray(there, dtype=np.intp)
-    both = known[own][:, None] & known[other][None, :]
-    return np.where(both, np.round(rows[own] @ rows[other].T, 12), -2.0)
+    rows_here, rows_there = np.asarray(here, dtype=np.intp), np.asarray(there, dtype=np.intp)
+    both = has_vector[rows_here][:, None] & has_vector[rows_there][None, :]
+    return np.where(both, np.round(rows[rows_here] @ rows[rows_there].T, 12), -2.0)
 
 
 def _distance(number: int, place: int, lengths: tuple[int, int]) -> float:
@@ -373,7 +373,7 @@ class Matcher:
     @property
     def stable(self) -> bool:
         """Whether the facts name everything."""
-        named = [one.signature().stable for one in (self.words, self.stemmer) if one is not None]
+        named = [part.signature().stable for part in (self.words, self.stemmer) if part is not None]
         return all(named)
 
     def cut(self, text: str) -> Words:
@@ -421,8 +421,8 @@ def align_pairs(matcher: Matcher, pairs: Sequence[Pair]) -> dict[Pair, Alignment
         for pair in dict.fromkeys(pairs)
     ]
     if matcher.mode == "paper" and matcher.stemmer is not None:
-        drafts = _stemmed(matcher.stemmer, drafts)
-    return {draft.pair: draft.done(links, found) for draft, links, found in _similar(matcher, drafts)}
+        drafts = _add_roots(matcher.stemmer, drafts)
+    return {draft.pair: draft.done(links, vectors) for draft, links, vectors in _similar(matcher, drafts)}
 
 
 class _Draft(NamedTuple):
@@ -441,11 +441,11 @@ class _Draft(NamedTuple):
         """Return the numbers of the words that have no partner yet."""
         here = {link.hypothesis for link in self.links}
         there = {link.reference for link in self.links}
-        own, other = self.lengths
-        return [k for k in range(own) if k not in here], [k for k in range(other) if k not in there]
+        hypothesis, reference = self.lengths
+        return [k for k in range(hypothesis) if k not in here], [k for k in range(reference) if k not in there]
 
-    def done(self, links: Iterable[Link], found: "_Asked") -> Alignment:
-        return Alignment(self.hypothesis, self.reference, (*self.links, *links), found.missing, found.share)
+    def done(self, links: Iterable[Link], vectors: "_Asked") -> Alignment:
+        return Alignment(self.hypothesis, self.reference, (*self.links, *links), vectors.missing, vectors.share)
 
 
 class _Asked(NamedTuple):
@@ -458,19 +458,19 @@ def _side(matcher: Matcher, text: str) -> Side:
     return Side(words, tuple(map(matcher.form, words)))
 
 
-def _stemmed(stemmer: Stemmer, drafts: Sequence[_Draft]) -> list[_Draft]:
+def _add_roots(stemmer: Stemmer, drafts: Sequence[_Draft]) -> list[_Draft]:
     """Return the drafts with the root matches added; words without a letter or digit have no root."""
     left = [draft.left() for draft in drafts]
-    asked = [
+    words = [
         (_lower(draft.hypothesis, here), _lower(draft.reference, there))
         for draft, (here, there) in zip(drafts, left, strict=True)
     ]
-    distinct = sorted({word for sides in asked for side in sides for word in side.values()})
+    distinct = sorted({word for sides in words for side in sides for word in side.values()})
     stems = dict(zip(distinct, stemmer.stems(distinct), strict=True))
     result = []
-    for draft, (here, there) in zip(drafts, asked, strict=True):
-        own, other = ({number: stems[word] for number, word in side.items()} for side in (here, there))
-        result.append(draft._replace(links=(*draft.links, *stem_links(own, other, draft.lengths))))
+    for draft, (here, there) in zip(drafts, words, strict=True):
+        hypothesis, reference = ({number: stems[word] for number, word in side.items()} for side in (here, there))
+        result.append(draft._replace(links=(*draft.links, *stem_links(hypothesis, reference, draft.lengths))))
     return result
 
 
@@ -480,27 +480,27 @@ def _lower(side: Side, numbers: Iterable[int]) -> dict[int, str]:
 
 def _similar(matcher: Matcher, drafts: Sequence[_Draft]) -> list[tuple[_Draft, list[Link], _Asked]]:
     """Return the matches by vectors of each draft."""
-    places = [_looked_at(matcher, draft) for draft in drafts]
+    places = [_find_compared(matcher, draft) for draft in drafts]
     forms = [
         ([draft.hypothesis.forms[n] for n in here], [draft.reference.forms[n] for n in there])
         for draft, (here, there) in zip(drafts, places, strict=True)
     ]
     distinct = sorted({word for sides in forms for side in sides for word in side})
     rows = {word: row for row, word in enumerate(distinct)}
-    found = look_up(matcher.words, distinct) if matcher.words is not None else None
+    vectors = look_up(matcher.words, distinct) if matcher.words is not None else None
     result: list[tuple[_Draft, list[Link], _Asked]] = []
-    for draft, own, (here, there) in zip(drafts, places, forms, strict=True):
-        if found is None or not here or not there:
+    for draft, places_of_draft, (here, there) in zip(drafts, places, forms, strict=True):
+        if vectors is None or not here or not there:
             result.append((draft, [], _Asked(frozenset(), 0.0)))
             continue
         numbers = [rows[word] for word in here], [rows[word] for word in there]
-        links = _linked(matcher, draft, found, own, numbers)
-        missing = [word for word in (*here, *there) if not found.known[rows[word]]]
+        links = _link_similar(matcher, draft, vectors, places_of_draft, numbers)
+        missing = [word for word in (*here, *there) if not vectors.known[rows[word]]]
         result.append((draft, links, _Asked(frozenset(missing), len(missing) / (len(here) + len(there)))))
     return result
 
 
-def _looked_at(matcher: Matcher, draft: _Draft) -> tuple[Sequence[int], Sequence[int]]:
+def _find_compared(matcher: Matcher, draft: _Draft) -> tuple[Sequence[int], Sequence[int]]:
     """Return the words whose vectors are compared; none where a side has nothing left."""
     here, there = draft.left()
     if matcher.mode == "compat":
@@ -511,8 +511,8 @@ def _looked_at(matcher: Matcher, draft: _Draft) -> tuple[Sequence[int], Sequence
 _Numbers = tuple[Sequence[int], Sequence[int]]
 
 
-def _linked(matcher: Matcher, draft: _Draft, found: Found, places: _Numbers, rows: _Numbers) -> list[Link]:
-    cosines = cosine_matrix(found.rows, found.known, *rows)
+def _link_similar(matcher: Matcher, draft: _Draft, vectors: Found, places: _Numbers, rows: _Numbers) -> list[Link]:
+    cosines = cosine_matrix(vectors.rows, vectors.known, *rows)
     if matcher.mode == "compat":
         return first_links(cosines, places, root=matcher.root, synonym=matcher.synonym)
     root = matcher.root if matcher.by_cosine else None
@@ -529,18 +529,18 @@ def word_matches(
 
     A word of `compat` may have two partners, and a word such as `day.` holds two words of MEE.
     """
-    found: list[list[WordMatch]] = [[] for _ in words.spans]
+    matches: list[list[WordMatch]] = [[] for _ in words.spans]
     for number, alignment in enumerate(alignments):
-        own, other = (alignment.hypothesis, alignment.reference)[:: 1 if on_hypothesis else -1]
+        side, other = (alignment.hypothesis, alignment.reference)[:: 1 if on_hypothesis else -1]
         links = _by_word(alignment, on_hypothesis=on_hypothesis)
-        for k, touched in enumerate(touching(own.words.spans, words)):
+        for k, touched in enumerate(touching(side.words.spans, words)):
             for place in touched:
-                text = own.forms[place]
+                text = side.forms[place]
                 if not links[place]:
                     unknown = text in alignment.no_vector
-                    found[k].append(WordMatch(text, "none", MARKS["none"], 0.0, alignment=number, unknown=unknown))
-                found[k] += [_with_partner(text, link, other, number, on_hypothesis) for link in links[place]]
-    return tuple(map(tuple, found))
+                    matches[k].append(WordMatch(text, "none", MARKS["none"], 0.0, alignment=number, unknown=unknown))
+                matches[k] += [_with_partner(text, link, other, number, on_hypothesis) for link in links[place]]
+    return tuple(map(tuple, matches))
 
 
 def _with_partner(text: str, link: Link, other: Side, alignment: int, on_hypothesis: bool) -> WordMatch:  # noqa: FBT001
@@ -584,11 +584,11 @@ def explain_words(
     for alignment in alignments:
         side = alignment.hypothesis if on_hypothesis else alignment.reference
         values = weight * _values(alignment, on_hypothesis=on_hypothesis, view=view)
-        told = _told(alignment, on_hypothesis=on_hypothesis)
+        told = _describe_matches(alignment, on_hypothesis=on_hypothesis)
         touched = touching(side.words.spans, words)
         importance += share_out(values, touched) / len(alignments)
         for number, numbers in enumerate(touched):
-            notes[number].append(_joined([side.forms[k] for k in numbers], [told[k] for k in numbers]))
+            notes[number].append(_join([side.forms[k] for k in numbers], [told[k] for k in numbers]))
     matches = word_matches(words, alignments, on_hypothesis=on_hypothesis)
     return WordScores(importance, tuple(" | ".join(note) for note in notes), matches)
 
@@ -603,14 +603,14 @@ def _values(alignment: Alignment, *, on_hypothesis: bool, view: str) -> FloatVec
     return 0.0 - losses(credit, counts.denominator, on_hypothesis=on_hypothesis) + 0.0
 
 
-def _told(alignment: Alignment, *, on_hypothesis: bool) -> list[str]:
+def _describe_matches(alignment: Alignment, *, on_hypothesis: bool) -> list[str]:
     """Return for each word what matched it."""
-    own, other = (alignment.hypothesis, alignment.reference)[:: 1 if on_hypothesis else -1]
+    side, other = (alignment.hypothesis, alignment.reference)[:: 1 if on_hypothesis else -1]
     links = _by_word(alignment, on_hypothesis=on_hypothesis)
     return [
-        ", ".join(_match(link, other.forms, on_hypothesis=on_hypothesis) for link in found)
+        ", ".join(_match(link, other.forms, on_hypothesis=on_hypothesis) for link in links)
         or f"{MARKS['none']} none" + (", no vector" if word in alignment.no_vector else "")
-        for word, found in zip(own.forms, links, strict=True)
+        for word, links in zip(side.forms, links, strict=True)
     ]
 
 

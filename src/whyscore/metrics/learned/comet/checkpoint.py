@@ -118,19 +118,19 @@ def checkpoint_of(model: str) -> tuple[ModelLocation, Path]:
 @lru_cache(maxsize=16)
 def _settings(file: str, _: int, weights: tuple[str, int] | None) -> Settings:
     path = Path(file)
-    written = _written(path)
+    written = _read_options(path)
     kind = written.get("class_identifier")
     if kind not in KINDS:
         raise SpecError(f"{file}: class_identifier is {kind!r}, expected one of {', '.join(KINDS)}")
     stored = hyper_parameters(Path(weights[0])) if weights else {}
-    given = {**DEFAULTS[kind], **written, **stored}
-    given |= {key: written[key] for key in _WRITTEN_IN_YAML if key in written}
+    options = {**DEFAULTS[kind], **written, **stored}
+    options |= {key: written[key] for key in _WRITTEN_IN_YAML if key in written}
     if written.get("layer_transformation") == "sparsemax_patch":
-        given["layer_transformation"] = "softmax"
-    return _read(kind, given, path)
+        options["layer_transformation"] = "softmax"
+    return _read(kind, options, path)
 
 
-def _written(path: Path) -> Mapping[str, object]:
+def _read_options(path: Path) -> Mapping[str, object]:
     yaml = package("yaml", "comet")
     try:
         written = yaml.safe_load(text_of(path))
@@ -143,34 +143,36 @@ def _written(path: Path) -> Mapping[str, object]:
     return written
 
 
-def _read(kind: Kind, given: Mapping[str, object], path: Path) -> Settings:
+def _read(kind: Kind, options: Mapping[str, object], path: Path) -> Settings:
     joined = kind not in _APART
-    if not joined and given["pool"] == "default" and given["encoder_model"] == "BERT":
+    if not joined and options["pool"] == "default" and options["encoder_model"] == "BERT":
         raise DataError("pool is 'default', which unbabel-comet does not offer for BERT encoders", file=str(path))
-    layer = given["sent_layer" if joined else "layer"]
-    final = given["final_activation"]
-    words = given["word_layer"] if kind == "xcomet_metric" or given.get("word_level_training") else None
+    layer = options["sent_layer" if joined else "layer"]
+    final = options["final_activation"]
+    words = options["word_layer"] if kind == "xcomet_metric" or options.get("word_level_training") else None
     return Settings(
         kind=kind,
-        encoder=str(_asked(given, "pretrained_model", str, path)),
+        encoder=str(_get_option(options, "pretrained_model", str, path)),
         layer=None if layer == "mix" else _whole(layer, "layer", path),
-        mix=_mix(given["layer_transformation"], path),
-        norm=bool(given["layer_norm"]),
-        pool="cls" if joined else _pool(given["pool"], path),
-        sizes=() if kind == "ranking_metric" else _sizes(_asked(given, "hidden_sizes", list, path), path),
-        activation=activation(given["activations"], path),
+        mix=_mix(options["layer_transformation"], path),
+        norm=bool(options["layer_norm"]),
+        pool="cls" if joined else _pool(options["pool"], path),
+        sizes=() if kind == "ranking_metric" else _sizes(_get_option(options, "hidden_sizes", list, path), path),
+        activation=activation(options["activations"], path),
         final=None if final in (None, False) else activation(final, path),
-        inputs=_inputs(kind, given, path),
+        inputs=_inputs(kind, options, path),
         words=None if words is None else _whole(words, "word_layer", path),
-        labels=tuple(map(str, cast("list[object]", _asked(given, "error_labels", list, path)))) if joined else (),
-        typed=given["encoder_model"] in _TYPED,
+        labels=tuple(map(str, cast("list[object]", _get_option(options, "error_labels", list, path))))
+        if joined
+        else (),
+        typed=options["encoder_model"] in _TYPED,
     )
 
 
-def _asked(given: Mapping[str, object], name: str, wanted: type, path: Path) -> object:
-    if not isinstance(given.get(name), wanted):
-        raise DataError(f"{name} is {given.get(name)!r}, expected a {wanted.__name__}", file=str(path))
-    return given[name]
+def _get_option(options: Mapping[str, object], name: str, kind: type, path: Path) -> object:
+    if not isinstance(options.get(name), kind):
+        raise DataError(f"{name} is {options.get(name)!r}, expected a {kind.__name__}", file=str(path))
+    return options[name]
 
 
 def _whole(value: object, name: str, path: Path) -> int:
@@ -195,12 +197,12 @@ def _mix(value: object, path: Path) -> LayerMix:
     return "sparsemax" if value == "sparsemax" else "softmax"
 
 
-def _inputs(kind: Kind, given: Mapping[str, object], path: Path) -> Inputs:
+def _inputs(kind: Kind, options: Mapping[str, object], path: Path) -> Inputs:
     if kind == "referenceless_regression_metric":
         return Inputs.HYPOTHESIS | Inputs.SOURCE
     if kind != "unified_metric":
         return Inputs.HYPOTHESIS | Inputs.SOURCE | Inputs.REFERENCES
-    named = cast("list[str]", _asked(given, "input_segments", list, path))
+    named = cast("list[str]", _get_option(options, "input_segments", list, path))
     unknown = [name for name in named if name not in _SEGMENTS]
     if unknown or "mt" not in named or len(named) == 1:
         raise DataError(f"input_segments is {named!r}, expected mt with src, ref or both", file=str(path))

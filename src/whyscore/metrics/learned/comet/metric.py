@@ -81,7 +81,7 @@ class Run(NamedTuple):
     confidence: float
 
 
-def mixed(parts: Sequence[FloatMatrix], mode: Mode = "default") -> FloatMatrix:
+def mix_classes(parts: Sequence[FloatMatrix], mode: Mode = "default") -> FloatMatrix:
     """Return the class probabilities that several inputs give together; a single input speaks for itself."""
     if len(parts) == 1:
         return parts[0]
@@ -93,25 +93,27 @@ def mixed(parts: Sequence[FloatMatrix], mode: Mode = "default") -> FloatMatrix:
 def runs(probabilities: FloatMatrix, threshold: float | None, mode: Mode) -> list[Run]:
     """Return the runs of error pieces, in order; in `compat` one that reaches the last piece is dropped."""
     labels = _labels(probabilities, (threshold or None) if mode == "compat" else threshold).tolist()
-    found: list[list[int]] = []
+    runs_of_pieces: list[list[int]] = []
     for piece, label in enumerate(labels):
         if not label:
             continue
-        goes_on = found and found[-1][-1] == piece - 1 and (mode != "paper" or labels[piece - 1] == label)
+        goes_on = (
+            runs_of_pieces and runs_of_pieces[-1][-1] == piece - 1 and (mode != "paper" or labels[piece - 1] == label)
+        )
         if goes_on:
-            found[-1].append(piece)
+            runs_of_pieces[-1].append(piece)
         else:
-            found.append([piece])
-    if mode == "compat" and found and found[-1][-1] == len(labels) - 1:
-        del found[-1]
-    chosen = probabilities[np.arange(len(labels)), labels] if labels else np.zeros(0)
-    return [Run(labels[run[0]], run[0], run[-1], float(chosen[run].mean())) for run in found]
+            runs_of_pieces.append([piece])
+    if mode == "compat" and runs_of_pieces and runs_of_pieces[-1][-1] == len(labels) - 1:
+        del runs_of_pieces[-1]
+    confidence = probabilities[np.arange(len(labels)), labels] if labels else np.zeros(0)
+    return [Run(labels[run[0]], run[0], run[-1], float(confidence[run].mean())) for run in runs_of_pieces]
 
 
-def error_spans(text: str, pieces: Sequence[Span], found: Sequence[Run]) -> tuple[ErrorSpan, ...]:
+def error_spans(text: str, pieces: Sequence[Span], errors: Sequence[Run]) -> tuple[ErrorSpan, ...]:
     """Return the runs as spans of the text; what has no character besides blanks is left out."""
     spans = []
-    for run in found:
+    for run in errors:
         start, end = pieces[run.first][0], pieces[run.last][1]
         inside = text[start:end]
         start += len(inside) - len(inside.lstrip())
@@ -122,13 +124,13 @@ def error_spans(text: str, pieces: Sequence[Span], found: Sequence[Run]) -> tupl
     return tuple(spans)
 
 
-def quality(found: Sequence[Run]) -> float:
+def quality(errors: Sequence[Run]) -> float:
     """Return the MQM part of the score, 1 without errors.
 
     >>> quality([Run(2, 0, 1, 0.9), Run(1, 3, 3, 0.6)])
     0.76
     """
-    return (WORST - min(WORST, sum(PENALTIES[run.label - 1] for run in found))) / WORST
+    return (WORST - min(WORST, sum(PENALTIES[run.label - 1] for run in errors))) / WORST
 
 
 def _labels(probabilities: FloatMatrix, threshold: float | None) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
@@ -236,7 +238,7 @@ class Comet:
         return self.scores(self.statistics(segments))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        rows = [self._chosen(parts) for parts in self._parts(segments)]
+        rows = [self._combine_references(parts) for parts in self._parts(segments)]
         return np.array(rows, dtype=np.float64).reshape(len(segments), len(self.columns))
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
@@ -247,8 +249,8 @@ class Comet:
             raise SpecError(f"comet tags the hypothesis; asked for the {place}. Explain it with erasure, lime or shap")
         classes = self.piece_classes(segments)
         return [
-            score_words(own, found.pieces, self.pool, self.fill, "-p(error)")
-            for own, found in zip(words, classes, strict=True)
+            score_words(text, classes_of_text.pieces, self.pool, self.fill, "-p(error)")
+            for text, classes_of_text in zip(words, classes, strict=True)
         ]
 
     def error_spans(self, segments: Sequence[Segment]) -> list[tuple[ErrorSpan, ...]]:
@@ -256,15 +258,15 @@ class Comet:
         labels = self._settings().labels
         if self._settings().words is None or labels != SEVERITIES[: len(labels)]:
             raise SpecError(f"comet: {self.model} knows no severities; error spans need an xCOMET checkpoint")
-        compat, found = self.mode == "compat", []
+        compat, result = self.mode == "compat", []
         for segment, (pieces, probabilities, framed) in zip(segments, self.piece_classes(segments), strict=True):
             errors = runs(framed if compat else probabilities, self.threshold, self.mode)
             spans = _without_marks(pieces)
-            spans = _framed(spans, self._model().coder.frame) if compat else spans
-            found.append(error_spans(segment.hypothesis, spans, errors))
-        return found
+            spans = _add_frame(spans, self._model().coder.frame) if compat else spans
+            result.append(error_spans(segment.hypothesis, spans, errors))
+        return result
 
-    def inspected(self, segments: Sequence[Segment]) -> Inside:
+    def inspect(self, segments: Sequence[Segment]) -> Inside:
         self._check(segments)
         return open_model(self._model(), segments, self.inputs, self._shape().weights, self.references)
 
@@ -274,47 +276,50 @@ class Comet:
             raise SpecError(f"comet: {self.model} has no word head; explain it with erasure, lime or shap")
         model = self._model()
         coded = model.code([segment.hypothesis for segment in segments])
-        found = []
+        result = []
         for segment, parts in zip(segments, self._parts(segments), strict=True):
             hypothesis = coded[segment.hypothesis]
-            framed = self._agreed(parts)
+            framed = self._combine_classes(parts)
             probabilities = _inner(framed, model.coder.frame)
-            kept = len(probabilities)
+            count = len(probabilities)
             values = probabilities[:, 0] - 1
-            pieces = PieceScores(hypothesis.spans[:kept], hypothesis.pieces[:kept], values, len(hypothesis.ids))
-            found.append(PieceClasses(pieces, probabilities, framed))
-        return found
+            pieces = PieceScores(hypothesis.spans[:count], hypothesis.pieces[:count], values, len(hypothesis.ids))
+            result.append(PieceClasses(pieces, probabilities, framed))
+        return result
 
     def _parts(self, segments: Sequence[Segment]) -> list[list["_Part"]]:
         """Return for each segment one answer per reference, each distinct input computed once."""
         self._check(segments)
         model, inputs = self._model(), self.inputs
-        asked = [[_groups(texts, model.settings) for texts in _inputs(segment, inputs)] for segment in segments]
-        distinct = list(dict.fromkeys(group for segment in asked for groups in segment for group in groups))
+        requests = [[_groups(texts, model.settings) for texts in _inputs(segment, inputs)] for segment in segments]
+        distinct = list(dict.fromkeys(group for segment in requests for groups in segment for group in groups))
         if not model.settings.joined:
             answers = dict(zip(distinct, (Judged(score, None) for score in model.apart(distinct)), strict=True))
         else:
             answers = dict(zip(distinct, model.together(distinct), strict=True))
         tagging = model.settings.kind == "xcomet_metric"
-        return [[self._part([answers[group] for group in groups], tagging) for groups in one] for one in asked]
+        return [
+            [self._part([answers[group] for group in groups], tagging) for groups in references]
+            for references in requests
+        ]
 
-    def _part(self, judged: Sequence[Judged], tagging: bool) -> "_Part":  # noqa: FBT001 - one of two kinds
+    def _part(self, answers: Sequence[Judged], tagging: bool) -> "_Part":  # noqa: FBT001 - one of two kinds
         """Return the parts of the score against one reference, and the class probabilities behind them."""
-        tagged = [one.classes for one in judged if one.classes is not None]
-        classes = mixed(tagged, self.mode) if tagged else None
-        scores = [one.score for one in judged]
+        tagged = [answer.classes for answer in answers if answer.classes is not None]
+        classes = mix_classes(tagged, self.mode) if tagged else None
+        scores = [answer.score for answer in answers]
         if tagging and classes is not None:
             read = classes if self.mode == "compat" else _inner(classes, self._model().coder.frame)
             scores = [min(score, 1.0) for score in scores] + [quality(runs(read, self.threshold, self.mode))]
         return _Part(tuple(scores), classes)
 
-    def _chosen(self, parts: Sequence["_Part"]) -> FloatVector:
+    def _combine_references(self, parts: Sequence["_Part"]) -> FloatVector:
         """Return the parts over all references: their mean, or those of the best one."""
         rows = np.array([part.scores for part in parts], dtype=np.float64)
         result: FloatVector = rows.mean(axis=0) if self.references == "mean" else rows[int(self.scores(rows).argmax())]
         return result
 
-    def _agreed(self, parts: Sequence["_Part"]) -> FloatMatrix:
+    def _combine_classes(self, parts: Sequence["_Part"]) -> FloatMatrix:
         tables = [part.classes for part in parts if part.classes is not None]
         if self.references == "mean":
             return np.asarray(np.mean(tables, axis=0), dtype=np.float64)
@@ -358,7 +363,7 @@ def _without_marks(pieces: PieceScores) -> list[Span]:
     return [(start, end if piece.strip(BOUNDARY_MARKS) else start) for (start, end), piece in named]
 
 
-def _framed(spans: Sequence[Span], frame: Frame) -> list[Span]:
+def _add_frame(spans: Sequence[Span], frame: Frame) -> list[Span]:
     """Return the spans of the pieces of a text with those of the special pieces around it, which are empty."""
     return [*((0, 0) for _ in frame.before), *spans, *((0, 0) for _ in frame.after)]
 

@@ -99,15 +99,15 @@ class CometModel(TextNetwork):
 
         return in_batches([1] * len(segments), budget_of(self.device), compute, WHO)
 
-    def together(self, asked: Sequence[Texts]) -> list[Judged]:
+    def together(self, inputs: Sequence[Texts]) -> list[Judged]:
         """Return what the network says of each group of texts, joined with the hypothesis first."""
-        coded = self.code([text for texts in asked for text in texts])
-        rows = [self._joined([coded[text].ids for text in texts]) for texts in asked]
-        sizes = [len(coded[texts[0]].ids) for texts in asked]
+        coded = self.code([text for texts in inputs for text in texts])
+        rows = [self._join([coded[text].ids for text in texts]) for texts in inputs]
+        sizes = [len(coded[texts[0]].ids) for texts in inputs]
         self.cuts.add(sum(row.cut for row in rows), len(rows))
 
         def compute(batch: list[int]) -> list[Judged]:
-            return self._judged([rows[number].row for number in batch], [sizes[number] for number in batch])
+            return self._judge([rows[number].row for number in batch], [sizes[number] for number in batch])
 
         return in_batches([len(row.row.ids) for row in rows], budget_of(self.device), compute, WHO)
 
@@ -135,10 +135,10 @@ class CometModel(TextNetwork):
         """Return what the encoder makes of rows."""
         inputs = as_tensors(rows, self.coder.padding, self.device)
         types = {"token_type_ids": inputs.types} if self.settings.typed else {}
-        found = self.network(
+        output = self.network(
             input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True, return_dict=True, **types
         )
-        return Read(found.hidden_states, found.last_hidden_state[:, 0], inputs.mask)
+        return Read(output.hidden_states, output.last_hidden_state[:, 0], inputs.mask)
 
     def mix_states(self, states: Sequence["Tensor"], mask: "Tensor") -> "Tensor":
         """Return the one state that is read: a mix of all, or a single one."""
@@ -150,7 +150,7 @@ class CometModel(TextNetwork):
         """Return how many pieces of one text are read, at the most."""
         return min(pieces, self.limit - _RESERVED - self.coder.frame.size(1))
 
-    def _joined(self, texts: Sequence[Sequence[int]]) -> "_Cut":
+    def _join(self, texts: Sequence[Sequence[int]]) -> "_Cut":
         """Return the texts as one row, cut from the end: the last text loses its tail first."""
         short = [text[: self.kept(len(text))] for text in texts]
         whole = self.coder.frame.join(short)
@@ -174,7 +174,7 @@ class CometModel(TextNetwork):
 
         return self.vectors.take(texts, encoded)
 
-    def _judged(self, rows: Sequence[Row], sizes: Sequence[int]) -> list[Judged]:
+    def _judge(self, rows: Sequence[Row], sizes: Sequence[int]) -> list[Judged]:
         torch = importlib.import_module("torch")
         with torch.inference_mode():
             states, _, mask = self.read(rows)
@@ -237,34 +237,34 @@ class ModelRequest(NamedTuple):
     allow_pickle: bool
 
 
-def load(asked: ModelRequest) -> CometModel:
+def load(request: ModelRequest) -> CometModel:
     """Return a loaded checkpoint; the same one again for the same files and options."""
-    home, weights = checkpoint_of(asked.model)
-    return _load(asked, home, weights, weights.stat().st_mtime_ns)
+    home, weights = checkpoint_of(request.model)
+    return _load(request, home, weights, weights.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=2)
-def _load(asked: ModelRequest, home: ModelLocation, path: Path, _: int) -> CometModel:
+def _load(request: ModelRequest, home: ModelLocation, path: Path, _: int) -> CometModel:
     transformers = package("transformers", WHO)
-    settings, device = settings_of(asked.model), asked.device
+    settings, device = settings_of(request.model), request.device
     base = base_of(home, settings)
-    weights = read(path, WHO, allow_pickle=asked.allow_pickle)
+    weights = read(path, WHO, allow_pickle=request.allow_pickle)
     config, coder = config_of(base, WHO), coder_of(base, WHO)
     encoder = {key.removeprefix(ENCODER): weights[key] for key in weights if key.startswith(ENCODER)}
     network = build_network(
         transformers.MODEL_MAPPING[type(config)], config, Weights(encoder, path, ENCODER), home,
-        device=device, precision=asked.precision, **_without_pooler(config),
+        device=device, precision=request.precision, **_without_pooler(config),
     )  # fmt: skip
     _check_layers(settings, config.num_hidden_layers + 1, home)
     tops = _tops(weights, settings, config.num_hidden_layers + 1, config.hidden_size, path)
     tops = {key: value.to(device) for key, value in tops.items()}
-    _warn(asked, home, settings)
+    _warn(request, home, settings)
     limit = _limit(config.to_dict())
     return CometModel(
         settings=settings,
         coder=coder,
         network=network,
-        mix=_mix(tops, asked.layer_mix or settings.mix, settings),
+        mix=_mix(tops, request.layer_mix or settings.mix, settings),
         head=FeedForward(layers, settings.activation, settings.final) if (layers := _layers(tops)) else None,
         tags=(tops[f"{TAGS}weight"], tops[f"{TAGS}bias"]) if settings.words is not None else None,
         limit=limit,
@@ -298,27 +298,27 @@ def _limit(config: Mapping[str, object]) -> int:
     return (table if isinstance(table, int) else _USUAL_TABLE) - _RESERVED
 
 
-def _warn(asked: ModelRequest, home: ModelLocation, settings: Settings) -> None:
+def _warn(request: ModelRequest, home: ModelLocation, settings: Settings) -> None:
     """Tell, once per loaded model, what a user should know before trusting its scores."""
-    if settings.joined and settings.layer is None and settings.mix == "sparsemax" and asked.layer_mix is None:
-        told = (
+    if settings.joined and settings.layer is None and settings.mix == "sparsemax" and request.layer_mix is None:
+        message = (
             f"{home.folder / HPARAMS}: layer_transformation is sparsemax and is obeyed. Trainers before 2.2.4 wrote "
             "that and used softmax; if this model is of their time, say layer_mix='softmax'"
         )
-        warnings.warn(told, UserWarning, stacklevel=2)
+        warnings.warn(message, UserWarning, stacklevel=2)
 
 
 def _check_layers(settings: Settings, states: int, home: ModelLocation) -> None:
     for name, number in (("layer", settings.layer), ("word_layer", settings.words)):
         if number is not None and not -states <= number < states:
-            told = f"{name} is {number}, but the encoder has {states} states"
-            raise DataError(told, file=str(home.folder / HPARAMS))
+            message = f"{name} is {number}, but the encoder has {states} states"
+            raise DataError(message, file=str(home.folder / HPARAMS))
 
 
 def _without_pooler(config: object) -> dict[str, bool]:
     # Encoders of the BERT family have a pooler that no metric reads.
-    known = ("bert", "roberta", "xlm-roberta", "xlm-roberta-xl", "rembert")
-    return {"add_pooling_layer": False} if getattr(config, "model_type", None) in known else {}
+    kinds = ("bert", "roberta", "xlm-roberta", "xlm-roberta-xl", "rembert")
+    return {"add_pooling_layer": False} if getattr(config, "model_type", None) in kinds else {}
 
 
 def _tops(weights: dict[str, "Tensor"], settings: Settings, states: int, width: int, path: Path) -> dict[str, "Tensor"]:
@@ -362,22 +362,29 @@ def open_model(
     rows = 3 if Inputs.SOURCE | Inputs.REFERENCES in inputs else 1
     factors = torch.tensor(weights[:rows], device=model.device)
     places = [_places(segment, inputs) for segment in segments]
-    coded = model.code([segment.text(place) for segment, own in zip(segments, places, strict=True) for place in own])
+    coded = model.code(
+        [
+            segment.text(place)
+            for segment, places_of_segment in zip(segments, places, strict=True)
+            for place in places_of_segment
+        ]
+    )
 
     def shown(segment: Segment, place: Place) -> Shown:
         text = coded[segment.text(place)]
         return Shown(place, text, model.kept(len(text.ids)))
 
     readings = tuple(
-        _reading(model, [shown(segment, place) for place in own]) for segment, own in zip(segments, places, strict=True)
+        _reading(model, [shown(segment, place) for place in places_of_segment])
+        for segment, places_of_segment in zip(segments, places, strict=True)
     )
 
-    def score(asked: Sequence[Reading]) -> "Tensor":
-        own = torch.split(
-            model.pool(model.read([each.row for each in rows_of(asked)])), [len(reading) for reading in asked]
+    def score(batch: Sequence[Reading]) -> "Tensor":
+        rows_of_reading = torch.split(
+            model.pool(model.read([each.row for each in rows_of(batch)])), [len(reading) for reading in batch]
         )
-        found: Tensor = torch.stack([_score(model, vectors, factors, references) for vectors in own])
-        return found
+        scores: Tensor = torch.stack([_score(model, vectors, factors, references) for vectors in rows_of_reading])
+        return scores
 
     return look_inside(model, readings, score)
 
