@@ -59,7 +59,7 @@ def main() -> int:
     table = power_table(Bags.of(list(rows)), powers).means
     means = time.perf_counter() - start
     target = Target.of(human, coefficients=COEFFICIENTS)
-    found = target.mixed(target.project(scores), target.project(table), weights)
+    found = target.mix(target.project(scores), target.project(table), weights)
     ours = time.perf_counter() - start
 
     configurations = [(i, j) for i in range(len(powers)) for j in range(len(weights))]

@@ -25,7 +25,7 @@ from whyscore.stats.agreement import (
 )
 from whyscore.stats.coefficients import pair_counts
 from whyscore.stats.correlation import level_values
-from whyscore.stats.intervals import Drawing, bootstrap, draw_blocks, drawn_values, too_many
+from whyscore.stats.intervals import Drawing, bootstrap, draw_blocks, draw_values, too_many
 from whyscore.stats.kendall import Places
 from whyscore.stats.matrices import coins, spread, standardise
 from whyscore.stats.resampling import content_order, sort_by_content
@@ -85,7 +85,7 @@ def test_long_vectors_have_the_values_of_drawn_matrices(
 ) -> None:
     x, _, z = made(3, 290, gaps=gaps)
     drawing = Drawing(resample, 5, 1)
-    found = drawn_values(x, z, level, "kendall_b", drawing)
+    found = draw_values(x, z, level, "kendall_b", drawing)
     (drawn,) = draw_blocks(x.shape, drawing)
     for k in range(5):
         rows = np.arange(3) if drawn.rows is None else drawn.rows[k]
@@ -131,14 +131,14 @@ def test_shares_of_right_pairs_count_nothing_as_a_pair_with_itself(
     z = np.where(np.isnan(x), np.nan, z)
     draws = 4 if size[1] < 100 else 1
     drawing = Drawing(resample, draws, 2)
-    found = drawn_values(x, z, level, "acc_23", drawing)
+    found = draw_values(x, z, level, "acc_23", drawing)
     (drawn,) = draw_blocks(x.shape, drawing)
     for k in range(draws):
         rows = list(range(size[0])) if drawn.rows is None else drawn.rows[k].tolist()
         columns = list(range(size[1])) if drawn.columns is None else drawn.columns[k].tolist()
         expected = share_by_hand(x, z, level, rows, columns)
         assert found[k] == pytest.approx(expected, abs=1e-12, nan_ok=True)
-    taus = drawn_values(x, z, level, "tau_23", drawing)
+    taus = draw_values(x, z, level, "tau_23", drawing)
     np.testing.assert_allclose(taus, 2 * found - 1, atol=1e-12)
 
 

@@ -65,7 +65,7 @@ def test_mixtures_are_correlated_as_if_they_were_formed(level: str) -> None:
     whole, others, human = rng.normal(size=120), rng.normal(size=(5, 120)) * 1e-3, rng.normal(size=120)
     weights = np.array([0.0, 0.2, 1.0])
     target = Target.of(human, coefficients=ALL, level=level, systems=systems, segments=segments)
-    found = target.mixed(target.project(whole), target.project(others), weights)
+    found = target.mix(target.project(whole), target.project(others), weights)
     for j, weight in enumerate(weights):
         mixed = weight * whole + (1 - weight) * others
         expected = target.correlate(target.project(mixed))
@@ -79,7 +79,7 @@ def test_constant_scores_have_no_correlation() -> None:
     assert np.isnan(found[:, 0]).all()
     np.testing.assert_allclose(found[:, 1], 1.0)
     target = Target.of(human, coefficients=("pearson",))
-    mixed = target.mixed(np.full(12, 0.5), np.full((1, 12), 0.3), np.array([0.5]))
+    mixed = target.mix(np.full(12, 0.5), np.full((1, 12), 0.3), np.array([0.5]))
     assert np.isnan(mixed).all()
 
 

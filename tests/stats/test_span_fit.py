@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyscore.errors import DataError, SpecError
-from whyscore.stats.spans import Marked, Thresholds, combine, judge_spans, learnt, otsu, to_levels, to_spans, unite
+from whyscore.stats.spans import (
+    Marked,
+    Thresholds,
+    combine,
+    judge_spans,
+    learn_threshold,
+    otsu,
+    to_levels,
+    to_spans,
+    unite,
+)
 from whyscore.text.splitters import white_space
 from whyscore.types import ErrorSpan, Side
 
@@ -88,10 +98,10 @@ def test_otsu_splits_where_the_groups_differ_most() -> None:
 
 def test_thresholds_are_learnt_for_a_precision_or_a_rate() -> None:
     scores, gold = np.array([1.0, 2, 3, 4, 5]), np.array([0.0, 1, 0, 1, 1])
-    assert learnt(scores, gold, precision=1.0) == 3.0
-    assert learnt(scores, gold, precision=0.7) == 1.0
-    assert learnt(scores, gold, rate=0.4) == 3.0
-    assert np.isnan(learnt(scores, 1 - gold, precision=0.9))
+    assert learn_threshold(scores, gold, precision=1.0) == 3.0
+    assert learn_threshold(scores, gold, precision=0.7) == 1.0
+    assert learn_threshold(scores, gold, rate=0.4) == 3.0
+    assert np.isnan(learn_threshold(scores, 1 - gold, precision=0.9))
 
 
 def test_character_credit_by_hand() -> None:

@@ -26,7 +26,7 @@ from whyscore.stats.systems import (
     Units,
     bootstrap_p,
     bradley_terry,
-    classical,
+    classical_test,
     compare_rows,
     flip_test,
     in_blocks,
@@ -74,7 +74,7 @@ def test_systems_of_summeval(
     assert bootstrap_p(deltas, float((a - b).mean()), "sign").greater == pytest.approx(sign, abs=0.006)
     low, high = np.quantile(deltas, [0.025, 0.975])
     assert low < (a - b).mean() < high
-    assert classical(a - b, "t").two_sided == pytest.approx(t, abs=5e-6)
+    assert classical_test(a - b, "t").two_sided == pytest.approx(t, abs=5e-6)
     assert flip_test(a - b, n=10_000, seed=0, exact=False).two_sided == pytest.approx(exact, abs=0.02)
 
 
@@ -131,9 +131,9 @@ def test_what_cannot_be_tested_is_refused() -> None:
 
 
 def test_a_constant_difference_has_no_t() -> None:
-    assert math.isnan(classical(np.ones(2), "t").two_sided)
+    assert math.isnan(classical_test(np.ones(2), "t").two_sided)
     # Ranks 1, 3 and 2 of the differences 1, 4 and -2: 6 of 8 sign patterns are as far from the middle.
-    assert classical(np.array([1.0, 4.0, -2.0]), "wilcoxon").two_sided == pytest.approx(0.75)
+    assert classical_test(np.array([1.0, 4.0, -2.0]), "wilcoxon").two_sided == pytest.approx(0.75)
 
 
 def test_swapped_rows_give_the_test_of_flipped_signs() -> None:

@@ -162,4 +162,4 @@ def test_an_unknown_tie_rule_is_refused() -> None:
 def test_cutting_and_choosing_sentences() -> None:
     rows = Ragged.of([[1, 2, 3], [4], [5, 6]])
     assert [row.tolist() for row in rows.cut(np.array([2, 5, 0])).rows()] == [[1, 2], [4], []]
-    assert [row.tolist() for row in rows.chosen(np.array([True, False, True])).rows()] == [[1, 2, 3], [5, 6]]
+    assert [row.tolist() for row in rows.select(np.array([True, False, True])).rows()] == [[1, 2, 3], [5, 6]]

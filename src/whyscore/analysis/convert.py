@@ -36,7 +36,7 @@ from whyscore.errors import DataError, SpecError, UserError
 from whyscore.protocols import Tagger
 from whyscore.registry import build
 from whyscore.settings import again, option, takes
-from whyscore.stats.spans import Join, Thresholds, learnt, otsu, to_levels, to_spans
+from whyscore.stats.spans import Join, Thresholds, learn_threshold, otsu, to_levels, to_spans
 from whyscore.stats.words import best_threshold
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import Dataset, Entry, ErrorSpan, ExplanationRecord, FloatVector, Segment, Side, Words
@@ -288,7 +288,7 @@ def _learnt(stored: StoredExplanations, gold: Gold, settings: SpanSettings) -> f
     if settings.precision is None and settings.rate is None:
         found = best_threshold(tags, scores)
     else:
-        found = learnt(scores, tags, precision=settings.precision, rate=settings.rate)
+        found = learn_threshold(scores, tags, precision=settings.precision, rate=settings.rate)
     if np.isnan(found):
         raise DataError("no threshold reaches what was asked for on the labelled words", file=stored.file)
     return found

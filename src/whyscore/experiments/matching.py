@@ -227,7 +227,7 @@ def _auc(own: Answers, side: Judged, marked: _Side) -> FloatVector:
     """Return the AUC of each sentence with marked and unmarked words, where all of its words have a number."""
     kept = _usable(own, side, marked)
     rows = [row for row, good in zip(own.words[side], kept, strict=True) if good]
-    tags = marked.tags.chosen(np.array(kept, dtype=np.bool_))
+    tags = marked.tags.select(np.array(kept, dtype=np.bool_))
     return agree(tags, Ragged.of(rows).negate()).of("auc")
 
 

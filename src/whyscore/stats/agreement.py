@@ -91,7 +91,7 @@ def pairs_of(x: FloatMatrix, z: FloatMatrix) -> tuple[NDArray[np.int64], NDArray
     first, second = np.triu_indices(x.shape[1], 1)
     gap = np.isnan(x + z)
     valid = ~(gap[:, first] | gap[:, second])
-    sides = (np.broadcast_to(one, valid.shape)[valid] for one in (first, second))
+    sides = (np.broadcast_to(index, valid.shape)[valid] for index in (first, second))
     return next(sides), next(sides)
 
 
@@ -128,11 +128,11 @@ def acc_eq(
     if not len(pairs.distance):
         _warn("acc_eq", "no pair has scores on both sides")
         return TieAccuracy(math.nan, at, "acc_eq", groups, 0, missing, dropped, "empty", fitted=epsilon is None)
-    chosen = best_epsilon(pairs) if epsilon is None else epsilon
-    at_zero, value = (float(pairs.weight[right(pairs, one)].sum()) for one in (0.0, chosen))
+    threshold = best_epsilon(pairs) if epsilon is None else epsilon
+    at_zero, value = (float(pairs.weight[right(pairs, limit)].sum()) for limit in (0.0, threshold))
     used = len(np.unique(pairs.group))
-    found = TieAccuracy(value, at, "acc_eq", groups, used, missing, dropped)
-    return replace(found, epsilon=chosen, at_zero=at_zero, pairs=len(pairs.distance), fitted=epsilon is None)
+    accuracy = TieAccuracy(value, at, "acc_eq", groups, used, missing, dropped)
+    return replace(accuracy, epsilon=threshold, at_zero=at_zero, pairs=len(pairs.distance), fitted=epsilon is None)
 
 
 def acc_eq_held_out(x: ArrayLike, z: ArrayLike, level: str = "segment", *, missing: Missing = "paired") -> TieAccuracy:
@@ -143,19 +143,24 @@ def acc_eq_held_out(x: ArrayLike, z: ArrayLike, level: str = "segment", *, missi
     a, b = as_matrix(x, "X"), as_matrix(z, "Z")
     halves = [slice(0, None, 2), slice(1, None, 2)]
     fitted = [acc_eq(a[:, half], b[:, half], level, missing=missing) for half in halves]
-    if any(one.reason for one in fitted):
+    if any(accuracy.reason for accuracy in fitted):
         return replace(acc_eq(a, b, level, missing=missing), value=math.nan, fitted=False, reason="empty")
-    judged = [
+    held_out = [
         acc_eq(a[:, half], b[:, half], level, epsilon=other.epsilon, missing=missing)
         for half, other in zip(halves, reversed(fitted), strict=True)
     ]
-    groups = sum(one.n_used for one in judged)
+    groups = sum(half.n_used for half in held_out)
     value, at_zero = (
-        math.fsum(one.n_used * getattr(one, name) for one in judged) / groups for name in ("value", "at_zero")
+        math.fsum(half.n_used * getattr(half, name) for half in held_out) / groups for name in ("value", "at_zero")
     )
     whole = acc_eq(a, b, level, missing=missing)
     return replace(
-        whole, value=value, at_zero=at_zero, epsilon=sum(one.epsilon for one in judged) / 2, n_used=groups, fitted=False
+        whole,
+        value=value,
+        at_zero=at_zero,
+        epsilon=sum(half.epsilon for half in held_out) / 2,
+        n_used=groups,
+        fitted=False,
     )
 
 
@@ -174,9 +179,9 @@ def pairwise_accuracy(
     """Return the share of pairs of systems that the metric puts in the order of people."""
     (a, b), dropped = align(x, z, missing=missing, level="system")
     first, second = tie(row_means(a), tie_tolerance), tie(row_means(b), tie_tolerance)
-    kept = ~np.isnan(first + second)
-    i, j = np.triu_indices(int(kept.sum()), 1)
-    signs = [np.sign(means[kept][i] - means[kept][j]) for means in (first, second)]
+    defined = ~np.isnan(first + second)
+    i, j = np.triu_indices(int(defined.sum()), 1)
+    signs = [np.sign(means[defined][i] - means[defined][j]) for means in (first, second)]
     if not len(i):
         _warn("pairwise_accuracy", "there are fewer than two systems")
     share = float((signs[0] == signs[1]).mean()) if len(i) else math.nan
@@ -206,13 +211,15 @@ def difference_correlation(x: ArrayLike, z: ArrayLike, *, missing: Missing = "pa
     there = ~np.isnan(a)
     counts = there.sum(axis=0)
     # The sum of (x_i - x_j)(z_i - z_j) over pairs is k times the sum of products minus the product of sums.
-    a, b = (np.where(there, one - row_means(one.T), 0.0) for one in (a, b))
-    both, own, other = (float((counts * (one * two).sum(axis=0)).sum()) for one, two in ((a, b), (a, a), (b, b)))
+    a, b = (np.where(there, matrix - row_means(matrix.T), 0.0) for matrix in (a, b))
+    product, square_a, square_b = (
+        float((counts * (first * second).sum(axis=0)).sum()) for first, second in ((a, b), (a, a), (b, b))
+    )
     pairs = int((counts * (counts - 1) // 2).sum())
-    defined = own > 0 and other > 0
+    defined = square_a > 0 and square_b > 0
     if not defined:
         _warn("pdp", "no two systems differ on a segment")
-    value = both / math.sqrt(own * other) if defined else math.nan
+    value = product / math.sqrt(square_a * square_b) if defined else math.nan
     return over_pairs(value, "pdp", pairs, missing, dropped)
 
 
@@ -265,7 +272,7 @@ def soft_pairwise_accuracy(
         order = content_order(b.T, a.T)
         a, b = a[:, order], b[:, order]
     draws, used = (_COMPAT_DRAWS, _COMPAT_SEED) if compat else (n, seed)
-    human, metric = (preference(one, n=draws, seed=used, compat=compat) for one in (b, a))
+    human, metric = (preference(matrix, n=draws, seed=used, compat=compat) for matrix in (b, a))
     errors = np.abs(human - metric)
     errors = errors[~np.isnan(errors)]
     pairs = len(errors)
@@ -315,8 +322,8 @@ def preferences(stack: NDArray[np.float64], signs: Signs) -> FloatMatrix:
     margin = _MARGIN * np.abs(scores).sum(axis=2).max(axis=1, keepdims=True)
     flipped = (signs @ scores.reshape(count * systems, -1).T).reshape(-1, count, systems)
     least = sums[:, i] - sums[:, j] - margin
-    found: FloatMatrix = ((flipped[:, :, i] - flipped[:, :, j] >= least).sum(axis=0) + 1) / (len(signs) + 1)
-    return found
+    p_values: FloatMatrix = ((flipped[:, :, i] - flipped[:, :, j] >= least).sum(axis=0) + 1) / (len(signs) + 1)
+    return p_values
 
 
 def sign_rows(n: int, segments: int, seed: int) -> Signs:

@@ -52,29 +52,29 @@ class Continuous(NamedTuple):
     weighted_auc: FloatVector
 
 
-def kappa(one: FloatVector, other: FloatVector) -> float:
+def kappa(a: FloatVector, b: FloatVector) -> float:
     """Return Cohen's kappa of two rows of 0/1; NaN where both are constant and equal.
 
     >>> round(kappa(np.array([1.0, 1, 0, 0, 0]), np.array([1.0, 0, 0, 0, 0])), 4)
     0.5455
     """
-    if not len(one):
+    if not len(a):
         return float("nan")
-    first, second = float(one.mean()), float(other.mean())
+    first, second = float(a.mean()), float(b.mean())
     by_chance = first * second + (1 - first) * (1 - second)
     # All of one kind on both sides: exactly 1, since means of equal 0/1 are exact.
-    return float("nan") if by_chance == 1.0 else float(((one == other).mean() - by_chance) / (1 - by_chance))
+    return float("nan") if by_chance == 1.0 else float(((a == b).mean() - by_chance) / (1 - by_chance))
 
 
-def agreement(one: Ragged, other: Ragged) -> PairAgreement:
+def agreement(first: Ragged, second: Ragged) -> PairAgreement:
     """Return how far two annotators agree, per sentence and over all words, on the sentences that both saw."""
-    _lengths([one, other])
-    both = (one.lengths > 0) & (other.lengths > 0)
-    one, other = one.chosen(both), other.chosen(both)
-    values = np.array([kappa(a, b) for a, b in zip(one.rows(), other.rows(), strict=True)])
-    known = values[~np.isnan(values)]
-    mean = float(known.mean()) if len(known) else float("nan")
-    return PairAgreement(mean, kappa(one.values, other.values), len(known), len(values) - len(known))
+    _lengths([first, second])
+    both = (first.lengths > 0) & (second.lengths > 0)
+    first, second = first.select(both), second.select(both)
+    values = np.array([kappa(a, b) for a, b in zip(first.rows(), second.rows(), strict=True)])
+    defined = values[~np.isnan(values)]
+    mean = float(defined.mean()) if len(defined) else float("nan")
+    return PairAgreement(mean, kappa(first.values, second.values), len(defined), len(values) - len(defined))
 
 
 def pair_agreements(annotators: Sequence[Ragged]) -> dict[tuple[int, int], PairAgreement]:
@@ -84,11 +84,11 @@ def pair_agreements(annotators: Sequence[Ragged]) -> dict[tuple[int, int], PairA
 
 def reliabilities(annotators: Sequence[Ragged]) -> FloatVector:
     """Return each annotator's mean per-sentence kappa with the others; 0 where there is none."""
-    found = pair_agreements(annotators)
+    agreements = pair_agreements(annotators)
     means = []
     for k in range(len(annotators)):
-        own = [pair.sentence for names, pair in found.items() if k in names and not np.isnan(pair.sentence)]
-        means.append(sum(own) / len(own) if own else 0.0)
+        kappas = [pair.sentence for names, pair in agreements.items() if k in names and not np.isnan(pair.sentence)]
+        means.append(sum(kappas) / len(kappas) if kappas else 0.0)
     return np.array(means)
 
 
@@ -105,11 +105,11 @@ def majority(annotators: Sequence[Ragged], weights: FloatVector | None = None) -
     labels = 2 * ones > count
     even = count % 2 == 0
     if even.any():
-        given = reliabilities(annotators) if weights is None else np.asarray(weights, dtype=np.float64)
-        kept = np.maximum(given, 0.0)
+        raw = reliabilities(annotators) if weights is None else np.asarray(weights, dtype=np.float64)
+        clipped = np.maximum(raw, 0.0)
         # Sums of weights that are equal on paper may differ in the last digit: 0.6 + 0.3 against 0.5 + 0.4.
-        lead = 2 * (kept @ np.where(seen, votes, 0.0)) - kept @ seen
-        labels = np.where(even, lead > _EPSILON * max(1.0, float(kept.sum())), labels)
+        lead = 2 * (clipped @ np.where(seen, votes, 0.0)) - clipped @ seen
+        labels = np.where(even, lead > _EPSILON * max(1.0, float(clipped.sum())), labels)
     return Ragged(labels.astype(np.float64), lengths)
 
 
@@ -148,8 +148,8 @@ def _votes(annotators: Sequence[Ragged]) -> tuple[FloatMatrix, IntVector]:
     """Return annotators x words, NaN where an annotator did not see the sentence, and the lengths of all sentences."""
     lengths = _lengths(annotators)
     votes = np.full((len(annotators), int(lengths.sum())), np.nan)
-    for row, one in zip(votes, annotators, strict=True):
-        row[np.repeat(one.lengths > 0, lengths)] = one.values
+    for row, annotator in zip(votes, annotators, strict=True):
+        row[np.repeat(annotator.lengths > 0, lengths)] = annotator.values
     return votes, lengths
 
 
@@ -158,16 +158,18 @@ def _lengths(annotators: Sequence[Ragged]) -> IntVector:
     if len(annotators) < 2:  # noqa: PLR2004 - nobody to agree with
         raise DataError(f"{len(annotators)} annotator(s): agreement needs two or more")
     first = annotators[0]
-    for number, one in enumerate(annotators[1:], start=2):
-        if len(one) != len(first):
-            raise DataError(f"annotator {number} has {len(one)} sentences, annotator 1 has {len(first)}: align them")
-    counts = np.stack([one.lengths for one in annotators])
+    for number, annotator in enumerate(annotators[1:], start=2):
+        if len(annotator) != len(first):
+            raise DataError(
+                f"annotator {number} has {len(annotator)} sentences, annotator 1 has {len(first)}: align them"
+            )
+    counts = np.stack([annotator.lengths for annotator in annotators])
     lengths: IntVector = counts.max(axis=0)
     wrong = np.argwhere((counts != lengths) & (counts > 0))
     if len(wrong):
         who, where = wrong[0].tolist()
-        told = f"{counts[who, where]} tags where another has {lengths[where]}"
-        raise DataError(f"annotator {who + 1} has {told}, in sentence {where + 1}: align them first")
+        mismatch = f"{counts[who, where]} tags where another has {lengths[where]}"
+        raise DataError(f"annotator {who + 1} has {mismatch}, in sentence {where + 1}: align them first")
     return lengths
 
 
@@ -190,8 +192,8 @@ class Weights:
         (25.0, 1.0)
         """
         level, kind = severity.lower(), category.lower()
-        for (wanted, prefix), weight in self.exceptions.items():
-            if level == wanted and kind.startswith(prefix):
+        for (grade, prefix), weight in self.exceptions.items():
+            if level == grade and kind.startswith(prefix):
                 return weight
         if level not in self.severities:
             raise DataError(f"no weight for the severity {severity!r}: known are {', '.join(self.severities)}")
@@ -214,6 +216,6 @@ def mqm_scores(
     for cell, rater, severity, category in zip(cells, raters, severities, categories, strict=True):
         costs.setdefault(cell, {}).setdefault(rater, []).append(weights.of(severity, category))
     return {
-        cell: -math.fsum(math.fsum(one) for one in by_rater.values()) / len(by_rater) + 0.0
+        cell: -math.fsum(math.fsum(errors) for errors in by_rater.values()) / len(by_rater) + 0.0
         for cell, by_rater in costs.items()
     }

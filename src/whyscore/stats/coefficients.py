@@ -59,9 +59,9 @@ class Pairs(NamedTuple):
 
 def coefficient_of(name: str) -> Coefficient:
     """Return a coefficient by its name; `kendall` is tau b."""
-    found = _ALIASES.get(name, name)
+    canonical = _ALIASES.get(name, name)
     for coefficient in (*COEFFICIENTS, *CLASSIFYING):
-        if found == coefficient:
+        if canonical == coefficient:
             return coefficient
     raise SpecError(f"no coefficient named {name!r}: use {', '.join((*COEFFICIENTS, *CLASSIFYING, *_ALIASES))}")
 
@@ -96,10 +96,10 @@ def _direction(values: Stack, there: NDArray[np.bool_] | None) -> tuple[Stack, N
         mean = values.mean(axis=-1, keepdims=True)
         centred, count = values - mean, np.float64(values.shape[-1])
     else:
-        kept = np.where(there, values, 0.0)
+        filled = np.where(there, values, 0.0)
         count = there.sum(axis=-1)
-        mean = kept.sum(axis=-1, keepdims=True) / np.maximum(count, 1)[..., None]
-        centred = np.where(there, kept - mean, 0.0)
+        mean = filled.sum(axis=-1, keepdims=True) / np.maximum(count, 1)[..., None]
+        centred = np.where(there, filled - mean, 0.0)
     norm = np.sqrt(np.einsum("...i,...i->...", centred, centred))
     flat = norm <= _FLAT * np.sqrt(norm * norm + count * mean[..., 0] ** 2)
     return centred / np.where(flat, 1.0, norm)[..., None], flat
@@ -251,10 +251,10 @@ def inversions(values: NDArray[np.int64]) -> int:
     total = 0
     for bit in reversed(range(int(values.max(initial=0)).bit_length())):
         group = values >> (bit + 1)
-        one = (values >> bit) & 1
-        before = np.concatenate([[0], np.cumsum(one)])[:-1]
+        digit = (values >> bit) & 1
+        before = np.concatenate([[0], np.cumsum(digit)])[:-1]
         ones = before - before[np.searchsorted(group, group)]
-        total += int(ones[one == 0].sum())
+        total += int(ones[digit == 0].sum())
         values = values[np.argsort(values >> bit, kind="stable")]
     return total
 
@@ -288,5 +288,5 @@ def _distinct(values: Stack, gap: NDArray[np.bool_]) -> NDArray[np.int64]:
     ordered = np.sort(np.where(gap, np.nan, values), axis=-1)
     with np.errstate(invalid="ignore"):
         steps = (np.diff(ordered, axis=-1) > 0).sum(axis=-1)
-    found: NDArray[np.int64] = steps + ~np.isnan(ordered[..., 0])
-    return found
+    counts: NDArray[np.int64] = steps + ~np.isnan(ordered[..., 0])
+    return counts

@@ -122,10 +122,10 @@ def _correct(
 ) -> Corrected:
     values = _check(p, alpha)
     adjusted = np.full(len(values), math.nan)
-    known = np.flatnonzero(~np.isnan(values))
-    order = known[np.argsort(values[known], kind="stable")]
+    defined = np.flatnonzero(~np.isnan(values))
+    order = defined[np.argsort(values[defined], kind="stable")]
     adjusted[order] = np.minimum(adjust(values[order]), 1.0)
-    return Corrected(method, alpha, tuple(values.tolist()), tuple(adjusted.tolist()), family, len(known))
+    return Corrected(method, alpha, tuple(values.tolist()), tuple(adjusted.tolist()), family, len(defined))
 
 
 def _check(p: Sequence[float], alpha: float) -> FloatVector:
@@ -152,7 +152,7 @@ class Clusters:
 
     def members(self, rank: int) -> tuple[str, ...]:
         """Return the names of one rank."""
-        return tuple(name for name, own in zip(self.names, self.ranks, strict=True) if own == rank)
+        return tuple(name for name, r in zip(self.names, self.ranks, strict=True) if r == rank)
 
 
 def clusters(

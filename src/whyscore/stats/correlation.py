@@ -177,11 +177,13 @@ def partial_correlation(x: ArrayLike, z: ArrayLike, control: ArrayLike, coeffici
     """
     if coefficient not in ("pearson", "spearman"):
         raise SpecError(f"partial correlation is for pearson and spearman, not {coefficient!r}")
-    vectors = [as_matrix(one).ravel() for one in (x, z, control)]
-    if len({len(one) for one in vectors}) > 1:
-        raise DataError(f"vectors of {', '.join(str(len(one)) for one in vectors)} values: they need the same length")
+    vectors = [as_matrix(values).ravel() for values in (x, z, control)]
+    if len({len(vector) for vector in vectors}) > 1:
+        raise DataError(
+            f"vectors of {', '.join(str(len(vector)) for vector in vectors)} values: they need the same length"
+        )
     there = ~np.isnan(vectors).any(axis=0)
-    a, b, c = (ranks(one[there]) if coefficient == "spearman" else one[there] for one in vectors)
+    a, b, c = (ranks(vector[there]) if coefficient == "spearman" else vector[there] for vector in vectors)
     ab, ac, bc = (float(pearson(*pair)) for pair in ((a, b), (a, c), (b, c)))
     rest = (1 - ac * ac) * (1 - bc * bc)
     return (ab - ac * bc) / math.sqrt(rest) if rest > 0 else math.nan

@@ -76,15 +76,15 @@ def rank_rows(values: NDArray[np.float64]) -> Ranked:
 def kendall_rows(ranked: Ranked, human: FloatVector) -> FloatVector:
     """Return tau b of every row: concordant pairs by comparison, ties by counting."""
     count, length = ranked.least.shape
-    own = rank_rows(human[None]).least[0]
-    order = np.argsort(own, kind="stable")
+    human_ranks = rank_rows(human[None]).least[0]
+    order = np.argsort(human_ranks, kind="stable")
     # take, not [:, order], which lays the rows out across the memory
-    ranks, own = np.take(ranked.least, order, axis=1), own[order].astype(np.int64)
+    ranks, human_ranks = np.take(ranked.least, order, axis=1), human_ranks[order].astype(np.int64)
     all_pairs = length * (length - 1) / 2
-    tied_human = _count_tied_pairs(own[None], length)[0]
+    tied_human = _count_tied_pairs(human_ranks[None], length)[0]
     tied = _count_tied_pairs(ranks, length)
-    both = _count_tied_pairs(ranks.astype(np.int64) * length + own, length) if tied_human else np.zeros(count)
-    concordant = _concordant(ranks, own)
+    both = _count_tied_pairs(ranks.astype(np.int64) * length + human_ranks, length) if tied_human else np.zeros(count)
+    concordant = _count_concordant(ranks, human_ranks)
     untied = all_pairs - tied_human - (tied - both)
     surplus = 2 * concordant - untied
     return kendall_b(surplus, all_pairs - tied, np.full(count, all_pairs - tied_human))
@@ -102,23 +102,23 @@ def _count_tied_pairs(ranks: NDArray[np.int64] | NDArray[np.int16], length: int)
     return result
 
 
-def _concordant(ranks: NDArray[np.int16], own: IntVector) -> FloatVector:
+def _count_concordant(ranks: NDArray[np.int16], human_ranks: IntVector) -> FloatVector:
     """Return how many pairs of each row rise with the human ranks, which rise from left to right."""
     length = ranks.shape[1]
     if length <= _FEW:
-        first, second = np.nonzero(own[:, None] < own[None, :])
-        found: FloatVector = (ranks[:, first] < ranks[:, second]).sum(axis=1).astype(np.float64)
-        return found
+        first, second = np.nonzero(human_ranks[:, None] < human_ranks[None, :])
+        concordant: FloatVector = (ranks[:, first] < ranks[:, second]).sum(axis=1).astype(np.float64)
+        return concordant
     edges = np.linspace(0, length, _STRIPES + 1).astype(int).tolist()
-    stripes = [(start, end, own[start:end, None] < own[None, start:]) for start, end in pairwise(edges)]
-    held = [np.empty(later.shape, dtype=np.bool_) for *_, later in stripes]
+    stripes = [(start, end, human_ranks[start:end, None] < human_ranks[None, start:]) for start, end in pairwise(edges)]
+    buffers = [np.empty(later.shape, dtype=np.bool_) for *_, later in stripes]
     result = np.zeros(len(ranks))
     for number, row in enumerate(ranks):
         total = 0
-        for (start, end, later), room in zip(stripes, held, strict=True):
-            np.less(row[start:end, None], row[None, start:], out=room)
-            np.logical_and(room, later, out=room)
-            total += int(np.count_nonzero(room))
+        for (start, end, later), buffer in zip(stripes, buffers, strict=True):
+            np.less(row[start:end, None], row[None, start:], out=buffer)
+            np.logical_and(buffer, later, out=buffer)
+            total += int(np.count_nonzero(buffer))
         result[number] = total
     return result
 
@@ -167,27 +167,27 @@ class Target:
             segments: the number of each entry's segment, for the level segment.
             valid: which entries have a score; all if None.
         """
-        kept = ~np.isnan(human) if valid is None else valid & ~np.isnan(human)
-        entries = np.flatnonzero(kept)
-        wanted = tuple(coefficient_of(name) for name in coefficients)
-        found: Level = level_of(level)
+        mask = ~np.isnan(human) if valid is None else valid & ~np.isnan(human)
+        entries = np.flatnonzero(mask)
+        requested = tuple(coefficient_of(name) for name in coefficients)
+        at: Level = level_of(level)
         values = human[entries]
-        if found == "global":
-            return cls(wanted, entries, None, (_Block(np.arange(len(entries))[None], values[None]),))
-        if systems is None or (found == "segment" and segments is None):
-            raise DataError(f"the level {found} needs to know the system and the segment of every score")
-        if found == "system":
+        if at == "global":
+            return cls(requested, entries, None, (_Block(np.arange(len(entries))[None], values[None]),))
+        if systems is None or (at == "segment" and segments is None):
+            raise DataError(f"the level {at} needs to know the system and the segment of every score")
+        if at == "system":
             weights = _mean_weights(systems[entries])
             human_means = tie(values @ weights, TIE_TOLERANCE)
             block = _Block(np.arange(weights.shape[1])[None], human_means[None])
-            return cls(wanted, entries, weights, (block,))
-        by = segments if found == "segment" and segments is not None else systems
-        return cls(wanted, entries, None, tuple(_group_cells(by[entries], values)))
+            return cls(requested, entries, weights, (block,))
+        by = segments if at == "segment" and segments is not None else systems
+        return cls(requested, entries, None, tuple(_group_cells(by[entries], values)))
 
     def project(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return scores (... x entries) at the level: (... x systems) or (... x entries that count)."""
-        kept = scores[..., self.entries]
-        means: NDArray[np.float64] = kept if self.means is None else kept @ self.means
+        values = scores[..., self.entries]
+        means: NDArray[np.float64] = values if self.means is None else values @ self.means
         return means
 
     def correlate(self, projected: FloatMatrix) -> FloatMatrix:
@@ -196,7 +196,7 @@ class Target:
         parts = [self._correlate(projected[start : start + size]) for start in range(0, len(projected), size)]
         return np.concatenate(parts, axis=1) if parts else np.empty((len(self.coefficients), 0))
 
-    def mixed(self, whole: FloatVector, others: FloatMatrix, weights: FloatVector) -> NDArray[np.float64]:
+    def mix(self, whole: FloatVector, others: FloatMatrix, weights: FloatVector) -> NDArray[np.float64]:
         """Return coefficients x others x weights: how each mixture weight * whole + (1 - weight) * other agrees.
 
         All are projected already. Pearson's coefficient of a mixture follows from the covariances of its parts.
@@ -208,8 +208,8 @@ class Target:
         if slow:
             inner = replace(self, coefficients=tuple(self.coefficients[k] for k in slow))
             rows = weights[None, :, None] * whole + (1 - weights)[None, :, None] * others[:, None, :]
-            found = inner.correlate(rows.reshape(-1, rows.shape[-1]))
-            result[slow] = found.reshape(len(slow), len(others), len(weights))
+            values = inner.correlate(rows.reshape(-1, rows.shape[-1]))
+            result[slow] = values.reshape(len(slow), len(others), len(weights))
         return result
 
     @property
@@ -226,9 +226,9 @@ class Target:
         counts = np.zeros_like(sums)
         for block in self.blocks:
             stacked = _stack(rows[:, block.places], block.human, self.coefficients)
-            known = ~np.isnan(stacked)
-            sums += np.where(known, stacked, 0.0).sum(axis=2)
-            counts += known.sum(axis=2)
+            defined = ~np.isnan(stacked)
+            sums += np.where(defined, stacked, 0.0).sum(axis=2)
+            counts += defined.sum(axis=2)
         means: FloatMatrix = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
         return means
 
@@ -268,8 +268,8 @@ def _mix_pearson(
     size = spread + count * (u * whole.mean() + v * means[:, None]) ** 2
     steady = (spread > _FLAT**2 * size) & (h @ h > _FLAT**2 * (human @ human))
     bottom = np.sqrt(np.maximum(spread, 0.0) * (h @ h))
-    found: NDArray[np.float64] = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=steady)
-    return found.clip(-1.0, 1.0)
+    correlations: NDArray[np.float64] = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=steady)
+    return correlations.clip(-1.0, 1.0)
 
 
 def _mean_weights(systems: IntVector) -> FloatMatrix:
@@ -292,44 +292,44 @@ def _group_cells(by: IntVector, human: FloatVector) -> list[_Block]:
     return blocks
 
 
-def _stack(scores: NDArray[np.float64], human: FloatMatrix, wanted: Sequence[Coefficient]) -> NDArray[np.float64]:
+def _stack(scores: NDArray[np.float64], human: FloatMatrix, coefficients: Sequence[Coefficient]) -> NDArray[np.float64]:
     """Return coefficients x versions x groups of small groups (versions x groups x places)."""
-    found = []
-    for coefficient in wanted:
+    values = []
+    for coefficient in coefficients:
         if coefficient == "pearson":
-            found.append(pearson(scores, human[None]))
+            values.append(pearson(scores, human[None]))
         elif coefficient == "spearman":
-            found.append(pearson(rank_rows(scores).average, rank_rows(human).average[None]))
+            values.append(pearson(rank_rows(scores).average, rank_rows(human).average[None]))
         elif coefficient == "kendall_b":
             ranked = rank_rows(scores)
             groups = [
-                kendall_rows(Ranked(ranked.average[:, k], ranked.least[:, k]), one) for k, one in enumerate(human)
+                kendall_rows(Ranked(ranked.average[:, k], ranked.least[:, k]), row) for k, row in enumerate(human)
             ]
-            found.append(np.stack(groups, axis=1))
+            values.append(np.stack(groups, axis=1))
         elif coefficient in CLASSIFYING:
-            found.append(kernel(coefficient)(scores, human[None]))
+            values.append(kernel(coefficient)(scores, human[None]))
         else:
-            found.append(from_pairs(coefficient, pair_counts(scores, human[None]), scores, human[None]))
-    return np.stack(found)
+            values.append(from_pairs(coefficient, pair_counts(scores, human[None]), scores, human[None]))
+    return np.stack(values)
 
 
-def _coefficients(rows: FloatMatrix, human: FloatVector, wanted: Sequence[Coefficient]) -> FloatMatrix:
+def _coefficients(rows: FloatMatrix, human: FloatVector, coefficients: Sequence[Coefficient]) -> FloatMatrix:
     """Return coefficients x versions of whole rows against one human vector."""
     ranked: Ranked | None = None
-    found: list[FloatVector] = []
-    for coefficient in wanted:
+    values: list[FloatVector] = []
+    for coefficient in coefficients:
         if coefficient == "pearson":
-            found.append(pearson(rows, human))
+            values.append(pearson(rows, human))
             continue
         if coefficient in CLASSIFYING:
-            found.append(kernel(coefficient)(rows, human))
+            values.append(kernel(coefficient)(rows, human))
             continue
         if coefficient in ("spearman", "kendall_b") and ranked is None:
             ranked = rank_rows(rows)
         if coefficient == "spearman" and ranked is not None:
-            found.append(pearson(ranked.average, rank_rows(human[None]).average))
+            values.append(pearson(ranked.average, rank_rows(human[None]).average))
         elif coefficient == "kendall_b" and ranked is not None and len(human) <= _MANY:
-            found.append(kendall_rows(ranked, human))
+            values.append(kendall_rows(ranked, human))
         else:
-            found.append(from_pairs(coefficient, pair_counts(rows, human), rows, np.broadcast_to(human, rows.shape)))
-    return np.stack(found)
+            values.append(from_pairs(coefficient, pair_counts(rows, human), rows, np.broadcast_to(human, rows.shape)))
+    return np.stack(values)

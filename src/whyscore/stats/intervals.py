@@ -100,11 +100,11 @@ def _counts(drawn: Drawn, picked: IntVector | None, size: int) -> FloatMatrix:
     return np.bincount(shifted.ravel(), minlength=size * len(picked)).reshape(-1, size).astype(np.float64)
 
 
-def draw_blocks(shape: tuple[int, ...], drawing: Drawing, held: int | None = None) -> Iterator[Drawn]:
-    """Yield the draws in blocks; `held` is the number of bytes that one draw takes."""
+def draw_blocks(shape: tuple[int, ...], drawing: Drawing, draw_bytes: int | None = None) -> Iterator[Drawn]:
+    """Yield the draws in blocks; `draw_bytes` is the memory that one draw takes."""
     rows, columns = shape
     # Signs of pairs are the largest thing held: half as many as systems, for each cell.
-    each = 64 * rows * columns * (1 + min(rows, 256) // 8) if held is None else held
+    each = 64 * rows * columns * (1 + min(rows, 256) // 8) if draw_bytes is None else draw_bytes
     row_rng, column_rng = (np.random.default_rng([drawing.seed, k]) for k in range(2))
     for size in block_sizes(drawing.n, each, drawing.memory):
         yield Drawn(
@@ -113,7 +113,7 @@ def draw_blocks(shape: tuple[int, ...], drawing: Drawing, held: int | None = Non
         )
 
 
-def drawn_values(
+def draw_values(
     x: FloatMatrix, z: FloatMatrix, level: Level, coefficient: Coefficient, drawing: Drawing
 ) -> FloatVector:
     """Return the coefficient at a level of every draw of two matrices."""
@@ -121,13 +121,13 @@ def drawn_values(
     if coefficient in TABLED and LONG <= length <= MOST:
         long = _long_global if level == "global" else _long_rows
         return long(x, z, coefficient, drawing)
-    found = []
+    parts = []
     for drawn in draw_blocks(x.shape, drawing):
         values = vector_values(_take(x, drawn), _take(z, drawn), level, coefficient, drawing.tie_tolerance)
         if coefficient in _ACCURACIES:
-            values = _apart(values, coefficient, _choose(_copies(x, z, level, drawn), level, drawn))
-        found.append(mean_of_defined(values, drawing.undefined) if level in ("segment", "within_system") else values)
-    return np.concatenate(found)
+            values = _drop_self_pairs(values, coefficient, _choose(_copies(x, z, level, drawn), level, drawn))
+        parts.append(mean_of_defined(values, drawing.undefined) if level in ("segment", "within_system") else values)
+    return np.concatenate(parts)
 
 
 class _Copies(NamedTuple):
@@ -139,7 +139,7 @@ class _Copies(NamedTuple):
 
 def _copies(x: FloatMatrix, z: FloatMatrix, level: Level, drawn: Drawn) -> _Copies:
     """Return the copies in every vector: draws, draws x segments or draws x systems."""
-    there = [(~np.isnan(one)).astype(np.float64) for one in (x, z)]
+    there = [(~np.isnan(matrix)).astype(np.float64) for matrix in (x, z)]
     both = there[0] * there[1]
     rows, columns = drawn.row_counts(len(x)), drawn.column_counts(x.shape[1])
     if level == "segment":
@@ -155,15 +155,17 @@ def _copies(x: FloatMatrix, z: FloatMatrix, level: Level, drawn: Drawn) -> _Copi
 def _choose(copies: _Copies, level: Level, drawn: Drawn) -> _Copies:
     """Return the copies of the vectors in the order they were drawn in."""
     order = {"segment": drawn.columns, "within_system": drawn.rows}.get(level)
-    return copies if order is None else _Copies(*(np.take_along_axis(one, order, axis=1) for one in copies))
+    return copies if order is None else _Copies(*(np.take_along_axis(counts, order, axis=1) for counts in copies))
 
 
-def _apart(values: Stack, coefficient: Coefficient, copies: _Copies) -> Stack:
+def _drop_self_pairs(values: Stack, coefficient: Coefficient, copies: _Copies) -> Stack:
     """Return accuracies (or tau_23) over pairs of different places; NaN where there is none."""
-    every, own = copies.places * (copies.places - 1) / 2, (copies.squares - copies.places) / 2
+    all_pairs, self_pairs = copies.places * (copies.places - 1) / 2, (copies.squares - copies.places) / 2
     share = values if coefficient == "acc_23" else (values + 1) / 2
-    rest = every - own
-    agreed: Stack = np.divide(share * every - own, rest, out=np.full(rest.shape, np.nan), where=rest > 0)
+    distinct = all_pairs - self_pairs
+    agreed: Stack = np.divide(
+        share * all_pairs - self_pairs, distinct, out=np.full(distinct.shape, np.nan), where=distinct > 0
+    )
     return agreed if coefficient == "acc_23" else 2 * agreed - 1
 
 
@@ -179,30 +181,30 @@ def _long_global(x: FloatMatrix, z: FloatMatrix, coefficient: Coefficient, drawi
     there = ~(np.isnan(x) | np.isnan(z))
     first, second = x[there], z[there]
     places = Places.of(first, second)
-    found = []
+    parts = []
     for drawn in draw_blocks(x.shape, drawing, 32 * x.size):
         counts = drawn.row_counts(len(x))[:, :, None] * drawn.column_counts(x.shape[1])[:, None, :]
         values = from_pairs(coefficient, places.pairs(counts[:, there]), first, second)
         if coefficient in _ACCURACIES:
-            values = _apart(values, coefficient, _copies(x, z, "global", drawn))
-        found.append(values)
-    return np.concatenate(found)
+            values = _drop_self_pairs(values, coefficient, _copies(x, z, "global", drawn))
+        parts.append(values)
+    return np.concatenate(parts)
 
 
 def _long_rows(x: FloatMatrix, z: FloatMatrix, coefficient: Coefficient, drawing: Drawing) -> FloatVector:
     gaps = np.isnan(x) | np.isnan(z)
     rows = [(a[~gap], b[~gap], ~gap) for a, b, gap in zip(x, z, gaps, strict=True)]
     prepared = [(Places.of(a, b), there, a, b) for a, b, there in rows]
-    found = []
+    parts = []
     for drawn in draw_blocks(x.shape, drawing, 64 * x.shape[1]):
         counts = drawn.column_counts(x.shape[1])
-        own = [from_pairs(coefficient, places.pairs(counts[:, there]), a, b) for places, there, a, b in prepared]
-        values = np.stack(own, axis=1)
+        by_row = [from_pairs(coefficient, places.pairs(counts[:, there]), a, b) for places, there, a, b in prepared]
+        values = np.stack(by_row, axis=1)
         if coefficient in _ACCURACIES:
-            values = _apart(values, coefficient, _copies(x, z, "within_system", drawn))
+            values = _drop_self_pairs(values, coefficient, _copies(x, z, "within_system", drawn))
         taken = values if drawn.rows is None else np.take_along_axis(values, drawn.rows, axis=1)
-        found.append(mean_of_defined(taken, drawing.undefined))
-    return np.concatenate(found)
+        parts.append(mean_of_defined(taken, drawing.undefined))
+    return np.concatenate(parts)
 
 
 PAIRED = ("acc_eq", "pairwise_accuracy", "spa", "pdp", "kendall_like")
@@ -229,27 +231,27 @@ class _Both(NamedTuple):
 
     def counts(self, drawn: Drawn) -> FloatMatrix:
         """Return how often each pair counts, draws x pairs."""
-        own = drawn.row_counts(len(self.x))
-        return own[:, self.i] * own[:, self.j]
+        counts = drawn.row_counts(len(self.x))
+        return counts[:, self.i] * counts[:, self.j]
 
 
-Measured = Callable[[Drawn], FloatVector]
+Statistic = Callable[[Drawn], FloatVector]
 
 
-def drawn_pair_values(x: FloatMatrix, z: FloatMatrix, level: Level, measure: str, drawing: Drawing) -> FloatVector:
+def draw_pair_values(x: FloatMatrix, z: FloatMatrix, level: Level, measure: str, drawing: Drawing) -> FloatVector:
     """Return a measure of pairs for every draw of two matrices; NaN where a draw has no pair."""
     both = _Both.of(x, z)
     pairs = len(both.i) * max(1, x.shape[1])
     if measure == "acc_eq":
-        measured, pairs = _compute_tied_accuracy(both, level, drawing)
+        compute, pairs = _compute_tied_accuracy(both, level, drawing)
     elif measure == "spa":
-        measured = _soft_accuracy(both, drawing)
+        compute = _soft_accuracy(both, drawing)
     elif measure == "pairwise_accuracy":
-        measured = _pairwise(both, drawing.tie_tolerance)
+        compute = _pairwise(both, drawing.tie_tolerance)
     else:
-        measured = _differences(both) if measure == "pdp" else _clear_preferences(both)
-    found = [measured(drawn) for drawn in draw_blocks(x.shape, drawing, max(64 * x.size, 32 * pairs))]
-    return np.concatenate(found)
+        compute = _differences(both) if measure == "pdp" else _clear_preferences(both)
+    values = [compute(drawn) for drawn in draw_blocks(x.shape, drawing, max(64 * x.size, 32 * pairs))]
+    return np.concatenate(values)
 
 
 def too_many(x: FloatMatrix, level: Level, measure: str, n: int) -> bool:
@@ -262,28 +264,28 @@ def too_many(x: FloatMatrix, level: Level, measure: str, n: int) -> bool:
     return groups * places * (places - 1) // 2 * n > PAIR_DRAWS
 
 
-def _differences(both: _Both) -> Measured:
+def _differences(both: _Both) -> Statistic:
     dx, dz = both.x[both.i] - both.x[both.j], both.z[both.i] - both.z[both.j]
     there = ~np.isnan(dx + dz)
     dx, dz = np.where(there, dx, 0.0), np.where(there, dz, 0.0)
 
-    def measured(drawn: Drawn) -> FloatVector:
-        top, own, other = (_weigh(both, drawn, table) for table in (dx * dz, dx * dx, dz * dz))
-        return _ratio(top, np.sqrt(own * other))
+    def compute(drawn: Drawn) -> FloatVector:
+        cross, square_x, square_z = (_weigh(both, drawn, table) for table in (dx * dz, dx * dx, dz * dz))
+        return _ratio(cross, np.sqrt(square_x * square_z))
 
-    return measured
+    return compute
 
 
-def _clear_preferences(both: _Both) -> Measured:
+def _clear_preferences(both: _Both) -> Statistic:
     human, metric = both.z[both.i] - both.z[both.j], both.x[both.i] - both.x[both.j]
     clear = (np.abs(human) >= CLEAR) & ~np.isnan(metric)
     agreeing = clear & (human * metric > 0)
 
-    def measured(drawn: Drawn) -> FloatVector:
+    def compute(drawn: Drawn) -> FloatVector:
         agreed, count = (_weigh(both, drawn, table.astype(np.float64)) for table in (agreeing, clear))
         return _ratio(2 * agreed - count, count)
 
-    return measured
+    return compute
 
 
 def _weigh(both: _Both, drawn: Drawn, table: FloatMatrix) -> FloatVector:
@@ -299,17 +301,17 @@ def _means(matrix: FloatMatrix, drawn: Drawn, tolerance: float) -> FloatMatrix:
     return tie(_ratio(counts @ np.where(there, matrix, 0.0).T, counts @ there.T.astype(np.float64)), tolerance)
 
 
-def _pairwise(both: _Both, tolerance: float) -> Measured:
-    def measured(drawn: Drawn) -> FloatVector:
-        means = (_means(one, drawn, tolerance) for one in (both.x, both.z))
-        signs = [np.sign(one[:, both.i] - one[:, both.j]) for one in means]
+def _pairwise(both: _Both, tolerance: float) -> Statistic:
+    def compute(drawn: Drawn) -> FloatVector:
+        means = (_means(matrix, drawn, tolerance) for matrix in (both.x, both.z))
+        signs = [np.sign(mean[:, both.i] - mean[:, both.j]) for mean in means]
         counts = both.counts(drawn) * ~np.isnan(signs[0] + signs[1])
         return _ratio((counts * (signs[0] == signs[1])).sum(axis=1), counts.sum(axis=1))
 
-    return measured
+    return compute
 
 
-def _soft_accuracy(both: _Both, drawing: Drawing) -> Measured:
+def _soft_accuracy(both: _Both, drawing: Drawing) -> Statistic:
     columns = both.x.shape[1]
     signs = sign_rows(_SIGNS, columns, drawing.seed)
 
@@ -319,63 +321,63 @@ def _soft_accuracy(both: _Both, drawing: Drawing) -> Measured:
     def p_values(matrix: FloatMatrix, picked: NDArray[np.int64]) -> FloatMatrix:
         if whole:
             return preferences(np.moveaxis(matrix[:, picked], 0, 1), signs)
-        return np.stack([preference(matrix[:, one], signs=signs)[both.i, both.j] for one in picked])
+        return np.stack([preference(matrix[:, segments], signs=signs)[both.i, both.j] for segments in picked])
 
-    def measured(drawn: Drawn) -> FloatVector:
+    def compute(drawn: Drawn) -> FloatVector:
         picked = np.arange(columns)[None, :] if drawn.columns is None else drawn.columns
         parts = [picked[start : start + block] for start in range(0, len(picked), block)]
-        found = np.concatenate([np.abs(p_values(both.z, part) - p_values(both.x, part)) for part in parts])
-        off = np.broadcast_to(found, (len(drawn), len(both.i)))
+        errors = np.concatenate([np.abs(p_values(both.z, part) - p_values(both.x, part)) for part in parts])
+        off = np.broadcast_to(errors, (len(drawn), len(both.i)))
         counts = both.counts(drawn) * ~np.isnan(off)
         return 1 - _ratio((counts * np.nan_to_num(off)).sum(axis=1), counts.sum(axis=1))
 
-    return measured
+    return compute
 
 
-def _compute_tied_accuracy(both: _Both, level: Level, drawing: Drawing) -> tuple[Measured, int]:
+def _compute_tied_accuracy(both: _Both, level: Level, drawing: Drawing) -> tuple[Statistic, int]:
     """Return the accuracy with the best epsilon of each draw (or the given one), and the number of pairs."""
     if level == "system":
         return _compute_tied_means(both, drawing), len(both.i)
     pairs = pair_table(group_cells(both.x, level), group_cells(both.z, level))
     order = np.argsort(pairs.distance, kind="stable")
     distance, concordant, group = pairs.distance[order], pairs.concordant[order], pairs.group[order]
-    first, second = (one[order] for one in pairs_of(group_cells(both.x, level), group_cells(both.z, level)))
+    first, second = (places[order] for places in pairs_of(group_cells(both.x, level), group_cells(both.z, level)))
     ends = np.append(distance[1:] != distance[:-1], np.True_)[: len(distance)]
     change = pairs.tied[order].astype(np.float64) - concordant
-    given = None if drawing.epsilon is None else right(pairs, drawing.epsilon)[order]
+    right_pairs = None if drawing.epsilon is None else right(pairs, drawing.epsilon)[order]
     rows, columns = both.x.shape
 
-    def measured(drawn: Drawn) -> FloatVector:
-        places, groups = _drawn_places(drawn, level, rows, columns)
+    def compute(drawn: Drawn) -> FloatVector:
+        places, groups = _count_places(drawn, level, rows, columns)
         counts = places[:, first] * places[:, second]
-        totals = np.stack([np.bincount(group, one, minlength=groups.shape[1]) for one in counts])
+        totals = np.stack([np.bincount(group, row, minlength=groups.shape[1]) for row in counts])
         share = _ratio(groups, totals * (groups * (totals > 0)).sum(axis=1, keepdims=True))
         weight = counts * np.nan_to_num(share)[:, group]
-        if given is not None:
-            return np.where(totals.sum(axis=1) > 0, weight @ given, np.nan)
+        if right_pairs is not None:
+            return np.where(totals.sum(axis=1) > 0, weight @ right_pairs, np.nan)
         values = np.cumsum(weight * change, axis=1)[:, ends]
         if not len(distance) or distance[0] > 0:
             values = np.pad(values, ((0, 0), (1, 0)))
         return np.where(totals.sum(axis=1) > 0, weight @ concordant + values.max(axis=1), np.nan)
 
-    return measured, len(distance)
+    return compute, len(distance)
 
 
-def _drawn_places(drawn: Drawn, level: Level, rows: int, columns: int) -> tuple[FloatMatrix, FloatMatrix]:
+def _count_places(drawn: Drawn, level: Level, rows: int, columns: int) -> tuple[FloatMatrix, FloatMatrix]:
     """Return how often each place within a group counts, and each group."""
-    own, other = drawn.row_counts(rows), drawn.column_counts(columns)
+    row_counts, column_counts = drawn.row_counts(rows), drawn.column_counts(columns)
     if level == "segment":
-        return own, other
+        return row_counts, column_counts
     if level == "within_system":
-        return other, own
-    return (own[:, :, None] * other[:, None, :]).reshape(len(drawn), -1), np.ones((len(drawn), 1))
+        return column_counts, row_counts
+    return (row_counts[:, :, None] * column_counts[:, None, :]).reshape(len(drawn), -1), np.ones((len(drawn), 1))
 
 
-def _compute_tied_means(both: _Both, drawing: Drawing) -> Measured:
-    def measured(drawn: Drawn) -> FloatVector:
+def _compute_tied_means(both: _Both, drawing: Drawing) -> Statistic:
+    def compute(drawn: Drawn) -> FloatVector:
         # As `acc_eq` has it, the tolerance of means is not to be chosen here.
-        means = (_means(one, drawn, TIE_TOLERANCE) for one in (both.x, both.z))
-        dx, dz = (one[:, both.i] - one[:, both.j] for one in means)
+        means = (_means(matrix, drawn, TIE_TOLERANCE) for matrix in (both.x, both.z))
+        dx, dz = (mean[:, both.i] - mean[:, both.j] for mean in means)
         counts = both.counts(drawn) * ~np.isnan(dx + dz)
         distance = np.where(counts > 0, np.abs(dx), np.inf)
         concordant, tied = np.sign(dx) * np.sign(dz) > 0, dz == 0
@@ -391,12 +393,12 @@ def _compute_tied_means(both: _Both, drawing: Drawing) -> Measured:
         best = np.maximum(values.max(axis=1, initial=-np.inf), np.where((ordered == 0).any(axis=1), -np.inf, 0.0))
         return _ratio((counts * concordant).sum(axis=1) + best, counts.sum(axis=1))
 
-    return measured
+    return compute
 
 
 def _ratio(top: Stack, bottom: Stack) -> Stack:
-    found: Stack = np.divide(top, bottom, out=np.full(np.shape(bottom), np.nan), where=bottom > 0)
-    return found
+    ratio: Stack = np.divide(top, bottom, out=np.full(np.shape(bottom), np.nan), where=bottom > 0)
+    return ratio
 
 
 LEVEL = 0.95
@@ -458,8 +460,8 @@ def bootstrap(
     measure = measure_of(coefficient, level)
     at, named = measure.level, measure.name
     _check(resample, n, confidence)
-    given = (x, z) if against is None else (x, against, z)
-    matrices, dropped = align(*given, missing=missing, level=at)
+    inputs = (x, z) if against is None else (x, against, z)
+    matrices, dropped = align(*inputs, missing=missing, level=at)
     *metrics, human = sort_by_content(*matrices)
     endless = too_many(human, at, named, n)
     if endless and against is not None:
@@ -470,12 +472,12 @@ def bootstrap(
         estimate = Estimate(value, level=confidence, n=size, reason=TOO_MANY)
         return Bootstrap(estimate, at, named, resample, 0, n, seed, dropped)
     drawing = Drawing(resample, n, seed, memory, fine.undefined, fine.tie_tolerance, fine.epsilon)
-    draws = [_drawn(metric, human, measure, drawing) for metric in metrics]
+    draws = [_draw(metric, human, measure, drawing) for metric in metrics]
     samples = draws[0] if against is None else draws[0] - draws[1]
-    known = samples[~np.isnan(samples)]
-    sign, centred = (math.nan, math.nan) if against is None else shares(known, value)
+    valid = samples[~np.isnan(samples)]
+    sign, centred = (math.nan, math.nan) if against is None else shares(valid, value)
     return Bootstrap(
-        *(_estimate(value, known, confidence, size), at, named, resample, len(known), n - len(known), seed, dropped),
+        *(_estimate(value, valid, confidence, size), at, named, resample, len(valid), n - len(valid), seed, dropped),
         *(sign, centred, samples if keep else None),
     )
 
@@ -490,8 +492,8 @@ def shares(deltas: FloatVector, observed: float) -> tuple[float, float]:
 def fisher(r: float, n: int, coefficient: str = "pearson", *, confidence: float = LEVEL) -> Estimate:
     """Return the interval of a correlation of n pairs by Fisher's z.
 
-    >>> found = fisher(0.75, 16, "kendall")
-    >>> round(found.low, 4), round(found.high, 4)
+    >>> interval = fisher(0.75, 16, "kendall")
+    >>> round(interval.low, 4), round(interval.high, 4)
     (0.5363, 0.8733)
     """
     from scipy.special import ndtri  # noqa: PLC0415 - loads half of scipy
@@ -510,11 +512,11 @@ def fisher(r: float, n: int, coefficient: str = "pearson", *, confidence: float 
     return Estimate(r, math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half), confidence, n)
 
 
-def _drawn(x: FloatMatrix, z: FloatMatrix, measure: Measure, drawing: Drawing) -> FloatVector:
-    """Return a measure of every draw."""
+def _draw(x: FloatMatrix, z: FloatMatrix, measure: Measure, drawing: Drawing) -> FloatVector:
+    """Return a measure for every draw."""
     if measure.name in PAIRED:
-        return drawn_pair_values(x, z, measure.level, measure.name, drawing)
-    return drawn_values(x, z, measure.level, coefficient_of(measure.name), drawing)
+        return draw_pair_values(x, z, measure.level, measure.name, drawing)
+    return draw_values(x, z, measure.level, coefficient_of(measure.name), drawing)
 
 
 def _value(
@@ -535,10 +537,10 @@ def _size(matrix: FloatMatrix, level: Level) -> int:
     return int(there.any(axis=0 if level == "segment" else 1).sum())
 
 
-def _estimate(value: float, known: FloatVector, confidence: float, n: int) -> Estimate:
-    if len(known) < 2 or math.isnan(value):  # noqa: PLR2004 - an interval needs two ends
+def _estimate(value: float, samples: FloatVector, confidence: float, n: int) -> Estimate:
+    if len(samples) < 2 or math.isnan(value):  # noqa: PLR2004 - an interval needs two ends
         return Estimate(value, level=confidence, n=n, reason="undefined")
-    low, high = percentiles(known, confidence).tolist()
+    low, high = percentiles(samples, confidence).tolist()
     return Estimate(value, low, high, confidence, n)
 
 

@@ -1,4 +1,4 @@
-"""What swapping makes of tau, without looking at every pair again for every swap.
+"""Tau after swaps, without comparing every pair again for every swap.
 
 A pair of places has only four values, as each side comes from X or from Y. So with s in {0, 1} per place (1: swapped)
 the sum over pairs of any function of the two signs is c + l.s + s'Ms/2: a matrix product for all swaps at once.
@@ -12,7 +12,7 @@ values stay and only the weight of each place (how often it counts) changes. So 
 
 1. Places stand in the order of x, then of z. A pair is discordant where z stands in the wrong order: an inversion.
 2. Inversions are counted in blocks of about sqrt(n) places. Within a block of neighbours in x, and within a block of
-   neighbours in z, all pairs are looked at: one matrix product for all weights. Of two places that share no block, the
+   neighbours in z, all pairs are compared: one matrix product for all weights. Of two places that share no block, the
    blocks decide: running sums over a table of blocks x blocks.
 3. Ties are sums of weights over runs of equal values.
 
@@ -37,7 +37,7 @@ Weights = NDArray[np.float32]
 MOST = 200_000
 """Places up to which the tables of a long vector are held."""
 
-_HELD = 500_000  # weights that are looked at together: what fits a cache
+_HELD = 500_000  # weights processed together: what fits a cache
 
 
 class _Blocks(NamedTuple):
@@ -74,7 +74,7 @@ class _Runs(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Places:
-    """Places of two vectors, sorted once; weights are looked at in the order of x, then of z."""
+    """Places of two vectors, sorted once; weights are read in the order of x, then of z."""
 
     order: IntVector
     x_runs: _Runs
@@ -92,8 +92,12 @@ class Places:
         first, second = x[order], z[order]
         by_z = np.argsort(second, kind="stable")
         new_x, new_z = first[1:] != first[:-1], second[1:] != second[:-1]
-        own = np.arange(len(order))
-        runs = (_Runs.of(new_x, own), _Runs.of(np.diff(second[by_z]) != 0, by_z), _Runs.of(new_x | new_z, own))
+        positions = np.arange(len(order))
+        runs = (
+            _Runs.of(new_x, positions),
+            _Runs.of(np.diff(second[by_z]) != 0, by_z),
+            _Runs.of(new_x | new_z, positions),
+        )
         return cls(order, *runs, *_blocks(by_z))
 
     def __len__(self) -> int:
@@ -101,28 +105,28 @@ class Places:
 
     def pairs(self, weights: NDArray[np.generic]) -> Pairs:
         """Return the kinds of pairs for each row of weights (draws x places)."""
-        return self._in_parts(weights, lambda mine: (self._kinds(mine, self._inversions(mine)),))[0]
+        return self._in_parts(weights, lambda part: (self._kinds(part, self._inversions(part)),))[0]
 
-    def halves(self, chosen: NDArray[np.bool_]) -> tuple[Pairs, Pairs]:
-        """Return the kinds of pairs among the chosen places of each row, and among the others."""
+    def halves(self, mask: NDArray[np.bool_]) -> tuple[Pairs, Pairs]:
+        """Return the kinds of pairs among the places in the mask of each row, and among the others."""
         if not len(self):
-            return self.pairs(chosen), self.pairs(chosen)
+            return self.pairs(mask), self.pairs(mask)
         touching = self._touching()
         whole = float(touching.sum()) / 2
 
-        def both(mine: Weights) -> tuple[Pairs, Pairs]:
-            inverted = self._inversions(mine)
-            # All inversions, less those that touch a chosen place; those with two chosen ends were taken off twice.
-            others = whole - np.einsum("dp,p->d", mine, touching, dtype=np.float64) + inverted
-            return self._kinds(mine, inverted), self._kinds(1 - mine, others)
+        def both(inside: Weights) -> tuple[Pairs, Pairs]:
+            inverted = self._inversions(inside)
+            # All inversions, less those that touch the mask; those with both ends in it were subtracted twice.
+            rest = whole - np.einsum("dp,p->d", inside, touching, dtype=np.float64) + inverted
+            return self._kinds(inside, inverted), self._kinds(1 - inside, rest)
 
-        mine, others = self._in_parts(chosen, both)
-        return mine, others
+        inside, outside = self._in_parts(mask, both)
+        return inside, outside
 
     def _in_parts(
         self, weights: NDArray[np.generic], count: Callable[[Weights], tuple[Pairs, ...]]
     ) -> tuple[Pairs, ...]:
-        """Return what is counted for all rows of weights, a few rows at a time."""
+        """Return the counts for all rows of weights, computed a few rows at a time."""
         if not len(self):
             return (Pairs(*(np.zeros(len(weights)) for _ in Pairs._fields)),)
         rows = max(1, _HELD // len(self))
@@ -146,8 +150,8 @@ class Places:
         padded = np.pad(weights, ((0, 0), (0, len(self.cells) - weights.shape[1])))
         total = self._count_between(padded)
         for blocks in (self.x_blocks, self.z_blocks):
-            held = np.ascontiguousarray(padded[:, blocks.places].swapaxes(0, 1))
-            total += np.einsum("bds,bds->d", held @ blocks.inverted, held, dtype=np.float64)
+            grouped = np.ascontiguousarray(padded[:, blocks.places].swapaxes(0, 1))
+            total += np.einsum("bds,bds->d", grouped @ blocks.inverted, grouped, dtype=np.float64)
         return total
 
     def _count_between(self, padded: Weights) -> Stack:
@@ -200,8 +204,8 @@ def _blocks(by_z: IntVector) -> tuple[_Blocks, _Blocks, IntVector]:
 
 
 def _invert(values: NDArray[np.int32], among: NDArray[np.bool_]) -> Weights:
-    found: Weights = ((values[:, :, None] > values[:, None, :]) & among).astype(np.float32)
-    return found
+    inverted: Weights = ((values[:, :, None] > values[:, None, :]) & among).astype(np.float32)
+    return inverted
 
 
 def _before_and_above(table: Weights) -> Weights:
@@ -226,25 +230,25 @@ def table_deltas(
     memory: int,
 ) -> FloatVector:
     """Return r(X, Z) - r(Y, Z) of X, Y and Z after every swap, at a level whose vectors are cells."""
-    first, second, human = (_group_cells(one, level) for one in matrices)
-    chosen = _group_cells(swaps, level)
+    first, second, human = (_group_cells(matrix, level) for matrix in matrices)
+    swapped = _group_cells(swaps, level)
     if LONG <= human.shape[1] <= MOST:
-        return _long_deltas((first, second, human), chosen, coefficient)
+        return _long_deltas((first, second, human), swapped, coefficient)
     cells = memory // 64
     there = (~np.isnan(human)).sum(axis=1)
     pairs: FloatVector = there * (there - 1) / 2
     if coefficient != "kendall_b":
         # tau_23 and acc_23 differ by a factor of two: of both, agreement counts.
-        agreed = sum_swapped_pairs(first, second, human, chosen, _agreement, cells=cells)
+        agreed = sum_swapped_pairs(first, second, human, swapped, _agreement, cells=cells)
         bottom = pairs / (2 if coefficient == "tau_23" else 1)
-        share = [np.divide(one, bottom, out=np.full(one.shape, np.nan), where=bottom > 0) for one in agreed]
+        share = [np.divide(count, bottom, out=np.full(count.shape, np.nan), where=bottom > 0) for count in agreed]
         return mean_of_defined(share[0]) - mean_of_defined(share[1])
-    surplus = sum_swapped_pairs(first, second, human, chosen, _surplus, cells=cells)
+    surplus = sum_swapped_pairs(first, second, human, swapped, _surplus, cells=cells)
     if _all_differ(first, second):
         untied = (pairs, pairs)
     else:
-        untied = sum_swapped_pairs(first, second, human, chosen, _count_untied, cells=cells)
-    moved = np.array([_count_untied_pairs(one) for one in human])
+        untied = sum_swapped_pairs(first, second, human, swapped, _count_untied, cells=cells)
+    moved = np.array([_count_untied_pairs(row) for row in human])
     taus = [kendall_b(top, free, moved) for top, free in zip(surplus, untied, strict=True)]
     return mean_of_defined(taus[0]) - mean_of_defined(taus[1])
 
@@ -324,18 +328,18 @@ def sum_swapped_pairs(
     size = max(1, cells // (groups * places))
     for start in range(0, places, size):
         part = slice(start, min(start + size, places))
-        own, crossed, turned, other = _tables(x, y, z, part, entry)
-        form = (own - crossed - turned + other).astype(np.float32)
-        lines = [(away - base).sum(axis=2, dtype=np.float64) for base, away in ((own, turned), (other, crossed))]
-        constants = [base.sum(axis=(1, 2), dtype=np.float64)[:, None] / 2 for base in (own, other)]
+        xx, xy, yx, yy = _tables(x, y, z, part, entry)
+        form = (xx - xy - yx + yy).astype(np.float32)
+        lines = [(away - base).sum(axis=2, dtype=np.float64) for base, away in ((xx, yx), (yy, xy))]
+        constants = [base.sum(axis=(1, 2), dtype=np.float64)[:, None] / 2 for base in (xx, yy)]
         for first in range(0, len(swaps), size):
             batch = slice(first, first + size)
-            chosen = np.ascontiguousarray(np.moveaxis(swaps[batch], 0, 1), dtype=np.float32)
-            mine = chosen[:, :, part]
+            batch_swaps = np.ascontiguousarray(np.moveaxis(swaps[batch], 0, 1), dtype=np.float32)
+            part_swaps = batch_swaps[:, :, part]
             # A product of float32 is exact: its entries are small whole numbers.
-            square = np.einsum("grp,grp->gr", mine, chosen @ form.swapaxes(1, 2), dtype=np.float64) / 2
+            square = np.einsum("grp,grp->gr", part_swaps, batch_swaps @ form.swapaxes(1, 2), dtype=np.float64) / 2
             for k in range(2):
-                totals[k, :, batch] += constants[k] + np.einsum("grp,gp->gr", mine, lines[k]) + square
+                totals[k, :, batch] += constants[k] + np.einsum("grp,gp->gr", part_swaps, lines[k]) + square
     return totals[0].T, totals[1].T
 
 

@@ -65,14 +65,14 @@ class Table(NamedTuple):
 
 
 def level_of(name: str) -> Level:
-    """Return a level by its name or one of the names others give it.
+    """Return a level by its name or an alias.
 
     >>> level_of("input"), level_of("system")
     ('segment', 'system')
     """
-    found = ALIASES.get(name, name)
+    canonical = ALIASES.get(name, name)
     for level in LEVELS:
-        if found == level:
+        if canonical == level:
             return level
     raise SpecError(f"no level named {name!r}: use {', '.join((*LEVELS, *ALIASES))}")
 
@@ -90,12 +90,12 @@ def as_matrix(values: ArrayLike, name: str = "the matrix") -> FloatMatrix:
     return matrix
 
 
-def align(*given: ArrayLike, missing: Missing = "paired", level: Level = "segment") -> Aligned:
+def align(*arrays: ArrayLike, missing: Missing = "paired", level: Level = "segment") -> Aligned:
     """Return matrices of one shape in which the same cells count."""
     if missing not in get_args(Missing):
         raise SpecError(f"missing is {missing!r}, expected {' or '.join(map(repr, get_args(Missing)))}")
-    names = ("X", "Z") if len(given) == 2 else ("X", "Y", "Z")  # noqa: PLR2004
-    matrices = [as_matrix(values, name) for name, values in zip(names, given, strict=False)]
+    names = ("X", "Z") if len(arrays) == 2 else ("X", "Y", "Z")  # noqa: PLR2004
+    matrices = [as_matrix(values, name) for name, values in zip(names, arrays, strict=False)]
     _check_shapes(matrices, names)
     gaps = [np.isnan(matrix) for matrix in matrices]
     gap: NDArray[np.bool_] = np.logical_or.reduce(gaps)
@@ -108,9 +108,9 @@ def align(*given: ArrayLike, missing: Missing = "paired", level: Level = "segmen
         return Aligned(tuple(matrices), Dropped())
     if missing == "complete":
         gap = np.broadcast_to(gap.any(axis=0), gap.shape)
-    lost = sum(int((gap & ~own).sum()) for own in gaps)
-    kept = tuple(np.where(gap, np.nan, matrix) for matrix in matrices)
-    return Aligned(kept, Dropped(lost, int(gap.all(axis=1).sum()), int(gap.all(axis=0).sum())))
+    lost = sum(int((gap & ~matrix_gap).sum()) for matrix_gap in gaps)
+    aligned = tuple(np.where(gap, np.nan, matrix) for matrix in matrices)
+    return Aligned(aligned, Dropped(lost, int(gap.all(axis=1).sum()), int(gap.all(axis=0).sum())))
 
 
 def _check_shapes(matrices: Sequence[FloatMatrix], names: Sequence[str]) -> None:
@@ -148,8 +148,8 @@ def tie(values: NDArray[np.float64], tolerance: float = TIE_TOLERANCE) -> NDArra
     order = np.argsort(values, axis=-1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=-1)
     gaps = np.diff(ordered, axis=-1)
-    known = ~np.isnan(values)
-    spread = np.where(known, values, -np.inf).max(axis=-1) - np.where(known, values, np.inf).min(axis=-1)
+    defined = ~np.isnan(values)
+    spread = np.where(defined, values, -np.inf).max(axis=-1) - np.where(defined, values, np.inf).min(axis=-1)
     with np.errstate(invalid="ignore"):
         near = gaps <= tolerance * spread[..., None]
     near &= gaps > 0
@@ -250,9 +250,9 @@ def coins(
     """Yield the coins of n random swaps in blocks; the size of the blocks does not change them."""
     count = coin_count(permute, rows, columns)
     for start in range(0, n, block):
-        wanted = min(block, n - start)
+        total = min(block, n - start)
         piece = max(1, _DRAWN // count)
-        sizes = [(min(piece, wanted - done), count) for done in range(0, wanted, piece)]
+        sizes = [(min(piece, total - done), count) for done in range(0, total, piece)]
         yield np.concatenate(
             [(rng.random_sample(size) if isinstance(rng, RandomState) else rng.random(size)) > _HALF for size in sizes]
         )
@@ -282,12 +282,12 @@ def sum_swapped_cells(tossed: Coins, permute: Permute, difference: FloatMatrix) 
     """Return resamples x systems: the sum of a difference (Y - X) over the swapped cells of each row."""
     rows, columns = difference.shape
     if permute == "cell":
-        chosen = tossed.reshape(len(tossed), rows, columns)
-        return np.stack([chosen[:, i].astype(np.float64) @ difference[i] for i in range(rows)], axis=1)
+        swaps = tossed.reshape(len(tossed), rows, columns)
+        return np.stack([swaps[:, i].astype(np.float64) @ difference[i] for i in range(rows)], axis=1)
     if permute == "inputs":
         return tossed.astype(np.float64) @ difference.T
     whole: FloatVector = difference.sum(axis=1)
-    own: FloatMatrix = tossed[:, :rows].astype(np.float64)
+    row_coins: FloatMatrix = tossed[:, :rows].astype(np.float64)
     if permute == "systems":
-        return own * whole
-    return own * whole + (1 - 2 * own) * (tossed[:, rows:].astype(np.float64) @ difference.T)
+        return row_coins * whole
+    return row_coins * whole + (1 - 2 * row_coins) * (tossed[:, rows:].astype(np.float64) @ difference.T)

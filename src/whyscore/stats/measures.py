@@ -23,7 +23,7 @@ class Measure(NamedTuple):
 
     name: str
     level: Level
-    """The level it is taken at unless told."""
+    """Its default level."""
     fixed: bool
     """Whether it has no other level."""
     chance: float | None
@@ -31,7 +31,7 @@ class Measure(NamedTuple):
 
 
 class Fine(NamedTuple):
-    """What few need to choose."""
+    """Options that few users need."""
 
     undefined: Undefined = "leave_out"
     """Whether vectors without a value are left out of a mean, or count as 0."""
@@ -61,22 +61,22 @@ _ACCURACIES = ("acc_23", "acc_eq", "pairwise_accuracy", "spa", "auc", "accuracy"
 
 
 def measure_of(name: str, level: str | None = None) -> Measure:
-    """Return a measure at a level; its own level where none is asked for.
+    """Return a measure at a level; at its default level if none is given.
 
     >>> measure_of("kendall", "input")
     Measure(name='kendall_b', level='segment', fixed=False, chance=0.0)
     """
     if name in MEASURES:
-        found = MEASURES[name]
+        measure = MEASURES[name]
     else:
         try:
-            found = MEASURES[coefficient_of(name)]
+            measure = MEASURES[coefficient_of(name)]
         except SpecError:
             raise UnknownName.among("coefficient", name, [*MEASURES, "kendall"]) from None
-    at = found.level if level is None else level_of(level)
-    if found.fixed and at != found.level:
-        raise SpecError(f"{found.name} is made for the level {found.level}, not {at}: leave the level out")
-    return found._replace(level=at)
+    at = measure.level if level is None else level_of(level)
+    if measure.fixed and at != measure.level:
+        raise SpecError(f"{measure.name} is made for the level {measure.level}, not {at}: leave the level out")
+    return measure._replace(level=at)
 
 
 def agree(
@@ -102,8 +102,10 @@ def agree(
         return compute(x, z, missing=missing), {}
     # Pairwise accuracy is the same number: tied in both is right, tied in one is wrong.
     named = "acc_23" if name == "pairwise_accuracy" else name
-    found = correlate(x, z, at, named, missing=missing, undefined=fine.undefined, tie_tolerance=fine.tie_tolerance)
-    return replace(found, coefficient=name), {}
+    correlation = correlate(
+        x, z, at, named, missing=missing, undefined=fine.undefined, tie_tolerance=fine.tie_tolerance
+    )
+    return replace(correlation, coefficient=name), {}
 
 
 def as_share(value: float, measure: str) -> float:

@@ -86,13 +86,13 @@ def _mix(rows: FloatMatrix) -> NDArray[np.uint64]:
     return mixed
 
 
-def block_sizes(n: int, each: int, held: int) -> Iterator[int]:
-    """Yield how many of n resamples are made at a time, if one takes `each` of the numbers that may be `held`.
+def block_sizes(n: int, each: int, capacity: int) -> Iterator[int]:
+    """Yield how many of n resamples to draw at a time, if one takes `each` numbers and `capacity` fit into memory.
 
     >>> list(block_sizes(10, 3, 12))
     [4, 4, 2]
     """
-    block = max(1, held // max(each, 1))
+    block = max(1, capacity // max(each, 1))
     yield from (min(block, n - start) for start in range(0, n, block))
 
 
@@ -102,12 +102,12 @@ def random_rows(
     seed: int | Sequence[int],
     *,
     each: int = 0,
-    held: int = 8_000_000,
+    capacity: int = 8_000_000,
     dtype: DTypeLike = np.float32,
 ) -> Iterator[NDArray[Any]]:
     """Yield n rows of random numbers from 0 to below 1, in blocks; `each` is what a row takes, if more than itself."""
     rng = np.random.default_rng(seed)
-    for size in block_sizes(n, max(each, width), held):
+    for size in block_sizes(n, max(each, width), capacity):
         yield rng.random((size, width), dtype=dtype)  # type: ignore[arg-type]
 
 

@@ -115,17 +115,17 @@ class PermutationTest:
 
     def with_deltas(self, observed: float, deltas: FloatVector, *, keep: bool) -> "PermutationTest":
         """Return the test with its p-value: the share of resampled differences as extreme as the observed one."""
-        known = deltas[~np.isnan(deltas)]
-        extreme = int(at_least(known, observed, self.alternative).sum())
+        defined = deltas[~np.isnan(deltas)]
+        extreme = int(at_least(defined, observed, self.alternative).sum())
         counted = self.exact or self.compat  # all swaps, or the way of another package
         return replace(
             self,
-            p=extreme / max(len(known), 1) if counted else (extreme + 1) / (len(known) + 1),
+            p=extreme / max(len(defined), 1) if counted else (extreme + 1) / (len(defined) + 1),
             delta=observed,
-            n=len(known),
+            n=len(defined),
             extreme=extreme,
             seed=None if self.exact else self.seed,
-            undefined=len(deltas) - len(known),
+            undefined=len(deltas) - len(defined),
             reason=None,
             samples=deltas if keep else None,
         )
@@ -246,8 +246,8 @@ def _list_swaps(permute: Permute, shape: tuple[int, ...], *, exact: bool | None)
 
 def _observe(setting: _Setting) -> float:
     values = [
-        level_values(one, setting.z, setting.level, setting.coefficient, setting.tolerance)
-        for one in (setting.x, setting.y)
+        level_values(metric, setting.z, setting.level, setting.coefficient, setting.tolerance)
+        for metric in (setting.x, setting.y)
     ]
     return float(values[0] - values[1])
 
@@ -270,14 +270,14 @@ def _resample(
         tossed = every_coin(setting.permute, rows, columns, block=block)
     else:
         tossed = coins(rng, setting.permute, rows, columns, n=n, block=block)
-    found: list[FloatVector] = []
+    deltas: list[FloatVector] = []
     for part in tossed:
-        found.append(_deltas(setting, part))
+        deltas.append(_deltas(setting, part))
         if watched is not None and rng is not None:
-            p = float(at_least(np.concatenate(found), watched, alternative).mean())
+            p = float(at_least(np.concatenate(deltas), watched, alternative).mean())
             if p < _LOW or p > _HIGH:
-                return np.concatenate(found), sum(map(len, found)) < n
-    return np.concatenate(found), False
+                return np.concatenate(deltas), sum(map(len, deltas)) < n
+    return np.concatenate(deltas), False
 
 
 def _deltas(setting: _Setting, tossed: Coins) -> FloatVector:
@@ -351,14 +351,14 @@ def outcome_test(
         *(math.nan, math.nan, at, "acc_eq", "pairs", alternative, 0, 0, False, seed),
         missing=missing, dropped=dropped, reason="empty",
     )  # fmt: skip
-    tables = [pair_table(group_cells(one, at), group_cells(human, at)) for one in (a, b)]
+    tables = [pair_table(group_cells(matrix, at), group_cells(human, at)) for matrix in (a, b)]
     if not len(tables[0].distance):
         warnings.warn("acc_eq is not defined: there are no pairs", DegenerateStatisticWarning, stacklevel=2)
         return test
-    chosen = epsilons or (best_epsilon(tables[0]), best_epsilon(tables[1]))
-    differing = _differing(tables, chosen)
+    fitted = epsilons or (best_epsilon(tables[0]), best_epsilon(tables[1]))
+    differing = _differing(tables, fitted)
     observed = float(((differing.x_only - differing.y_only) * differing.weight).sum())
-    return test.with_deltas(observed, _drawn(differing, n, seed, memory), keep=keep)
+    return test.with_deltas(observed, _draw_deltas(differing, n, seed, memory), keep=keep)
 
 
 def _differing(tables: list[PairTable], epsilons: tuple[float, float]) -> _Differing:
@@ -366,12 +366,12 @@ def _differing(tables: list[PairTable], epsilons: tuple[float, float]) -> _Diffe
     groups = int(tables[0].group.max()) + 1
     weight = np.zeros(groups)
     weight[tables[0].group] = tables[0].weight
-    counts = [np.bincount(tables[0].group[one], minlength=groups) for one in (first & ~second, second & ~first)]
+    counts = [np.bincount(tables[0].group[mask], minlength=groups) for mask in (first & ~second, second & ~first)]
     order = content_order(np.stack([*counts, weight], axis=1))
     return _Differing(counts[0][order], counts[1][order], weight[order])
 
 
-def _drawn(differing: _Differing, n: int, seed: int, memory: int) -> FloatVector:
+def _draw_deltas(differing: _Differing, n: int, seed: int, memory: int) -> FloatVector:
     """Return the difference after each swap: heads of the coins of a group are for X, tails for Y."""
     total = differing.x_only + differing.y_only
     rng = np.random.default_rng(seed)
@@ -401,7 +401,7 @@ def swap_segments(x: ArrayLike, y: ArrayLike, z: ArrayLike, *, n: int, seed: int
     """
     (a, b, human), _ = align(x, y, z, missing="paired", level="segment")
     a, b, human = sort_by_content(a, b, human)
-    tables = [pair_table(one.T, human.T) for one in (a, b)]
+    tables = [pair_table(matrix.T, human.T) for matrix in (a, b)]
     if not len(tables[0].distance):
         return None
     right_pairs = [right(table, best_epsilon(table)).astype(np.float64) for table in tables]
@@ -409,18 +409,18 @@ def swap_segments(x: ArrayLike, y: ArrayLike, z: ArrayLike, *, n: int, seed: int
         tables[0].group, weights=(right_pairs[0] - right_pairs[1]) * tables[0].weight, minlength=a.shape[1]
     )
     first, second = np.triu_indices(len(a), 1)
-    dx, dy, dz = (np.nan_to_num(one[first] - one[second]) for one in (standardise(a), standardise(b), human))
+    dx, dy, dz = (np.nan_to_num(matrix[first] - matrix[second]) for matrix in (standardise(a), standardise(b), human))
     there = (dx != 0) | (dy != 0) | (dz != 0)
-    known = there.any(axis=1)
-    dx, dy, dz = dx[known], dy[known], dz[known]
-    wanted = _normal_p(dz.sum(axis=1), (dz**2).sum(axis=1))
+    usable = there.any(axis=1)
+    dx, dy, dz = dx[usable], dy[usable], dz[usable]
+    human_p = _normal_p(dz.sum(axis=1), (dz**2).sum(axis=1))
     coins = np.random.default_rng(seed).integers(0, 2, size=(n, a.shape[1])).astype(np.float64)
     swaps = np.vstack([np.zeros(a.shape[1]), coins])  # the first row leaves everything in its place
     errors = []
-    for own, other in ((dx, dy), (dy, dx)):
-        sums = own.sum(axis=1) + swaps @ (other - own).T
-        squares = (own**2).sum(axis=1) + swaps @ (other**2 - own**2).T
-        errors.append(np.abs(_normal_p(sums, squares) - wanted).mean(axis=1))
+    for base, swapped in ((dx, dy), (dy, dx)):
+        sums = base.sum(axis=1) + swaps @ (swapped - base).T
+        squares = (base**2).sum(axis=1) + swaps @ (swapped**2 - base**2).T
+        errors.append(np.abs(_normal_p(sums, squares) - human_p).mean(axis=1))
     soft = errors[1] - errors[0]
     tied = (1 - 2 * swaps) @ gains
     values = np.column_stack([soft, tied])
@@ -591,5 +591,5 @@ def power_curve(
     for size in sizes:
         rng = np.random.default_rng([seed, size])
         drawn = (rng.choice(segments, size, replace=size > segments) for _ in range(runs))
-        shares.append(float(np.mean([test(one) <= alpha for one in drawn])))
+        shares.append(float(np.mean([test(positions) <= alpha for positions in drawn])))
     return PowerCurve(tuple(sizes), tuple(shares), wanted, alpha, runs, seed)

@@ -28,8 +28,8 @@ Words -> spans:
 Spans -> words: a word carries the worst severity (1 minor, 2 major, 3 critical; 1 where it is not known) of the spans
 that touch it: by `any` character, by `half` of its characters or more, or by `all`. Neutral spans are no errors.
 
-Thresholds may be given, learnt on labelled words (`learnt`), or found in the scores alone (`otsu`): the split of all
-scores into two groups with the smallest variance inside the groups (Otsu, 1979).
+Thresholds may be given, learnt on labelled words (`learn_threshold`), or found in the scores alone (`otsu`): the split
+of all scores into two groups with the smallest variance inside the groups (Otsu, 1979).
 """
 
 from collections import Counter
@@ -128,19 +128,19 @@ def judge_spans(
     totals = {"characters": NOTHING, "exact": NOTHING, "partial": NOTHING, "credit": NOTHING}
     predicted = marked = 0
     for text in texts:
-        gold, found = unite(text.gold), unite(text.predicted)
-        predicted, marked = predicted + len(found), marked + len(gold)
-        if not gold and not found and average == "micro":
+        gold, predictions = unite(text.gold), unite(text.predicted)
+        predicted, marked = predicted + len(predictions), marked + len(gold)
+        if not gold and not predictions and average == "micro":
             continue
-        own = {
-            "characters": _characters(text.length, gold, found),
-            "exact": _exact(gold, found, weights, severity=severity),
-            "partial": _partial(gold, found, weights, greedy=matching == "greedy"),
-            "credit": _credit(gold, found, weights, greedy=matching == "greedy"),
+        fits = {
+            "characters": _characters(text.length, gold, predictions),
+            "exact": _exact(gold, predictions, weights, severity=severity),
+            "partial": _partial(gold, predictions, weights, greedy=matching == "greedy"),
+            "credit": _credit(gold, predictions, weights, greedy=matching == "greedy"),
         }
         if average == "macro":
-            own = {name: Fit(fit.precision, 1.0, fit.recall, 1.0) for name, fit in own.items()}
-        totals = {name: total.plus(own[name]) for name, total in totals.items()}
+            fits = {name: Fit(fit.precision, 1.0, fit.recall, 1.0) for name, fit in fits.items()}
+        totals = {name: total.plus(fits[name]) for name, total in totals.items()}
     return SpanResult(len(texts), predicted, marked, **totals)
 
 
@@ -148,28 +148,28 @@ def unite(spans: Sequence[ErrorSpan]) -> tuple[ErrorSpan, ...]:
     """Return the errors among some spans, overlapping ones of one severity united, in order."""
     if len({(span.side, span.reference) for span in spans}) > 1:
         raise DataError("spans of several sides were given for one text: judge each side alone")
-    kept: list[ErrorSpan] = []
+    united: list[ErrorSpan] = []
     for kinds, name in _NAMES.items():
-        own = sorted((one for one in spans if _KINDS[one.severity] == kinds), key=_apart)
+        group = sorted((span for span in spans if _KINDS[span.severity] == kinds), key=_sort_key)
         last: ErrorSpan | None = None
-        for one in own:
-            if last is not None and one.start < last.end and one.start < one.end:
-                last = kept[-1] = _move(last, last.start, max(last.end, one.end), name)
-            elif last is None or (one.start, one.end) != (last.start, last.end):
-                last = _move(one, one.start, one.end, name)
-                kept.append(last)
-    return tuple(sorted(kept, key=lambda one: (one.start, one.end)))
+        for span in group:
+            if last is not None and span.start < last.end and span.start < span.end:
+                last = united[-1] = _move(last, last.start, max(last.end, span.end), name)
+            elif last is None or (span.start, span.end) != (last.start, last.end):
+                last = _move(span, span.start, span.end, name)
+                united.append(last)
+    return tuple(sorted(united, key=lambda span: (span.start, span.end)))
 
 
-def _apart(span: ErrorSpan) -> tuple[bool, int, int]:
-    """Return an order in which empty spans come last: an omission inside an error is an error of its own."""
+def _sort_key(span: ErrorSpan) -> tuple[bool, int, int]:
+    """Return a sort key that puts empty spans last: an omission inside an error is a separate error."""
     return span.start == span.end, span.start, span.end
 
 
 def combine(annotators: Sequence[Sequence[ErrorSpan]], length: int, how: str = "union") -> tuple[ErrorSpan, ...]:
     """Return the union or the intersection of several annotators' spans of one text, severity by severity.
 
-    In an intersection a character must be marked by everybody, and has the mildest of their worst severities.
+    In an intersection a character must be marked by every annotator, and has the mildest of their worst severities.
     """
     side = next((span.side for spans in annotators for span in spans), Side.HYPOTHESIS)
     if how == "union":
@@ -177,13 +177,13 @@ def combine(annotators: Sequence[Sequence[ErrorSpan]], length: int, how: str = "
     if how != "intersection":
         raise DataError(f"spans can be put together by union or intersection, got {how!r}")
     worst = np.stack([_worst(length, unite(spans)) for spans in annotators]).min(axis=0)
-    found = []
+    common = []
     edges = np.flatnonzero(np.diff(np.concatenate([[0], worst, [0]])))
     for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         level = int(worst[start])
         if level:
-            found.append(ErrorSpan(start, end, "major" if level == _MAJOR else "minor", side=side))
-    return tuple(found)
+            common.append(ErrorSpan(start, end, "major" if level == _MAJOR else "minor", side=side))
+    return tuple(common)
 
 
 def _worst(length: int, spans: Sequence[ErrorSpan]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -199,8 +199,8 @@ def _move(span: ErrorSpan, start: int, end: int, name: str | None) -> ErrorSpan:
     return ErrorSpan(start, end, severity, span.category, span.side, span.reference)
 
 
-def _characters(length: int, gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan]) -> Fit:
-    marks, guesses = _paint(length, gold), _paint(length, found)
+def _characters(length: int, gold: Sequence[ErrorSpan], predicted: Sequence[ErrorSpan]) -> Fit:
+    marks, guesses = _paint(length, gold), _paint(length, predicted)
     marked, guessed = marks.any(axis=0), guesses.any(axis=0)
     both = marked & guessed
     same = (marks & guesses).any(axis=0)
@@ -219,19 +219,19 @@ def _paint(length: int, spans: Sequence[ErrorSpan]) -> np.ndarray[tuple[int, int
 
 
 def _exact(
-    gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan], weights: Mapping[str, float] | None, *, severity: bool
+    gold: Sequence[ErrorSpan], predicted: Sequence[ErrorSpan], weights: Mapping[str, float] | None, *, severity: bool
 ) -> Fit:
     def key(span: ErrorSpan) -> tuple[object, ...]:
         return (span.start, span.end, span.severity) if severity else (span.start, span.end)
 
     left = Counter(map(key, gold))
-    right = Counter(map(key, found))
+    right = Counter(map(key, predicted))
     common = left & right
-    hits_found, hits_gold = (_take(spans, key, common) for spans in (found, gold))
-    worth_found, worth_gold = _worth(found, weights), _worth(gold, weights)
+    hits_predicted, hits_gold = (_take(spans, key, common) for spans in (predicted, gold))
+    worth_predicted, worth_gold = _worth(predicted, weights), _worth(gold, weights)
     return Fit(
-        float(worth_found @ hits_found),
-        float(worth_found.sum()),
+        float(worth_predicted @ hits_predicted),
+        float(worth_predicted.sum()),
         float(worth_gold @ hits_gold),
         float(worth_gold.sum()),
     )
@@ -255,58 +255,62 @@ def _worth(spans: Sequence[ErrorSpan], weights: Mapping[str, float] | None) -> F
     return np.array([weights.get(span.severity or "major", 1.0) for span in spans], dtype=np.float64)
 
 
-def _overlaps(gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan]) -> FloatMatrix:
+def _overlaps(gold: Sequence[ErrorSpan], predicted: Sequence[ErrorSpan]) -> FloatMatrix:
     """Return marked x predicted: characters in common. Two empty spans, both omissions, have one place in common."""
-    starts, ends = (np.array([[getattr(one, name)] for one in gold]).reshape(-1, 1) for name in ("start", "end"))
-    others, lasts = (np.array([[getattr(one, name) for one in found]]).reshape(1, -1) for name in ("start", "end"))
+    starts, ends = (np.array([[getattr(span, name)] for span in gold]).reshape(-1, 1) for name in ("start", "end"))
+    others, lasts = (
+        np.array([[getattr(span, name) for span in predicted]]).reshape(1, -1) for name in ("start", "end")
+    )
     common = np.clip(np.minimum(ends, lasts) - np.maximum(starts, others), 0, None).astype(np.float64)
     return np.where((starts == ends) & (others == lasts), 1.0, common)
 
 
 def _lengths(spans: Sequence[ErrorSpan]) -> FloatVector:
-    return np.array([max(1, one.end - one.start) for one in spans], dtype=np.float64)
+    return np.array([max(1, span.end - span.start) for span in spans], dtype=np.float64)
 
 
 def _partial(
-    gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan], weights: Mapping[str, float] | None, *, greedy: bool
+    gold: Sequence[ErrorSpan], predicted: Sequence[ErrorSpan], weights: Mapping[str, float] | None, *, greedy: bool
 ) -> Fit:
-    worth_found, worth_gold = _worth(found, weights), _worth(gold, weights)
-    if not len(gold) or not len(found):
-        return Fit(0.0, float(worth_found.sum()), 0.0, float(worth_gold.sum()))
-    common = _overlaps(gold, found)
-    rows, columns = _greedy(common, gold, found) if greedy else _assign((common > 0).astype(np.float64))
+    worth_predicted, worth_gold = _worth(predicted, weights), _worth(gold, weights)
+    if not len(gold) or not len(predicted):
+        return Fit(0.0, float(worth_predicted.sum()), 0.0, float(worth_gold.sum()))
+    common = _overlaps(gold, predicted)
+    rows, columns = _greedy(common, gold, predicted) if greedy else _assign((common > 0).astype(np.float64))
     return Fit(
-        float(worth_found[columns].sum()),
-        float(worth_found.sum()),
+        float(worth_predicted[columns].sum()),
+        float(worth_predicted.sum()),
         float(worth_gold[rows].sum()),
         float(worth_gold.sum()),
     )
 
 
 def _credit(
-    gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan], weights: Mapping[str, float] | None, *, greedy: bool
+    gold: Sequence[ErrorSpan], predicted: Sequence[ErrorSpan], weights: Mapping[str, float] | None, *, greedy: bool
 ) -> Fit:
-    worth_found, worth_gold = _worth(found, weights), _worth(gold, weights)
-    empty = Fit(0.0, float(worth_found.sum()), 0.0, float(worth_gold.sum()))
-    if not len(gold) or not len(found):
+    worth_predicted, worth_gold = _worth(predicted, weights), _worth(gold, weights)
+    empty = Fit(0.0, float(worth_predicted.sum()), 0.0, float(worth_gold.sum()))
+    if not len(gold) or not len(predicted):
         return empty
-    common = _overlaps(gold, found)
-    precise = common / _lengths(found)[None, :] * worth_found[None, :]
+    common = _overlaps(gold, predicted)
+    precise = common / _lengths(predicted)[None, :] * worth_predicted[None, :]
     complete = common / _lengths(gold)[:, None] * worth_gold[:, None]
     if greedy:
-        pairs = _greedy(common, gold, found)
+        pairs = _greedy(common, gold, predicted)
         return empty._replace(precision_credit=float(precise[pairs].sum()), recall_credit=float(complete[pairs].sum()))
     best = empty
     # Where every span overlaps one other at the most there is one pairing, whatever is weighed.
     for mix in _MIXES[:1] if _single(common) else _MIXES:
-        own = _climb(precise, complete, empty, mix)
-        best = own if own.f1 > best.f1 else best
+        fit = _climb(precise, complete, empty, mix)
+        best = fit if fit.f1 > best.f1 else best
     return best
 
 
-def _greedy(common: FloatMatrix, gold: Sequence[ErrorSpan], found: Sequence[ErrorSpan]) -> tuple[list[int], list[int]]:
+def _greedy(
+    common: FloatMatrix, gold: Sequence[ErrorSpan], predicted: Sequence[ErrorSpan]
+) -> tuple[list[int], list[int]]:
     """Return one-to-one pairs by falling overlap over the mean of both lengths; equal ones in the order of the text."""
-    shares = 2 * common / (_lengths(gold)[:, None] + _lengths(found)[None, :])
+    shares = 2 * common / (_lengths(gold)[:, None] + _lengths(predicted)[None, :])
     rows: list[int] = []
     columns: list[int] = []
     for place in np.argsort(-shares, axis=None, kind="stable").tolist():
@@ -324,28 +328,28 @@ def _climb(precise: FloatMatrix, complete: FloatMatrix, empty: Fit, mix: float) 
     best = empty
     for _ in range(_ROUNDS):
         rows, columns = _assign((1 - mix) * precise / empty.predicted + mix * complete / empty.gold)
-        own = Fit(
+        fit = Fit(
             float(precise[rows, columns].sum()), empty.predicted, float(complete[rows, columns].sum()), empty.gold
         )
-        if own.f1 <= best.f1:
+        if fit.f1 <= best.f1:
             return best
-        best = own
+        best = fit
         # The slope of F = 2PR / (P + R): R^2 in the direction of P, P^2 in that of R.
-        squares = own.precision**2 + own.recall**2
-        mix = own.precision**2 / squares
+        squares = fit.precision**2 + fit.recall**2
+        mix = fit.precision**2 / squares
     return best
 
 
 def _assign(worth: FloatMatrix) -> tuple[list[int], list[int]]:
     """Return the one-to-one pairs with the highest total worth; pairs worth nothing are left out."""
     if _single(worth):
-        found = np.nonzero(worth)
-        return found[0].tolist(), found[1].tolist()
+        pairs = np.nonzero(worth)
+        return pairs[0].tolist(), pairs[1].tolist()
     from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - slow to import
 
     rows, columns = linear_sum_assignment(worth, maximize=True)
-    kept = worth[rows, columns] > 0
-    return rows[kept].tolist(), columns[kept].tolist()
+    positive = worth[rows, columns] > 0
+    return rows[positive].tolist(), columns[positive].tolist()
 
 
 def _single(worth: FloatMatrix) -> bool:
@@ -376,10 +380,10 @@ class Thresholds:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        given = [value for value in (self.minor, self.major, self.critical) if value is not None]
-        if given != sorted(given):
-            raise SpecError(f"thresholds must rise with severity, got {given}")
-        if bool(given) == (self.top is not None):
+        thresholds = [value for value in (self.minor, self.major, self.critical) if value is not None]
+        if thresholds != sorted(thresholds):
+            raise SpecError(f"thresholds must rise with severity, got {thresholds}")
+        if bool(thresholds) == (self.top is not None):
             raise SpecError("give thresholds (minor, major, critical) or top, the share of words, not both")
         if self.top is not None and not 0 < self.top <= 1:
             raise SpecError(f"top is {self.top}, expected a share above 0 and up to 1")
@@ -424,7 +428,7 @@ def to_levels(words: Words, spans: Sequence[ErrorSpan], touch: Touch = "any") ->
         touching = [(span, level) for span, level in marked if span.start < end and start < span.end]
         for level in sorted({level for _, level in touching}, reverse=True):
             # Several spans of a severity may share a word: their characters count together.
-            here = [(span.start, span.end) for span, own in touching if own >= level]
+            here = [(span.start, span.end) for span, severity in touching if severity >= level]
             if _is_touched(start, end, here, touch):
                 levels[k] = level
                 break
@@ -448,7 +452,7 @@ def otsu(scores: FloatVector) -> float:
     return float(ordered[ends[int(np.argmax(between))] - 1])
 
 
-def learnt(
+def learn_threshold(
     scores: FloatVector, gold: FloatVector, *, precision: float | None = None, rate: float | None = None
 ) -> float:
     """Return the lowest threshold with at least that precision on labelled words, or that flags that share of them.

@@ -72,7 +72,7 @@ def flip_test(differences: FloatVector, *, n: int, seed: int, exact: bool | None
         whole = whole_numbers(differences)
         if whole is not None:
             return _convolve(whole)
-    return _drawn(differences, n, seed)
+    return _draw_flips(differences, n, seed)
 
 
 def whole_numbers(values: FloatVector) -> FloatVector | None:
@@ -116,7 +116,7 @@ def _convolve(whole: FloatVector) -> PValues:
     return PValues(two_sided, greater, less, exact=True, method="sign flips by convolution")
 
 
-def _drawn(differences: FloatVector, n: int, seed: int) -> PValues:
+def _draw_flips(differences: FloatVector, n: int, seed: int) -> PValues:
     parts = [(1 - 2 * heads) @ differences for heads in _coins(len(differences), n, seed)]
     return _shares(np.concatenate(parts), differences, "random sign flips", None, n)
 
@@ -210,12 +210,12 @@ def swap_test(units: Units, *, n: int, seed: int) -> PValues:
     listed = 2**count <= 2 * n
     whole = (units.a.sum(axis=0), units.b.sum(axis=0))
     moved = units.b - units.a
-    found = []
+    parts = []
     for swaps in _every(count) if listed else _coins(count, n, seed):
         change = swaps @ moved
-        found.append(units.totals(whole[0] + change) - units.totals(whole[1] - change))
-    deltas = np.concatenate(found)
-    scale = float(np.abs([units.totals(one[None, :])[0] for one in whole]).max())
+        parts.append(units.totals(whole[0] + change) - units.totals(whole[1] - change))
+    deltas = np.concatenate(parts)
+    scale = float(np.abs([units.totals(sums[None, :])[0] for sums in whole]).max())
     method = "all swaps" if listed else "random swaps"
     return p_values(
         deltas, _difference(units), _MARGIN * scale, method, total=len(deltas) if listed else None, draws=n
@@ -252,7 +252,7 @@ def bootstrap_p(deltas: FloatVector, observed: float, kind: Literal["sign", "cen
     return PValues(two_sided, greater, less, exact=False, method=f"paired bootstrap, {kind}", draws=len(deltas))
 
 
-def classical(differences: NDArray[np.float64], test: str) -> PValues:
+def classical_test(differences: NDArray[np.float64], test: str) -> PValues:
     """Return the p-values of the paired t-test or of Wilcoxon's signed ranks; NaN where all differences are equal."""
     from scipy import stats  # noqa: PLC0415 - loads all of scipy
 
@@ -326,7 +326,7 @@ def bradley_terry(
     if draws:
         picked = np.random.default_rng(seed).integers(0, matrix.shape[1], (draws, matrix.shape[1]))
         # Few segments give few different tables.
-        tables, which = np.unique([results[one].sum(axis=0) for one in picked], axis=0, return_inverse=True)
+        tables, which = np.unique([results[segments].sum(axis=0) for segments in picked], axis=0, return_inverse=True)
         resampled = _fit(tables, prior)[0][which.ravel()]
         tails = percentiles(resampled, confidence)
         intervals = [
@@ -355,17 +355,17 @@ def _fit(wins: NDArray[np.float64], prior: float) -> tuple[FloatMatrix, FloatVec
     added = np.where(_has_maximum(wins), 0.0, prior)
     wins = wins + added[:, None, None] * (1 - np.eye(wins.shape[1]))
     played, won = wins + wins.transpose(0, 2, 1), wins.sum(axis=2)
-    found = np.full(won.shape, math.nan)
+    fits = np.full(won.shape, math.nan)
     active, strengths = np.arange(len(wins)), np.full(won.shape, 1 / wins.shape[1])
     for _ in range(_ROUNDS):
         new = won / (played / (strengths[:, :, None] + strengths[:, None, :])).sum(axis=2)
         new /= new.sum(axis=1, keepdims=True)
         still = np.abs(new - strengths).max(axis=1) < _STILL
-        found[active[still]] = new[still]
+        fits[active[still]] = new[still]
         if still.all():
             break
         active, strengths, played, won = active[~still], new[~still], played[~still], won[~still]
-    return found, added
+    return fits, added
 
 
 def _has_maximum(wins: NDArray[np.float64]) -> NDArray[np.bool_]:

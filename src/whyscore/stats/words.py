@@ -71,9 +71,9 @@ class Ragged:
         >>> Ragged.of([[1, 0], [1]]).values
         array([1., 0., 1.])
         """
-        kept = [np.asarray(row, dtype=np.float64) for row in rows]
-        values = np.concatenate(kept) if kept else np.zeros(0)
-        return cls(values, np.array([len(row) for row in kept], dtype=np.int64))
+        arrays = [np.asarray(row, dtype=np.float64) for row in rows]
+        values = np.concatenate(arrays) if arrays else np.zeros(0)
+        return cls(values, np.array([len(row) for row in arrays], dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -95,15 +95,15 @@ class Ragged:
         """Return the sum of each sentence, 0 where it is empty."""
         return np.bincount(self.sentences, weights=self.values, minlength=len(self)).astype(np.float64)
 
-    def chosen(self, kept: NDArray[np.bool_]) -> "Ragged":
-        """Return some of the sentences, given as one truth value each."""
-        return Ragged(self.values[np.repeat(kept, self.lengths)], self.lengths[kept])
+    def select(self, mask: NDArray[np.bool_]) -> "Ragged":
+        """Return the sentences where the mask is true."""
+        return Ragged(self.values[np.repeat(mask, self.lengths)], self.lengths[mask])
 
     def cut(self, lengths: IntVector) -> "Ragged":
         """Return the first `lengths[i]` numbers of each sentence, or all where it has fewer."""
-        kept = np.minimum(self.lengths, lengths)
+        limits = np.minimum(self.lengths, lengths)
         places = np.arange(len(self.values)) - np.repeat(self.starts, self.lengths)
-        return Ragged(self.values[places < np.repeat(kept, self.lengths)], kept)
+        return Ragged(self.values[places < np.repeat(limits, self.lengths)], limits)
 
     def negate(self) -> "Ragged":
         """Return the numbers multiplied by -1."""
@@ -150,8 +150,8 @@ class _Groups(NamedTuple):
 def agree(gold: Ragged, scores: Ragged, ties: Ties = "expected") -> Agreement:
     """Return how well scores find marked words, per sentence; `ties` is the rule behind `recall_at_k`.
 
-    >>> found = agree(Ragged.of([[1, 0, 1, 1, 0]]), Ragged.of([[0.9, 0.5, 0.5, 0.5, 0.1]]))
-    >>> [round(float(values[0]), 6) for values in found[:4]]
+    >>> agreement = agree(Ragged.of([[1, 0, 1, 1, 0]]), Ragged.of([[0.9, 0.5, 0.5, 0.5, 0.1]]))
+    >>> [round(float(values[0]), 6) for values in agreement[:4]]
     [0.833333, 0.833333, 0.777778, 1.0]
     """
     _check(gold, scores, ties)
@@ -245,9 +245,9 @@ def _groups(sentence: IntVector, scores: FloatVector, gold: FloatVector, starts:
 
 def _right_pairs(groups: _Groups, unmarked: IntVector) -> FloatVector:
     """Return for each group its (marked, unmarked) pairs in the right order, ties half."""
-    own = groups.size - groups.marked
-    below = unmarked[groups.sentence] - (groups.above - groups.marked_above) - own
-    pairs: FloatVector = groups.marked * (below + 0.5 * own)
+    negatives = groups.size - groups.marked
+    below = unmarked[groups.sentence] - (groups.above - groups.marked_above) - negatives
+    pairs: FloatVector = groups.marked * (below + 0.5 * negatives)
     return pairs
 
 
@@ -290,7 +290,7 @@ class Guard(NamedTuple):
 
     @property
     def fires(self) -> bool:
-        """Whether the scores look turned round."""
+        """Whether the scores seem to point the wrong way."""
         return self.mean < 0.5 and self.p < 0.01  # noqa: PLR2004 - chance, and the level of the guard
 
 
@@ -311,11 +311,11 @@ def mean_estimates(values: FloatMatrix, *, draws: int = 1000, seed: int = 0) -> 
     return [Estimate(mean, least, most, LEVEL, n) for mean, least, most in bounds]
 
 
-def compare_pair(one: FloatVector, other: FloatVector, test: Test = "ttest", *, seed: int = 0) -> PairedTest:
-    """Return the two-sided test of one system against another; p is NaN for fewer than two sentences."""
+def compare_pair(a: FloatVector, b: FloatVector, test: Test = "ttest", *, seed: int = 0) -> PairedTest:
+    """Return the two-sided test of system A against system B; p is NaN for fewer than two sentences."""
     if test not in TESTS:
         raise SpecError(f"no test named {test!r}: use {', '.join(TESTS)}")
-    differences = np.sort(np.asarray(one, dtype=np.float64) - np.asarray(other, dtype=np.float64))
+    differences = np.sort(np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64))
     n = len(differences)
     mean = float(differences.mean()) if n else float("nan")
     if n < 2:  # noqa: PLR2004 - one difference has no spread
@@ -477,15 +477,17 @@ def without_gaps(tags: Ragged, gaps: Gaps = "drop") -> Ragged:
     if gaps == "all":
         return tags
     places = np.arange(len(tags.values)) - np.repeat(tags.starts, tags.lengths)
-    wanted = 1 if gaps == "drop" else 0
+    parity = 1 if gaps == "drop" else 0
     words = tags.lengths // _GAP_EVERY
-    return Ragged(tags.values[places % _GAP_EVERY == wanted], words if gaps == "drop" else words + 1)
+    return Ragged(tags.values[places % _GAP_EVERY == parity], words if gaps == "drop" else words + 1)
 
 
 def _mcc(tp: FloatVector, fp: FloatVector, fn: FloatVector, tn: FloatVector) -> FloatVector:
     margins = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
-    found: FloatVector = np.divide(tp * tn - fp * fn, np.sqrt(margins), out=np.full(len(tp), np.nan), where=margins > 0)
-    return found
+    values: FloatVector = np.divide(
+        tp * tn - fp * fn, np.sqrt(margins), out=np.full(len(tp), np.nan), where=margins > 0
+    )
+    return values
 
 
 def _ratio(part: float, whole: float) -> float:

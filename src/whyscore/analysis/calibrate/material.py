@@ -161,7 +161,7 @@ class Judged:
     def gains(self, columns: Columns, weights: FloatVector) -> FloatMatrix:
         """Return what each mixture gains: parameters x weights."""
         other = self.target.project(columns.values[:, self.setting.rows])
-        found: FloatMatrix = self.target.mixed(self.whole, other, weights)[0] - self.before
+        found: FloatMatrix = self.target.mix(self.whole, other, weights)[0] - self.before
         return found
 
     def correlation(self, values: FloatVector) -> float:

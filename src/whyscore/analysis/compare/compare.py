@@ -51,7 +51,7 @@ from whyscore.stats.systems import (
     Units,
     bootstrap_p,
     bradley_terry,
-    classical,
+    classical_test,
     compare_rows,
     flip_test,
     in_blocks,
@@ -382,7 +382,7 @@ def _test_pairs(measure: _Measure, units: Units, deltas: FloatVector, settings: 
         return bootstrap_p(deltas, float(differences.sum()), "sign")
     if not np.array_equal(units.a[:, 1], np.ones(len(units.a))):
         raise SpecError(f"the {settings.test} test knows no documents: use permutation or bootstrap")
-    return classical(differences, settings.test)
+    return classical_test(differences, settings.test)
 
 
 def _difference(

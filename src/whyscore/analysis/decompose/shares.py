@@ -123,7 +123,7 @@ def swap_test(first: FloatMatrix, second: FloatMatrix, fit: Fit, *, draws: int, 
     observed = np.abs(_difference(fit, first.sum(axis=0, keepdims=True), total))[0]
     counts = np.zeros(len(observed))
     valid = np.zeros(len(observed))
-    for coins in random_rows(draws, len(first), [seed, _SWAPS], held=_CELLS, dtype=np.float64):
+    for coins in random_rows(draws, len(first), [seed, _SWAPS], capacity=_CELLS, dtype=np.float64):
         stay = (coins < 0.5).astype(np.float64)  # noqa: PLR2004 - a fair coin
         drawn = np.abs(_difference(fit, stay @ first + (1 - stay) @ second, total))
         counts += np.nansum(drawn >= observed - _EQUAL, axis=0)

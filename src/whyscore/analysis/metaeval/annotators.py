@@ -300,6 +300,6 @@ def _ceiling(annotators: Annotators, gold: Gold, settings: MetaevalWordsSettings
             seen = (tags[k].lengths > 0) & (against.lengths > 0)
             held = gold.side(side)
             file = gold.name if held is None else held.file
-            sides[side] = judge_side(GoldSide(against.chosen(seen), file), Scored(tags[k].chosen(seen), name), plain)
+            sides[side] = judge_side(GoldSide(against.select(seen), file), Scored(tags[k].select(seen), name), plain)
         ceiling.append(SystemResult(f"annotator {name}", sides, baseline=True))
     return tuple(ceiling)

@@ -349,7 +349,7 @@ def first_segments(gold: Gold, limit: int | None) -> Gold:
         return gold
     kept = np.arange(len(gold)) < limit
     sides = {
-        name: replace(side, tags=side.tags.chosen(kept), words=None if side.words is None else side.words[:limit])
+        name: replace(side, tags=side.tags.select(kept), words=None if side.words is None else side.words[:limit])
         for name, side in (("target", gold.target), ("source", gold.source))
         if side is not None
     }
