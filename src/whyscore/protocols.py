@@ -287,7 +287,7 @@ class Probes(NamedTuple):
 class Masker(Protocol):
     """Turns masks into texts: what a hidden word becomes."""
 
-    def render(self, asked: Sequence[tuple[Words, KeepMasks]]) -> list[Probes]:
+    def render(self, texts: Sequence[tuple[Words, KeepMasks]]) -> list[Probes]:
         """Return the texts for the masks of many texts at once; keeping every word gives the text back unchanged."""
 
 

@@ -17,7 +17,7 @@ from whyscore.data.formats.spans import BadSpan, spans_of
 from whyscore.errors import SpecError, UserError, WhyscoreError
 from whyscore.registry import build, parse, spec_of
 from whyscore.stats.spans import Marked, Thresholds, combine, judge_spans, otsu, to_levels, to_spans
-from whyscore.text.alignment import Pieces, align, pool_words, uncovered
+from whyscore.text.alignment import Pieces, align, find_uncovered, pool_words
 from whyscore.text.splitters import white_space
 from whyscore.types import ErrorSpan, Segment
 
@@ -163,7 +163,7 @@ def test_every_piece_is_aligned_or_refused(
         pairs = align(split, pieces)
         assert ((pairs.word >= 0) & (pairs.word < len(split))).all()
         assert ((pairs.share >= 0) & (pairs.share <= 1)).all()
-        uncovered(text, spans)
+        find_uncovered(text, spans)
     with suppress(WhyscoreError):
         found = pool_words(split, pieces, np.arange(count, dtype=float), pool=pool, fill=fill)  # type: ignore[arg-type]
         assert found.values.shape == (len(split),)
@@ -172,4 +172,4 @@ def test_every_piece_is_aligned_or_refused(
 @pytest.mark.parametrize("spans", [[(0, 9)], [(-1, 1)], [(2, 1)]])
 def test_uncovered_refuses_pieces_outside_their_text(spans: list[tuple[int, int]]) -> None:
     with pytest.raises(WhyscoreError, match="pieces reach outside their text of 4 characters"):
-        uncovered("a bc", spans)
+        find_uncovered("a bc", spans)

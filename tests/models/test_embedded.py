@@ -101,7 +101,7 @@ def test_ties_are_broken_as_in_the_package_whatever_stands_before(run: str) -> N
     for number in range(40):
         text = f"{'Many different words of some length. ' * number}{run} after"
         assert list(segmenter().cut(text).pieces) == tokenizer.encode(text, add_bos=False, add_eos=False)
-        assert alignment.uncovered(text, segmenter().cut(text).spans) == []
+        assert alignment.find_uncovered(text, segmenter().cut(text).spans) == []
 
 
 @settings(max_examples=300, deadline=None)
@@ -109,7 +109,7 @@ def test_ties_are_broken_as_in_the_package_whatever_stands_before(run: str) -> N
 def test_every_letter_belongs_to_a_piece_or_is_one_the_model_reads_as_a_blank(text: str) -> None:
     cut = segmenter().cut(text)
     replace = embedded_package.parts().vocabulary.replace
-    for offset in alignment.uncovered(text, cut.spans):
+    for offset in alignment.find_uncovered(text, cut.spans):
         assert replace(text[offset].encode(), 0)[0] == b" "
 
 

@@ -46,7 +46,7 @@ def test_the_vectors_of_texts_are_those_of_the_package() -> None:
 @given(st.text(max_size=40))
 def test_every_letter_belongs_to_a_piece(text: str) -> None:
     (encoded,) = Static().encode([text])
-    assert alignment.uncovered(text, encoded.spans.tolist()) == []
+    assert alignment.find_uncovered(text, encoded.spans.tolist()) == []
     assert encoded.total == len(encoded.vectors) == len(encoded.pieces)
 
 

@@ -103,7 +103,7 @@ def test_every_letter_belongs_to_a_piece_of_the_text_as_it_was_given(kind: str, 
     for text, encoded in zip(TEXTS, Transformer(str(tiny(kind)), 0).encode(TEXTS), strict=True):
         spans = encoded.spans[~encoded.special]
         # Tokenizers that compose letters leave the mark that was joined to one outside its span.
-        left = alignment.uncovered(text, spans.tolist())
+        left = alignment.find_uncovered(text, spans.tolist())
         assert all(unicodedata.combining(text[offset]) for offset in left)
         assert spans.min() >= len(text) - len(text.lstrip())
         assert spans.max() <= len(text.rstrip())

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whyscore.errors import ContractError, DataError, SpecError
-from whyscore.text.alignment import Missing, Pieces, align, pool_words, uncovered
+from whyscore.text.alignment import Missing, Pieces, align, find_uncovered, pool_words
 from whyscore.text.splitters import white_space
 
 TEXT = "the unbelievable  cat"
@@ -129,7 +129,7 @@ def test_pieces_that_cover_the_text_leave_no_word_missing(cut: tuple[str, list[t
     text, spans = cut
     words = white_space(text)
     found = pool_words(words, Pieces(spans), np.arange(len(spans), dtype=np.float64))
-    assert uncovered(text, spans) == []
+    assert find_uncovered(text, spans) == []
     assert len(found.values) == len(words)
     assert not np.isnan(found.values).any()
 
@@ -153,7 +153,7 @@ def test_pairs_are_those_with_characters_in_common(cut: tuple[str, list[tuple[in
         assert not text[slice(*kept[piece])].strip()
         assert word not in {other for _, other in strong}
     bare = [k for k, letter in enumerate(text) if not letter.isspace() and not any(a <= k < b for a, b in kept)]
-    assert uncovered(text, kept) == bare
+    assert find_uncovered(text, kept) == bare
 
 
 @settings(deadline=None)

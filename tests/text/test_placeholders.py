@@ -12,7 +12,7 @@ from whyscore.text.placeholders import (
     by_words,
     hide_in_text,
     hide_in_tokens,
-    merged,
+    merge_spans,
     unused_characters,
     unused_words,
 )
@@ -106,7 +106,7 @@ def test_each_span_has_its_own_mask() -> None:
 
 @given(st.text(st.sampled_from("ab .-'"), max_size=20), st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20))))
 def test_text_outside_the_spans_stays_byte_for_byte(text: str, pairs: list[tuple[int, int]]) -> None:
-    spans = merged((min(a, b), max(a, b)) for a, b in pairs if max(a, b) <= len(text))
+    spans = merge_spans((min(a, b), max(a, b)) for a, b in pairs if max(a, b) <= len(text))
     hidden = hide_in_text(text, spans, ["M"] * len(spans))
     assert hidden.split("M") == kept(text, spans)
 
@@ -133,7 +133,7 @@ def test_a_word_as_mask_is_kept_apart_from_letters_digits_and_masks(
 
 
 def test_overlapping_spans_become_one_and_touching_ones_stay_two() -> None:
-    assert merged([(3, 5), (0, 2), (1, 3), (5, 5)]) == ((0, 3), (3, 5))
+    assert merge_spans([(3, 5), (0, 2), (1, 3), (5, 5)]) == ((0, 3), (3, 5))
 
 
 def test_spans_are_cut_at_white_space() -> None:

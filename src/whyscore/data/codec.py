@@ -22,7 +22,7 @@ import numpy as np
 
 from whyscore.data.formats.jsonl import parse_object
 from whyscore.errors import DataError
-from whyscore.text.files import REASONS, checked_reason, finite, line, number
+from whyscore.text.files import REASONS, check_reason, finite, line, number
 from whyscore.types import ExplanationRecord, Place, Side, SimilarityMatrix, WordMatch
 
 T = TypeVar("T")
@@ -332,7 +332,7 @@ def _matrix(matrix: SimilarityMatrix) -> dict[str, object]:
         "words": [{"text": text[start:end], "start": start, "end": end} for start, end in spans],
         "cosines": finite(matrix.cosines),
     }
-    return record if matrix.reason is None else record | {"reason": checked_reason(matrix.reason)}
+    return record if matrix.reason is None else record | {"reason": check_reason(matrix.reason)}
 
 
 def _float(value: float | None) -> float:

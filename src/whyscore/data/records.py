@@ -39,7 +39,7 @@ from whyscore.data.formats.eval4nlp import Judged
 from whyscore.data.formats.jsonl import parse_object
 from whyscore.data.formats.spans import span_object
 from whyscore.errors import ContractError, DataError
-from whyscore.text.files import checked_reason, defined, finite, line, number
+from whyscore.text.files import check_reason, finite, line, number, with_nulls
 from whyscore.types import (
     HYPOTHESIS,
     Dataset,
@@ -304,7 +304,7 @@ def score_records(
             if k in cut:
                 record["truncated"] = finite(cut[k]) if isinstance(cut, Mapping) else True
             if not math.isfinite(value):
-                record["reason"] = checked_reason(why.get(k, "undefined"))
+                record["reason"] = check_reason(why.get(k, "undefined"))
             yield record
 
 
@@ -354,7 +354,7 @@ def row_lines(
     """Yield the rows of a result table; where a number is not finite, `reason` says why."""
     yield header_of(kind, dataset, signatures, created).line()
     for row in rows:
-        yield line(defined(row))
+        yield line(with_nulls(row))
 
 
 def _span(span: ErrorSpan, entry: Entry) -> dict[str, object]:

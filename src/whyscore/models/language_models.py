@@ -60,7 +60,7 @@ from whyscore.models.tensors import SUFFIX, check_tensors
 from whyscore.protocols import Probes
 from whyscore.settings import check_fields
 from whyscore.text.infill import Candidates, Choice, Hidden, Mode, check_choice, render
-from whyscore.text.maskers import Asked
+from whyscore.text.maskers import MaskedTexts
 from whyscore.types import FloatMatrix, FloatVector, Words
 
 if TYPE_CHECKING:
@@ -102,14 +102,14 @@ class InfillModel:
         if self.batch < 1:
             raise SpecError(f"infill_model: batch is {self.batch!r}, expected 1 or more")
 
-    def render(self, asked: Asked) -> list[Probes]:
+    def render(self, texts: MaskedTexts) -> list[Probes]:
         model = load(self.model, self.kind, self.device)
         choice = Choice(self.threshold, self.top, self.mode)
 
         def source(hidden: Hidden) -> Sequence[Candidates]:
             return model.candidates(hidden, choice, self.batch)
 
-        return render(asked, source, self.draws)
+        return render(texts, source, self.draws)
 
 
 class Question(NamedTuple):

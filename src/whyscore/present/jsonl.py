@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from whyscore.present import Look
-from whyscore.text.files import defined, line
+from whyscore.text.files import line, with_nulls
 from whyscore.types.result import Result
 
 SUFFIX = ".jsonl"
@@ -16,4 +16,4 @@ def lines(result: Result, look: Look) -> Iterator[str]:
     if header:
         yield line(header)
     for record in result.records():
-        yield line(defined(record))
+        yield line(with_nulls(record))

@@ -23,7 +23,7 @@ from whyscore.marking import Span
 from whyscore.protocols import Tagged
 from whyscore.taggers.lexicon import PREFIXES, found_by, pattern_of, split_name
 from whyscore.taggers.rules import RULES, finder
-from whyscore.text.placeholders import merged
+from whyscore.text.placeholders import merge_spans
 
 UPOS = (
     "ADJ",
@@ -112,7 +112,7 @@ class Selection:
                 found[number] += found_by(pattern_of(part), text)
             for rule in self._rules(feature):
                 found[number] += finder(rule, self.language)(text)
-        return [merged(spans) for spans in found]
+        return [merge_spans(spans) for spans in found]
 
     def _rules(self, feature: Feature) -> list[str]:
         return [part for part in feature.parts if part in RULES and part not in self.tagger_labels]

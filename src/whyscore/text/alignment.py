@@ -122,9 +122,9 @@ def pool_words(
         raise ContractError(f"expected one number per piece, got {len(values)} for {len(pieces.spans)} pieces")
     pairs = align(words, pieces)
     numbers = values[pairs.piece] * pairs.share if split else values[pairs.piece]
-    result = _pooled(numbers, pairs.word, len(words), pool)
+    result = _pool(numbers, pairs.word, len(words), pool)
     missing = _missing(words, pieces, pairs)
-    values, filled = _filled(words, result, missing, fill, value)
+    values, filled = _fill(words, result, missing, fill, value)
     return Pooled(values, pairs, missing, filled)
 
 
@@ -164,7 +164,7 @@ def carry_marks(text: str, spans: Sequence[Span], pieces: Sequence[str], values:
 
 def align(words: Words, pieces: Pieces) -> Pairs:
     """Return which piece belongs to which word; dropped pieces belong to none."""
-    starts, ends = _trimmed(words.text, pieces.spans)
+    starts, ends = _trim(words.text, pieces.spans)
     kept = ~_flags(pieces.dropped, len(starts))
     weak = (starts == ends) | _marks(pieces.texts, len(starts))
     strong = _overlaps(words, starts, ends, np.flatnonzero(kept & ~weak))
@@ -176,10 +176,10 @@ def align(words: Words, pieces: Pieces) -> Pairs:
     return Pairs(piece, word, share)
 
 
-def uncovered(text: str, spans: Sequence[Span]) -> list[int]:
+def find_uncovered(text: str, spans: Sequence[Span]) -> list[int]:
     """Return the offsets of the characters, white space aside, that no piece covers.
 
-    >>> uncovered("a bc", [(0, 1), (2, 3)])
+    >>> find_uncovered("a bc", [(0, 1), (2, 3)])
     [3]
     """
     edges = np.zeros(len(text) + 1, dtype=np.intp)
@@ -214,8 +214,8 @@ def _blank(text: str) -> NDArray[np.bool_]:
     return np.fromiter(map(str.isspace, text), dtype=np.bool_, count=len(text))
 
 
-def _flags(given: Sequence[bool] | None, number: int) -> NDArray[np.bool_]:
-    return np.zeros(number, dtype=np.bool_) if given is None else np.array(given, dtype=np.bool_)
+def _flags(flags: Sequence[bool] | None, number: int) -> NDArray[np.bool_]:
+    return np.zeros(number, dtype=np.bool_) if flags is None else np.array(flags, dtype=np.bool_)
 
 
 def _marks(texts: Sequence[str] | None, number: int) -> NDArray[np.bool_]:
@@ -223,7 +223,7 @@ def _marks(texts: Sequence[str] | None, number: int) -> NDArray[np.bool_]:
     return _flags(None if texts is None else [not text.strip(BOUNDARY_MARKS + " ") for text in texts], number)
 
 
-def _trimmed(text: str, spans: Sequence[Span]) -> tuple[Indices, Indices]:
+def _trim(text: str, spans: Sequence[Span]) -> tuple[Indices, Indices]:
     """Return the spans without white space at their ends; one of white space alone becomes empty, at its end."""
     starts, ends = _inside(text, spans)
     letters = np.flatnonzero(~_blank(text))
@@ -254,7 +254,7 @@ def _touches(words: Words, starts: Indices, ends: Indices, which: Indices) -> Pa
     return Pairs(which[near], word[near], np.ones(int(near.sum())))
 
 
-def _pooled(numbers: FloatVector, word: Indices, words: int, pool: Pool) -> FloatVector:
+def _pool(numbers: FloatVector, word: Indices, words: int, pool: Pool) -> FloatVector:
     result = np.full(words, np.nan)
     present, begin, count = np.unique(word, return_index=True, return_counts=True)
     if not len(present):
@@ -277,17 +277,17 @@ def _missing(words: Words, pieces: Pieces, pairs: Pairs) -> tuple[Missing, ...]:
     absent = np.flatnonzero(~_with_piece(pairs, len(words)))
     if not len(absent):
         return ()
-    given = Pieces(pieces.spans, pieces.texts)
-    left_out = set(align(words, given).word.tolist())
+    all_pieces = Pieces(pieces.spans, pieces.texts)
+    left_out = set(align(words, all_pieces).word.tolist())
     seen = len(words.text) if pieces.seen is None else pieces.seen
-    found = []
+    missing = []
     for word in absent.tolist():
         reason: Reason = "dropped" if word in left_out else "no_piece"
-        found.append(Missing(word, "truncated" if words.spans[word][0] >= seen else reason))
-    return tuple(found)
+        missing.append(Missing(word, "truncated" if words.spans[word][0] >= seen else reason))
+    return tuple(missing)
 
 
-def _filled(
+def _fill(
     words: Words, values: FloatVector, missing: Sequence[Missing], fill: Fill | Literal["value"], value: float | None
 ) -> tuple[FloatVector, tuple[int, ...]]:
     """Return the values with missing words filled by the policy, where it reaches them, and which were filled."""
@@ -295,31 +295,31 @@ def _filled(
         raise SpecError("fill='value' needs the value to fill with, got None")
     if not missing or fill == "null":
         return values, ()
-    wanted = [word for word, reason in missing if fill == "value" or reason != "truncated"]
-    if fill == "error" and wanted:
-        name = words.text[slice(*words.spans[wanted[0]])]
+    targets = [word for word, reason in missing if fill == "value" or reason != "truncated"]
+    if fill == "error" and targets:
+        name = words.text[slice(*words.spans[targets[0]])]
         raise DataError(
-            f"{len(wanted)} word(s) of {words.text!r} have no piece, first {name!r}; choose fill='previous', 'next', "
+            f"{len(targets)} word(s) of {words.text!r} have no piece, first {name!r}; choose fill='previous', 'next', "
             "'median' or 'null'"
         )
     result = values.copy()
-    result[wanted] = _substitutes(values, np.array(wanted, dtype=np.intp), fill, value)
-    return result, tuple(word for word in wanted if not np.isnan(result[word]))
+    result[targets] = _substitutes(values, np.array(targets, dtype=np.intp), fill, value)
+    return result, tuple(word for word in targets if not np.isnan(result[word]))
 
 
 def _substitutes(
-    values: FloatVector, wanted: Indices, fill: Fill | Literal["value"], value: float | None
+    values: FloatVector, targets: Indices, fill: Fill | Literal["value"], value: float | None
 ) -> FloatVector:
     """Return what stands in for each missing word; NaN where no word of the text has a number."""
     present = np.flatnonzero(~np.isnan(values))
     if fill == "value":
-        return np.full(len(wanted), value, dtype=np.float64)
+        return np.full(len(targets), value, dtype=np.float64)
     if not len(present):
-        return np.full(len(wanted), np.nan)
+        return np.full(len(targets), np.nan)
     if fill == "median":
-        return np.full(len(wanted), np.median(values[present]))
-    after = np.searchsorted(present, wanted)
+        return np.full(len(targets), np.median(values[present]))
+    after = np.searchsorted(present, targets)
     # Before the first number there is only a next one, after the last only a previous one.
-    chosen = after - 1 if fill == "previous" else after
-    substitutes: FloatVector = values[present[np.clip(chosen, 0, len(present) - 1)]]
+    nearest = after - 1 if fill == "previous" else after
+    substitutes: FloatVector = values[present[np.clip(nearest, 0, len(present) - 1)]]
     return substitutes

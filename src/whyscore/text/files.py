@@ -44,24 +44,24 @@ ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 def json_of(text: str, path: str | Path, line: int | None = None) -> object:
     """Return the value that JSON stands for; what is nested too deep or no float could hold is refused."""
     try:
-        found: object = STRICT.decode(text)
+        value: object = STRICT.decode(text)
     except json.JSONDecodeError as error:
         place = line or error.lineno
         raise DataError(f"not JSON: {error.msg}", file=str(path), line=place, column=error.colno) from error
     except (RecursionError, ValueError) as error:
         raise DataError(f"JSON that cannot be read: {error}", file=str(path), line=line) from error
-    return found
+    return value
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return an object, whose keys stand in it once; of two values none can be said to be the one that was meant."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    """Return an object from its pairs; a repeated key is refused, as either value could be the intended one."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
         names = [name for name, _ in pairs]
         raise ValueError(
             f"the key {next(name for name in names if names.count(name) > 1)!r} stands in one object twice"
         )
-    return found
+    return result
 
 
 def refuse_surrogates(text: str, value: object, file: str, line: int) -> None:
@@ -91,7 +91,7 @@ STRICT = json.JSONDecoder(parse_int=whole, object_pairs_hook=_object)
 """Reads JSON as above: no key twice, no number beyond all floats."""
 
 
-__all__ = ["REASONS", "Reason", "checked_reason", "finite", "line", "number", "whole"]
+__all__ = ["REASONS", "Reason", "check_reason", "finite", "line", "number", "whole"]
 
 Reason = Literal[
     "constant", "empty", "truncated", "flat", "not submitted", "no_error", "all_error", "undefined",
@@ -125,7 +125,7 @@ def line(record: Mapping[str, object]) -> str:
     return f"{text}\n"
 
 
-def checked_reason(reason: str) -> str:
+def check_reason(reason: str) -> str:
     """Return a reason if it is on the closed list."""
     if reason not in REASONS:
         raise ContractError(f"no reason named {reason!r} for a null; known: {', '.join(REASONS)}")
@@ -143,12 +143,12 @@ def finite(value: object) -> object:
     return finite(value.tolist()) if isinstance(value, np.ndarray | np.generic) else value
 
 
-def defined(record: Mapping[str, object]) -> dict[str, object]:
+def with_nulls(record: Mapping[str, object]) -> dict[str, object]:
     """Return a record with null for every number that is not finite, and with the reason for it."""
-    made = {key: finite(value) for key, value in record.items()}
-    if any(made[key] is None and value is not None for key, value in record.items()):
-        made["reason"] = checked_reason(str(record.get("reason") or "undefined"))
-    return made
+    result = {key: finite(value) for key, value in record.items()}
+    if any(result[key] is None and value is not None for key, value in record.items()):
+        result["reason"] = check_reason(str(record.get("reason") or "undefined"))
+    return result
 
 
 def _plain(value: object) -> object:

@@ -39,7 +39,7 @@ from whyscore.errors import DataError, SpecError
 from whyscore.protocols import Probes, Splitter
 from whyscore.settings import check_fields, names_file
 from whyscore.text.files import json_of, text_of
-from whyscore.text.maskers import Asked
+from whyscore.text.maskers import MaskedTexts
 from whyscore.text.randomness import generator
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import FloatVector, KeepMasks, Words
@@ -69,7 +69,7 @@ class ContextModel:
     right: Mapping[Context, Seen]
 
     def probabilities(self, sentence: Sequence[str], word: int) -> FloatVector:
-        """Return the probability of each known word in the place of one word, which itself is not looked at."""
+        """Return the probability of each known word in the place of one word, whatever word stands there."""
         before = [self._number(sentence, word - away) for away in range(1, _REACH + 1)]
         after = [self._number(sentence, word + away) for away in range(1, _REACH + 1)]
         left = self._side(self.left, [tuple(before[:reach]) for reach in (1, _REACH)])
@@ -165,18 +165,18 @@ def check_choice(owner: str, threshold: float, top: int | None, draws: int) -> N
         raise SpecError(f"{owner}: draws is {draws!r}, expected 1 or more")
 
 
-def render(asked: Asked, source: Source, draws: int) -> list[Probes]:
+def render(texts: MaskedTexts, source: Source, draws: int) -> list[Probes]:
     """Return the texts for all masks, after asking the source once for every hidden word of every text."""
-    hidden = [np.flatnonzero(~masks.all(axis=0)).tolist() for _, masks in asked]
+    hidden = [np.flatnonzero(~masks.all(axis=0)).tolist() for _, masks in texts]
     places = {
         (words.text, words.spans, word): (words, word)
-        for (words, _), numbers in zip(asked, hidden, strict=True)
+        for (words, _), numbers in zip(texts, hidden, strict=True)
         for word in numbers
     }
-    known = dict(zip(places, source(list(places.values())), strict=True))
+    candidates = dict(zip(places, source(list(places.values())), strict=True))
     return [
-        _probes(words, masks, {word: known[words.text, words.spans, word] for word in numbers}, draws)
-        for (words, masks), numbers in zip(asked, hidden, strict=True)
+        _probes(words, masks, {word: candidates[words.text, words.spans, word] for word in numbers}, draws)
+        for (words, masks), numbers in zip(texts, hidden, strict=True)
     ]
 
 
@@ -204,7 +204,9 @@ def _fillings(
         return [_with(words, hidden, [text]) for text in only.texts], only.weights
     rng = generator(0, words.text, np.packbits(mask).tobytes().hex())
     drawn = [rng.choice(len(candidates[w].texts), size=draws, p=candidates[w].weights).tolist() for w in hidden]
-    fillings = [[candidates[w].texts[k] for w, k in zip(hidden, one, strict=True)] for one in zip(*drawn, strict=True)]
+    fillings = [
+        [candidates[w].texts[k] for w, k in zip(hidden, choice, strict=True)] for choice in zip(*drawn, strict=True)
+    ]
     return [_with(words, hidden, filling) for filling in fillings], np.full(draws, 1 / draws)
 
 
@@ -239,19 +241,19 @@ class Infill:
         check_fields(self)
         check_choice("infill", self.threshold, self.top, self.draws)
 
-    def render(self, asked: Asked) -> list[Probes]:
+    def render(self, texts: MaskedTexts) -> list[Probes]:
         model = self._model()
         choice = Choice(self.threshold, self.top, self.mode)
 
         def source(hidden: Hidden) -> list[Candidates]:
             return [choice.of(model.words, model.probabilities(list(words), word)) for words, word in hidden]
 
-        return render(asked, source, self.draws)
+        return render(texts, source, self.draws)
 
     def _model(self) -> ContextModel:
         if isinstance(self.corpus, tuple):
-            return _learned(self.corpus, self.splitter)  # type: ignore[arg-type] # components are frozen, hence hashable
-        return _learned_file(self.corpus, _version(self.corpus), self.splitter)  # type: ignore[arg-type]
+            return _learn(self.corpus, self.splitter)  # type: ignore[arg-type] # components are frozen, hence hashable
+        return _learn_file(self.corpus, _version(self.corpus), self.splitter)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,21 +274,21 @@ class InfillFile:
         check_fields(self)
         check_choice("infill_file", self.threshold, self.top, self.draws)
 
-    def render(self, asked: Asked) -> list[Probes]:
+    def render(self, texts: MaskedTexts) -> list[Probes]:
         table = _table(self.path, _version(self.path))
         choice = Choice(self.threshold, self.top, self.mode)
 
         def source(hidden: Hidden) -> list[Candidates]:
-            return [choice.of(*self._found(table, words, word)) for words, word in hidden]
+            return [choice.of(*self._look_up(table, words, word)) for words, word in hidden]
 
-        return render(asked, source, self.draws)
+        return render(texts, source, self.draws)
 
-    def _found(self, table: "_Table", words: Words, word: int) -> tuple[list[str], FloatVector]:
-        found = table.get((words.text, word))
-        if found is None:
+    def _look_up(self, table: "_Table", words: Words, word: int) -> tuple[list[str], FloatVector]:
+        candidates = table.get((words.text, word))
+        if candidates is None:
             name = words.text[slice(*words.spans[word])]
             raise DataError(f"no candidates for word {word} {name!r} of {words.text!r}; add its lines", file=self.path)
-        return list(found), np.array(list(found.values()), dtype=np.float64)
+        return list(candidates), np.array(list(candidates.values()), dtype=np.float64)
 
 
 _Table = dict[tuple[str, int], dict[str, float]]
@@ -306,7 +308,7 @@ def _lines(path: str) -> list[str]:
 
 
 @lru_cache(maxsize=8)
-def _learned(texts: tuple[str, ...], splitter: Splitter) -> ContextModel:
+def _learn(texts: tuple[str, ...], splitter: Splitter) -> ContextModel:
     model = learn(list(splitter.split(text)) for text in texts)
     if not model.words:
         raise SpecError("infill: the corpus has no word; give texts, or the path of a text file, one text per line")
@@ -314,7 +316,7 @@ def _learned(texts: tuple[str, ...], splitter: Splitter) -> ContextModel:
 
 
 @lru_cache(maxsize=8)
-def _learned_file(path: str, _: tuple[int, int], splitter: Splitter) -> ContextModel:
+def _learn_file(path: str, _: tuple[int, int], splitter: Splitter) -> ContextModel:
     model = learn(list(splitter.split(line)) for line in _lines(path))
     if not model.words:
         raise DataError("has no word to learn from; give a text file, one text per line", file=path)

@@ -18,7 +18,7 @@ from whyscore.protocols import Probes
 from whyscore.settings import check_fields
 from whyscore.types import KeepMasks, Words
 
-Asked = Sequence[tuple[Words, KeepMasks]]
+MaskedTexts = Sequence[tuple[Words, KeepMasks]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,9 @@ class Delete:
     def __post_init__(self) -> None:
         check_fields(self)
 
-    def render(self, asked: Asked) -> list[Probes]:
-        cut = _without if self.mode == "default" else _rejoined
-        return [Probes(list(cut(words, masks))) for words, masks in asked]
+    def render(self, texts: MaskedTexts) -> list[Probes]:
+        cut = _without if self.mode == "default" else _rejoin
+        return [Probes(list(cut(words, masks))) for words, masks in texts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class Replace:
     def __post_init__(self) -> None:
         check_fields(self)
 
-    def render(self, asked: Asked) -> list[Probes]:
-        return [Probes(list(_replaced(words, masks, self.token))) for words, masks in asked]
+    def render(self, texts: MaskedTexts) -> list[Probes]:
+        return [Probes(list(_replace(words, masks, self.token))) for words, masks in texts]
 
 
 def _without(words: Words, masks: KeepMasks) -> Iterable[str]:
@@ -60,13 +60,13 @@ def _without(words: Words, masks: KeepMasks) -> Iterable[str]:
         yield f"{gaps[0]}{parts[first]}{''.join(compress(led[first + 1 :], row[first + 1 :]))}{gaps[-1]}"
 
 
-def _rejoined(words: Words, masks: KeepMasks) -> Iterable[str]:
+def _rejoin(words: Words, masks: KeepMasks) -> Iterable[str]:
     parts = list(words)
     for row in masks.tolist():
         yield " ".join([word if keep else "" for word, keep in zip(parts, row, strict=True)])
 
 
-def _replaced(words: Words, masks: KeepMasks, token: str) -> Iterable[str]:
+def _replace(words: Words, masks: KeepMasks, token: str) -> Iterable[str]:
     gaps = words.gaps
     kept = [word + gap for word, gap in zip(words, gaps[1:], strict=True)]
     hidden = [token + gap for gap in gaps[1:]]

@@ -57,8 +57,8 @@ def unused_characters(texts: Iterable[str], length: int = 1) -> Placeholders:
     """
     used = set().union(*texts)
     free = (chr(code) for code in chain(*_PRIVATE) if chr(code) not in used)
-    found = "".join(islice(free, 3 * length))
-    return Placeholders(found[:length], found[length : 2 * length], found[2 * length :])
+    characters = "".join(islice(free, 3 * length))
+    return Placeholders(characters[:length], characters[length : 2 * length], characters[2 * length :])
 
 
 def unused_words(texts: Iterable[str]) -> Placeholders:
@@ -69,30 +69,30 @@ def unused_words(texts: Iterable[str]) -> Placeholders:
     """
     folded = [text.casefold() for text in set(texts)]
     candidates = ("".join(letters) for size in range(4, 12) for letters in product(_LETTERS, repeat=size))
-    found: list[str] = []
+    words: list[str] = []
     for word in candidates:
-        if not any(word in text for text in folded) and not any(one in word for one in found):
-            found.append(word)
-        if len(found) == len(Placeholders._fields):
+        if not any(word in text for text in folded) and not any(shorter in word for shorter in words):
+            words.append(word)
+        if len(words) == len(Placeholders._fields):
             break
-    return Placeholders(*found)
+    return Placeholders(*words)
 
 
-def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Return the spans in order, overlapping ones as one.
+def merge_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Return the spans in order, overlapping ones merged.
 
-    >>> merged([(4, 6), (0, 3), (2, 4)])
+    >>> merge_spans([(4, 6), (0, 3), (2, 4)])
     ((0, 4), (4, 6))
     """
-    found: list[Span] = []
+    result: list[Span] = []
     for start, end in sorted(spans):
         if start >= end:
             continue
-        if found and start < found[-1][1]:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        if result and start < result[-1][1]:
+            result[-1] = (result[-1][0], max(end, result[-1][1]))
         else:
-            found.append((start, end))
-    return tuple(found)
+            result.append((start, end))
+    return tuple(result)
 
 
 def by_words(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
@@ -133,7 +133,7 @@ def hide_in_tokens(tokens: TokenRow, spans: Sequence[Span], masks: Sequence[str]
         seen.update(over)
         first, last = tokens.starts[token], tokens.ends[token]
         inside = [(spans[k][0] - first, spans[k][1] - first) for k in over]
-        result[token] = _hidden(result[token], tokens.text[first:last], inside, shown)
+        result[token] = _hide(result[token], tokens.text[first:last], inside, shown)
     return result
 
 
@@ -165,7 +165,7 @@ def _starts(spans: Sequence[Span], offset: int) -> bool:
     return any(start == offset for start, _ in spans)
 
 
-def _hidden(token: str, original: str, spans: Sequence[Span], shown: Sequence[str]) -> str:
+def _hide(token: str, original: str, spans: Sequence[Span], shown: Sequence[str]) -> str:
     """Return what is left of a token when spans of the stretch it stands for are hidden."""
     if len(token) != len(original):
         covered = sum(min(end, len(original)) - max(start, 0) for start, end in spans)

@@ -1,7 +1,7 @@
 """Stems and lemmas: what words of one root have in common.
 
 Snowball's stemmers (Porter 2001) cut endings by rules; simplemma looks lemmas up in lists. Both take words in small
-letters. Which one knows a language is asked at run time, so that newer editions bring their languages along.
+letters. Which languages they support is looked up at run time, so that newer versions add theirs.
 """
 
 from collections.abc import Sequence
@@ -49,8 +49,8 @@ class Snowball:
         """Return the stem of each word."""
         import snowballstemmer  # noqa: PLC0415 - an extra
 
-        found: list[str] = snowballstemmer.stemmer(self.algorithm).stemWords(list(words))
-        return found
+        stems: list[str] = snowballstemmer.stemmer(self.algorithm).stemWords(list(words))
+        return stems
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +90,10 @@ def stemmer(name: StemmerName, language: str | None) -> Stemmer | None:
         choices["snowball"] = Snowball(algorithm) if algorithm in _algorithms() else None
     if name == "simplemma" or (name == "auto" and choices["snowball"] is None):
         choices["simplemma"] = Lemmas(code) if code in _lemma_languages() else None
-    found = next((one for one in choices.values() if one is not None), None)
-    if found is None and name != "auto":
+    result = next((choice for choice in choices.values() if choice is not None), None)
+    if result is None and name != "auto":
         raise SpecError(f"{name} does not know the language {language!r}; choose stemmer='auto' or 'none'")
-    return found
+    return result
 
 
 def language_code(language: str) -> str:

@@ -41,7 +41,7 @@ from whyscore.metrics.needs import traits_of
 from whyscore.protocols import Metric, SupportsHiddenWords, TokenMetric
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import option, takes
-from whyscore.text.placeholders import TokenRow, merged
+from whyscore.text.placeholders import TokenRow, merge_spans
 from whyscore.text.randomness import generator
 from whyscore.types import FloatVector, HiddenWords
 
@@ -264,7 +264,7 @@ def _shares_by_segments(
 def _spans_of(row: TokenRow, drawn: _Drawn, block: range) -> list[tuple[Span, ...]]:
     """Return the spans of each random feature in one text."""
     places = [(drawn.words[word], start, end) for word, start, end in zip(*row[:3], strict=True) if start < end]
-    return [merged((start, end) for word, start, end in places if drawn.hidden[k, word]) for k in block]
+    return [merge_spans((start, end) for word, start, end in places if drawn.hidden[k, word]) for k in block]
 
 
 def _sides(
@@ -340,6 +340,6 @@ def _noisy(spans: Sequence[Span], row: TokenRow, noise: _Noise, rng: Generator) 
         return tuple(kept)
     if noise.kind == "move":
         gone = len(spans) - len(kept)
-        return merged([*kept, *(places[k] for k in rng.integers(0, len(places), gone).tolist())])
+        return merge_spans([*kept, *(places[k] for k in rng.integers(0, len(places), gone).tolist())])
     drawn = rng.random(len(places)) < noise.often * noise.rate
-    return merged([*kept, *(places[k] for k in np.flatnonzero(drawn).tolist())])
+    return merge_spans([*kept, *(places[k] for k in np.flatnonzero(drawn).tolist())])
