@@ -379,7 +379,7 @@ class Report(Result):
             (
                 *(one.metric, one.first, one.second, one.difference, one.low, one.high),
                 *("" if one.decisive is None else p_value(one.decisive), one.better or ""),
-                "" if one.humans is None else one.humans.told,
+                "" if one.humans is None else one.humans.summary,
             )
             for one in self.comparisons
         ]

@@ -20,7 +20,7 @@ _SHOWN = 5
 _LENGTH = 120
 
 
-def _shortened(value: object) -> object:
+def _shorten(value: object) -> object:
     return f"{value[:_LENGTH]}…" if isinstance(value, str) and len(value) > _LENGTH else value
 
 
@@ -81,11 +81,11 @@ def _number_in(name: str) -> tuple[str, int] | None:
     >>> _number_in("talk3:12"), _number_in("intro")
     (('talk3:', 12), None)
     """
-    found = _NUMBER.search(name)
-    return None if found is None else (name[: found.start()], int(found[1]))
+    match = _NUMBER.search(name)
+    return None if match is None else (name[: match.start()], int(match[1]))
 
 
-def _interrupted(dataset: "Dataset", places: Mapping[tuple[str, str], Sequence[int]]) -> list[Finding]:
+def _find_interrupted(dataset: "Dataset", places: Mapping[tuple[str, str], Sequence[int]]) -> list[Finding]:
     """Return a finding where other documents of the same system stand between the segments of a document."""
     rank: dict[str, int] = {}
     within = []
@@ -93,7 +93,9 @@ def _interrupted(dataset: "Dataset", places: Mapping[tuple[str, str], Sequence[i
         within.append(rank.setdefault(entry.system, 0))
         rank[entry.system] += 1
     names = dict.fromkeys(
-        document for (_, document), own in places.items() if within[own[-1]] - within[own[0]] >= len(own)
+        document
+        for (_, document), members in places.items()
+        if within[members[-1]] - within[members[0]] >= len(members)
     )
     if not names:
         return []
@@ -177,7 +179,7 @@ class Dataset(Result):
 
     def _repr_html_(self) -> str:
         first = (record for record, _ in zip(self.records(), range(_SHOWN), strict=False))
-        table = Table.of({key: _shortened(value) for key, value in record.items()} for record in first)
+        table = Table.of({key: _shorten(value) for key, value in record.items()} for record in first)
         return f"<div><small>{escape(repr(self))}</small></div>{table.html()}"
 
     @cached_property
@@ -236,17 +238,17 @@ class Dataset(Result):
             places.setdefault((entry.system, entry.document), []).append(k)
         self._check_order(places)
         entries = list(self.entries)
-        for own in places.values():
-            segments = [replace(self.entries[k].segment, context=()) for k in own]
-            for place, k in enumerate(own):
+        for members in places.values():
+            segments = [replace(self.entries[k].segment, context=()) for k in members]
+            for place, k in enumerate(members):
                 before = tuple(segments[max(0, place - count) : place])
                 entries[k] = replace(entries[k], segment=replace(segments[place], context=before))
-        return replace(self, entries=tuple(entries), findings=(*self.findings, *_interrupted(self, places)))
+        return replace(self, entries=tuple(entries), findings=(*self.findings, *_find_interrupted(self, places)))
 
     def _check_order(self, places: Mapping[tuple[str, str], Sequence[int]]) -> None:
         first: dict[str, tuple[str, list[str]]] = {}
-        for (system, document), own in places.items():
-            ids = [self.entries[k].id for k in own]
+        for (system, document), members in places.items():
+            ids = [self.entries[k].id for k in members]
             numbers = [_number_in(name) for name in ids]
             for before, after in pairwise(zip(numbers, ids, strict=True)):
                 if before[0] and after[0] and before[0][0] == after[0][0] and before[0][1] > after[0][1]:
@@ -254,19 +256,19 @@ class Dataset(Result):
                         f"{self.name}: document {document!r} of system {system!r} is out of order: segment "
                         f"{after[1]!r} stands after {before[1]!r}. Sort the segments, or leave out --context"
                     )
-            other, known = first.setdefault(document, (system, ids))
-            common = set(ids) & set(known)
-            if [name for name in ids if name in common] != [name for name in known if name in common]:
+            other_system, other_ids = first.setdefault(document, (system, ids))
+            common = set(ids) & set(other_ids)
+            if [name for name in ids if name in common] != [name for name in other_ids if name in common]:
                 raise DataError(
-                    f"{self.name}: systems {other!r} and {system!r} have the segments of document {document!r} in "
-                    "different orders. Sort the segments, or leave out --context"
+                    f"{self.name}: systems {other_system!r} and {system!r} have the segments of document "
+                    f"{document!r} in different orders. Sort the segments, or leave out --context"
                 )
 
     def human(self, name: str) -> FloatVector:
         """Return the human score of that name for every entry, NaN where there is none."""
-        known = {score for entry in self.entries for score in entry.human}
-        if name not in known:
-            raise DataError(f"{self.name} has no human score {name!r}; it has: {', '.join(sorted(known)) or 'none'}")
+        names = {score for entry in self.entries for score in entry.human}
+        if name not in names:
+            raise DataError(f"{self.name} has no human score {name!r}; it has: {', '.join(sorted(names)) or 'none'}")
         return np.array([entry.human.get(name, np.nan) for entry in self.entries], dtype=np.float64)
 
     def matrix(self, values: Sequence[float] | FloatVector) -> FloatMatrix:

@@ -21,7 +21,7 @@ _SMALLEST = 0.001
 _BESIDE = ("examples", "because")
 
 
-def grouped(record: dict[str, object]) -> dict[str, object]:
+def drop_empty_group(record: dict[str, object]) -> dict[str, object]:
     """Return a record without its group where it has none."""
     return {name: value for name, value in record.items() if name != "group" or value is not None}
 
@@ -74,8 +74,8 @@ class HumanPreference:
     reason: str | None = None
 
     @property
-    def told(self) -> str:
-        """The share with its interval, in a few words."""
+    def summary(self) -> str:
+        """The share with its interval, as text."""
         if self.share is None or self.low is None or self.high is None:
             return "not known"
         return f"{self.share:.0%} [{self.low:.0%}, {self.high:.0%}]"
@@ -85,7 +85,7 @@ class HumanPreference:
             return f"in human terms: not known ({self.reason})"
         size = f"{self.least:g} or more" if self.most is None else f"{self.least:g} to {self.most:g}"
         return (
-            f"in human terms: raters preferred the system ahead by {size} in {self.told} of {self.pairs} pairs "
+            f"in human terms: raters preferred the system ahead by {size} in {self.summary} of {self.pairs} pairs "
             f"({self.origin})"
         )
 
@@ -224,7 +224,7 @@ class FeatureShare:
         row = {name: getattr(self, name) for name in FeatureShare.__dataclass_fields__ if name not in _BESIDE}
         row |= {"discrepancy": {over: dict(counts) for over, counts in self.discrepancy.items()}}
         row |= {name: dict(row[name]) for name in ("frequency", "uniqueness", "word_f")}
-        return grouped(row | {"flags": list(self.flags)})
+        return drop_empty_group(row | {"flags": list(self.flags)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ class ShareTest:
 
     def record(self) -> dict[str, object]:
         """Return the row under the names it has in files."""
-        return grouped({"row": "test"} | asdict(self))
+        return drop_empty_group({"row": "test"} | asdict(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,10 +298,10 @@ class Gate:
 
     def __str__(self) -> str:
         if self.limit is not None:
-            kept = "at least" if self.higher_is_better else "at most"
+            met = "at least" if self.higher_is_better else "at most"
             missed = "below" if self.higher_is_better else "above"
             return (
-                f"{self.metric} of {self.system} is {self.score:.2f}, {kept if self.passed else missed} {self.limit:g}"
+                f"{self.metric} of {self.system} is {self.score:.2f}, {met if self.passed else missed} {self.limit:g}"
             )
         how = "not significantly" if self.passed else "significantly"
         p = "" if self.p is None else f", p = {self.p:.3g}"
@@ -396,7 +396,7 @@ class ExplanationRecord:
     @classmethod
     def of(cls, entry: Entry, metric: str, explainer: str, explanation: Explanation, **others: object) -> Self:
         """Return the record of an explanation; `others` are the fields that an explanation does not know."""
-        known: dict[str, object] = {
+        fields: dict[str, object] = {
             "notes": explanation.notes,
             "matches": explanation.matches,
             "spread": explanation.spread,
@@ -416,5 +416,5 @@ class ExplanationRecord:
             explanation.score,
             explanation.probes,
             explanation.fit,
-            **(known | others),  # type: ignore[arg-type]
+            **(fields | others),  # type: ignore[arg-type]
         )

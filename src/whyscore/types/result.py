@@ -82,14 +82,14 @@ class Table:
     def texts(self, decimals: int | None = None) -> list[list[str]]:
         """Return the cells of all rows for people, each on one line; with their own decimals where none are given."""
         digits = self.decimals if decimals is None else decimals
-        return [[shown(cell, digits).translate(ON_ONE_LINE) for cell in row] for row in self.rows]
+        return [[format_cell(cell, digits).translate(ON_ONE_LINE) for cell in row] for row in self.rows]
 
     def html(self, rows: int = _ROWS) -> Markup:
         """Return the first rows as HTML for notebooks."""
         head = Markup("").join(Markup("<th>{}</th>").format(name) for name in self.columns)
         body = Markup("").join(
             Markup("<tr>{}</tr>").format(
-                Markup("").join(Markup("<td>{}</td>").format(shown(cell, self.decimals)) for cell in row)
+                Markup("").join(Markup("<td>{}</td>").format(format_cell(cell, self.decimals)) for cell in row)
             )
             for row in self.rows[:rows]
         )
@@ -100,8 +100,8 @@ class Table:
         return Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>{}").format(head, body, notes)
 
 
-def shown(cell: Cell, decimals: int = DECIMALS) -> str:
-    """Return a cell for people: whole numbers stay whole, undefined ones are a dash."""
+def format_cell(cell: Cell, decimals: int = DECIMALS) -> str:
+    """Return a cell as text: whole numbers stay whole, undefined ones are a dash."""
     if isinstance(cell, str):
         return cell
     if not is_number(cell):
@@ -191,12 +191,14 @@ class Joined(Result):
         self.results = tuple(results)
 
     def header(self) -> Record:
-        headers = [one.header() for one in self.results]
-        known = [signatures for header in headers if isinstance(signatures := header.get("signatures"), Mapping)]
-        return {**headers[0], "signatures": {name: text for signatures in known for name, text in signatures.items()}}
+        headers = [result.header() for result in self.results]
+        maps = [signatures for header in headers if isinstance(signatures := header.get("signatures"), Mapping)]
+        return {**headers[0], "signatures": {name: text for signatures in maps for name, text in signatures.items()}}
 
     def records(self) -> Iterator[Record]:
-        return (record for one in self.results for record in one.records())
+        return (record for result in self.results for record in result.records())
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        return [Table.join(tables) for tables in zip(*(one.tables(long=long) for one in self.results), strict=True)]
+        return [
+            Table.join(tables) for tables in zip(*(result.tables(long=long) for result in self.results), strict=True)
+        ]

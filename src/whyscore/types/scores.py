@@ -23,11 +23,11 @@ _ESCAPE = re.compile(r"%(?=(?:25)*(?:7C|3A))")
 _ESCAPED = re.compile(r"%7C|%3A|%25(?=(?:25)*(?:7C|3A))")
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return _ESCAPE.sub("%25", text).replace("|", "%7C")
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return _ESCAPED.sub(lambda match: {"%7C": "|", "%3A": ":"}.get(match[0], "%"), text)
 
 
@@ -43,8 +43,8 @@ class Signature:
     stable: bool = True
 
     def __str__(self) -> str:
-        facts = (f"{_escaped(key).replace(':', '%3A')}:{_escaped(value)}" for key, value in self.facts)
-        return "|".join([_escaped(self.spec), *facts])
+        facts = (f"{_escape(key).replace(':', '%3A')}:{_escape(value)}" for key, value in self.facts)
+        return "|".join([_escape(self.spec), *facts])
 
     @classmethod
     def parse(cls, text: str) -> "Signature":
@@ -55,7 +55,7 @@ class Signature:
         """
         spec, *facts = text.split("|")
         pairs = (fact.partition(":") for fact in facts)
-        return cls(_unescaped(spec), tuple((_unescaped(key), _unescaped(value)) for key, _, value in pairs))
+        return cls(_unescape(spec), tuple((_unescape(key), _unescape(value)) for key, _, value in pairs))
 
     def with_facts(self, **facts: object) -> "Signature":
         """Return the signature with facts replaced in place, or added at the end."""
@@ -85,14 +85,14 @@ class Explanation:
     spread: FloatVector | None = None
     stability: float | None = None
     index: int = 0
-    """Which of the segments that were asked about, from zero."""
+    """The position of its segment among those explained, from zero."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "importance", read_only(self.importance))
 
     @property
     def error_scores(self) -> FloatVector:
-        """One number per word, higher where the word is more likely an error: the importance turned round."""
+        """One number per word, higher where the word is more likely an error: the negated importance."""
         return -self.importance
 
     def __str__(self) -> str:
@@ -121,7 +121,7 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scores(Result):
-    """A metric's numbers, aligned with the segments they were asked for."""
+    """A metric's numbers, aligned with the segments."""
 
     values: FloatVector
     signature: Signature

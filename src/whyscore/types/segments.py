@@ -43,7 +43,7 @@ class Segment:
     """One hypothesis with its source and references, as a metric sees it: a value without an id.
 
     `references` is one text or several texts *of this segment*, never one list per reference set. `context` holds the
-    segments before it in its document, the nearest last: metrics that read context are told, the others never see it.
+    segments before it in its document, the nearest last: only metrics that read context see it.
     """
 
     hypothesis: str
@@ -53,8 +53,8 @@ class Segment:
 
     def __post_init__(self) -> None:
         if type(self.references) is not tuple:
-            given = (self.references,) if isinstance(self.references, str) else tuple(self.references or ())
-            object.__setattr__(self, "references", given)
+            references = (self.references,) if isinstance(self.references, str) else tuple(self.references or ())
+            object.__setattr__(self, "references", references)
         if not isinstance(self.hypothesis, str):
             raise DataError(f"a hypothesis must be text, got {self.hypothesis!r}")
         if self.source is not None and not isinstance(self.source, str):
@@ -67,19 +67,19 @@ class Segment:
         """Return the segment without what is not read, so that equal questions are equal values."""
         source = self.source if Inputs.SOURCE in inputs else None
         references = self.references if Inputs.REFERENCES in inputs else ()
-        context = tuple(one.only(inputs) for one in self.context) if Inputs.CONTEXT in inputs else ()
+        context = tuple(segment.only(inputs) for segment in self.context) if Inputs.CONTEXT in inputs else ()
         if source is self.source and references is self.references and context == self.context:
             return self
         return Segment(self.hypothesis, source, references, context)
 
     def places(self, inputs: Inputs) -> tuple[Place, ...]:
         """Return the places that are read and present: hypothesis, source, references in order."""
-        found = [HYPOTHESIS]
+        places = [HYPOTHESIS]
         if Inputs.SOURCE in inputs and self.source is not None:
-            found.append(SOURCE)
+            places.append(SOURCE)
         if Inputs.REFERENCES in inputs:
-            found.extend(Place(Side.REFERENCE, k) for k in range(len(self.references)))
-        return tuple(found)
+            places.extend(Place(Side.REFERENCE, k) for k in range(len(self.references)))
+        return tuple(places)
 
     def text(self, place: Place) -> str:
         """Return the text at a place; an absent one is an error."""

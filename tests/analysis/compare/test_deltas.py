@@ -97,4 +97,4 @@ def test_compare_and_evaluate_show_it_beside_differences(run: Run, tmp_path: Pat
     assert run("report", folder, "-o", page).code == 0
     text = page.read_text(encoding="utf-8")
     assert "human raters agree" in text
-    assert test.humans.told in text
+    assert test.humans.summary in text

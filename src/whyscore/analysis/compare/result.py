@@ -307,7 +307,7 @@ def _legend(one: MetricComparison) -> str | None:
         return None
     ordered = [known[least] for least in sorted(known, key=lambda least: least or 0.0)]
     sizes = [f"{own.least:g} to {own.most:g}" if own.most is not None else f"{own.least:g} or more" for own in ordered]
-    shown = ", ".join(f"{size}: {own.told} of {own.pairs}" for size, own in zip(sizes, ordered, strict=True))
+    shown = ", ".join(f"{size}: {own.summary} of {own.pairs}" for size, own in zip(sizes, ordered, strict=True))
     return f"{one.metric} in human terms: raters preferred the system ahead by {shown} pairs ({ordered[0].origin})"
 
 

@@ -10,7 +10,7 @@ from whyscore.analysis.decompose.tagging import Marking
 from whyscore.data.records import Kind, header_of
 from whyscore.marking import Span
 from whyscore.types import Dataset, FeatureShare, FloatVector, ShareTest, Signature
-from whyscore.types.records import grouped
+from whyscore.types.records import drop_empty_group
 from whyscore.types.result import DECIMALS, Cell, Record, Result, Table
 
 LABELS: dict[str, dict[str, str]] = {
@@ -113,7 +113,7 @@ class ScorerDifference:
 
     def record(self) -> dict[str, object]:
         """Return the row under the names it has in files."""
-        return grouped({"row": "scorer"} | asdict(self))
+        return drop_empty_group({"row": "scorer"} | asdict(self))
 
 
 class Decompositions(Result, list[Decomposition]):
@@ -265,7 +265,9 @@ class SegmentShares(Result):
 
     def records(self) -> Iterator[Record]:
         for row in self.rows:
-            names = grouped({"group": row.group, "system": row.system, "metric": row.metric, "feature": row.feature})
+            names = drop_empty_group(
+                {"group": row.group, "system": row.system, "metric": row.metric, "feature": row.feature}
+            )
             yield from (names | record for record in (row.segments.records() if row.segments else ()))
 
 
