@@ -20,9 +20,9 @@ from whyscore.taggers import hanta as hanta_tags
 from whyscore.taggers import nltk as nltk_module
 from whyscore.taggers import spacy as spacy_module
 from whyscore.taggers import stanza as stanza_module
-from whyscore.taggers.aligned import Word, entities, tagged_words
+from whyscore.taggers.aligned import Word, entities, tag_words
 from whyscore.taggers.hanta import Hanta
-from whyscore.taggers.nltk import Nltk, nltk_tokens, universal
+from whyscore.taggers.nltk import Nltk, nltk_tokens, to_universal
 from whyscore.taggers.spacy import Spacy
 from whyscore.taggers.stanza import Stanza
 
@@ -89,7 +89,7 @@ def test_an_empty_name_of_a_pipeline_is_refused() -> None:
 
 
 def test_words_that_share_a_span_are_one_with_the_labels_of_all() -> None:
-    tags = tagged_words([Word(0, 2, "ADP", head=2), Word(0, 2, "DET", head=2), Word(3, 7, "NOUN")])
+    tags = tag_words([Word(0, 2, "ADP", head=2), Word(0, 2, "DET", head=2), Word(3, 7, "NOUN")])
     assert [(tag.start, tag.end) for tag in tags] == [(0, 2), (3, 7)]
     assert tags[0].features == ("upos:ADP", "distance:2", "upos:DET", "distance:1")
 
@@ -120,7 +120,7 @@ def test_entities_come_from_their_borders(labels: list[str], spans: list[tuple[i
     ],
 )
 def test_penn_tags_become_universal_ones(words: str, tags: str, expected: str) -> None:
-    assert universal(words.split(), tags.split()) == expected.split()
+    assert to_universal(words.split(), tags.split()) == expected.split()
 
 
 def test_nltk_tokens_keep_their_place_in_the_text() -> None:
@@ -239,7 +239,7 @@ def test_a_language_without_stanza_models_is_told_with_the_command_that_gets_the
 )  # fmt: skip
 def test_tags_of_hanta_become_universal_ones(language: str, tags: str, expected: str) -> None:
     given = [tuple(word.rsplit("/", 2)) for word in tags.split()]
-    assert hanta_tags.universal(language, given) == expected.split()  # type: ignore[arg-type]
+    assert hanta_tags.to_universal(language, given) == expected.split()  # type: ignore[arg-type]
 
 
 def test_hanta_tags_three_languages_with_the_models_in_its_package() -> None:

@@ -61,7 +61,7 @@ from whyscore.scoring.executors import Processes, Serial
 from whyscore.scoring.stack import LOCAL, Progress, Resources, Stages, require
 from whyscore.scoring.store import Store
 from whyscore.settings import Bootstrapped, Seeded, check, check_files, option, takes
-from whyscore.taggers.spacy import installed_pipeline
+from whyscore.taggers.spacy import find_pipeline
 from whyscore.text.files import REASONS
 from whyscore.text.randomness import generator
 from whyscore.types import (
@@ -152,7 +152,7 @@ def with_tagger(settings: Settings, dataset: Dataset) -> Settings:
     """Return the settings with the tagger that `auto` stands for."""
     if settings.tagger != "auto":
         return settings
-    pipeline = installed_pipeline(dataset.languages[1]) if dataset.languages else None
+    pipeline = find_pipeline(dataset.languages[1]) if dataset.languages else None
     return replace(settings, tagger=f"spacy(model={pipeline!r})" if pipeline else "rules")
 
 

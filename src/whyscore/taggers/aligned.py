@@ -1,4 +1,4 @@
-"""Taggers whose tags stand in files beside the texts: they are told which texts, line by line.
+"""Taggers that read tags from files beside the texts, line by line.
 
 A tag file has one entry per line of the text file it belongs to: one file per set of references, one per system.
 
@@ -21,7 +21,7 @@ Tags from files: one line per text, one tag per white-space token.
     By  the end of this year
     IN  DT  NN  IN DT   NN
 
-The tokens are then also what the metric counts: who tags tokenised text wants it read as it stands.
+The tokens are then also what the metric counts, as tagged text is already tokenised.
 """
 
 import hashlib
@@ -83,11 +83,11 @@ class FileTagger:
         check_fields(self)
 
     def signature(self) -> Signature:
-        files = [file for given in (self.reference, self.hypothesis) for file in _several(given)]
+        files = [file for paths in (self.reference, self.hypothesis) for file in _as_tuple(paths)]
         return Signature(spec_of(self), tuple((Path(file).name, digest_of(file)) for file in files))
 
     def tag_lines(self, lines: Lines) -> AlignedTags:
-        references = _files_for(self.name, "reference", self.reference, _references_wanted(lines))
+        references = _files_for(self.name, "reference", self.reference, _reference_names(lines))
         hypotheses = _files_for(self.name, "hypothesis", self.hypothesis, list(lines.hypotheses))
         return AlignedTags(
             [self.read_tags(file, texts) for file, texts in zip(references, lines.references, strict=True)],
@@ -102,32 +102,32 @@ class FileTagger:
         raise NotImplementedError
 
 
-def _several(given: Files) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else given
+def _as_tuple(files: Files) -> tuple[str, ...]:
+    return (files,) if isinstance(files, str) else files
 
 
-def _files_for(owner: str, side: str, given: Files, wanted: Sequence[str]) -> tuple[str, ...]:
+def _files_for(owner: str, side: str, paths: Files, names: Sequence[str]) -> tuple[str, ...]:
     """Return one tag file per file of texts, or say how many are missing."""
-    files = _several(given)
-    if len(files) != len(wanted):
+    files = _as_tuple(paths)
+    if len(files) != len(names):
         raise SpecError(
-            f"{owner}: {side} names {len(files)} file(s), the data have {len(wanted)} ({', '.join(wanted)}): "
+            f"{owner}: {side} names {len(files)} file(s), the data have {len(names)} ({', '.join(names)}): "
             f"give one tag file for each, in this order, {side}=('a.tag', 'b.tag')"
         )
     return files
 
 
-def same_length(file: str, found: int, texts: int, what: str = "lines") -> None:
+def check_length(file: str, count: int, texts: int, what: str = "lines") -> None:
     """Refuse a tag file of another length than its texts."""
-    if found != texts:
+    if count != texts:
         raise DataError(
-            f"has {found} {what}, its texts have {texts}: every text needs its own. Nothing was scored",
+            f"has {count} {what}, its texts have {texts}: every text needs its own. Nothing was scored",
             file=file,
-            line=min(found, texts) + 1,
+            line=min(count, texts) + 1,
         )
 
 
-def _references_wanted(lines: Lines) -> list[str]:
+def _reference_names(lines: Lines) -> list[str]:
     """Return what the sets of references are called in messages."""
     return [f"reference {number}" for number in range(1, len(lines.references) + 1)]
 
@@ -164,26 +164,26 @@ class Word(NamedTuple):
     head: int | None = None
 
 
-def tagged_words(words: Sequence[Word]) -> list[Tagged]:
+def tag_words(words: Sequence[Word]) -> list[Tagged]:
     """Return the words of one sentence with their labels; words that share a span are one.
 
-    >>> tagged_words([Word(0, 4, "NOUN"), Word(5, 8, "VERB")])[0].features
+    >>> tag_words([Word(0, 4, "NOUN"), Word(5, 8, "VERB")])[0].features
     ('upos:NOUN',)
     """
     reached: dict[int, list[str]] = {}
     labels = []
     for number, word in enumerate(words):
-        own = [f"{kind}:{value}" for kind, value in _plain(word) if value not in _UNSET]
-        own += [f"feats:{pair}" for pair in word.feats]
+        word_labels = [f"{kind}:{value}" for kind, value in _plain(word) if value not in _UNSET]
+        word_labels += [f"feats:{pair}" for pair in word.feats]
         if word.head is not None and word.upos != "PUNCT":
             away = abs(word.head - number)
-            own.append(f"distance:{away}")
+            word_labels.append(f"distance:{away}")
             reached.setdefault(word.head, []).append(f"head:{away}")
-        labels.append(own)
+        labels.append(word_labels)
     by_span: dict[tuple[int, int], dict[str, None]] = {}
-    for number, (word, own) in enumerate(zip(words, labels, strict=True)):
-        by_span.setdefault((word.start, word.end), {}).update(dict.fromkeys([*own, *reached.get(number, ())]))
-    return [Tagged(start, end, tuple(found)) for (start, end), found in by_span.items()]
+    for number, (word, word_labels) in enumerate(zip(words, labels, strict=True)):
+        by_span.setdefault((word.start, word.end), {}).update(dict.fromkeys([*word_labels, *reached.get(number, ())]))
+    return [Tagged(start, end, tuple(features)) for (start, end), features in by_span.items()]
 
 
 def entities(labels: Iterable[tuple[int, int, str]]) -> list[Tagged]:
@@ -192,20 +192,20 @@ def entities(labels: Iterable[tuple[int, int, str]]) -> list[Tagged]:
     >>> entities([(0, 3, "B-GPE"), (4, 8, "E-GPE"), (9, 11, "O")])
     [Tagged(start=0, end=8, features=('ent:GPE',))]
     """
-    found: list[Tagged] = []
+    tagged: list[Tagged] = []
     open_kind: str | None = None
     for start, end, label in labels:
         place, _, kind = label.partition("-")
         if not kind:
             open_kind = None
         elif place in ("I", "E") and open_kind == kind:
-            found[-1] = found[-1]._replace(end=end)
+            tagged[-1] = tagged[-1]._replace(end=end)
         else:
-            found.append(Tagged(start, end, (f"ent:{kind}",)))
+            tagged.append(Tagged(start, end, (f"ent:{kind}",)))
             open_kind = kind
         if place in ("E", "S", "L", "U"):
             open_kind = None
-    return found
+    return tagged
 
 
 def _plain(word: Word) -> tuple[tuple[str, str], ...]:
@@ -226,7 +226,7 @@ class Pretagged(FileTagger):
 
     def read_tags(self, file: str, texts: Sequence[str]) -> list[Tags]:
         lines = lines_of(file)
-        same_length(file, len(lines), len(texts))
+        check_length(file, len(lines), len(texts))
         return [
             _line(text, line.split(), file, number)
             for number, (text, line) in enumerate(zip(texts, lines, strict=True), start=1)

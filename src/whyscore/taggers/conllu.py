@@ -16,10 +16,10 @@ from whyscore.taggers.aligned import (
     FileTagger,
     Tags,
     Word,
+    check_length,
     entities,
     lines_of,
-    same_length,
-    tagged_words,
+    tag_words,
 )
 
 _COLUMNS = 10
@@ -41,12 +41,12 @@ class Conllu(FileTagger):
     def read_tags(self, file: str, texts: Sequence[str]) -> list[Tags]:
         blocks = list(_blocks(file))
         place = 0
-        found: list[Tags] = []
+        result: list[Tags] = []
         for number, text in enumerate(texts, start=1):
             tags, place = _line(text, blocks, place, file, number)
-            found.append(tags)
-        same_length(file, len(blocks), place, "sentences")
-        return found
+            result.append(tags)
+        check_length(file, len(blocks), place, "sentences")
+        return result
 
 
 class _Row(NamedTuple):
@@ -98,7 +98,7 @@ def _block_tags(block: _Block) -> Tags:
     numbers = {row.id: k for k, row in enumerate(words)}
     parsed = [_word(row, block, numbers) for row in words]
     named = [(word.start, word.end, row.misc.get("NER", "O")) for word, row in zip(parsed, words, strict=True)]
-    return (*tagged_words(parsed), *entities(named))
+    return (*tag_words(parsed), *entities(named))
 
 
 def _word(row: _Row, block: _Block, numbers: dict[str, int]) -> Word:
@@ -110,16 +110,16 @@ def _word(row: _Row, block: _Block, numbers: dict[str, int]) -> Word:
 
 def _blocks(file: str) -> Iterator[_Block]:
     rows: list[_Row] = []
-    said: str | None = None
+    stated: str | None = None
     first = 1
     for number, line in enumerate([*lines_of(file), ""], start=1):
         if not line.strip():
             if rows:
-                yield _rebuilt(rows, said, file, first)
-            rows, said, first = [], None, number + 1
+                yield _rebuild(rows, stated, file, first)
+            rows, stated, first = [], None, number + 1
         elif line.startswith("#"):
             key, _, value = line[1:].partition("=")
-            said = value.strip() if key.strip() == "text" else said
+            stated = value.strip() if key.strip() == "text" else stated
         else:
             rows.append(_row(line, file, number))
 
@@ -131,11 +131,11 @@ def _row(line: str, file: str, number: int) -> _Row:
     return _Row(cells[0], cells, number)
 
 
-def _number(digits: str) -> bool:
+def _is_number(digits: str) -> bool:
     return digits.isdecimal() and len(digits) <= _DIGITS
 
 
-def _rebuilt(rows: list[_Row], said: str | None, file: str, first: int) -> _Block:
+def _rebuild(rows: list[_Row], stated: str | None, file: str, first: int) -> _Block:
     """Return the block with its text put together from the written words."""
     text = ""
     spans: dict[int, tuple[int, int]] = {}
@@ -144,7 +144,7 @@ def _rebuilt(rows: list[_Row], said: str | None, file: str, first: int) -> _Bloc
         if "." in row.id:
             continue
         low, _, high = row.id.partition("-")
-        if not _number(low) or (high and not _number(high)) or int(high or low) - int(low) >= len(rows):
+        if not _is_number(low) or (high and not _is_number(high)) or int(high or low) - int(low) >= len(rows):
             raise DataError(f"cannot read the id {row.id[:60]!r}: expected 3, 3-4 or 3.1", file=file, line=row.number)
         if not high and int(low) <= inside:
             continue
@@ -155,6 +155,6 @@ def _rebuilt(rows: list[_Row], said: str | None, file: str, first: int) -> _Bloc
     if astray is not None:
         raise DataError(f"the id {astray.id} stands after a larger one: ids count up", file=file, line=astray.number)
     text = text.rstrip(" ")
-    if said is not None and said != text:
-        raise DataError(f"# text is {said[:60]!r}, its words make {text[:60]!r}", file=file, line=first)
+    if stated is not None and stated != text:
+        raise DataError(f"# text is {stated[:60]!r}, its words make {text[:60]!r}", file=file, line=first)
     return _Block(text, spans, rows, first)

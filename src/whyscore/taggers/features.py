@@ -21,7 +21,7 @@ from functools import lru_cache
 from whyscore.errors import SpecError, UnknownName
 from whyscore.marking import Span
 from whyscore.protocols import Tagged
-from whyscore.taggers.lexicon import PREFIXES, found_by, pattern_of, split_name
+from whyscore.taggers.lexicon import PREFIXES, find_matches, pattern_of, split_name
 from whyscore.taggers.rules import RULES, finder
 from whyscore.text.placeholders import merge_spans
 
@@ -58,7 +58,7 @@ class Feature:
 
     @property
     def text_parts(self) -> tuple[str, ...]:
-        """The parts that are looked for in the text itself."""
+        """The parts that are searched for in the text itself."""
         return tuple(part for part in self.parts if part.startswith(PREFIXES))
 
 
@@ -80,12 +80,12 @@ def parse_feature(expression: str) -> Feature:
 
 def parse_features(expressions: Iterable[str]) -> tuple[Feature, ...]:
     """Return the features in order; two of the same name are refused."""
-    found: dict[str, Feature] = {}
+    features: dict[str, Feature] = {}
     for feature in map(parse_feature, expressions):
-        if feature.name in found:
+        if feature.name in features:
             raise SpecError(f"the feature {feature.name!r} is asked for twice; give one of them another name, NAME=...")
-        found[feature.name] = feature
-    return tuple(found.values())
+        features[feature.name] = feature
+    return tuple(features.values())
 
 
 @dataclass(frozen=True)
@@ -103,32 +103,32 @@ class Selection:
 
     def spans(self, text: str, tagged: Sequence[Tagged]) -> list[tuple[Span, ...]]:
         """Return the spans of each feature, in order, overlapping ones merged."""
-        found: list[list[Span]] = [[] for _ in self.features]
+        by_feature: list[list[Span]] = [[] for _ in self.features]
         for start, end, labels in tagged:
             for number in self._numbers(labels):
-                found[number].append((start, end))
+                by_feature[number].append((start, end))
         for number, feature in enumerate(self.features):
             for part in feature.text_parts:
-                found[number] += found_by(pattern_of(part), text)
+                by_feature[number] += find_matches(pattern_of(part), text)
             for rule in self._rules(feature):
-                found[number] += finder(rule, self.language)(text)
-        return [merge_spans(spans) for spans in found]
+                by_feature[number] += finder(rule, self.language)(text)
+        return [merge_spans(spans) for spans in by_feature]
 
     def _rules(self, feature: Feature) -> list[str]:
         return [part for part in feature.parts if part in RULES and part not in self.tagger_labels]
 
     def _numbers(self, labels: tuple[str, ...]) -> tuple[int, ...]:
-        """Return which features a stretch with these labels carries; the same labels come again and again."""
-        known = self._known.get(labels)
-        if known is None:
+        """Return which features a stretch with these labels carries; cached, as labels recur."""
+        numbers = self._known.get(labels)
+        if numbers is None:
             read = _first_keys(labels) if self.first_key else labels
-            known = tuple(
+            numbers = tuple(
                 number
                 for number, feature in enumerate(self.features)
                 if any(carries(label, part) for part in feature.parts for label in read)
             )
-            self._known[labels] = known
-        return known
+            self._known[labels] = numbers
+        return numbers
 
 
 @lru_cache(maxsize=1 << 16)
@@ -145,25 +145,25 @@ def carries(label: str, part: str) -> bool:
         return True
     kind, colon, value = label.partition(":")
     bare = value if colon and kind in _KINDS else label
-    asked_kind, asked_colon, asked_value = part.partition(":")
-    if asked_colon and asked_kind in _KINDS:
-        if kind != asked_kind or not colon:
+    part_kind, part_colon, part_value = part.partition(":")
+    if part_colon and part_kind in _KINDS:
+        if kind != part_kind or not colon:
             return False
-        part = asked_value
+        part = part_value
     if kind == "feats" and "=" not in part:
         bare = bare.partition("=")[0]
     return fnmatchcase(bare, _escape(part))
 
 
-def default_features(found: Iterable[str], labels: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the features to look at where nobody named any.
+def default_features(text_labels: Iterable[str], labels: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the default features, where the user named none.
 
     These are a tagger's own labels where it has a closed list, else the parts of speech and entities that were found,
     else every label that was found.
     """
     if labels is not None:
         return tuple(labels)
-    seen = set(found)
+    seen = set(text_labels)
     usual = {label for label in seen if label.startswith(tuple(f"{kind}:" for kind in _DEFAULT_KINDS))}
     return tuple(sorted(usual or seen, key=lambda label: (_place(label), label)))
 
@@ -189,12 +189,12 @@ def _check(part: str) -> None:
         pattern_of(part)
 
 
-def _within(label: str, asked: "re.Match[str]") -> bool:
+def _within(label: str, match: "re.Match[str]") -> bool:
     kind, _, value = label.partition(":")
-    if kind != "distance" and not (kind == "head" and asked[4]):
+    if kind != "distance" and not (kind == "head" and match[4]):
         return False
-    low = int(asked[1])
-    high = float("inf") if asked[3] else int(asked[2] or low)
+    low = int(match[1])
+    high = float("inf") if match[3] else int(match[2] or low)
     return value.isdecimal() and low <= int(value) <= high
 
 

@@ -11,7 +11,7 @@ The tags of HanTa's three models as universal parts of speech.
 |---|---|---|
 | English | CLAWS C5 | be is AUX; so are have before a participle and do before an infinitive, within three words |
 | German | STTS | sein, haben, werden (VA) and modal verbs (VM) are AUX |
-| Dutch | CGN | zijn, hebben, worden and modal verbs, told by their lemmas, are AUX |
+| Dutch | CGN | zijn, hebben, worden and modal verbs, recognised by their lemmas, are AUX |
 
 Words without letter or digit are PUNCT, whatever their tag.
 """
@@ -102,14 +102,14 @@ _PARTICIPLES = frozenset(["VVN", "VBN", "VHN", "VDN", "VVD"])
 _INFINITIVES = frozenset(["VVI", "VBI", "VHI", "VDI", "VVB"])
 
 
-def universal(language: str, tags: Tags) -> list[str]:
+def to_universal(language: str, tags: Tags) -> list[str]:
     """Return the universal part of speech of each word of a sentence.
 
-    >>> universal("en", [("She", "she", "PNP"), ("has", "have", "VHZ"), ("gone", "go", "VVN"), (".", ".", "PUN")])
+    >>> to_universal("en", [("She", "she", "PNP"), ("has", "have", "VHZ"), ("gone", "go", "VVN"), (".", ".", "PUN")])
     ['PRON', 'AUX', 'VERB', 'PUNCT']
     """
-    one = _READERS[language]
-    return [one(tags, place) if any(map(str.isalnum, word)) else "PUNCT" for place, (word, _, _) in enumerate(tags)]
+    reader = _READERS[language]
+    return [reader(tags, place) if any(map(str.isalnum, word)) else "PUNCT" for place, (word, _, _) in enumerate(tags)]
 
 
 def _english(tags: Tags, place: int) -> str:
@@ -185,10 +185,10 @@ class Hanta:
 
 def _tag_text(text: str, tagger: _Tagger, language: str) -> tuple[Tagged, ...]:
     tokens = nltk_tokens(text)
-    found = tagger.tag_sent([text[start : min(end, start + _LONGEST)] for _, start, end in tokens])
+    tags = tagger.tag_sent([text[start : min(end, start + _LONGEST)] for _, start, end in tokens])
     return tuple(
         Tagged(start, end, (f"upos:{upos}", f"xpos:{tag}"))
-        for (_, start, end), upos, (_, _, tag) in zip(tokens, universal(language, found), found, strict=True)
+        for (_, start, end), upos, (_, _, tag) in zip(tokens, to_universal(language, tags), tags, strict=True)
     )
 
 
@@ -208,10 +208,10 @@ def _load(model: str) -> _Tagger:
 
 def _find_published(path: Path) -> Path:
     """Return the path of a model, which is refused unless it is the published one."""
-    found = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "missing"
-    if found != _FILES[path.name]:
+    digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "missing"
+    if digest != _FILES[path.name]:
         raise DataError(
-            f"is not the model of HanTa {_VERSION}: its SHA-256 digest is {found[:12]}…, expected "
+            f"is not the model of HanTa {_VERSION}: its SHA-256 digest is {digest[:12]}…, expected "
             f"{_FILES[path.name][:12]}…. Install it again: pip install --force-reinstall HanTa=={_VERSION}",
             file=str(path),
         )

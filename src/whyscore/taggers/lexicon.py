@@ -57,7 +57,7 @@ class Lexicon:
     def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
         patterns = [(name, pattern_of(body)) for name, body in map(split_name, self.entries)]
         return [
-            tuple(sorted(Tagged(*span, (name,)) for name, pattern in patterns for span in found_by(pattern, text)))
+            tuple(sorted(Tagged(*span, (name,)) for name, pattern in patterns for span in find_matches(pattern, text)))
             for text in texts
         ]
 
@@ -80,7 +80,7 @@ def pattern_of(body: str) -> "re.Pattern[str]":
     return _pattern(kind, rest)
 
 
-def found_by(pattern: "re.Pattern[str]", text: str) -> list[Span]:
+def find_matches(pattern: "re.Pattern[str]", text: str) -> list[Span]:
     """Return the spans a pattern matches in a text."""
     return [match.span() for match in pattern.finditer(text) if match.group()]
 

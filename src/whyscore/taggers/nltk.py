@@ -61,16 +61,16 @@ _DO = frozenset(["do", "does", "did"])
 _REACH = 3
 
 
-def universal(words: Sequence[str], tags: Sequence[str]) -> list[str]:
+def to_universal(words: Sequence[str], tags: Sequence[str]) -> list[str]:
     """Return the universal part of speech of each word of a sentence.
 
-    >>> universal(["She", "has", "often", "gone", "."], ["PRP", "VBZ", "RB", "VBN", "."])
+    >>> to_universal(["She", "has", "often", "gone", "."], ["PRP", "VBZ", "RB", "VBN", "."])
     ['PRON', 'AUX', 'ADV', 'VERB', 'PUNCT']
     """
-    return [_one(words, tags, place) for place in range(len(words))]
+    return [_convert_tag(words, tags, place) for place in range(len(words))]
 
 
-def _one(words: Sequence[str], tags: Sequence[str], place: int) -> str:
+def _convert_tag(words: Sequence[str], tags: Sequence[str], place: int) -> str:
     word, tag = words[place], tags[place]
     if not any(character.isalnum() for character in word):
         return "PUNCT"
@@ -134,7 +134,7 @@ def _tag_text(text: str, tagger: _Tagger) -> tuple[Tagged, ...]:
     tokens = nltk_tokens(text)
     words = [text[start:end] for _, start, end in tokens]
     tags = [tag for _, tag in tagger.tag([token for token, _, _ in tokens])]
-    labels = zip(universal(words, tags), tags, strict=True)
+    labels = zip(to_universal(words, tags), tags, strict=True)
     return tuple(
         Tagged(start, end, (f"upos:{upos}", f"xpos:{tag}"))
         for (_, start, end), (upos, tag) in zip(tokens, labels, strict=True)

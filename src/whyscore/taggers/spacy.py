@@ -19,7 +19,7 @@ from whyscore.errors import MissingExtra, SpecError
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
-from whyscore.taggers.aligned import Word, tagged_words
+from whyscore.taggers.aligned import Word, tag_words
 from whyscore.text.stemming import language_code
 from whyscore.types import Signature
 
@@ -101,10 +101,10 @@ class Spacy:
         if self.model is not None:
             return self.model
         language = self.language or "en"
-        return installed_pipeline(language) or _usual(language)[0]
+        return find_pipeline(language) or _usual(language)[0]
 
 
-def installed_pipeline(language: str) -> str | None:
+def find_pipeline(language: str) -> str | None:
     """Return the usual pipeline of a language where it is installed."""
     return next((name for name in _usual(language) if _version(name) is not None), None)
 
@@ -118,8 +118,8 @@ def _tag_text(parsed: _Doc) -> tuple[Tagged, ...]:
     tokens = [token for token in parsed if not token.is_space]
     numbers = {token.i: number for number, token in enumerate(tokens)}
     words = [_word(token, numbers) for token in tokens]
-    named = [Tagged(one.start_char, one.end_char, (f"ent:{one.label_}",)) for one in parsed.ents]
-    return (*tagged_words(words), *named)
+    named = [Tagged(entity.start_char, entity.end_char, (f"ent:{entity.label_}",)) for entity in parsed.ents]
+    return (*tag_words(words), *named)
 
 
 def _word(token: _Token, numbers: dict[int, int]) -> Word:

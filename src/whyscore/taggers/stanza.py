@@ -15,7 +15,7 @@ from whyscore.errors import MissingExtra
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
-from whyscore.taggers.aligned import Word, tagged_words
+from whyscore.taggers.aligned import Word, tag_words
 from whyscore.types import Signature
 
 _PROCESSORS = "tokenize,mwt,pos,lemma,depparse,ner"
@@ -76,19 +76,19 @@ class Stanza:
         return Signature(spec_of(self), (("language", self.language or "en"), ("stanza", version)))
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
-        spoken = [text for text in texts if text.strip()]
-        parsed = iter(_pipeline(self.language or "en").bulk_process(spoken) if spoken else ())
+        non_blank = [text for text in texts if text.strip()]
+        parsed = iter(_pipeline(self.language or "en").bulk_process(non_blank) if non_blank else ())
         return [_tag_text(next(parsed)) if text.strip() else () for text in texts]
 
 
 def _tag_text(parsed: _Parsed) -> tuple[Tagged, ...]:
-    found: list[Tagged] = []
+    tagged: list[Tagged] = []
     for sentence in parsed.sentences:
         pairs = [(token, word) for token in sentence.tokens for word in token.words]
         numbers = {word.id: number for number, (_, word) in enumerate(pairs)}
-        found += tagged_words([_word(token, word, numbers) for token, word in pairs])
-        found += [Tagged(one.start_char, one.end_char, (f"ent:{one.type}",)) for one in sentence.ents]
-    return tuple(found)
+        tagged += tag_words([_word(token, word, numbers) for token, word in pairs])
+        tagged += [Tagged(entity.start_char, entity.end_char, (f"ent:{entity.type}",)) for entity in sentence.ents]
+    return tuple(tagged)
 
 
 def _word(token: _Token, word: _Word, numbers: dict[int, int]) -> Word:
