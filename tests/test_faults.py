@@ -133,7 +133,7 @@ def test_a_failing_disk_is_told_with_a_cure(tmp_path: Path, monkeypatch: pytest.
     def failing(*_: object) -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
-    monkeypatch.setattr(Store, "_opened", failing)
+    monkeypatch.setattr(Store, "_open", failing)
     with pytest.raises(StoreError, match=re.escape("the disk fails, or is full. Free some space")):
         store.get("m", [digest(Segment("a"))], 1)
     with pytest.warns(UserWarning, match=re.escape("the results come out all the same")):

@@ -14,7 +14,7 @@ from whyscore.cli.setup import make_executor
 from whyscore.errors import SpecError, UnknownName, UserError
 from whyscore.protocols import Executor
 from whyscore.scoring.executors import Processes, Serial
-from whyscore.scoring.ray import Ray, taken
+from whyscore.scoring.ray import Ray, worker_options
 
 
 def executor(*options: str) -> Executor | None:
@@ -48,7 +48,7 @@ def test_options_name_an_executor(options: tuple[str, ...], expected: Executor |
 def test_a_worker_takes_what_the_spec_says() -> None:
     found = executor("--executor", "ray(gpus=0.5, cores=2)")
     assert isinstance(found, Ray)
-    options = taken(found.cores, found.gpus)
+    options = worker_options(found.cores, found.gpus)
     assert (options["num_cpus"], options["num_gpus"]) == (2.0, 0.5)
     variables = options["runtime_env"]["env_vars"]  # type: ignore[index]
     assert variables["OMP_NUM_THREADS"] == variables["RAYON_NUM_THREADS"] == "2"

@@ -334,7 +334,7 @@ def test_large_runs_of_metrics_that_count_take_all_cores(
 
 def test_a_quick_run_starts_no_process(tmp_path: Path, small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs_evaluate, "_POOLED", 1)
-    monkeypatch.setattr(Processes, "_unordered", None)
+    monkeypatch.setattr(Processes, "_run_unordered", None)
     evaluate(small, ["chrf"], output=tmp_path / "run", settings=EvaluateSettings(draws=50, quick=True))
 
 

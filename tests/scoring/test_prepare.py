@@ -18,7 +18,7 @@ from whyscore.errors import ContractError, ExecutionError, MissingInput
 from whyscore.protocols import CorpusMetric, Metric, RowMetric
 from whyscore.registry import build, register
 from whyscore.scoring.executors import Processes, Serial
-from whyscore.scoring.rows import Incomplete, oriented
+from whyscore.scoring.rows import Incomplete, orient
 from whyscore.scoring.stack import Cost, batches, cost, prepare, require
 from whyscore.scoring.store import Store
 from whyscore.types import FloatVector, Inputs, Segment, Signature
@@ -179,12 +179,12 @@ def test_corpus_rows_and_totals_are_the_metrics_own(tmp_path: Path) -> None:
 
 
 def test_lower_is_better_is_turned_once() -> None:
-    turned = oriented(Spy(higher_is_better=False))
+    turned = orient(Spy(higher_is_better=False))
     assert turned.score(segments("aa")).tolist() == [-2]
     assert turned.higher_is_better
     assert dict(turned.signature().facts)["sign"] == "turned"
-    assert oriented(turned) is turned
-    assert oriented(Spy()).score(segments("aa")).tolist() == [2]
+    assert orient(turned) is turned
+    assert orient(Spy()).score(segments("aa")).tolist() == [2]
 
 
 def test_processes_give_the_same_numbers_as_this_process() -> None:

@@ -74,7 +74,7 @@ def test_a_repair_that_saves_nothing_leaves_the_file_as_it_was(
 
     damage(store, pages=(page,))
     before = store.path.read_bytes()
-    monkeypatch.setattr(Store, "_made_table", full)
+    monkeypatch.setattr(Store, "_ensure_table", full)
     with pytest.raises(StoreError, match=message):
         repair(store)
     assert store.path.read_bytes() == before

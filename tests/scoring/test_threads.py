@@ -8,7 +8,7 @@ import pytest
 
 from whyscore.registry import build
 from whyscore.scoring import executors
-from whyscore.scoring.executors import VARIABLES, Processes, limited_to, starting
+from whyscore.scoring.executors import VARIABLES, Processes, limit_threads, starting
 from whyscore.types import Segment
 
 COUNTING = """
@@ -47,4 +47,4 @@ def test_limits_that_are_lower_already_stay(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_part_of_a_core_has_one_thread() -> None:
-    assert set(limited_to(0).values()) == {"1"}
+    assert set(limit_threads(0).values()) == {"1"}

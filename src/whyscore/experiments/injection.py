@@ -26,7 +26,7 @@ from whyscore.cli.setup import load_dataset, only_metric, score_costs, take_firs
 from whyscore.errors import DataError
 from whyscore.metrics.needs import traits_of
 from whyscore.scoring.answers import read_lines
-from whyscore.scoring.rows import oriented
+from whyscore.scoring.rows import orient
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import option, takes
 from whyscore.types import FloatMatrix, Segment, Signature
@@ -100,7 +100,7 @@ def injection(
     prepared = resources.prepare(with_languages(as_metric(metric), languages_of(segments)))
     margin = settings.margin * traits_of(prepared.metric).scale
     values, _ = prepared.attempt(probed_segments(asked, probes))
-    scores = (oriented(prepared.metric).sign * values).reshape(1 + len(probes), len(asked))
+    scores = (orient(prepared.metric).sign * values).reshape(1 + len(probes), len(asked))
     signature = prepared.signature().with_facts(probes=len(probes), margin=f"{settings.margin:g}")
     return Injection(tuple(_rows(scores, probes, margin)), signature)
 

@@ -52,7 +52,7 @@ from whyscore.protocols import (
     WordScorer,
 )
 from whyscore.registry import build, files_of, spec_of
-from whyscore.scoring.rows import Oriented, oriented
+from whyscore.scoring.rows import Oriented, orient
 from whyscore.scoring.stack import LOCAL, Prepared, Resources, require
 from whyscore.settings import check_files
 from whyscore.text.maskers import Replace
@@ -134,7 +134,7 @@ def make_plan(
     splitter = build(unit, "splitter") if isinstance(unit, str) else unit
     if unit == "word" and isinstance(explaining, FollowsOriginal) and explaining.mode == "compat":
         splitter = WhiteSpace("space")  # as the packages that compat follows cut their texts
-    return Plan(oriented(metric), explaining, hiding, splitter, seed, repeat, window)
+    return Plan(orient(metric), explaining, hiding, splitter, seed, repeat, window)
 
 
 def sides_of(sides: Sequence[str | Side] | None) -> frozenset[Side]:
@@ -241,7 +241,7 @@ def explain_segments(
 ) -> Outcome:
     """Return one explanation per segment and place, for all segments that can be explained."""
     metric = plan.metric.metric
-    plan = replace(plan, metric=oriented(resources.prepare(metric)))
+    plan = replace(plan, metric=orient(resources.prepare(metric)))
     read = [segment.only(plan.metric.inputs) for segment in segments]
     require(plan.metric.metric, read)
     check_mask(metric, plan.masker, read)

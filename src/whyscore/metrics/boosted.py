@@ -21,7 +21,7 @@ from whyscore.explainers.engine import explain_segments, failure_message, make_p
 from whyscore.explainers.masks.erasure import Erasure
 from whyscore.protocols import Aggregator, Explainer, Masker, Metric, Splitter
 from whyscore.registry import component, spec_of
-from whyscore.scoring.rows import asks_model, needs, oriented
+from whyscore.scoring.rows import asks_model, needs, orient
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import check_fields
 from whyscore.text.splitters import WhiteSpace
@@ -162,7 +162,7 @@ class Boosted:
             reasons = resources.prepare(self.metric).missing(segments)
             missing = {k: reasons[k].reason if k in reasons else UNSCORED for k in failures}
         original, bags = gather_importances(explanations, len(segments), self.parts)
-        original = oriented(self.metric).sign * original
+        original = orient(self.metric).sign * original
         return BoostComponents(original, _aggregate(self.mean, bags), list(explanations), bags, missing)
 
 

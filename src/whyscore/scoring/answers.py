@@ -88,13 +88,13 @@ class Calls(NamedTuple):
 
 
 class Hears(Protocol):
-    """Hears of calls that are made and answered, as `whyscore.scoring.stack.Progress` does of segments."""
+    """Is notified of calls that are made and answered, as `whyscore.scoring.stack.Progress` is of segments."""
 
     def asked(self, count: int) -> None:
-        """Hear that so many more will be made."""
+        """Note that so many more calls will be made."""
 
     def answered(self, count: int, *, stored: bool) -> None:
-        """Hear that so many are done."""
+        """Note that so many calls are done."""
 
 
 @runtime_checkable
@@ -138,29 +138,32 @@ class Answers:
     _replies: dict[tuple[str, bytes], Reply] = field(default_factory=dict, repr=False)
     _recorded: set[tuple[str, bytes]] | None = field(default=None, repr=False)
 
-    def known(self, questions: Sequence[Question]) -> dict[Question, Reply]:
-        """Return the replies that are there, and record those that are used now."""
+    def look_up(self, questions: Sequence[Question]) -> dict[Question, Reply]:
+        """Return the replies that are kept already, and record those that are used now."""
         self._open_record()
-        self._load([one for one in questions if (one.service, one.key) not in self._replies])
-        found = {}
-        for one in questions:
-            reply = self._replies.get((one.service, one.key))
+        self._load([question for question in questions if (question.service, question.key) not in self._replies])
+        replies = {}
+        for question in questions:
+            reply = self._replies.get((question.service, question.key))
             if reply is not None:
-                found[one] = reply
-                self._write(one, reply)
-        return found
+                replies[question] = reply
+                self._write(question, reply)
+        return replies
 
     def keep(self, question: Question, reply: Reply) -> None:
         """Keep a reply that has just come."""
         self.spent_tokens += reply.prompt_tokens + reply.answer_tokens
         self._replies[question.service, question.key] = reply
         if self.store is not None and reply.failure is None:
-            self.store.put_bytes(_table(question.service), [question.key], [_packed(reply)], _WIDTH)
+            self.store.put_bytes(_table(question.service), [question.key], [_pack(reply)], _WIDTH)
         self._write(question, reply)
 
     def unusable(self) -> dict[str, tuple[int, int]]:
         """Return how many answers of each judge cannot be used, and how many there are."""
-        return {judge: (len(own) - list(own.values()).count(None), len(own)) for judge, own in self.judged.items()}
+        return {
+            judge: (len(reasons) - list(reasons.values()).count(None), len(reasons))
+            for judge, reasons in self.judged.items()
+        }
 
     def check_budget(self, calls: int) -> None:
         """Refuse calls that the budget does not allow, before any of them is made."""
@@ -186,10 +189,10 @@ class Answers:
     def _load(self, questions: Sequence[Question]) -> None:
         if self.store is None or not self.store.path.exists():
             return
-        for service in dict.fromkeys(one.service for one in questions):
-            keys = [one.key for one in questions if one.service == service]
+        for service in dict.fromkeys(question.service for question in questions):
+            keys = [question.key for question in questions if question.service == service]
             for key, row in self.store.get_bytes(_table(service), keys, _WIDTH).items():
-                reply = _unpacked(row)
+                reply = _unpack(row)
                 if reply is not None:
                     self._replies[service, key] = reply
 
@@ -228,8 +231,8 @@ class Answers:
 
 def _context_of(segment: Segment) -> dict[str, object]:
     before = [
-        {"hypothesis": one.hypothesis, "source": one.source, "references": list(one.references)}
-        for one in segment.context
+        {"hypothesis": previous.hypothesis, "source": previous.source, "references": list(previous.references)}
+        for previous in segment.context
     ]
     return {"context": before} if before else {}
 
@@ -301,11 +304,11 @@ def _table(service: str) -> str:
     return f"answers|service:{service}"
 
 
-def _packed(reply: Reply) -> bytes:
+def _pack(reply: Reply) -> bytes:
     return zlib.compress(json.dumps(asdict(reply), ensure_ascii=True).encode(), 1)
 
 
-def _unpacked(row: bytes) -> Reply | None:
+def _unpack(row: bytes) -> Reply | None:
     try:
         return Reply(**json.loads(zlib.decompress(row)))
     except (zlib.error, ValueError, TypeError, RecursionError):

@@ -35,10 +35,10 @@ VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYO
 """What torch and numpy read (the first three), and the tokenizers."""
 
 
-def limited_to(cores: int) -> dict[str, str]:
-    """Return the variables that keep a process to some cores, to one at least.
+def limit_threads(cores: int) -> dict[str, str]:
+    """Return the environment variables that limit a process to some threads, at least one.
 
-    >>> limited_to(0)["OMP_NUM_THREADS"]
+    >>> limit_threads(0)["OMP_NUM_THREADS"]
     '1'
     """
     return dict.fromkeys(VARIABLES, str(max(1, cores)))
@@ -48,10 +48,10 @@ def limited_to(cores: int) -> dict[str, str]:
 def starting(cores: int) -> Iterator[None]:
     """Let processes that are started now inherit the limits; lower ones that are set already stay."""
     before = {name: os.environ.get(name) for name in VARIABLES}
-    wanted = limited_to(cores)
+    limits = limit_threads(cores)
     for name, value in before.items():
-        lower = value is not None and value.isdecimal() and 0 < int(value) < int(wanted[name])
-        os.environ[name] = str(value) if lower else wanted[name]
+        lower = value is not None and value.isdecimal() and 0 < int(value) < int(limits[name])
+        os.environ[name] = str(value) if lower else limits[name]
     try:
         yield
     finally:
@@ -98,7 +98,7 @@ class Processes:
     def run(self, metric: Metric, segments: Sequence[Segment], batches: Iterable[Sequence[int]]) -> Iterator[Part]:
         spec = spec_of(metric)
         work = ((batch, (spec, texts_of(segments, batch))) for batch in batches)
-        for batch, answer in self._unordered(_work, work, spec):
+        for batch, answer in self._run_unordered(_work, work, spec):
             yield Part(batch, answer.rows, answer.failures)
 
     def map(self, function: Callable[..., Result], calls: Iterable[tuple[object, ...]], who: str) -> Iterator[Result]:
@@ -106,30 +106,30 @@ class Processes:
         numbered = enumerate(calls)
         early: dict[int, Result] = {}
         following = 0
-        for number, result in self._unordered(function, numbered, who):
+        for number, result in self._run_unordered(function, numbered, who):
             early[number] = result
             while following in early:
                 yield early.pop(following)
                 following += 1
 
-    def _unordered(
+    def _run_unordered(
         self, function: Callable[..., Result], work: Iterable[tuple[Key, tuple[object, ...]]], who: str
     ) -> Iterator[tuple[Key, Result]]:
-        """Yield the results as they are ready; a worker that dies while it runs `who` is told."""
+        """Yield the results as they are ready; a worker that dies is an error that names `who`."""
         workers = self.jobs or os.cpu_count() or 1
         pool = _pool(workers)
         waiting = iter(work)
         running: dict[Future[Result], Key] = {}
         try:
             for key, arguments in islice(waiting, workers * _AHEAD):
-                running[_submitted(pool, workers, function, arguments)] = key
+                running[_submit(pool, workers, function, arguments)] = key
             while running:
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     key = running.pop(future)
                     result = future.result()
                     for after, arguments in islice(waiting, 1):
-                        running[_submitted(pool, workers, function, arguments)] = after
+                        running[_submit(pool, workers, function, arguments)] = after
                     yield key, result
         except UnknownName as error:
             hint = "workers know installed plugins and file.py:function, not names registered in one process"
@@ -167,11 +167,11 @@ def end_with_parent() -> None:
         threading.Thread(target=watch, args=(parent.sentinel,), daemon=True).start()
 
 
-def _submitted(
+def _submit(
     pool: ProcessPoolExecutor, workers: int, function: Callable[..., Result], arguments: tuple[object, ...]
 ) -> "Future[Result]":
     # Handing out work may start a worker, which shares the cores with the others.
-    with hidden_main(), starting((os.cpu_count() or 1) // workers):
+    with hide_main(), starting((os.cpu_count() or 1) // workers):
         return pool.submit(function, *arguments)
 
 
@@ -179,7 +179,7 @@ _STARTING = threading.Lock()
 
 
 @contextmanager
-def hidden_main() -> Iterator[None]:
+def hide_main() -> Iterator[None]:
     """Keep workers from running the user's script again: what they need is in this package.
 
     Without it a script needs `if __name__ == "__main__"`, and a notebook or a script on stdin cannot use processes. One
@@ -212,4 +212,7 @@ def _work(spec: str, texts: Sequence[Texts]) -> Answer:
 
 def texts_of(segments: Sequence[Segment], batch: Sequence[int]) -> list[Texts]:
     """Return the texts of a batch, which is all that crosses to a worker."""
-    return [(one.hypothesis, one.source, one.references, one.context) for one in (segments[i] for i in batch)]
+    return [
+        (segment.hypothesis, segment.source, segment.references, segment.context)
+        for segment in (segments[i] for i in batch)
+    ]

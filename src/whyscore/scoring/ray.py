@@ -33,7 +33,7 @@ import numpy as np
 from whyscore.errors import ExecutionError, MissingExtra, SpecError, UnknownName, WhyscoreError
 from whyscore.protocols import Metric, Part, Rate
 from whyscore.registry import Spec, Value, build, parse, spec_of
-from whyscore.scoring.executors import Texts, limited_to, texts_of
+from whyscore.scoring.executors import Texts, limit_threads, texts_of
 from whyscore.scoring.rows import ask
 from whyscore.settings import check_fields
 from whyscore.types import FloatMatrix, Segment
@@ -84,7 +84,7 @@ def one_line(error: object) -> str:
     return " ".join(str(error).split()).removesuffix(".") or type(error).__name__
 
 
-def own(cause: object, spec: str) -> Exception:
+def to_local_error(cause: object, spec: str) -> Exception:
     """Return the error of a worker as this process would have raised it."""
     if isinstance(cause, UnknownName):
         hint = "workers know installed plugins and file.py:function, not names registered in one process"
@@ -101,32 +101,30 @@ def room(nodes: Sequence[Mapping[str, object]], cores: float, gpus: float) -> in
     1
     """
     there = [node["Resources"] for node in nodes if node["Alive"]]
-    wanted = {name: each for name, each in (("CPU", cores), ("GPU", gpus)) if each > 0}
-    if not wanted:
+    needs = {name: each for name, each in (("CPU", cores), ("GPU", gpus)) if each > 0}
+    if not needs:
         return len(there)
     return sum(
-        min(int(has.get(name, 0.0) // each) for name, each in wanted.items()) for has in there if isinstance(has, dict)
+        min(int(has.get(name, 0.0) // each) for name, each in needs.items()) for has in there if isinstance(has, dict)
     )
 
 
-def taken(cores: float, gpus: float) -> dict[str, object]:
+def worker_options(cores: float, gpus: float) -> dict[str, object]:
     """Return the options of a worker: its cores and GPUs, and no more threads than cores."""
     return {
         "num_cpus": cores,
         "num_gpus": gpus,
         "max_restarts": 0,
         "scheduling_strategy": "SPREAD",
-        "runtime_env": {"env_vars": limited_to(int(cores))},
+        "runtime_env": {"env_vars": limit_threads(int(cores))},
     }
 
 
 def no_room(cores: float, gpus: float) -> str:
     """Return that no node has what a worker takes, and what can be done about it."""
-    wanted = [
-        f"{count:g} {name}{'s' if count > 1 else ''}" for count, name in ((cores, "core"), (gpus, "GPU")) if count
-    ]
+    needs = [f"{count:g} {name}{'s' if count > 1 else ''}" for count, name in ((cores, "core"), (gpus, "GPU")) if count]
     cure = "Leave gpus out, or join a cluster that has some with --ray-address" if gpus else "Ask for fewer cores"
-    return f"the Ray cluster has no node with {' and '.join(wanted)} for a worker. {cure}"
+    return f"the Ray cluster has no node with {' and '.join(needs)} for a worker. {cure}"
 
 
 def _same(address: str | None, joined: str) -> bool:
@@ -165,7 +163,7 @@ def ship(spec: str) -> Shipment:
     True
     """
     files: dict[str, str] = {}
-    moved = _moved(parse(spec), files)
+    moved = _relocate(parse(spec), files)
     if not files:
         return Shipment(spec, None)
     folder = Path(tempfile.mkdtemp(prefix="whyscore-"))
@@ -174,12 +172,12 @@ def ship(spec: str) -> Shipment:
     return Shipment(str(moved), folder)
 
 
-def _moved(value: Value, files: dict[str, str]) -> Value:
+def _relocate(value: Value, files: dict[str, str]) -> Value:
     if isinstance(value, Spec):
-        positional = tuple(_moved(item, files) for item in value.positional)
-        return Spec(value.name, positional, tuple((name, _moved(item, files)) for name, item in value.named))
+        positional = tuple(_relocate(item, files) for item in value.positional)
+        return Spec(value.name, positional, tuple((name, _relocate(item, files)) for name, item in value.named))
     if isinstance(value, tuple):
-        return tuple(_moved(item, files) for item in value)
+        return tuple(_relocate(item, files) for item in value)
     if not isinstance(value, str):
         return value
     place, _, name = value.rpartition(":")
@@ -261,11 +259,11 @@ class _Resident:
     def answer(self, texts: Sequence[Texts]) -> Answered:
         """Return the rows of one batch."""
         start = time.perf_counter()
-        found = ask(self.metric, [Segment(*text) for text in texts])
-        return Answered(found.rows, found.failures, time.perf_counter() - start)
+        answer = ask(self.metric, [Segment(*text) for text in texts])
+        return Answered(answer.rows, answer.failures, time.perf_counter() - start)
 
 
-class _Asked(NamedTuple):
+class _Task(NamedTuple):
     worker: str
     batch: Sequence[int] | None = None
     """None while the worker looks for a place and builds its metric."""
@@ -283,11 +281,11 @@ class _Work:
         self.workers: dict[str, ActorHandle[_Resident]] = {}
         self.places: dict[str, str] = {}
         self.able: set[str] = set()
-        self.running: dict[ObjectRef[object], _Asked] = {}
+        self.running: dict[ObjectRef[object], _Task] = {}
         self.again: deque[Sequence[int]] = deque()
         self.deaths: Counter[int] = Counter()
         self.started = self.unable = 0
-        for _ in range(self._wanted()):
+        for _ in range(self._count_workers()):
             self._start()
 
     def parts(self, segments: Sequence[Segment], batches: Iterator[Sequence[int]]) -> Iterator[Part]:
@@ -305,13 +303,13 @@ class _Work:
                 return
             done, _ = ray.wait(list(self.running), num_returns=1, timeout=_PATIENCE)
             if not done:
-                self._impatient()
+                self._check_patience()
                 continue
             first = self._first(done[0])
-            asked = self.running.pop(first)
-            answer = self._answer(first, asked)
-            if answer is not None and asked.batch is not None:
-                yield Part(asked.batch, answer.rows, answer.failures)
+            task = self.running.pop(first)
+            answer = self._answer(first, task)
+            if answer is not None and task.batch is not None:
+                yield Part(task.batch, answer.rows, answer.failures)
 
     def close(self) -> None:
         """Let the workers go."""
@@ -322,83 +320,83 @@ class _Work:
 
     def _idle(self) -> str | None:
         """Return a worker that is ready and has room for a batch, the least busy first."""
-        busy = Counter(asked.worker for asked in self.running.values())
+        busy = Counter(task.worker for task in self.running.values())
         free = [name for name in self.workers if name in self.able and busy[name] < _AHEAD]
         return min(free, key=lambda name: busy[name]) if free else None
 
     def _busy(self) -> bool:
-        return any(asked.batch is not None for asked in self.running.values())
+        return any(task.batch is not None for task in self.running.values())
 
     def _ask(self, worker: str, batch: Sequence[int], segments: Sequence[Segment]) -> None:
-        self.running[self.workers[worker].answer.remote(texts_of(segments, batch))] = _Asked(worker, batch)
+        self.running[self.workers[worker].answer.remote(texts_of(segments, batch))] = _Task(worker, batch)
 
     def _first(self, done: "ObjectRef[object]") -> "ObjectRef[object]":
-        """Return what the same worker was asked first: it works in order, so the first that fails is what killed it."""
+        """Return the first task of the same worker: it works in order, so the first that fails is what killed it."""
         worker = self.running[done].worker
-        return next(reference for reference, asked in self.running.items() if asked.worker == worker)
+        return next(reference for reference, task in self.running.items() if task.worker == worker)
 
-    def _answer(self, done: "ObjectRef[object]", asked: _Asked) -> Answered | None:
+    def _answer(self, done: "ObjectRef[object]", task: _Task) -> Answered | None:
         """Return what a worker answered; None where it has become ready, cannot work, or died."""
         import ray  # noqa: PLC0415 - an optional package
 
         try:
             answer = ray.get(done)
         except ray.exceptions.RayTaskError as error:
-            if asked.batch is not None:
-                raise own(error.cause, self.spec) from error
-            self._cannot(asked.worker, own(error.cause, self.spec))
+            if task.batch is not None:
+                raise to_local_error(error.cause, self.spec) from error
+            self._exclude(task.worker, to_local_error(error.cause, self.spec))
             return None
         except ray.exceptions.RayError as error:
-            self._died(asked, error)
+            self._handle_death(task, error)
             return None
         if isinstance(answer, Answered):
-            rate = self.settings.rates.setdefault(asked.worker, Rate())
+            rate = self.settings.rates.setdefault(task.worker, Rate())
             rate.texts, rate.seconds = rate.texts + len(answer.rows), rate.seconds + answer.seconds
             return Answered(np.array(answer.rows), answer.failures, answer.seconds)
-        self._joined(asked.worker, str(answer))
+        self._register(task.worker, str(answer))
         return None
 
-    def _joined(self, worker: str, told: str) -> None:
-        """Hear where a worker is, and then which metric it has built."""
+    def _register(self, worker: str, message: str) -> None:
+        """Note where a worker is, and then which metric it has built."""
         if worker not in self.places:
-            self.places[worker] = told
-        elif self.signature not in (None, told):
-            reason = f"its metric is {told}, here it is {self.signature}. Install the same versions and models"
-            self._cannot(worker, ExecutionError(f"a worker on {self.places[worker]} differs: {reason}"))
+            self.places[worker] = message
+        elif self.signature not in (None, message):
+            reason = f"its metric is {message}, here it is {self.signature}. Install the same versions and models"
+            self._exclude(worker, ExecutionError(f"a worker on {self.places[worker]} differs: {reason}"))
         else:
             self.able.add(worker)
 
-    def _cannot(self, worker: str, error: Exception) -> None:
+    def _exclude(self, worker: str, error: Exception) -> None:
         """Go on without a worker that could not build the metric, as long as others can or may."""
         if worker not in self.workers:
             return
         self._let_go(worker)
         self.unable += 1
         place = self.places.get(worker)
-        told = f"{worker}{f' on {place}' if place else ''} was left out ({one_line(error)})"
-        self.settings.rates[told] = Rate()
+        note = f"{worker}{f' on {place}' if place else ''} was left out ({one_line(error)})"
+        self.settings.rates[note] = Rate()
         # Those without a place would get that of the one who failed, and so fail one after the other.
         if not self.workers or (self.unable >= _TRIES and not any(name in self.places for name in self.workers)):
             raise error
 
-    def _died(self, asked: _Asked, error: Exception) -> None:
+    def _handle_death(self, task: _Task, error: Exception) -> None:
         """Give a batch back; the first sign of a death starts another worker."""
-        first = asked.worker in self.workers
-        if asked.batch is None:
+        first = task.worker in self.workers
+        if task.batch is None:
             if first and self.unable + 1 < _TRIES:
                 self._start()
             why = one_line(getattr(error, "cause", None) or error)
-            self._cannot(asked.worker, ExecutionError(f"no worker could build {self.spec}: {why}"))
+            self._exclude(task.worker, ExecutionError(f"no worker could build {self.spec}: {why}"))
             return
-        self.again.append(asked.batch)
+        self.again.append(task.batch)
         if not first:
             return  # it was waiting behind the batch that the worker died on
-        self._let_go(asked.worker)
+        self._let_go(task.worker)
         self._start()
-        self.deaths[asked.batch[0]] += 1
-        if self.deaths[asked.batch[0]] >= _TRIES:
+        self.deaths[task.batch[0]] += 1
+        if self.deaths[task.batch[0]] >= _TRIES:
             raise ExecutionError(
-                f"{_TRIES} workers that ran {self.spec} died on the same {len(asked.batch)} texts (killed, or out of "
+                f"{_TRIES} workers that ran {self.spec} died on the same {len(task.batch)} texts (killed, or out of "
                 "memory); what was scored is kept. Run the same command again to go on"
             ) from error
 
@@ -409,29 +407,29 @@ class _Work:
         ray.kill(self.workers.pop(worker), no_restart=True)
         self.able.discard(worker)
 
-    def _impatient(self) -> None:
+    def _check_patience(self) -> None:
         """Refuse to wait for a cluster without room for a single worker; a metric may take its time to build."""
         if not any(name in self.places for name in self.workers):
-            told = no_room(self.settings.cores, self.settings.gpus)
-            raise ExecutionError(f"{told} (waited for {_PATIENCE:.0f} seconds); what was scored is kept")
+            reason = no_room(self.settings.cores, self.settings.gpus)
+            raise ExecutionError(f"{reason} (waited for {_PATIENCE:.0f} seconds); what was scored is kept")
 
-    def _wanted(self) -> int:
+    def _count_workers(self) -> int:
         """Return how many workers to start; more than fit are waited for, where a cluster may grow."""
         import ray  # noqa: PLC0415 - an optional package
 
         settings = self.settings
-        found = room(ray.nodes(), settings.cores, settings.gpus)  # type: ignore[no-untyped-call]
-        if not found and not (settings.workers and settings.address):
+        available = room(ray.nodes(), settings.cores, settings.gpus)  # type: ignore[no-untyped-call]
+        if not available and not (settings.workers and settings.address):
             raise ExecutionError(no_room(settings.cores, settings.gpus))
-        return settings.workers or found
+        return settings.workers or available
 
     def _start(self) -> None:
         import ray  # noqa: PLC0415 - an optional package
 
         name = f"worker-{self.started}"
         self.started += 1
-        resident = ray.remote(_Resident).options(**taken(self.settings.cores, self.settings.gpus))
+        resident = ray.remote(_Resident).options(**worker_options(self.settings.cores, self.settings.gpus))
         worker: ActorHandle[_Resident] = resident.remote()  # type: ignore[assignment]
         self.workers[name] = worker
-        self.running[worker.here.remote()] = _Asked(name)
-        self.running[worker.ready.remote(self.shipped.spec)] = _Asked(name)
+        self.running[worker.here.remote()] = _Task(name)
+        self.running[worker.ready.remote(self.shipped.spec)] = _Task(name)

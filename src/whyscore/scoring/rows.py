@@ -1,7 +1,7 @@
 """A metric's answer as rows: its counts where it has them, else its score alone.
 
 Deduplication, the store and the executors work on rows, so that one run gives corpus scores, segment scores and
-resampling from the same stored numbers. The direction of a metric matters here alone: `oriented` turns one so that
+resampling from the same stored numbers. The direction of a metric matters here alone: `orient` turns one so that
 larger is better.
 
 A metric that fails on some texts does not take the others with it: a failing batch is halved until the texts that
@@ -66,15 +66,15 @@ def ask(metric: Metric, segments: Sequence[Segment]) -> Answer:
     if not segments:
         return Answer(np.empty((0, width(metric))), {})
     try:
-        rows = _checked(metric, segments)
+        rows = _compute_rows(metric, segments)
     except TextFailure as error:
-        return _halved(metric, segments, error.reason)
+        return _ask_halves(metric, segments, error.reason)
     except WhyscoreError:
         raise
     except Exception as error:  # noqa: BLE001 - any error of a user's metric is reported with the text it failed on
-        return _halved(metric, segments, f"failed on {_quoted(segments[0])}: {type(error).__name__}: {error}")
+        return _ask_halves(metric, segments, f"failed on {_quote(segments[0])}: {type(error).__name__}: {error}")
     why = missing(metric, segments) if not np.isfinite(rows).all() else {}
-    return Answer(rows, _undefined(rows, segments) | {i: str(reason) for i, reason in why.items()})
+    return Answer(rows, _find_undefined(rows, segments) | {i: str(reason) for i, reason in why.items()})
 
 
 def parts_of(thing: object) -> Iterator[Metric]:
@@ -96,11 +96,11 @@ def asks_model(metric: object) -> bool:
 
 def missing(metric: Metric, segments: Sequence[Segment]) -> dict[int, Missing]:
     """Return why segments have no score, by their numbers, where a language model is behind it."""
-    found: dict[int, Missing] = {}
+    reasons: dict[int, Missing] = {}
     for part in parts_of(metric):
         if isinstance(part, AsksModel):
-            found |= {i: why for i, why in enumerate(part.missing(segments)) if why is not None}
-    return found
+            reasons |= {i: why for i, why in enumerate(part.missing(segments)) if why is not None}
+    return reasons
 
 
 def with_answers(thing: object, answers: Answers) -> object:
@@ -111,8 +111,8 @@ def with_answers(thing: object, answers: Answers) -> object:
         return tuple(with_answers(item, answers) for item in thing)
     if not isinstance(thing, Metric) or not dataclasses.is_dataclass(thing):
         return thing
-    own = {field.name: getattr(thing, field.name) for field in dataclasses.fields(thing) if field.init}
-    changed = {name: made for name, value in own.items() if (made := with_answers(value, answers)) is not value}
+    values = {field.name: getattr(thing, field.name) for field in dataclasses.fields(thing) if field.init}
+    changed = {name: part for name, value in values.items() if (part := with_answers(value, answers)) is not value}
     return dataclasses.replace(thing, **changed) if any(map(asks_model, changed.values())) else thing
 
 
@@ -126,51 +126,51 @@ def needs(metric: Metric) -> Inputs:
     return metric.needs if isinstance(metric, SupportsNeeds) else metric.inputs
 
 
-def needed(metric: Metric) -> str:
+def describe_needs(metric: Metric) -> str:
     """Return what a metric needs besides the hypothesis, in words."""
-    wanted = {Inputs.SOURCE: "a source", Inputs.REFERENCES: "a reference"}
-    return " and ".join(text for flag, text in wanted.items() if flag in needs(metric))
+    names = {Inputs.SOURCE: "a source", Inputs.REFERENCES: "a reference"}
+    return " and ".join(text for flag, text in names.items() if flag in needs(metric))
 
 
-def stored_name(signature: Signature) -> str | None:
+def table_name(signature: Signature) -> str | None:
     """Return the text that names this metric's table in the store, or None where the scores must not be stored."""
     return str(signature) if signature.stable else None
 
 
-def _halved(metric: Metric, segments: Sequence[Segment], reason: str) -> Answer:
+def _ask_halves(metric: Metric, segments: Sequence[Segment], reason: str) -> Answer:
     """Return the answers of both halves of a batch that failed; one segment alone is the culprit."""
     if len(segments) == 1:
         return Answer(np.full((1, width(metric)), np.nan), {0: reason})
     half = len(segments) // 2
-    return _joined(ask(metric, segments[:half]), ask(metric, segments[half:]))
+    return _join(ask(metric, segments[:half]), ask(metric, segments[half:]))
 
 
-def _checked(metric: Metric, segments: Sequence[Segment]) -> FloatMatrix:
+def _compute_rows(metric: Metric, segments: Sequence[Segment]) -> FloatMatrix:
     """Return the rows in the promised shape; NaN is judged later, row by row."""
-    given = metric.statistics(segments) if isinstance(metric, RowMetric) else metric.score(segments)
+    values = metric.statistics(segments) if isinstance(metric, RowMetric) else metric.score(segments)
     expected = (len(segments), width(metric)) if isinstance(metric, RowMetric) else (len(segments),)
-    rows = np.asarray(given, dtype=np.float64)
+    rows = np.asarray(values, dtype=np.float64)
     if rows.shape != expected:
-        asked = f"{len(segments)} segment(s)"
-        raise ContractError(f"{name(metric)} was asked about {asked} and gave shape {rows.shape}, expected {expected}")
+        batch = f"{len(segments)} segment(s)"
+        raise ContractError(f"{name(metric)} was asked about {batch} and gave shape {rows.shape}, expected {expected}")
     return rows.reshape(len(segments), width(metric))
 
 
-def _undefined(rows: FloatMatrix, segments: Sequence[Segment]) -> dict[int, str]:
+def _find_undefined(rows: FloatMatrix, segments: Sequence[Segment]) -> dict[int, str]:
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1)).tolist()
-    return {i: f"gave {_first_bad(rows[i])} for {_quoted(segments[i])}; scores must be finite" for i in bad}
+    return {i: f"gave {_first_bad(rows[i])} for {_quote(segments[i])}; scores must be finite" for i in bad}
 
 
 def _first_bad(row: FloatVector) -> float:
     return float(row[~np.isfinite(row)][0])
 
 
-def _quoted(segment: Segment) -> str:
+def _quote(segment: Segment) -> str:
     text = segment.hypothesis
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
-def _joined(left: Answer, right: Answer) -> Answer:
+def _join(left: Answer, right: Answer) -> Answer:
     shift = len(left.rows)
     failures = left.failures | {shift + i: reason for i, reason in right.failures.items()}
     return Answer(np.vstack([left.rows, right.rows]), failures)
@@ -203,6 +203,6 @@ class Oriented:
         return 1.0 if self.metric.higher_is_better else -1.0
 
 
-def oriented(metric: Metric) -> Oriented:
+def orient(metric: Metric) -> Oriented:
     """Return the metric with larger meaning better."""
     return metric if isinstance(metric, Oriented) else Oriented(metric)

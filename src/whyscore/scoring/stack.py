@@ -4,8 +4,8 @@
 
 Each layer is a few lines and knows nothing of the others; the whole is a metric again.
 
-Batches hold texts of similar length, longest first: padding is small, and what is too large fails early. Whoever wants
-to show progress is told how far the work has come.
+Batches hold texts of similar length, longest first: padding is small, and what is too large fails early. A `Progress`
+is notified of how far the work has come.
 
 How fast a metric is, for an estimate before the work:
 
@@ -30,12 +30,12 @@ from whyscore.scoring.rows import (
     RowSource,
     ask,
     asks_model,
+    describe_needs,
     missing,
     name,
-    needed,
     needs,
     read_scores,
-    stored_name,
+    table_name,
     width,
     with_answers,
 )
@@ -51,8 +51,8 @@ CHARACTERS = 400_000
 
 def length(segment: Segment) -> int:
     """Return how many characters a segment has, all texts together."""
-    own = len(segment.hypothesis) + len(segment.source or "") + sum(map(len, segment.references))
-    return own + sum(map(length, segment.context))
+    size = len(segment.hypothesis) + len(segment.source or "") + sum(map(len, segment.references))
+    return size + sum(map(length, segment.context))
 
 
 def batches(segments: Sequence[Segment], size: int = SIZE, characters: int = CHARACTERS) -> Iterator[list[int]]:
@@ -72,19 +72,19 @@ def batches(segments: Sequence[Segment], size: int = SIZE, characters: int = CHA
 
 
 class Progress(Protocol):
-    """Hears of the stages of the work, and of segments that are asked and answered."""
+    """Is notified of the stages of the work, and of segments that are requested and scored."""
 
     def begin(self, stage: str, total: int | None = None) -> None:
-        """Hear that a stage begins; with a total it counts by `advance`, otherwise by segments that are scored."""
+        """Note that a stage begins; with a total it counts by `advance`, otherwise by segments that are scored."""
 
     def advance(self, count: int) -> None:
-        """Hear that so much of the stage's total is done."""
+        """Note that so much of the stage's total is done."""
 
     def asked(self, count: int) -> None:
-        """Hear that so many more segments will be scored."""
+        """Note that so many more segments will be scored."""
 
     def answered(self, count: int, *, stored: bool) -> None:
-        """Hear that so many are done; `stored` ones were not scored now but known before."""
+        """Note that so many are done; `stored` ones came from the store."""
 
 
 @dataclass
@@ -119,7 +119,7 @@ class Stages:
         self.changed()
 
     def changed(self) -> None:
-        """Do nothing: nobody looks."""
+        """Do nothing: no progress is shown."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Cached:
         metric = self.inner.metric
         rows = np.full((len(segments), width(metric)), np.nan)
         self.progress.asked(len(segments))
-        table = stored_name(metric.signature()) if self.store is not None else None
+        table = table_name(metric.signature()) if self.store is not None else None
         keys = [] if table is None else [digest(segment) for segment in segments]
         missing = self._fill(rows, table, keys)
         failures: dict[int, str] = {}
@@ -165,10 +165,10 @@ class Cached:
         """Put the stored rows in place and return the indices of the others."""
         if self.store is None or table is None:
             return list(range(len(rows)))
-        known = self.store.get(table, keys, rows.shape[1])
+        stored = self.store.get(table, keys, rows.shape[1])
         missing = []
         for i, key in enumerate(keys):
-            row = known.get(key)
+            row = stored.get(key)
             if row is None:
                 missing.append(i)
             else:
@@ -300,8 +300,7 @@ def prepare(
         return metric
     if asks_model(metric):
         if answers is not None or store is not None or progress is not None:
-            kept = answers or Answers(store, progress=progress)
-            metric = cast("Metric", with_answers(metric, kept))
+            metric = cast("Metric", with_answers(metric, answers or Answers(store, progress=progress)))
         store = executor = progress = size = None
     alone = store is None and executor in (None, Serial()) and progress is None
     usual = executor.batch if isinstance(executor, SizedExecutor) else SIZE
@@ -319,8 +318,8 @@ def require(metric: Metric, segments: Sequence[Segment], *, blank: bool = False)
     Data whose references are all empty lack a reference. A probe with all words of the reference hidden does not:
     `blank` lets it through.
     """
-    wanted = needs(metric)
-    wants_source, wants_reference = Inputs.SOURCE in wanted, Inputs.REFERENCES in wanted
+    inputs = needs(metric)
+    wants_source, wants_reference = Inputs.SOURCE in inputs, Inputs.REFERENCES in inputs
     if not (wants_source or wants_reference):
         return
     for i, segment in enumerate(segments):
@@ -329,7 +328,7 @@ def require(metric: Metric, segments: Sequence[Segment], *, blank: bool = False)
             lacks = lacks or "reference"
         if lacks:
             raise MissingInput(
-                f"{name(metric)} needs {needed(metric)}: segment {i} has no {lacks}. Give {_CURES[lacks]}"
+                f"{name(metric)} needs {describe_needs(metric)}: segment {i} has no {lacks}. Give {_CURES[lacks]}"
             )
 
 
@@ -349,11 +348,11 @@ def cost(metric: Metric, segments: Sequence[Segment], store: Store | None = None
     distinct = list(dict.fromkeys(segment.only(metric.inputs) for segment in segments))
     if isinstance(metric, AsksModel):
         return Cost(len(segments), len(distinct), metric.with_answers(Answers(store)).calls(distinct).whole)
-    table = stored_name(metric.signature())
+    table = table_name(metric.signature())
     if store is None or table is None or not store.path.exists():
         return Cost(len(segments), len(distinct), 0)
-    known = store.get(table, [digest(segment) for segment in distinct], width(metric))
-    return Cost(len(segments), len(distinct), len(known))
+    stored = store.get(table, [digest(segment) for segment in distinct], width(metric))
+    return Cost(len(segments), len(distinct), len(stored))
 
 
 _AT_A_TIME = 32

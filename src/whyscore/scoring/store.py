@@ -70,14 +70,14 @@ class Held(NamedTuple):
     used: str
 
 
-def _marked(segment: Segment) -> str:
+def _mark(segment: Segment) -> str:
     texts = (segment.hypothesis, *(() if segment.source is None else ("s", segment.source)), "r", *segment.references)
     return "".join([f"{len(text)}:{text}" for text in texts])
 
 
 def digest(segment: Segment) -> bytes:
     """Return 128 bits that name a segment's texts."""
-    marked = _marked(segment) + "".join([f"c{_marked(one)}" for one in segment.context])
+    marked = _mark(segment) + "".join([f"c{_mark(previous)}" for previous in segment.context])
     return blake2b(marked.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -91,8 +91,8 @@ class Store:
 
     def get(self, signature: str, digests: Sequence[bytes], width: int) -> dict[bytes, FloatMatrix]:
         """Return the rows that are known, by digest."""
-        known = self._whole(signature, digests, width)
-        return {key: np.frombuffer(row, "<f8", width) for key, row in known.items()}
+        rows = self._whole(signature, digests, width)
+        return {key: np.frombuffer(row, "<f8", width) for key, row in rows.items()}
 
     def put(self, signature: str, digests: Sequence[bytes], rows: FloatMatrix) -> None:
         """Keep rows; where that is impossible (full disk, read-only), warn once and go on."""
@@ -105,26 +105,26 @@ class Store:
 
     def _whole(self, signature: str, digests: Sequence[bytes], width: int) -> dict[bytes, bytes]:
         """Return the rows that are as they were written, with their checksums; say how many are not."""
-        with self._guarded():
+        with self._translate_errors():
             table = self._table(signature, width)
             if table is None:
                 return {}
-            found: dict[bytes, bytes] = {}
+            rows: dict[bytes, bytes] = {}
             for start in range(0, len(digests), _CHUNK):
                 some = digests[start : start + _CHUNK]
                 marks = ",".join("?" * len(some))
                 query = f"SELECT digest, row FROM {table} WHERE digest IN ({marks})"  # noqa: S608 - our own table name
-                found |= self._connection().execute(query, some)
-            good = _whole_rows(found, width)
-        if len(good) < len(found):
-            self._warn(f"{self.path}: {len(found) - len(good)} rows of {signature} are damaged and not used")
+                rows |= self._connection().execute(query, some)
+            good = _whole_rows(rows, width)
+        if len(good) < len(rows):
+            self._warn(f"{self.path}: {len(rows) - len(good)} rows of {signature} are damaged and not used")
         return good
 
     def put_bytes(self, signature: str, digests: Sequence[bytes], rows: Sequence[bytes], width: int) -> None:
         """Keep bytes by digest; where that is impossible, warn once and go on."""
         try:
-            with self._guarded(), self._transaction() as connection:
-                table = self._made_table(connection, signature, width)
+            with self._translate_errors(), self._transaction() as connection:
+                table = self._ensure_table(connection, signature, width)
                 statement = f"INSERT OR REPLACE INTO {table} VALUES (?, ?)"  # noqa: S608 - our own table name
                 checked = ((key, row + _checksum(key, row)) for key, row in zip(digests, rows, strict=True))
                 connection.executemany(statement, sorted(checked))
@@ -141,7 +141,7 @@ class Store:
         """Return what is held, most recently used first."""
         if not self.path.exists():
             return []
-        with self._guarded():
+        with self._translate_errors():
             connection = self._connection()
             tables = connection.execute("SELECT number, signature, used FROM signatures ORDER BY used DESC").fetchall()
             count = "SELECT count(*) FROM scores_{}"
@@ -157,7 +157,7 @@ class Store:
     def prune(self, *, days: float = 0.0, containing: str = "") -> int:
         """Drop what was not used for `days` and whose signature contains a text; return how many segments went."""
         limit = (datetime.now(UTC) - timedelta(days=days)).isoformat()
-        with self._guarded(), self._transaction() as connection:
+        with self._translate_errors(), self._transaction() as connection:
             query = "SELECT number FROM signatures WHERE used <= ? AND instr(signature, ?)"
             numbers = [int(row[0]) for row in connection.execute(query, (limit, containing))]
             gone = 0
@@ -165,7 +165,7 @@ class Store:
                 gone += connection.execute(f"SELECT count(*) FROM scores_{number}").fetchone()[0]  # noqa: S608 - a number
                 connection.execute(f"DROP TABLE scores_{number}")
                 connection.execute("DELETE FROM signatures WHERE number = ?", (number,))
-        with self._guarded():
+        with self._translate_errors():
             self._connection().execute("VACUUM")
             self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return gone
@@ -180,16 +180,16 @@ class Store:
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = self._opened()
+            connection = self._open()
             self._local.connection = connection
         return connection
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         # Private: the store may hold scores of unpublished texts (as digests), and names of local models.
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
         try:
-            self._recognised(connection)
+            self._initialise(connection)
             # NORMAL: a killed process loses nothing; a power cut may lose the last transactions, never the file.
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT}")
@@ -199,7 +199,7 @@ class Store:
             raise
         return connection
 
-    def _recognised(self, connection: sqlite3.Connection) -> None:
+    def _initialise(self, connection: sqlite3.Connection) -> None:
         """Set up an empty file, or make sure that the file is a store this version can read."""
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -224,7 +224,7 @@ class Store:
             raise StoreError(f"{self.path} holds rows of {row[1]} numbers for {signature}, the metric gives {width}")
         return f"scores_{int(row[0])}"
 
-    def _made_table(self, connection: sqlite3.Connection, signature: str, width: int) -> str:
+    def _ensure_table(self, connection: sqlite3.Connection, signature: str, width: int) -> str:
         now = datetime.now(UTC).isoformat()
         insert = "INSERT INTO signatures (signature, width, used) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET used = ?"
         connection.execute(insert, (signature, width, now, now))
@@ -246,12 +246,12 @@ class Store:
         connection.execute("COMMIT")
 
     @contextlib.contextmanager
-    def _guarded(self) -> Iterator[None]:
-        """Turn sqlite's and the system's complaints into one sentence with the path and the cure."""
+    def _translate_errors(self) -> Iterator[None]:
+        """Turn errors of sqlite and the system into one sentence with the path and the cure."""
         try:
             yield
         except sqlite3.DatabaseError as error:
-            raise StoreError(f"{self.path}: {_explained(str(error))}") from error
+            raise StoreError(f"{self.path}: {_explain(str(error))}") from error
         except (UnicodeDecodeError, TypeError, OverflowError) as error:  # texts and numbers that it never wrote
             raise StoreError(f"{self.path}: {_REASONS['malformed']}") from error
         except OSError as error:
@@ -297,7 +297,7 @@ def _is_whole(key: bytes, row: bytes) -> bool:
 
 
 def _whole_rows(rows: dict[bytes, bytes], width: int) -> dict[bytes, bytes]:
-    """Return the rows that are as they were written; they are looked at one by one only if something is wrong."""
+    """Return the rows that are as they were written; they are checked one by one only if something is wrong."""
     if not width:
         return {key: row for key, row in rows.items() if _is_whole(key, row)}
     size = 8 * width + _CHECKSUM
@@ -332,7 +332,7 @@ _REASONS = {
 }
 
 
-def _explained(error: str) -> str:
+def _explain(error: str) -> str:
     return next((reason for key, reason in _REASONS.items() if key in error), error)
 
 
@@ -356,7 +356,7 @@ class _Signed(NamedTuple):
     width: int
     version: int
 
-    def checked(self, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    def with_checksums(self, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
         """Yield digests and rows with their checksums, which rows of schema 1 get now."""
         for key, row in rows:
             yield key, row if self.version >= SCHEMA else row + _checksum(key, row)
@@ -372,7 +372,7 @@ def check(store: Store) -> list[str]:
             if pages != ["ok"]:
                 return pages
             _check_known(connection, store.path)
-            return [fault for signed in _signed(connection) for fault in _faults(connection, signed)]
+            return [fault for signed in _read_signatures(connection) for fault in _faults(connection, signed)]
     except sqlite3.DatabaseError as error:
         return [str(error)]
 
@@ -387,13 +387,13 @@ def repair(store: Store) -> Repaired:
     store.close()
     _refuse_foreign(store.path)
     if not check(store):
-        return Repaired(sum(one.segments for one in store.held()), None)
+        return Repaired(sum(table.segments for table in store.held()), None)
     fresh = Store(_free(store.path, "repaired"))
     try:
         saved = take(fresh, store)
     except sqlite3.DatabaseError:
         saved = 0  # not even the list of signatures can be read
-    written = sum(one.segments for one in fresh.held())
+    written = sum(table.segments for table in fresh.held())
     fresh.close()
     if not saved or written < saved:
         for suffix in ("", "-wal", "-shm"):
@@ -424,9 +424,13 @@ def take(store: Store, other: Store) -> int:
     saved = 0
     with contextlib.closing(_reading(other.path)) as connection:
         _check_known(connection, other.path)
-        for signed in _signed(connection):
+        for signed in _read_signatures(connection):
             for some in _read(connection, signed.number, other.path.stat().st_size // _PART + 1):
-                good = [(key, row[:-_CHECKSUM]) for key, row in signed.checked(some) if _sound(key, row, signed.width)]
+                good = [
+                    (key, row[:-_CHECKSUM])
+                    for key, row in signed.with_checksums(some)
+                    if _sound(key, row, signed.width)
+                ]
                 store.put_bytes(signed.signature, [key for key, _ in good], [row for _, row in good], signed.width)
                 saved += len(good)
     return saved
@@ -436,7 +440,7 @@ def _reading(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
 
 
-def _signed(connection: sqlite3.Connection) -> list[_Signed]:
+def _read_signatures(connection: sqlite3.Connection) -> list[_Signed]:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     rows = connection.execute("SELECT number, signature, width FROM signatures").fetchall()
     return [_Signed(int(number), str(signature), int(width), version) for number, signature, width in rows]
@@ -444,7 +448,7 @@ def _signed(connection: sqlite3.Connection) -> list[_Signed]:
 
 def _faults(connection: sqlite3.Connection, signed: _Signed) -> Iterator[str]:
     rows = connection.execute(f"SELECT digest, row FROM scores_{signed.number}")  # noqa: S608 - a number
-    bad = sum(not _sound(key, row, signed.width) for key, row in signed.checked(rows))
+    bad = sum(not _sound(key, row, signed.width) for key, row in signed.with_checksums(rows))
     if bad:
         yield f"{bad} rows of {signed.signature} are damaged"
 
@@ -503,12 +507,12 @@ class TagStore:
         if not self.store.path.exists():
             return {}
         keys = {_digest(text): text for text in texts}
-        known = self.store.get_bytes(signature, list(keys), _WIDTH)
-        return {keys[key]: _unpacked(row) for key, row in known.items() if _is_tag_row(row)}
+        rows = self.store.get_bytes(signature, list(keys), _WIDTH)
+        return {keys[key]: _unpack(row) for key, row in rows.items() if _is_tag_row(row)}
 
     def put(self, signature: str, tags: Mapping[str, Tags]) -> None:
         """Keep tags by text; where that is impossible (full disk, read-only), warn and go on."""
-        rows = [_packed(found) for found in tags.values()]
+        rows = [_pack(text_tags) for text_tags in tags.values()]
         self.store.put_bytes(signature, [_digest(text) for text in tags], rows, _WIDTH)
 
 
@@ -516,17 +520,17 @@ def _digest(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _packed(tags: Tags) -> bytes:
+def _pack(tags: Tags) -> bytes:
     return zlib.compress(json.dumps(tags, separators=(",", ":")).encode(), 1)
 
 
-def _unpacked(row: bytes) -> Tags:
+def _unpack(row: bytes) -> Tags:
     return tuple(Tagged(start, end, tuple(labels)) for start, end, labels in json.loads(zlib.decompress(row)))
 
 
 def _is_tag_row(row: object) -> bool:
     """Return whether a row is what the store writes; a damaged one is as if it were not there."""
     try:
-        return all(isinstance(tag.start, int) and isinstance(tag.end, int) for tag in _unpacked(cast("bytes", row)))
+        return all(isinstance(tag.start, int) and isinstance(tag.end, int) for tag in _unpack(cast("bytes", row)))
     except (zlib.error, ValueError, TypeError, RecursionError):
         return False

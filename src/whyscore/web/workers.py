@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from whyscore.errors import UserError, WhyscoreError
-from whyscore.scoring.executors import end_with_parent, hidden_main, starting
+from whyscore.scoring.executors import end_with_parent, hide_main, starting
 from whyscore.scoring.store import Store
 from whyscore.web import ServeSettings
 
@@ -62,7 +62,7 @@ class Worker:
         else:
             context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
-        with hidden_main(), starting(cores):
+        with hide_main(), starting(cores):
             self._process = context.Process(target=_answer, args=(theirs, store, memory), daemon=True)
             self._process.start()
         theirs.close()

@@ -22,7 +22,7 @@ from whyscore.explainers.masks.erasure import Random
 from whyscore.metrics.boosted import Parts, gather_importances
 from whyscore.protocols import Explainer, HidesWords, Metric
 from whyscore.registry import build, spec_of
-from whyscore.scoring.rows import oriented
+from whyscore.scoring.rows import orient
 from whyscore.stats.coefficients import CLASSIFYING, coefficient_of
 from whyscore.stats.grid import Target
 from whyscore.stats.matrices import level_of
@@ -209,7 +209,7 @@ _ORIGIN = "data set"
 def material_of(data: Dataset, explanations: Sequence[Explanation], metric: Metric, parts: Parts = "all") -> Material:
     """Return what calibration reads of explained entries."""
     scores, bags = gather_importances(explanations, len(data), parts)
-    return material_from(data, oriented(metric).sign * scores, bags)
+    return material_from(data, orient(metric).sign * scores, bags)
 
 
 class Explained(NamedTuple):

@@ -70,7 +70,7 @@ from whyscore.explainers.engine import (
 )
 from whyscore.protocols import Explainer
 from whyscore.registry import build, spec_of
-from whyscore.scoring.rows import oriented
+from whyscore.scoring.rows import orient
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import takes
 from whyscore.stats.coefficients import spearman
@@ -273,7 +273,7 @@ def faithfulness(
     base = with_languages(as_metric(metric), languages_of(segments))
     masker = build(settings.masker, "masker") if isinstance(settings.masker, str) else settings.masker or Delete()
     plan = make_plan(base, "erasure", unit=settings.unit, masker=masker, seed=settings.seed)
-    plan = Plan(oriented(resources.prepare(base)), plan.explainer, masker, plan.splitter, settings.seed)
+    plan = Plan(orient(resources.prepare(base)), plan.explainer, masker, plan.splitter, settings.seed)
     # The masker is that of the curves: explainers keep their own.
     chosen = {name: value for name, value in shared.items() if name != "masker"}
     explained = [explain(segments, base, one, **chosen) for one in explainers]
@@ -498,7 +498,7 @@ def _repeats(
 ) -> tuple[list[FloatMatrix], dict[int, str]]:
     """Return for each text its importances, one row per seed, and why segments have none; seeds share the calls."""
     metric, explainer = plan.metric.metric, cast("Explainer", plan.explainer)
-    plan = replace(plan, metric=oriented(resources.prepare(metric)))
+    plan = replace(plan, metric=orient(resources.prepare(metric)))
     read = [segment.only(plan.metric.inputs) for segment in segments]
     whole, failures = scored(plan, read)
     refuse_failures(metric, failures, len(read))

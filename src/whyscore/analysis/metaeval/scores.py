@@ -41,7 +41,7 @@ from whyscore.errors import DataError, MissingInput, SpecError
 from whyscore.metrics.controls import Copy, Length, LengthRatio
 from whyscore.models.surprisal import piece_surprisal
 from whyscore.protocols import Metric, SupportsLanguages
-from whyscore.scoring.rows import oriented
+from whyscore.scoring.rows import orient
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import takes
 from whyscore.stats.agreement import acc_eq_held_out
@@ -378,7 +378,7 @@ def scored_by_language(dataset: Dataset, metric: MetricLike, resources: Resource
     """Return one number per entry, higher is better; each language pair of the data is scored in its languages."""
     asked, scores = as_metric(metric), np.full(len(dataset), np.nan)
     for languages, rows in _rows_by_languages(dataset, asked).items():
-        prepared = oriented(resources.prepare(with_languages(asked, languages)))
+        prepared = orient(resources.prepare(with_languages(asked, languages)))
         scores[rows] = prepared.score([dataset.segments[k] for k in rows])
     return scores
 

@@ -52,7 +52,7 @@ from whyscore.explainers.masks.erasure import Random
 from whyscore.metrics.boosted import Parts, gather_importances
 from whyscore.protocols import Explainer, Metric
 from whyscore.registry import build, spec_of
-from whyscore.scoring.rows import oriented
+from whyscore.scoring.rows import orient
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.scoring.store import digest
 from whyscore.settings import Seeded, again, option, takes
@@ -181,7 +181,7 @@ def explain_in(
                 known.append(_Importances(start + k, float(scores[k]), bags.of_segment(k).tolist()))
                 file.write(line(asdict(known[-1])))
             file.flush()
-    scores = oriented(chosen).sign * np.array([entry.score for entry in known])
+    scores = orient(chosen).sign * np.array([entry.score for entry in known])
     bags = Bags.of([np.array(entry.importance, dtype=np.float64) for entry in known])
     material = material_from(data, scores, bags)
     noise = material.with_bags(random_bags(data, chosen, parts, seed))

@@ -57,7 +57,7 @@ from whyscore.models.encoders.stacks import Stack, source, stack
 from whyscore.models.pairs import Row, RowCoder, as_tensors
 from whyscore.protocols import Metric
 from whyscore.registry import spec_of
-from whyscore.scoring.rows import needed, needs
+from whyscore.scoring.rows import describe_needs, needs
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import again, option, takes
 from whyscore.stats.coefficients import coefficient_of
@@ -166,7 +166,7 @@ class Subject(NamedTuple):
         wanted, segments = needs(metric), self.data.segments
         source = Inputs.SOURCE in wanted and any(one.source is None for one in segments)
         references = Inputs.REFERENCES in wanted and any(not one.references for one in segments)
-        return needed(metric) if source or references else ""
+        return describe_needs(metric) if source or references else ""
 
 
 class Placed(NamedTuple):

@@ -255,7 +255,7 @@ class Judge:
         questions = used.plan_calls(distinct, prompt)
         answered: Mapping[Question, object] = dict.fromkeys(questions)
         if self.recorded is None:
-            answered = replace(self.answers, record=None).known(questions)
+            answered = replace(self.answers, record=None).look_up(questions)
         left = [question for question in questions if question not in answered]
         tokens = sum(_tokens(question) for question in left)
         whole = len(distinct) - len({question.segment for question in left})
@@ -301,7 +301,7 @@ class Judge:
     def _replies(self, questions: Sequence[Question]) -> dict[Question, Reply]:
         if self.recorded is not None:
             return _read_record(self.recorded).replies(questions, self.model)
-        replies = self.answers.known(questions)
+        replies = self.answers.look_up(questions)
         left = [question for question in questions if question not in replies]
         progress = self.answers.progress
         if progress is not None:
