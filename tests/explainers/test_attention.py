@@ -252,7 +252,7 @@ def test_words_without_a_number_do_not_count() -> None:
 
 
 def test_the_choice_stands_in_the_options() -> None:
-    found = BestHead(2, 3, np.zeros((1, 1)), 1).chosen(Attention(norm=False))
+    found = BestHead(2, 3, np.zeros((1, 1)), 1).apply_to(Attention(norm=False))
     assert found == Attention(norm=False, layer=2, head=3, tuned=True)
     assert "layer=2, head=3, tuned=True" in spec_of(found)
 

@@ -106,7 +106,7 @@ def test_kernel_sizes_are_filled_from_outside_in() -> None:
 
 
 def test_drawn_kernel_masks_come_in_proportion_to_their_weight() -> None:
-    drawn = kernel._drawn(8, 1, 30_000, np.random.default_rng(0))
+    drawn = kernel._draw_subsets(8, 1, 30_000, np.random.default_rng(0))
     sizes = np.bincount(drawn.sum(axis=1), minlength=7)[2:7]
     mass = np.array([1 / (k * (8 - k)) for k in range(2, 7)])
     assert sizes / 30_000 == pytest.approx(mass / mass.sum(), abs=0.01)

@@ -30,7 +30,7 @@ from whyscore.explainers.engine import (
     explain_segments,
     failure_message,
     make_plan,
-    probed,
+    probe_segments,
     sides_of,
     tasks_of,
     windows,
@@ -244,7 +244,7 @@ def cost(
     for window in windows(plan, tasks_of(plan, asked, sides_of(settings.sides))):
         known = [Evidence.whole(task.words, np.nan, task.seed) for task in window]
         masks, probes = ask(plan, window, known, 0)
-        first = score_cost(base, list(probed(asked, window, probes)), resources.store)
+        first = score_cost(base, list(probe_segments(asked, window, probes)), resources.store)
         later = sum(plan.explainer.cost(len(task.words)) - len(rows) for task, rows in zip(window, masks, strict=True))
         total, distinct, stored = total + first.asked + later, distinct + first.distinct + later, stored + first.stored
     return Cost(total, distinct, stored)

@@ -104,14 +104,14 @@ class Plan:
     window: int = WINDOW
 
     def signature(self) -> Signature:
-        asked = self.metric.metric.signature()
-        facts = [("metric", asked.spec), ("unit", spec_of(self.splitter))]
+        base = self.metric.metric.signature()
+        facts = [("metric", base.spec), ("unit", spec_of(self.splitter))]
         if self.masker is not None:
             facts.append(("masker", spec_of(self.masker)))
         files = files_of([self.explainer, self.masker])
         facts += [("files", "+".join(files.values()))] if files else []
         facts += [("seed", str(self.seed)), ("version", __version__)]
-        return Signature(spec_of(self.explainer), tuple(facts), asked.stable)
+        return Signature(spec_of(self.explainer), tuple(facts), base.stable)
 
 
 def make_plan(
@@ -128,8 +128,8 @@ def make_plan(
     if repeat < 1:
         raise SpecError(f"repeat is {repeat}, expected 1 or more")
     explaining = build(explainer, "explainer") if isinstance(explainer, str) else explainer
-    chosen = build(masker, "masker") if isinstance(masker, str) else masker
-    hiding = chosen or (explaining.masker if isinstance(explaining, HidesWords) else None)
+    requested = build(masker, "masker") if isinstance(masker, str) else masker
+    hiding = requested or (explaining.masker if isinstance(explaining, HidesWords) else None)
     check_files([explaining, hiding])
     splitter = build(unit, "splitter") if isinstance(unit, str) else unit
     if unit == "word" and isinstance(explaining, FollowsOriginal) and explaining.mode == "compat":
@@ -139,11 +139,11 @@ def make_plan(
 
 def sides_of(sides: Sequence[str | Side] | None) -> frozenset[Side]:
     """Return the named sides, or all; an unknown one is refused."""
-    known = [side.value for side in Side]
+    names = [side.value for side in Side]
     for side in sides or ():
-        if side not in known:
-            raise SpecError(f"no side named {side!r}. Known: {', '.join(known)}")
-    return frozenset(Side(side) for side in sides or known)
+        if side not in names:
+            raise SpecError(f"no side named {side!r}. Known: {', '.join(names)}")
+    return frozenset(Side(side) for side in sides or names)
 
 
 def tasks_of(plan: Plan, segments: Sequence[Segment], sides: frozenset[Side]) -> Iterator[Task]:
@@ -163,24 +163,26 @@ def windows(plan: Plan, tasks: Iterable[Task]) -> Iterator[list[Task]]:
     """Yield tasks in groups whose probes fit a window; repeats of one text stay together."""
     explainer = cast("Explainer", plan.explainer)
     window: list[Task] = []
-    held = 0
+    total = 0
     for task in tasks:
         probes = explainer.cost(len(task.words)) if len(task.words) else 0
-        if window and held + probes > plan.window and task.seed == plan.seed:
+        if window and total + probes > plan.window and task.seed == plan.seed:
             yield window
-            window, held = [], 0
+            window, total = [], 0
         window.append(task)
-        held += probes
+        total += probes
     if window:
         yield window
 
 
-def ask(plan: Plan, window: list[Task], known: list[Evidence], number: int) -> tuple[list[KeepMasks], list[Probes]]:
-    """Return the masks each text is to be asked about in this round, and the texts that stand for them."""
+def ask(
+    plan: Plan, window: list[Task], evidence_by_task: list[Evidence], number: int
+) -> tuple[list[KeepMasks], list[Probes]]:
+    """Return the masks of each text in this round, and the texts that stand for them."""
     explainer, masker = cast("Explainer", plan.explainer), plan.masker
     masks = [
         explainer.plan(evidence, generator(task.seed, task.words.text, str(number)))
-        for task, evidence in zip(window, known, strict=True)
+        for task, evidence in zip(window, evidence_by_task, strict=True)
     ]
     if masker is None:
         if any(map(len, masks)):
@@ -193,7 +195,7 @@ def ask(plan: Plan, window: list[Task], known: list[Evidence], number: int) -> t
     return masks, probes
 
 
-def probed(segments: Sequence[Segment], window: list[Task], probes: list[Probes]) -> Iterator[Segment]:
+def probe_segments(segments: Sequence[Segment], window: list[Task], probes: list[Probes]) -> Iterator[Segment]:
     """Yield each probe as a segment: its text in the explained place, all else as it was."""
     for task, texts in zip(window, probes, strict=True):
         segment, place = segments[task.segment], task.place
@@ -211,7 +213,7 @@ def per_mask(probes: Probes, values: FloatVector, masks: int) -> FloatVector:
     return result
 
 
-def scored(plan: Plan, segments: Sequence[Segment]) -> tuple[FloatVector, dict[int, str]]:
+def score_segments(plan: Plan, segments: Sequence[Segment]) -> tuple[FloatVector, dict[int, str]]:
     """Return the scores, NaN where the metric failed, and why it failed there."""
     base = plan.metric.metric
     values, failures = (base if isinstance(base, Prepared) else LOCAL.prepare(base)).attempt(segments)
@@ -249,7 +251,9 @@ def explain_segments(
         explanations, failures = _by_probes(plan, read, sides)
     else:
         explanations, failures = _by_words(plan, read, segments, sides)
-    return Outcome([replace(one, segment=segments[one.index]) for one in explanations], failures)
+    return Outcome(
+        [replace(explanation, segment=segments[explanation.index]) for explanation in explanations], failures
+    )
 
 
 def failure_message(failures: Mapping[int, str], segments: int) -> str:
@@ -260,12 +264,12 @@ def failure_message(failures: Mapping[int, str], segments: int) -> str:
 
 def _by_probes(plan: Plan, segments: Sequence[Segment], sides: frozenset[Side]) -> Outcome:
     """Return the explanations, and why segments are missing among them."""
-    whole, failures = scored(plan, segments)
+    whole, failures = score_segments(plan, segments)
     results: list[Explanation] = []
     for window in windows(plan, tasks_of(plan, segments, sides)):
         tasks = [task for task in window if task.segment not in failures]
         results += _explain(plan, segments, tasks, whole, failures)
-    return Outcome([one for one in results if one.index not in failures], failures)
+    return Outcome([explanation for explanation in results if explanation.index not in failures], failures)
 
 
 def _explain(
@@ -273,13 +277,13 @@ def _explain(
 ) -> list[Explanation]:
     """Return the explanations of one window; segments with a failing probe are added to `failures` and left out."""
     explainer = cast("Explainer", plan.explainer)
-    known = [Evidence.whole(task.words, whole[task.segment], task.seed) for task in window]
+    evidence_by_task = [Evidence.whole(task.words, whole[task.segment], task.seed) for task in window]
     counts = [1] * len(window)
     for number in range(explainer.rounds):
-        masks, probes = ask(plan, window, known, number)
+        masks, probes = ask(plan, window, evidence_by_task, number)
         if not any(map(len, masks)):
             break
-        values, failed = scored(plan, list(probed(segments, window, probes)))
+        values, failed = score_segments(plan, list(probe_segments(segments, window, probes)))
         for segment, reason in failed_segments(window, probes, failed).items():
             failures.setdefault(segment, reason)
         start = 0
@@ -287,11 +291,11 @@ def _explain(
             part = values[start : start + len(texts.texts)]
             start += len(texts.texts)
             counts[i] += len(texts.texts)
-            known[i] = known[i].extend(rows, per_mask(texts, part, len(rows)))
+            evidence_by_task[i] = evidence_by_task[i].extend(rows, per_mask(texts, part, len(rows)))
     signature = plan.signature()
     fitted = [
         (task, evidence, explainer.fit(evidence), count)
-        for task, evidence, count in zip(window, known, counts, strict=True)
+        for task, evidence, count in zip(window, evidence_by_task, counts, strict=True)
         if task.segment not in failures
     ]
     groups = [fitted[i : i + plan.repeat] for i in range(0, len(fitted), plan.repeat)]
@@ -348,23 +352,27 @@ def _by_words(
     plan: Plan, segments: Sequence[Segment], whole_segments: Sequence[Segment], sides: frozenset[Side]
 ) -> Outcome:
     """Return what the metric, or an explainer that sees the whole segments, says of each word without any probe."""
-    asked = whole_segments if isinstance(plan.explainer, WordScorer) else segments
+    inputs = whole_segments if isinstance(plan.explainer, WordScorer) else segments
     scorer, signature = _word_scorer(plan), plan.signature()
-    whole, failures = scored(plan, segments)
+    whole, failures = score_segments(plan, segments)
     tasks = [task for task in tasks_of(replace(plan, repeat=1), segments, sides) if task.segment not in failures]
-    found: dict[Task, Explanation] = {}
+    explanations: dict[Task, Explanation] = {}
     for place in dict.fromkeys(task.place for task in tasks):
         group = [task for task in tasks if task.place == place]
         try:
-            answers = scorer.word_scores([asked[task.segment] for task in group], place, [task.words for task in group])
+            answers = scorer.word_scores(
+                [inputs[task.segment] for task in group], place, [task.words for task in group]
+            )
         except SpecError:
             # Not every metric has words to say of every text. Where no side was asked for, the others will do.
             if sides != frozenset(Side) or place == HYPOTHESIS:
                 raise
             continue
         for task, answer in zip(group, answers, strict=True):
-            found[task] = _answer(segments, task, answer, plan.metric.sign * float(whole[task.segment]), signature)
-    return Outcome([found[task] for task in tasks if task in found], failures)
+            explanations[task] = _answer(
+                segments, task, answer, plan.metric.sign * float(whole[task.segment]), signature
+            )
+    return Outcome([explanations[task] for task in tasks if task in explanations], failures)
 
 
 def _answer(
@@ -419,31 +427,33 @@ def check_mask(metric: Metric, masker: Masker | None, segments: Sequence[Segment
         _KNOWN[key] = _fate(metric, masker.token, segments)
     fate = _KNOWN[key]
     if fate is not None:
-        told = f"{signature.spec} {fate} the mask {masker.token!r} before it scores: hidden words are not what you say"
-        warnings.warn(f"{told}; choose a plain word, or masker='delete'", MaskWarning, stacklevel=3)
+        message = (
+            f"{signature.spec} {fate} the mask {masker.token!r} before it scores: hidden words are not what you say"
+        )
+        warnings.warn(f"{message}; choose a plain word, or masker='delete'", MaskWarning, stacklevel=3)
 
 
 def _fate(metric: Metric, token: str, segments: Sequence[Segment]) -> str | None:
     """Return what happens to a mask, None where nothing does or nobody can tell."""
-    segment = next((one for one in segments if one.hypothesis.split()), None)
+    segment = next((segment for segment in segments if segment.hypothesis.split()), None)
     if segment is None or not token.strip():
         return None
     variants = _variants(token)
     try:
         scores = metric.score(_probes(segment, token, [token, _OTHER, _CUT, *variants.values()]))
     except WhyscoreError:
-        return None  # told where the segments themselves are scored
+        return None  # reported where the segments themselves are scored
     return _verdict(scores, list(variants))
 
 
 def _variants(token: str) -> dict[str, str]:
     """Return what pre-processing could make of a mask, by the name of what it did."""
-    found = {"drops": ""}
+    variants = {"drops": ""}
     if token.isalnum():
-        return found
+        return variants
     bare = token.strip(string.punctuation)
-    made = {"lower-cases": token.lower(), "strips": bare, "cuts up": " ".join(_PARTS.findall(token))}
-    return found | {fate: text for fate, text in made.items() if text not in ("", token)}
+    candidates = {"lower-cases": token.lower(), "strips": bare, "cuts up": " ".join(_PARTS.findall(token))}
+    return variants | {fate: text for fate, text in candidates.items() if text not in ("", token)}
 
 
 def _probes(segment: Segment, token: str, texts: Sequence[str]) -> list[Segment]:
@@ -451,11 +461,11 @@ def _probes(segment: Segment, token: str, texts: Sequence[str]) -> list[Segment]
     words = segment.hypothesis.split()
     middle = len(words) // 2
 
-    def rendered(text: str) -> str:
+    def render(text: str) -> str:
         return " ".join([*words[:middle], *([text] if text else []), *words[middle + 1 :]])
 
-    references = tuple(rendered(token) for _ in segment.references)
-    return [Segment(rendered(text), segment.source, references, segment.context) for text in texts]
+    references = tuple(render(token) for _ in segment.references)
+    return [Segment(render(text), segment.source, references, segment.context) for text in texts]
 
 
 def _verdict(scores: FloatVector, fates: Sequence[str]) -> str | None:

@@ -62,13 +62,13 @@ class Ensemble:
         return sum(member.cost(words) for member in self.members)
 
     def plan(self, evidence: Evidence, rng: Generator) -> KeepMasks:  # noqa: ARG002 - each member draws as if alone
-        known = self._replay(evidence)
-        masks = [self._ask(k, known.evidence[k], known.rounds) for k in range(len(self.members))]
+        replay = self._replay(evidence)
+        masks = [self._ask(k, replay.evidence[k], replay.rounds) for k in range(len(self.members))]
         return np.concatenate([np.zeros((0, len(evidence.words)), dtype=np.bool_), *masks])
 
     def fit(self, evidence: Evidence) -> Fit:
-        known = self._replay(evidence).evidence
-        fits = [member.fit(part) for member, part in zip(self.members, known, strict=True)]
+        parts = self._replay(evidence).evidence
+        fits = [member.fit(part) for member, part in zip(self.members, parts, strict=True)]
         scaled = np.stack([_scale(fit.importance, self.how) for fit in fits])
         flags = tuple(dict.fromkeys(flag for fit in fits for flag in fit.flags))
         names = [fit.method or type(member).__name__.lower() for member, fit in zip(self.members, fits, strict=True)]
@@ -86,26 +86,26 @@ class Ensemble:
             return np.zeros((0, len(evidence.words)), dtype=np.bool_)
         return asker.plan(evidence, generator(evidence.seed, evidence.words.text, str(number)))
 
-    def _replay(self, evidence: Evidence) -> "_Known":
+    def _replay(self, evidence: Evidence) -> "_Replay":
         """Return each member's own evidence, and the number of rounds played."""
         words = len(evidence.words)
-        known = [Evidence.whole(evidence.words, float(evidence.scores[0]), evidence.seed) for _ in self.members]
+        parts = [Evidence.whole(evidence.words, float(evidence.scores[0]), evidence.seed) for _ in self.members]
         position, number = 1, 0
         while position < len(evidence.masks):
             before = position
             for k, member in enumerate(self.members):
                 once = member.rounds == 1 and number == 0
-                rows = member.cost(words) if once else len(self._ask(k, known[k], number))
+                rows = member.cost(words) if once else len(self._ask(k, parts[k], number))
                 part = slice(position, position + rows)
-                known[k] = known[k].extend(evidence.masks[part], evidence.scores[part])
+                parts[k] = parts[k].extend(evidence.masks[part], evidence.scores[part])
                 position += rows
             number += 1
             if position == before and number >= self.rounds:
                 raise ContractError(f"ensemble: {len(evidence.masks) - position} probes were not planned by any member")
-        return _Known(known, number)
+        return _Replay(parts, number)
 
 
-class _Known(NamedTuple):
+class _Replay(NamedTuple):
     evidence: list[Evidence]
     rounds: int
 
@@ -134,9 +134,9 @@ def _common_masker(members: Sequence[Explainer]) -> Masker | None:
     """Return the masker that all members with one share."""
     maskers: list[Masker] = []
     for member in members:
-        own = member.masker if isinstance(member, HidesWords) else None
-        if own is not None and own not in maskers:
-            maskers.append(own)
+        masker = member.masker if isinstance(member, HidesWords) else None
+        if masker is not None and masker not in maskers:
+            maskers.append(masker)
     if len(maskers) > 1:
         raise SpecError(
             f"ensemble: members hide words differently ({', '.join(map(repr, maskers))}), so no score serves all; "

@@ -7,7 +7,7 @@
    source are those that the translation hardly carries.
 
 The metric beside it is not asked: the numbers are about the texts. Without a lexicon the translation probabilities are
-left out; languages that the built-in encoder was not made for do without phrase matches, which is told.
+left out; languages that the built-in encoder was not made for do without phrase matches; a warning says so.
 """
 
 import re
@@ -34,7 +34,7 @@ class WordEvidence:
 
     Args:
         lexicon: file with translation probabilities, from `whyscore learn-lexicon`.
-        languages: of source and hypothesis, like `de-en`; those of the data where nobody says.
+        languages: of source and hypothesis, like `de-en`; by default those of the data.
     """
 
     lexicon: str | None = names_file(None)
@@ -54,9 +54,9 @@ class WordEvidence:
         if any(segment.source is None for segment in segments):
             raise SpecError("evidence compares the hypothesis with the source, which is missing: add it with -s FILE")
         setting = self._setting()
-        _tell(segments, setting)
-        found = gather_terms(segments, place.side, words, setting)
-        return [WordScores(-sum_terms(terms), strongest_terms(terms)) for terms in found]
+        _warn_omissions(segments, setting)
+        all_terms = gather_terms(segments, place.side, words, setting)
+        return [WordScores(-sum_terms(terms), strongest_terms(terms)) for terms in all_terms]
 
     def _setting(self) -> Setting:
         source, _, target = (self.languages or "").partition("-")
@@ -64,15 +64,15 @@ class WordEvidence:
         return Setting(None if self.lexicon is None else read_lexicon(self.lexicon), languages)
 
 
-def _tell(segments: Sequence[Segment], setting: Setting) -> None:
-    """Say what is left out."""
+def _warn_omissions(segments: Sequence[Segment], setting: Setting) -> None:
+    """Warn about what is left out."""
     texts = {
         Side.SOURCE: [segment.source or "" for segment in segments],
         Side.HYPOTHESIS: [segment.hypothesis for segment in segments],
     }
-    for side, own in texts.items():
+    for side, side_texts in texts.items():
         language = setting.language(side)
-        if not all(covers(text, language) for text in own):
+        if not all(covers(text, language) for text in side_texts):
             which = f"the {side}" if language is None else repr(language)
             _warn(f"the built-in encoder does not support {which}: phrase matches are left out", CoverageNotice)
             problem = frequency_problem(language)

@@ -26,7 +26,7 @@ Word scores from gradients of the score, after the network of a metric was opene
 3. The baseline differs from x only at the pieces of the explained text: zeros, or the state after the same layer when
    these pieces are all the mask or the padding piece. So `integrated` and `deeplift` add up, over the pieces of the
    text, to the score minus the score of the baseline, all other texts unchanged.
-4. Turned round for metrics where lower is better; pieces are pooled to words.
+4. Negated for metrics where lower is better; pieces are pooled to words.
 5. `values` stands apart: in each block and head, the attention that a piece gets times the length of df/dv, the
    gradient with respect to its value vector there (Treviso et al. 2021), the mean over heads; `layer` names the block,
    0 takes the mean over all. Like attention it is a magnitude without a sign: importance = -relevance, whichever way
@@ -34,8 +34,8 @@ Word scores from gradients of the score, after the network of a metric was opene
 
 The other three methods are captum's. Its DeepLIFT has rules for activations that are modules of their own (Tanh, ReLU,
 Sigmoid ...), none for products, norms and GELU, where it takes the gradient: through the blocks of an encoder that is
-little more than gradient x (x - x'), and does not add up. The miss, |sum - wanted| / (sum of sizes + |wanted|), is
-measured for every text: more than `gap` is an error for `deeplift` and a warning for `integrated`, which more steps
+little more than gradient x (x - x'), and does not add up. The miss, |sum - expected| / (sum of sizes + |expected|),
+is measured for every text: more than `gap` is an error for `deeplift` and a warning for `integrated`, which more steps
 cure.
 """
 
@@ -127,7 +127,7 @@ class Attention:
         def values(inside: Inside, place: Place) -> list[list[FloatVector]]:
             layers = range(1, depth_of(inside) + 1) if self.layer == "mean" else [self.layer]
             tables = self._tables(inside, place, layers)
-            return [[-self._chosen(table) for table in rows] for rows in tables]
+            return [[-self._select(table) for table in rows] for rows in tables]
 
         what = "-attention x norm" if self.norm else "-attention"
         return PieceScorer(require_inspectable(metric, ATTENTION), values, "mean", self.pool, self.fill, what)
@@ -138,21 +138,23 @@ class Attention:
         """Return the relevance of each word in every block and head, for `best_head`; layer and head are not read."""
         inside = require_inspectable(metric, ATTENTION).inspect(segments)
         tables = self._tables(inside, place, range(1, depth_of(inside) + 1))
-        found = []
-        for own, reading, rows in zip(words, inside.readings, tables, strict=True):
+        head_scores = []
+        for text_words, reading, rows in zip(words, inside.readings, tables, strict=True):
             scores = at_place(reading, place, rows, "mean")
             vectors = scores.values.reshape(-1, scores.values.shape[-1])
             pooled = [
-                pool_words(own, scores.read, vector, pool=self.pool, fill=self.fill, split=self.pool == "sum").values
+                pool_words(
+                    text_words, scores.read, vector, pool=self.pool, fill=self.fill, split=self.pool == "sum"
+                ).values
                 for vector in vectors
             ]
-            found.append(np.array(pooled, dtype=np.float64).reshape(*scores.values.shape[:-1], len(own)))
-        return found
+            head_scores.append(np.array(pooled, dtype=np.float64).reshape(*scores.values.shape[:-1], len(text_words)))
+        return head_scores
 
     def _check_weights(self, weights: tuple[float, ...]) -> None:
         if self.layer != "mean":
-            told = f"layer is {self.layer} and weights are given; say one block, or the weight of every block"
-            raise SpecError(f"{ATTENTION}: {told}")
+            problem = f"layer is {self.layer} and weights are given; say one block, or the weight of every block"
+            raise SpecError(f"{ATTENTION}: {problem}")
         if not np.isfinite(weights).all() or not any(weights):
             raise SpecError(f"{ATTENTION}: weights are {weights}, expected finite numbers that are not all 0")
 
@@ -160,8 +162,8 @@ class Attention:
         """Return the relevance of each piece of each row of each reading, as blocks x heads x pieces."""
         blocks = depth_of(inside)
         if max(layers) > blocks:
-            told = f"layer is {self.layer!r}, but the network has {blocks} blocks; say 1 to {blocks} or 'mean'"
-            raise SpecError(f"{ATTENTION}: {told}")
+            problem = f"layer is {self.layer!r}, but the network has {blocks} blocks; say 1 to {blocks} or 'mean'"
+            raise SpecError(f"{ATTENTION}: {problem}")
         across = self.cross and len(towers_of(inside)) > 1
         if self.cross:
             _check_cross(inside, place, across=across)
@@ -173,19 +175,19 @@ class Attention:
 
         return batched(inside, compute)
 
-    def _chosen(self, table: FloatMatrix) -> FloatVector:
+    def _select(self, table: FloatMatrix) -> FloatVector:
         """Return one number per piece from blocks x heads x pieces."""
         blocks, heads = table.shape[:2]
         if self.head != "mean" and self.head > heads:
             raise SpecError(f"{ATTENTION}: head is {self.head}, but a block has {heads}; say 1 to {heads} or 'mean'")
-        chosen = table.mean(axis=1) if self.head == "mean" else table[:, self.head - 1]
+        by_block = table.mean(axis=1) if self.head == "mean" else table[:, self.head - 1]
         if self.weights is None:
-            return np.asarray(chosen.mean(axis=0))
+            return np.asarray(by_block.mean(axis=0))
         if len(self.weights) != blocks:
             raise SpecError(
                 f"{ATTENTION}: {len(self.weights)} weights came, but the network has {blocks} blocks; say one each"
             )
-        return np.asarray(np.array(self.weights) @ chosen)
+        return np.asarray(np.array(self.weights) @ by_block)
 
 
 def _check_cross(inside: Inside, place: Place, *, across: bool) -> None:
@@ -211,7 +213,7 @@ class BestHead(NamedTuple):
     texts: int
     """How many texts stand behind it: those with words of both labels."""
 
-    def chosen(self, attention: Attention) -> Attention:
+    def apply_to(self, attention: Attention) -> Attention:
         """Return an explainer with this head, marked as tuned."""
         return replace(attention, layer=self.layer, head=self.head, tuned=True)
 
@@ -227,11 +229,11 @@ def best_head(scores: Sequence[HeadScores], labels: Sequence[Sequence[int]]) -> 
     (1, 2)
     """
     areas = []
-    for number, (table, own) in enumerate(zip(scores, labels, strict=True), start=1):
-        if table.shape[-1] != len(own):
-            raise DataError(f"text {number} has {table.shape[-1]} words, but {len(own)} labels came")
+    for number, (table, text_labels) in enumerate(zip(scores, labels, strict=True), start=1):
+        if table.shape[-1] != len(text_labels):
+            raise DataError(f"text {number} has {table.shape[-1]} words, but {len(text_labels)} labels came")
         read = ~np.isnan(table).any(axis=(0, 1))
-        wrong = np.asarray(own, dtype=np.bool_)[read]
+        wrong = np.asarray(text_labels, dtype=np.bool_)[read]
         if wrong.any() and not wrong.all():
             areas.append(_area(table[:, :, read], wrong))
     if not areas:
@@ -289,15 +291,17 @@ class Gradient:
 
     def inside(self, metric: Metric) -> WordScorer:
         if self.method == "values":
-            told = "-attention x gradient at the values"
-            return PieceScorer(require_inspectable(metric, GRADIENT), self._steer, "mean", self.pool, self.fill, told)
+            label = "-attention x gradient at the values"
+            return PieceScorer(require_inspectable(metric, GRADIENT), self._steer, "mean", self.pool, self.fill, label)
         sign = 1.0 if metric.higher_is_better else -1.0
         what = {"input": "gradient x input", "integrated": "integrated gradient", "deeplift": "DeepLIFT"}[self.method]
 
         def values(inside: Inside, place: Place) -> list[list[FloatVector]]:
-            found = batched(inside, lambda batch: per_reading(batch, sign * self.contributions(inside, batch, place)))
-            self._check_any(inside, place, found)
-            return found
+            contributions = batched(
+                inside, lambda batch: per_reading(batch, sign * self.contributions(inside, batch, place))
+            )
+            self._check_any(inside, place, contributions)
+            return contributions
 
         return PieceScorer(require_inspectable(metric, GRADIENT), values, "sum", self.pool, self.fill, what)
 
@@ -318,9 +322,9 @@ class Gradient:
         captum = _captum()
         state = states(inside, readings, self.layer).requires_grad_()
         neutral = state if self.method == "input" else self._neutral(inside, readings, place, state.detach())
-        way = _Way(lambda given: score_from(inside, readings, self.layer, given), state, neutral)
+        way = _Way(lambda x: score_from(inside, readings, self.layer, x), state, neutral)
         try:
-            total = self._found(captum, inside, way).detach().sum(-1)
+            total = self._attribute(captum, inside, way).detach().sum(-1)
         except RuntimeError as error:
             if _UNUSED not in str(error):
                 raise
@@ -329,18 +333,18 @@ class Gradient:
             self._check(_missing(readings, total, way))
         return total
 
-    def _found(self, captum: ModuleType, inside: Inside, way: "_Way") -> "Tensor":
+    def _attribute(self, captum: ModuleType, inside: Inside, way: "_Way") -> "Tensor":
         """Return the contribution of each number of the state."""
         if self.method == "input":
-            found: Tensor = captum.InputXGradient(way.score).attribute(way.state)
+            contributions: Tensor = captum.InputXGradient(way.score).attribute(way.state)
         elif self.method == "integrated":
             room = max(len(way.state), budget_of(inside.device) // way.state.shape[1])
-            found = captum.IntegratedGradients(way.score).attribute(
+            contributions = captum.IntegratedGradients(way.score).attribute(
                 way.state, way.neutral, n_steps=self.steps, internal_batch_size=room
             )
         else:
-            found = _deeplift(captum, inside, way)
-        return found
+            contributions = _deeplift(captum, inside, way)
+        return contributions
 
     def _neutral(self, inside: Inside, readings: Sequence[Reading], place: Place, state: "Tensor") -> "Tensor":
         """Return the baseline: the state itself, but without meaning at the place."""
@@ -350,14 +354,14 @@ class Gradient:
         piece = inside.padding if self.baseline == "pad" else inside.masking
         if piece is None:
             raise SpecError(f"{inside.who}: the tokenizer has no mask piece; choose baseline='zero' or 'pad'")
-        hidden = [tuple(_hidden(line, place, piece) for line in reading) for reading in readings]
+        hidden = [tuple(_hide(line, place, piece) for line in reading) for reading in readings]
         return states(inside, hidden, self.layer).where(explained, state)
 
-    def _check_any(self, inside: Inside, place: Place, found: Sequence[Sequence[FloatVector]]) -> None:
+    def _check_any(self, inside: Inside, place: Place, contributions: Sequence[Sequence[FloatVector]]) -> None:
         """Refuse a layer at which no piece of any text counts; a reference may lose to better ones everywhere."""
-        pairs = zip(rows_of(inside.readings), [row for rows in found for row in rows], strict=True)
-        own = [row[part.inside] for line, row in pairs for part in line.parts if part.place == place]
-        values = np.concatenate([np.zeros(0), *own])
+        pairs = zip(rows_of(inside.readings), [row for rows in contributions for row in rows], strict=True)
+        pieces = [row[part.inside] for line, row in pairs for part in line.parts if part.place == place]
+        values = np.concatenate([np.zeros(0), *pieces])
         if len(values) and not values.any() and place.side is not Side.REFERENCE:
             raise SpecError(
                 f"{GRADIENT}: the score does not depend on the pieces of the {place} at layer {self.layer}; a metric "
@@ -365,17 +369,17 @@ class Gradient:
             )
 
     def _check(self, missing: float) -> None:
-        """Tell when the contributions do not add up."""
+        """Warn, or fail for DeepLIFT, where the contributions do not add up."""
         if missing <= self.gap:
             return
-        told = f"{GRADIENT}: contributions miss the score by {missing:.1%}, more than gap={self.gap!r}"
+        message = f"{GRADIENT}: contributions miss the score by {missing:.1%}, more than gap={self.gap!r}"
         if self.method == "deeplift":
             raise SpecError(
-                f"{told}: captum's DeepLIFT has no rule for some step between layer {self.layer} and the score "
+                f"{message}: captum's DeepLIFT has no rule for some step between layer {self.layer} and the score "
                 "(products as in attention, norms, most activations). Use method='integrated', or accept a larger gap"
             )
         cure = f"take more than {self.steps} steps, and the network in fp32"
-        warnings.warn(f"{told}; {cure}", IncompleteWarning, stacklevel=2)
+        warnings.warn(f"{message}; {cure}", IncompleteWarning, stacklevel=2)
 
 
 class _Way(NamedTuple):
@@ -399,22 +403,24 @@ def _deeplift(captum: ModuleType, inside: Inside, way: _Way) -> "Tensor":
     scored.network, scored.forward = inside.network, way.score
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=_HOOKS)
-        found: Tensor = captum.DeepLift(scored).attribute(way.state, way.neutral)
-    return found
+        contributions: Tensor = captum.DeepLift(scored).attribute(way.state, way.neutral)
+    return contributions
 
 
 def _missing(readings: Sequence[Reading], total: "Tensor", way: _Way) -> float:
-    """Return the largest miss over the readings: |sum - wanted| / (sum of sizes + |wanted|), from 0 to 1."""
+    """Return the largest miss over the readings: |sum - expected| / (sum of sizes + |expected|), from 0 to 1."""
     torch = importlib.import_module("torch")
     with torch.no_grad():
-        wanted = way.score(way.state) - way.score(way.neutral)
-    own = torch.split(total.float(), [len(reading) for reading in readings])
-    sums, sizes = (torch.stack([each.sum() for each in parts]) for parts in (own, [part.abs() for part in own]))
-    shares = (sums - wanted).abs() / (sizes + wanted.abs()).clamp(min=_NOISE)
+        expected = way.score(way.state) - way.score(way.neutral)
+    by_reading = torch.split(total.float(), [len(reading) for reading in readings])
+    sums, sizes = (
+        torch.stack([each.sum() for each in parts]) for parts in (by_reading, [part.abs() for part in by_reading])
+    )
+    shares = (sums - expected).abs() / (sizes + expected.abs()).clamp(min=_NOISE)
     return float(shares.max())
 
 
-def _hidden(line: Line, place: Place, piece: int) -> Line:
+def _hide(line: Line, place: Place, piece: int) -> Line:
     """Return a row with one and the same piece wherever the text at a place stands."""
     ids = list(line.row.ids)
     for part in line.parts:

@@ -53,17 +53,17 @@ class LogProb:
             raise SpecError(f"logprob explains the hypothesis, which the system generated; asked for the {place}")
         form, states = _form(self.path, self.format)
         table = _table(self.path, form, states)
-        return [self._score_words(table, own) for _, own in zip(segments, words, strict=True)]
+        return [self._score_words(table, text_words) for _, text_words in zip(segments, words, strict=True)]
 
     def _score_words(self, table: dict[str, "_Line"], words: Words) -> WordScores:
         if not len(words):
             return WordScores(np.zeros(0), ())
-        found = table.get(_letters(words.text))
-        if found is None:
+        entry = table.get(_letters(words.text))
+        if entry is None:
             raise DataError(f"no log-probabilities for the hypothesis {words.text!r}; add its line", file=self.path)
-        pieces = Pieces(_spans(words.text, found.pieces))
-        pooled = pool_words(words, pieces, found.numbers, pool=self.pool)
-        return WordScores(pooled.values, _notes(pooled.pairs, found, len(words)))
+        pieces = Pieces(_spans(words.text, entry.pieces))
+        pooled = pool_words(words, pieces, entry.numbers, pool=self.pool)
+        return WordScores(pooled.values, _notes(pooled.pairs, entry, len(words)))
 
 
 class _Line(NamedTuple):
@@ -87,17 +87,17 @@ def _spans(text: str, pieces: Sequence[str]) -> list[tuple[int, int]]:
     return spans
 
 
-def _notes(pairs: Pairs, found: _Line, words: int) -> tuple[str, ...]:
+def _notes(pairs: Pairs, entry: _Line, words: int) -> tuple[str, ...]:
     """Return each word's pieces with their log-probabilities."""
     shown: list[list[str]] = [[] for _ in range(words)]
     for piece, word in zip(pairs.piece.tolist(), pairs.word.tolist(), strict=True):
-        shown[word].append(f"{found.pieces[piece]} {found.numbers[piece]:.4g}")
+        shown[word].append(f"{entry.pieces[piece]} {entry.numbers[piece]:.4g}")
     return tuple(", ".join(parts) for parts in shown)
 
 
-def _form(path: str, wanted: Format) -> tuple[Literal["jsonl", "bpe"], tuple[int, ...]]:
+def _form(path: str, requested: Format) -> tuple[Literal["jsonl", "bpe"], tuple[int, ...]]:
     """Return the format, and what changes when a file does, so that a changed one is read again."""
-    form: Literal["jsonl", "bpe"] = wanted if wanted != "auto" else "bpe" if Path(path).is_dir() else "jsonl"
+    form: Literal["jsonl", "bpe"] = requested if requested != "auto" else "bpe" if Path(path).is_dir() else "jsonl"
     files = [Path(path)] if form == "jsonl" else [Path(path, _PIECES), Path(path, _NUMBERS)]
     states = []
     for file in files:
@@ -113,15 +113,15 @@ def _form(path: str, wanted: Format) -> tuple[Literal["jsonl", "bpe"], tuple[int
 def _table(path: str, form: Literal["jsonl", "bpe"], _: tuple[int, ...]) -> dict[str, _Line]:
     """Return the lines by their joined pieces; equal texts with different numbers cannot be told apart."""
     table: dict[str, _Line] = {}
-    for found in _jsonl(path) if form == "jsonl" else _bpe(path):
-        key = "".join(found.pieces)
-        other = table.setdefault(key, found)
-        if other.pieces != found.pieces or not np.array_equal(other.numbers, found.numbers):
+    for entry in _jsonl(path) if form == "jsonl" else _bpe(path):
+        key = "".join(entry.pieces)
+        other = table.setdefault(key, entry)
+        if other.pieces != entry.pieces or not np.array_equal(other.numbers, entry.numbers):
             raise DataError(
                 f"the same text as line {other.line} with other log-probabilities: texts are found by their letters, "
                 "so keep one of the two lines",
                 file=path if form == "jsonl" else str(Path(path, _PIECES)),
-                line=found.line,
+                line=entry.line,
             )
     return table
 
@@ -146,9 +146,7 @@ def _bpe(folder: str) -> Iterator[_Line]:
         yield _line(piece.split(), values.split(), _bpe_piece, second, number)
 
 
-def _line(
-    pieces: Sequence[str], numbers: Sequence[object], cleaned: Callable[[str], str], file: str, line: int
-) -> _Line:
+def _line(pieces: Sequence[str], numbers: Sequence[object], clean: Callable[[str], str], file: str, line: int) -> _Line:
     """Return one text's pieces and numbers; the number of the end of the text is dropped."""
     if len(numbers) - len(pieces) not in (0, 1):
         raise DataError(
@@ -157,16 +155,16 @@ def _line(
             line=line,
         )
     values = [_number(number, file, line) for number in numbers[: len(pieces)]]
-    return _Line(tuple(cleaned(piece) for piece in pieces), np.array(values, dtype=np.float64), line)
+    return _Line(tuple(clean(piece) for piece in pieces), np.array(values, dtype=np.float64), line)
 
 
-def _number(given: object, file: str, line: int) -> float:
+def _number(raw: object, file: str, line: int) -> float:
     try:
-        value = float(given) if isinstance(given, str | int | float) else math.nan
+        value = float(raw) if isinstance(raw, str | int | float) else math.nan
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise DataError(f"{given!r} is not a log-probability, expected a finite number", file=file, line=line)
+        raise DataError(f"{raw!r} is not a log-probability, expected a finite number", file=file, line=line)
     return value
 
 

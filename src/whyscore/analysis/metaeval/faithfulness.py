@@ -62,8 +62,8 @@ from whyscore.explainers.engine import (
     failed_segments,
     make_plan,
     per_mask,
-    probed,
-    scored,
+    probe_segments,
+    score_segments,
     sides_of,
     tasks_of,
     windows,
@@ -334,7 +334,7 @@ def _score(
     masks = [np.concatenate([curve_masks(order) for order in _orders(one, settings)]) for one in explanations]
     masker = plan.masker or Delete()
     probes = masker.render([(task.words, rows) for task, rows in zip(tasks, masks, strict=True)])
-    values, failed = scored(plan, list(probed(segments, tasks, probes)))
+    values, failed = score_segments(plan, list(probe_segments(segments, tasks, probes)))
     curves: list[list[_Curves] | None] = []
     start = 0
     for task, rows, texts in zip(tasks, masks, probes, strict=True):
@@ -500,7 +500,7 @@ def _repeats(
     metric, explainer = plan.metric.metric, cast("Explainer", plan.explainer)
     plan = replace(plan, metric=orient(resources.prepare(metric)))
     read = [segment.only(plan.metric.inputs) for segment in segments]
-    whole, failures = scored(plan, read)
+    whole, failures = score_segments(plan, read)
     refuse_failures(metric, failures, len(read))
     importances: list[FloatMatrix] = []
     for window in windows(plan, tasks_of(plan, read, sides)):
@@ -523,7 +523,7 @@ def _answer(
         masks, probes = ask(plan, window, known, number)
         if not any(map(len, masks)):
             break
-        values, failed = scored(plan, list(probed(segments, window, probes)))
+        values, failed = score_segments(plan, list(probe_segments(segments, window, probes)))
         failures |= failed_segments(window, probes, failed)
         ends = np.cumsum([len(texts.texts) for texts in probes]).tolist()
         for i, (rows, texts, end) in enumerate(zip(masks, probes, ends, strict=True)):

@@ -309,7 +309,7 @@ class _Job:
         if explainer == BEST_HEAD:
             head = choose_head(metric, [row for path in self.data for row in read_rated(path, self.lang_pair)])
             self.report(f"{name}: layer {head.layer}, head {head.head}, chosen on {head.texts} segments")
-            explainer = spec_of(head.chosen(Attention()))
+            explainer = spec_of(head.apply_to(Attention()))
         if self.resources.progress is not None:
             self.resources.progress.begin(f"{name}, {explainer}")
         texts = self._dataset(self.judged)

@@ -77,16 +77,16 @@ class Erasure:
         return words
 
     def plan(self, evidence: Evidence, rng: Generator) -> KeepMasks:  # noqa: ARG002 - nothing is drawn
-        return each_hidden(len(evidence.words))
+        return hide_each(len(evidence.words))
 
     def fit(self, evidence: Evidence) -> Fit:
         return Fit(evidence.scores[0] - evidence.scores[1:])
 
 
-def each_hidden(words: int) -> KeepMasks:
+def hide_each(words: int) -> KeepMasks:
     """Return one mask per word, hiding that word alone.
 
-    >>> each_hidden(2).tolist()
+    >>> hide_each(2).tolist()
     [[False, True], [True, False]]
     """
     return ~np.eye(words, dtype=np.bool_)
@@ -129,17 +129,17 @@ class InputMarginalization:
     def __post_init__(self) -> None:
         check_fields(self)
         check_masker("input_marginalization", self.masker)
-        given: dict[str, object] = {"threshold": self.threshold, "top": self.top}
-        given["mode"] = "compat" if self.mode == "compat" else None
-        wanted = {name: value for name, value in given.items() if value is not None}
-        object.__setattr__(self, "masker", _with_options(self.masker, wanted))
+        options: dict[str, object] = {"threshold": self.threshold, "top": self.top}
+        options["mode"] = "compat" if self.mode == "compat" else None
+        changes = {name: value for name, value in options.items() if value is not None}
+        object.__setattr__(self, "masker", _with_options(self.masker, changes))
 
     def cost(self, words: int) -> int:
         return min(words, _COMPAT_WORDS) if self.mode == "compat" else words
 
     def plan(self, evidence: Evidence, rng: Generator) -> KeepMasks:  # noqa: ARG002 - nothing is drawn
         words = len(evidence.words)
-        return each_hidden(words)[: self.cost(words)]
+        return hide_each(words)[: self.cost(words)]
 
     def fit(self, evidence: Evidence) -> Fit:
         words = len(evidence.words)
@@ -150,17 +150,17 @@ class InputMarginalization:
         return Fit(np.concatenate([lost, rest]), flags=(f"cut at {_COMPAT_WORDS} words",))
 
 
-def _with_options(masker: Masker, wanted: dict[str, object]) -> Masker:
+def _with_options(masker: Masker, options: dict[str, object]) -> Masker:
     """Return the masker with options replaced; one that lacks them is refused."""
-    if not wanted:
+    if not options:
         return masker
-    lacking = [name for name in wanted if not hasattr(masker, name)]
+    lacking = [name for name in options if not hasattr(masker, name)]
     if lacking:
         raise SpecError(
             f"input_marginalization: {type(masker).__name__} has no option {', '.join(lacking)}; take an infill "
             "masker, for instance masker=infill(corpus='ref.txt')"
         )
-    changed: Masker = dataclasses.replace(masker, **wanted)  # type: ignore[type-var]
+    changed: Masker = dataclasses.replace(masker, **options)  # type: ignore[type-var]
     return changed
 
 
@@ -182,12 +182,12 @@ class Greedy:
     def plan(self, evidence: Evidence, rng: Generator) -> KeepMasks:  # noqa: ARG002 - nothing is drawn
         words = len(evidence.words)
         if len(evidence.masks) == 1:
-            return each_hidden(words)
+            return hide_each(words)
         state = _replay(evidence)
         best = _best(state)
         left = np.zeros(0, dtype=np.int64) if best is None else np.delete(state.left, best)
         masks = np.zeros((len(left), words), dtype=np.bool_)
-        masks[:, left] = each_hidden(len(left))
+        masks[:, left] = hide_each(len(left))
         return masks
 
     def fit(self, evidence: Evidence) -> Fit:

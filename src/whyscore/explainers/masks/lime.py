@@ -114,12 +114,12 @@ class Lime:
         return max(_LEAST_AUTO, _AUTO_PER_WORD * words) if self.samples == "auto" else self.samples
 
     def _flags(self, words: int, quality: float | None) -> tuple[str, ...]:
-        said = {
+        conditions = {
             "shrunk": words <= _SHRUNK_UP_TO,
             "few samples": self._samples(words) < words,
             "constant": quality is None,
         }
-        return tuple(flag for flag, holds in said.items() if holds)
+        return tuple(flag for flag, holds in conditions.items() if holds)
 
 
 class Ridge(NamedTuple):
@@ -136,8 +136,8 @@ def draw_masks(words: int, rows: int, rng: Generator) -> KeepMasks:
         return np.zeros((0, 0), dtype=np.bool_)
     hidden = rng.integers(1, words + 1, size=rows)
     places = np.argsort(rng.random((rows, words)), axis=1)
-    kept: KeepMasks = places >= hidden[:, np.newaxis]
-    return kept
+    masks: KeepMasks = places >= hidden[:, np.newaxis]
+    return masks
 
 
 def paired_masks(words: int, rows: int, kernel_width: float, rng: Generator) -> KeepMasks:
@@ -163,14 +163,14 @@ def balanced_masks(words: int, rows: int, kernel_width: float, rng: Generator) -
         # The second probe of a pair hides what the first one keeps, as far as that goes.
         avoided = ~masks[row - 1] if row % 2 else np.zeros(words)
         cost = times + _TIES * rng.random(words) + 2 * pairs * words * avoided
-        chosen: list[int] = []
-        while len(chosen) < size:
-            chosen.append(int(cost.argmin()))
-            cost += together[chosen[-1]] / 2
-            cost[chosen[-1]] = np.inf
-        masks[row, chosen] = False
-        times[chosen] += 1
-        together[np.ix_(chosen, chosen)] += 1
+        hidden: list[int] = []
+        while len(hidden) < size:
+            hidden.append(int(cost.argmin()))
+            cost += together[hidden[-1]] / 2
+            cost[hidden[-1]] = np.inf
+        masks[row, hidden] = False
+        times[hidden] += 1
+        together[np.ix_(hidden, hidden)] += 1
     return masks[:rows]
 
 
@@ -212,15 +212,15 @@ def closeness(masks: KeepMasks, kernel_width: float) -> FloatVector:
 def ridge_by_pairs(masks: KeepMasks, scores: FloatVector, weights: FloatVector, kernel_width: float) -> Ridge:
     """Return LIME's model on average, by way of one with terms for pairs of words, plus that of what it leaves."""
     hidden, words = ~masks, masks.shape[1]
-    one, other = np.triu_indices(words, 1)
-    near = other - one <= _REACH
-    one, other = one[near], other[near]
-    penalties = np.sqrt(np.append(np.full(words, _WORD_PENALTY), _PAIR_PENALTY * (other - one)))
-    terms = np.hstack([hidden, hidden[:, one] & hidden[:, other]]) / penalties
+    first, second = np.triu_indices(words, 1)
+    near = second - first <= _REACH
+    first, second = first[near], second[near]
+    penalties = np.sqrt(np.append(np.full(words, _WORD_PENALTY), _PAIR_PENALTY * (second - first)))
+    terms = np.hstack([hidden, hidden[:, first] & hidden[:, second]]) / penalties
     model = weighted_ridge(terms, scores, weights)
     rest = scores - (terms @ model.coefficients + model.intercept)
     effects = model.coefficients / penalties
-    average = average_lime(effects[:words], effects[words:], (one, other), kernel_width)
+    average = average_lime(effects[:words], effects[words:], (first, second), kernel_width)
     coefficients = average + weighted_ridge(masks, rest, weights).coefficients
     share, raised = weights / weights.sum(), scores - scores[0]
     left = raised - masks @ coefficients

@@ -77,8 +77,8 @@ class Partition:
         nodes = [node for node in _leaves(evidence) if node.end - node.start > _SINGLE]
         size = [-abs(node.addition) * node.weight for node in nodes]
         number = min(left, _per_round(self.budget, self.rounds)) // 2
-        chosen = [nodes[k] for k in np.argsort(size, kind="stable")[:number]]
-        masks = [mask for node in chosen for mask in _halves(node.start, node.end, node.context)]
+        largest = [nodes[k] for k in np.argsort(size, kind="stable")[:number]]
+        masks = [mask for node in largest for mask in _halves(node.start, node.end, node.context)]
         return np.array(masks, dtype=np.bool_).reshape(-1, len(evidence.words))
 
 
@@ -94,14 +94,14 @@ class Node(NamedTuple):
 
 def _leaves(evidence: Evidence) -> Iterator[Node]:
     """Yield the nodes that were not expanded, reading off the asked masks which ones were."""
-    known = {mask.tobytes(): score for mask, score in zip(evidence.masks, evidence.scores.tolist(), strict=True)}
+    scores = {mask.tobytes(): score for mask, score in zip(evidence.masks, evidence.scores.tolist(), strict=True)}
     words = len(evidence.words)
     empty = np.zeros(words, dtype=np.bool_)
-    waiting = [(0, words, empty, 1.0, known[empty.tobytes()], evidence.scores.tolist()[0])]
+    waiting = [(0, words, empty, 1.0, scores[empty.tobytes()], evidence.scores.tolist()[0])]
     while waiting:
         start, end, context, weight, below, above = waiting.pop()
         with_left, with_right = _halves(start, end, context)
-        left, right = known.get(with_left.tobytes()), known.get(with_right.tobytes())
+        left, right = scores.get(with_left.tobytes()), scores.get(with_right.tobytes())
         if end - start == _SINGLE or left is None or right is None:
             yield Node(start, end, context, weight, above - below)
             continue
@@ -163,9 +163,9 @@ def _per_round(budget: int, rounds: int) -> int:
     >>> _per_round(budget=42, rounds=3), _per_round(budget=24, rounds=4)
     (32, 8)
     """
-    wanted = min(budget // 2 * 2, _reachable(rounds))
+    target = min(budget // 2 * 2, _reachable(rounds))
     for full in range(rounds):
-        each = -(-(wanted - _reachable(full)) // (2 * (rounds - full))) * 2
+        each = -(-(target - _reachable(full)) // (2 * (rounds - full))) * 2
         if each <= 2 * 4**full:
             return each
-    return wanted
+    return target

@@ -125,9 +125,9 @@ def order_values(masks: KeepMasks, scores: FloatVector) -> FloatVector:
         return np.array([whole - empty])
     steps = scores[2:].reshape(-1, 2, words - 1)
     # On the way up, the word added first is kept in every row and the word added last in none.
-    kept = masks[2:].reshape(-1, 2, words - 1, words)[:, 0].sum(axis=1)
+    counts = masks[2:].reshape(-1, 2, words - 1, words)[:, 0].sum(axis=1)
     result = np.zeros(words)
-    for (up, down), order in zip(steps, np.argsort(-kept, axis=1), strict=True):
+    for (up, down), order in zip(steps, np.argsort(-counts, axis=1), strict=True):
         result[order] += np.diff(up, prepend=empty, append=whole)
         result[order] -= np.diff(down, prepend=whole, append=empty)
     return result / (2 * len(steps))
@@ -167,7 +167,7 @@ def subset_count(words: int, budget: int) -> int:
 def subset_masks(words: int, budget: int, rng: Generator) -> KeepMasks:
     """Return the masks between the empty and the full one, each followed by its complement."""
     sizes, drawn = layout(words, budget)
-    parts = [*_whole(words, sizes), _drawn(words, sizes, drawn, rng)]
+    parts = [*_whole(words, sizes), _draw_subsets(words, sizes, drawn, rng)]
     masks = np.concatenate([part for part in parts if len(part)] or [np.zeros((0, words), dtype=np.bool_)])
     return np.stack([masks, ~masks], axis=1).reshape(-1, words)
 
@@ -207,14 +207,14 @@ def _whole(words: int, sizes: int) -> Iterator[KeepMasks]:
     """Yield all sets of each size; of the middle size only those with the first word, as the others complement them."""
     for size in range(1, sizes + 1):
         middle = 2 * size == words
-        chosen = combinations(range(1, words), size - 1) if middle else combinations(range(words), size)
-        kept = np.array([(0, *rest) if middle else rest for rest in chosen], dtype=np.intp)
-        masks = np.zeros((len(kept), words), dtype=np.bool_)
-        np.put_along_axis(masks, kept, values=True, axis=1)
+        subsets = combinations(range(1, words), size - 1) if middle else combinations(range(words), size)
+        indices = np.array([(0, *rest) if middle else rest for rest in subsets], dtype=np.intp)
+        masks = np.zeros((len(indices), words), dtype=np.bool_)
+        np.put_along_axis(masks, indices, values=True, axis=1)
         yield masks
 
 
-def _drawn(words: int, sizes: int, pairs: int, rng: Generator) -> KeepMasks:
+def _draw_subsets(words: int, sizes: int, pairs: int, rng: Generator) -> KeepMasks:
     if not pairs:
         return np.zeros((0, words), dtype=np.bool_)
     between = np.arange(sizes + 1, words - sizes)
@@ -245,16 +245,16 @@ def spread_pairs(words: int, budget: int) -> list[int]:
     ([4, 3, 3], [6, 5, 5])
     """
     there = [_pairs(words, size) for size in range(1, words // 2 + 1)]
-    found = [0] * len(there)
+    counts = [0] * len(there)
     left = min(budget // 2, sum(there))
     while left:
-        open_sizes = [k for k, number in enumerate(there) if found[k] < number]
+        open_sizes = [k for k, number in enumerate(there) if counts[k] < number]
         share = max(1, left // len(open_sizes))
         for k in open_sizes[:left]:
-            more = min(share, there[k] - found[k])
-            found[k] += more
+            more = min(share, there[k] - counts[k])
+            counts[k] += more
             left -= more
-    return found
+    return counts
 
 
 def _pairs(words: int, size: int) -> int:
@@ -265,25 +265,25 @@ def _pairs(words: int, size: int) -> int:
 def leverage_masks(words: int, budget: int, rng: Generator) -> KeepMasks:
     """Return masks of all sizes but none and all, evenly many of each, every one followed by its complement."""
     masks: dict[bytes, KeepMasks] = {}
-    for size, wanted in enumerate(spread_pairs(words, budget), start=1):
-        masks |= _distinct_sets(words, size, wanted, rng)
+    for size, pairs in enumerate(spread_pairs(words, budget), start=1):
+        masks |= _distinct_sets(words, size, pairs, rng)
     rows = np.array(list(masks.values()), dtype=np.bool_).reshape(-1, words)
     return np.stack([rows, ~rows], axis=1).reshape(-1, words)
 
 
-def _distinct_sets(words: int, size: int, wanted: int, rng: Generator) -> dict[bytes, KeepMasks]:
+def _distinct_sets(words: int, size: int, count: int, rng: Generator) -> dict[bytes, KeepMasks]:
     """Return random sets of a size, none twice and of the middle size none with its complement."""
-    if 2 * wanted > _pairs(words, size):
+    if 2 * count > _pairs(words, size):
         (every,) = (masks for k, masks in enumerate(_whole(words, size), start=1) if k == size)
-        chosen = every[rng.permutation(len(every))[:wanted]]
-        return {mask.tobytes(): mask for mask in chosen}
-    found: dict[bytes, KeepMasks] = {}
-    while len(found) < wanted:
+        sample = every[rng.permutation(len(every))[:count]]
+        return {mask.tobytes(): mask for mask in sample}
+    sets: dict[bytes, KeepMasks] = {}
+    while len(sets) < count:
         mask = np.zeros(words, dtype=np.bool_)
         mask[rng.permutation(words)[:size]] = True
         mask = ~mask if 2 * size == words and not mask[0] else mask
-        found[mask.tobytes()] = mask
-    return found
+        sets[mask.tobytes()] = mask
+    return sets
 
 
 def leverage_values(masks: KeepMasks, scores: FloatVector, budget: int) -> FloatVector:
