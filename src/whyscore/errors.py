@@ -5,7 +5,8 @@ ends with, so that only `cli/` has to know about exits.
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 
@@ -83,6 +84,15 @@ class MissingExtra(UserError, ImportError):
         "comet needs extra packages: pip install 'whyscore[neural]'"
         """
         return cls(f"{what} needs extra packages: pip install 'whyscore[{extra}]'")
+
+
+@contextmanager
+def need_package(missing: MissingExtra) -> Iterator[None]:
+    """Raise `missing` where a package that is imported, or asked for its version, is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        raise missing from error
 
 
 class GateNotPassed(WhyscoreError):

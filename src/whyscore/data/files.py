@@ -40,7 +40,7 @@ from itertools import chain, islice
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple, Protocol, cast
 
-from whyscore.errors import DataError, MissingExtra, SpecError
+from whyscore.errors import DataError, MissingExtra, SpecError, need_package
 from whyscore.settings import check_fields
 from whyscore.types import Finding
 
@@ -127,10 +127,8 @@ def _open_packed(packed: _Counted, name: str) -> Bytes:
 
 
 def _zstandard(packed: _Counted) -> Bytes:
-    try:
+    with need_package(MissingExtra.of("reading .zst files", "zstd")):
         import zstandard  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise MissingExtra.of("reading .zst files", "zstd") from error
     reader = zstandard.ZstdDecompressor().stream_reader(cast("IO[bytes]", packed), read_across_frames=True)
     return cast("Bytes", reader)
 

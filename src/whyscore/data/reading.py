@@ -48,7 +48,7 @@ from whyscore.data.formats.xliff import INLINES, Inline, read_xliff, xliff_of
 from whyscore.data.gathering import Gathering, Options, Quoting
 from whyscore.data.naming import plain_name, system_names
 from whyscore.data.records import is_header, read_records
-from whyscore.errors import DataError, MissingExtra, SpecError, UserError
+from whyscore.errors import DataError, MissingExtra, SpecError, UserError, need_package
 from whyscore.types import Dataset, Entry, ErrorSpan, Origin, Segment
 
 Format = Literal["tsv", "csv", "xlsx", "jsonl", "txt", "xliff", "tmx", "eval", "pkl"]
@@ -270,10 +270,8 @@ def read_frame(
 
 
 def _eager(frame: object) -> _Frame:
-    try:
+    with need_package(MissingExtra.of("reading data frames", "frames")):
         import narwhals  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise MissingExtra.of("reading data frames", "frames") from error
     try:
         data = narwhals.from_native(cast("narwhals.DataFrame[narwhals.typing.IntoDataFrame]", frame))
     except TypeError as error:

@@ -50,7 +50,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from whyscore.errors import DataError, MissingExtra, SpecError
+from whyscore.errors import DataError, MissingExtra, SpecError, need_package
 from whyscore.explainers.engine import check_least
 from whyscore.models.attribution import (
     Inside,
@@ -391,10 +391,8 @@ class _Way(NamedTuple):
 
 
 def _captum() -> ModuleType:
-    try:
+    with need_package(MissingExtra.of(GRADIENT, "neural")):
         return importlib.import_module("captum.attr")
-    except ImportError as error:
-        raise MissingExtra.of(GRADIENT, "neural") from error
 
 
 def _deeplift(captum: ModuleType, inside: Inside, way: _Way) -> "Tensor":

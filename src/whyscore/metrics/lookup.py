@@ -15,7 +15,6 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +24,7 @@ from whyscore.errors import DataError
 from whyscore.metrics.needs import quote_start
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
-from whyscore.text.files import whole
+from whyscore.text.files import read_once, whole
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 
 
@@ -61,20 +60,14 @@ _TEXT_COLUMNS = {
 }
 
 
+@read_once(8)
 def read(path: str, column: str) -> Content:
     """Return what the file says; it is read again when it has changed."""
     try:
-        state = Path(path).stat()
-    except (OSError, ValueError):
-        raise DataError("no such file: lookup needs a file of texts and scores", file=path) from None
-    return _read(path, column, (state.st_mtime_ns, state.st_size))
-
-
-@lru_cache(maxsize=8)
-def _read(path: str, column: str, _state: tuple[int, int]) -> Content:
-    try:
         data = Path(path).read_bytes()
         text = data.decode("utf-8-sig")
+    except FileNotFoundError:
+        raise DataError("no such file: lookup needs a file of texts and scores", file=path) from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", file=path) from error
     except UnicodeDecodeError as error:

@@ -32,11 +32,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from whyscore.errors import DataError, MissingExtra, SpecError
+from whyscore.errors import DataError, MissingExtra, SpecError, need_package
 from whyscore.models.pairs import Coder
 from whyscore.models.tensors import SUFFIX, check_tensors
 from whyscore.registry import spec_of
-from whyscore.text.files import whole
+from whyscore.text.files import read_once, whole
 from whyscore.types import Signature
 from whyscore.version import __version__
 
@@ -75,8 +75,7 @@ class LicenceWarning(UserWarning):
 def licence_of(name: str, folder: Path) -> str:
     """Return the licence of a model's weights, as its card or the table names it, or `unknown`."""
     card = folder / "README.md"
-    state = (str(card), card.stat().st_mtime_ns) if card.is_file() else None
-    return (_stated(*state) if state else None) or _entry(_short(name))[1] or "unknown"
+    return (_read_licence(card) if card.is_file() else None) or _entry(_short(name))[1] or "unknown"
 
 
 def owner_of(short: str) -> str | None:
@@ -99,10 +98,10 @@ def _entry(short: str) -> tuple[str | None, str | None]:
     return _KNOWN.get(short.casefold(), (None, None))
 
 
-@lru_cache(maxsize=64)
-def _stated(card: str, _: int) -> str | None:
+@read_once(64)
+def _read_licence(card: Path) -> str | None:
     """Return what the front matter of a card says; a card without one says nothing."""
-    front = front_matter(Path(card)) or ""
+    front = front_matter(card) or ""
     stated = _value(front, "license")
     # Cards of the hub write `other` and put the name of the licence beside it.
     named = _value(front, "license_name") if stated == "other" else None
@@ -172,10 +171,8 @@ class ModelLocation(NamedTuple):
 
 def package(name: str, who: str) -> ModuleType:
     """Return a package that only some installations have."""
-    try:
+    with need_package(MissingExtra.of(who, "neural")):
         return importlib.import_module(name)
-    except ImportError as error:
-        raise MissingExtra.of(who, "neural") from error
 
 
 def find(name: str, patterns: Sequence[str], who: str) -> ModelLocation:

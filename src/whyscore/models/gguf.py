@@ -14,11 +14,11 @@ import importlib
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
-from whyscore.errors import DataError, MissingExtra, SpecError, WhyscoreError
+from whyscore.errors import DataError, MissingExtra, SpecError, WhyscoreError, need_package
+from whyscore.text.files import read_once
 
 SUFFIX = ".gguf"
 
@@ -30,14 +30,10 @@ _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: 
 _TEXT, _LIST = 8, 9
 
 
+@read_once(16)
 def header_of(path: Path) -> Mapping[str, Value]:
     """Return the numbers and texts in the header of a file."""
-    state = path.stat()
-    return _header(path, state.st_size, state.st_mtime_ns)
-
-
-@lru_cache(maxsize=16)
-def _header(path: Path, size: int, _: int) -> Mapping[str, Value]:
+    size = path.stat().st_size
     with path.open("rb") as file, blamed_on(path):
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ValueError("it does not begin with GGUF")
@@ -97,11 +93,9 @@ def licence_in(path: Path) -> str | None:
 
 def need_reader(who: str) -> None:
     """Refuse an installation without the packages that read such files."""
-    for name in ("gguf", "accelerate"):
-        try:
+    with need_package(MissingExtra.of(f"{who}: a GGUF file", "gguf,neural")):
+        for name in ("gguf", "accelerate"):
             importlib.import_module(name)
-        except ImportError as error:
-            raise MissingExtra.of(f"{who}: a GGUF file", "gguf,neural") from error
 
 
 @contextmanager

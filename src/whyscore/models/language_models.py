@@ -59,6 +59,7 @@ from whyscore.models.pairs import Coder, Cuts, Inputs, Row, Tokenizer, as_tensor
 from whyscore.models.tensors import SUFFIX, check_tensors
 from whyscore.protocols import Probes
 from whyscore.settings import check_fields
+from whyscore.text.files import read_once
 from whyscore.text.infill import Candidates, Choice, Hidden, Mode, check_choice, render
 from whyscore.text.maskers import MaskedTexts
 from whyscore.types import FloatMatrix, FloatVector, Words
@@ -422,11 +423,11 @@ def text_licence_of(name: str) -> str:
 def load_text_model(name: str, device: str, precision: Precision) -> Causal:
     """Return a loaded model; the same one again for the same files and options."""
     home, weights = text_model_files(name)
-    return _load(home, weights, weights.stat().st_mtime_ns, device, precision)
+    return _load(weights, home, device, precision)
 
 
-@lru_cache(maxsize=1)
-def _load(home: ModelLocation, weights: Path, _: int, device: str, precision: Precision) -> Causal:
+@read_once(1)
+def _load(weights: Path, home: ModelLocation, device: str, precision: Precision) -> Causal:
     config, coder, network = _gguf_parts(weights) if weights.suffix == gguf.SUFFIX else _folder_parts(home, weights)
     start, end = _ends(config, home)
     warn_of(home.name, text_licence_of(home.name))

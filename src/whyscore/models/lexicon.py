@@ -27,7 +27,7 @@ import regex
 from numpy.typing import NDArray
 
 from whyscore.errors import DataError
-from whyscore.text.files import UNREADABLE_ARRAYS, text_of
+from whyscore.text.files import UNREADABLE_ARRAYS, read_once, text_of
 from whyscore.text.splitters import UnicodeWords
 from whyscore.types import FloatMatrix, FloatVector, Side
 
@@ -250,19 +250,13 @@ def write_lexicon(lexicon: Lexicon, path: str | Path) -> None:
         )
 
 
+@read_once(4)
 def read_lexicon(path: str | Path) -> Lexicon:
     """Return the lexicon in a file; one that did not change is read once."""
     file = Path(path).expanduser()
-    try:
-        state = file.stat()
-    except (OSError, ValueError) as error:
-        raise DataError("no such lexicon: learn one with whyscore learn-lexicon", file=str(path)) from error
-    return _read(file, state.st_mtime_ns, state.st_size)
-
-
-@lru_cache(maxsize=4)
-def _read(path: Path, *_: int) -> Lexicon:
-    return _read_arrays(path) if path.suffix == ".npz" else _read_table(path)
+    if not file.exists():
+        raise DataError("no such lexicon: learn one with whyscore learn-lexicon", file=str(path))
+    return _read_arrays(file) if file.suffix == ".npz" else _read_table(file)
 
 
 def _read_arrays(path: Path) -> Lexicon:

@@ -41,9 +41,10 @@ from typing import IO, BinaryIO, Literal, NamedTuple, Protocol, cast, runtime_ch
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.errors import ContractError, DataError, MissingExtra, SpecError
+from whyscore.errors import ContractError, DataError, MissingExtra, SpecError, need_package
 from whyscore.models.checkpoints import ModelLocation, revision
 from whyscore.models.encoders.loading import encoder
+from whyscore.text.files import read_once
 from whyscore.types import FloatMatrix, FloatVector, Signature
 
 _MAGIC, _VERSION = 793712314, 12
@@ -84,7 +85,7 @@ class BinaryVectors(_FileVectors):
     """The vectors of a fastText model, also of words it never saw; a word without a row or an n-gram is unknown."""
 
     def _rows(self, file: Path, words: Sequence[str]) -> "tuple[int, Iterable[Row | FloatVector | None]]":
-        model = _model(str(file), file.stat().st_mtime_ns)
+        model = _read_model(str(file))
         places = (model.rows_of(word) for word in words)
         return model.matrix.shape[1], (model.mean(own, self.path) if own else None for own in places)
 
@@ -146,8 +147,8 @@ def fnv(gram: bytes) -> int:
     return value
 
 
-@lru_cache(maxsize=2)
-def _model(path: str, _: int) -> _Model:
+@read_once(2)
+def _read_model(path: str) -> _Model:
     with Path(path).open("rb") as file:
         try:
             return _read(file, path)
@@ -207,7 +208,7 @@ class TextVectors(_FileVectors):
     """The rows of a text file of word vectors."""
 
     def _rows(self, file: Path, words: Sequence[str]) -> "tuple[int, Iterable[Row | FloatVector | None]]":
-        opened = _table(str(file), file.stat().st_mtime_ns, file.stat().st_size)
+        opened = _open_table(str(file))
         written = [word.encode("utf-8", "surrogatepass") for word in words]
         found = opened.rows(dict.fromkeys(written))
         return opened.width, map(found.get, written)
@@ -329,9 +330,7 @@ class _Table:
         return row
 
 
-@lru_cache(maxsize=4)
-def _table(path: str, _: int, __: int) -> _Table:
-    return _Table(path)
+_open_table = read_once(4)(_Table)
 
 
 def _shape(first: bytes, path: str) -> tuple[int, bool, int | None]:
@@ -370,10 +369,8 @@ def _opened(path: str) -> IO[bytes]:
     if magic == _GZIP:
         return cast("IO[bytes]", gzip.open(path, "rb"))
     if magic == _ZSTD:
-        try:
+        with need_package(MissingExtra.of("reading .zst files", "zstd")):
             import zstandard  # noqa: PLC0415 - an extra
-        except ImportError as error:
-            raise MissingExtra.of("reading .zst files", "zstd") from error
         reader = zstandard.ZstdDecompressor().stream_reader(
             Path(path).open("rb"),  # noqa: SIM115 - the reader closes it
             closefd=True,

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from whyscore.errors import ExecutionError, MissingExtra, SpecError, UnknownName, WhyscoreError
+from whyscore.errors import ExecutionError, MissingExtra, SpecError, UnknownName, WhyscoreError, need_package
 from whyscore.protocols import Metric, Part, Rate
 from whyscore.registry import Spec, Value, build, parse, spec_of
 from whyscore.scoring.executors import Texts, limit_threads, texts_of
@@ -51,10 +51,8 @@ _START = "Start one with: ray start --head"
 
 def connect(address: str | None, folder: Path | None) -> None:
     """Join or start a cluster; files go along when it is joined, so new files need a new connection."""
-    try:
+    with need_package(MissingExtra.of("--executor ray", "ray")):
         import ray  # noqa: PLC0415 - an optional package
-    except ImportError as error:
-        raise MissingExtra.of("--executor ray", "ray") from error
     if ray.is_initialized():
         if folder is None and _same(address, ray.get_runtime_context().gcs_address):
             return

@@ -26,7 +26,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Protocol
 
-from whyscore.errors import DataError, MissingExtra, SpecError
+from whyscore.errors import DataError, MissingExtra, SpecError, need_package
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
@@ -163,10 +163,8 @@ class Hanta:
         check_fields(self)
 
     def signature(self) -> Signature:
-        try:
+        with need_package(_missing()):
             version = metadata.version("HanTa")
-        except metadata.PackageNotFoundError as error:
-            raise _missing() from error
         return Signature(spec_of(self), (("language", self._code), ("hanta", version)))
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
@@ -198,10 +196,8 @@ def _missing() -> MissingExtra:
 
 @lru_cache(maxsize=3)
 def _load(model: str) -> _Tagger:
-    try:
+    with need_package(_missing()):
         module = importlib.import_module("HanTa.HanoverTagger")
-    except ImportError as error:
-        raise _missing() from error
     tagger: _Tagger = module.HanoverTagger(str(_find_published(Path(str(module.__file__)).parent / model)))
     return tagger
 

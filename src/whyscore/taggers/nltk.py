@@ -37,7 +37,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
-from whyscore.errors import MissingExtra
+from whyscore.errors import MissingExtra, need_package
 from whyscore.marking import Span
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
@@ -110,7 +110,8 @@ class Nltk:
     """Finds English parts of speech with NLTK's perceptron tagger."""
 
     def signature(self) -> Signature:
-        version = _version()
+        with need_package(_missing()):
+            version = metadata.version("nltk")
         return Signature(spec_of(self), (("data", _perceptron()[1]), ("nltk", version)))
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
@@ -141,19 +142,14 @@ def _tag_text(text: str, tagger: _Tagger) -> tuple[Tagged, ...]:
     )
 
 
-def _version() -> str:
-    try:
-        return metadata.version("nltk")
-    except metadata.PackageNotFoundError as error:
-        raise MissingExtra.of("nltk", "rouge") from error
+def _missing() -> MissingExtra:
+    return MissingExtra.of("nltk", "rouge")
 
 
 @lru_cache(maxsize=1)
 def _cutter() -> _Cutter:
-    try:
+    with need_package(_missing()):
         destructive = importlib.import_module("nltk.tokenize.destructive")
-    except ImportError as error:
-        raise MissingExtra.of("nltk", "rouge") from error
     cutter: _Cutter = destructive.NLTKWordTokenizer()
     return cutter
 
@@ -161,10 +157,8 @@ def _cutter() -> _Cutter:
 @lru_cache(maxsize=1)
 def _perceptron() -> tuple[_Tagger, str]:
     """Return the tagger, and where its weights come from."""
-    try:
+    with need_package(_missing()):
         perceptron = importlib.import_module("nltk.tag.perceptron")
-    except ImportError as error:
-        raise MissingExtra.of("nltk", "rouge") from error
     try:
         return perceptron.PerceptronTagger(lang="eng"), _DATA
     except LookupError as error:

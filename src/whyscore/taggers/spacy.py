@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Protocol
 
-from whyscore.errors import MissingExtra, SpecError
+from whyscore.errors import MissingExtra, SpecError, need_package
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
@@ -154,10 +154,8 @@ def _missing(name: str) -> MissingExtra:
 
 @lru_cache(maxsize=2)
 def _pipeline(name: str) -> _Pipeline:
-    try:
+    with need_package(MissingExtra.of("spacy", "tagging")):
         spacy = importlib.import_module("spacy")
-    except ImportError as error:
-        raise MissingExtra.of("spacy", "tagging") from error
     try:
         loaded: _Pipeline = spacy.load(name, exclude=["lemmatizer"])
     except OSError as error:

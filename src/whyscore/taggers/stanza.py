@@ -11,7 +11,7 @@ from functools import lru_cache
 from importlib import metadata
 from typing import Protocol
 
-from whyscore.errors import MissingExtra
+from whyscore.errors import MissingExtra, need_package
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
@@ -69,10 +69,8 @@ class Stanza:
         check_fields(self)
 
     def signature(self) -> Signature:
-        try:
+        with need_package(_missing()):
             version = metadata.version("stanza")
-        except metadata.PackageNotFoundError as error:
-            raise _missing() from error
         return Signature(spec_of(self), (("language", self.language or "en"), ("stanza", version)))
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
@@ -103,10 +101,8 @@ def _missing() -> MissingExtra:
 
 @lru_cache(maxsize=2)
 def _pipeline(language: str) -> _Pipeline:
-    try:
+    with need_package(_missing()):
         stanza = importlib.import_module("stanza")
-    except ImportError as error:
-        raise _missing() from error
     try:
         loaded: _Pipeline = stanza.Pipeline(
             language, processors=_PROCESSORS, download_method=None, verbose=False, use_gpu=False

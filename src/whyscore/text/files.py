@@ -10,9 +10,10 @@ import math
 import re
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Concatenate, Literal, ParamSpec, TypeVar, get_args
 from zipfile import BadZipFile
 
 import numpy as np
@@ -36,6 +37,44 @@ def text_of(path: str | Path) -> str:
         raise DataError(f"is not UTF-8 at byte {error.start}; convert it", file=str(path)) from error
     except ValueError as error:  # a zero in the name
         raise DataError(f"cannot be read: {error}", file=repr(str(path))) from error
+
+
+File = TypeVar("File", bound=str | Path)
+Options = ParamSpec("Options")
+Content = TypeVar("Content")
+
+
+def read_once(
+    most: int,
+) -> Callable[[Callable[Concatenate[File, Options], Content]], Callable[Concatenate[File, Options], Content]]:
+    """Return a decorator that keeps what a function made of `most` files, its first argument, until they change.
+
+    What cannot be read is left to the function to refuse, and tried again.
+    """
+
+    def decorate(
+        read: Callable[Concatenate[File, Options], Content],
+    ) -> Callable[Concatenate[File, Options], Content]:
+        @lru_cache(maxsize=most)
+        def keep(path: File, _: object, /, *args: Options.args, **options: Options.kwargs) -> Content:
+            return read(path, *args, **options)
+
+        @wraps(read)
+        def look_up(path: File, /, *args: Options.args, **options: Options.kwargs) -> Content:
+            return keep(path, _state_of(path), *args, **options)  # type: ignore[arg-type] # hashable ones
+
+        return look_up
+
+    return decorate
+
+
+def _state_of(path: str | Path) -> tuple[int, int] | None:
+    """Return what changes when a file does; None where there is no such file."""
+    try:
+        state = Path(path).expanduser().stat()
+    except (OSError, ValueError, RuntimeError):  # no such file, a zero in the name, nobody's home
+        return None
+    return state.st_mtime_ns, state.st_size
 
 
 ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")

@@ -29,7 +29,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -38,7 +37,7 @@ from numpy.typing import NDArray
 from whyscore.errors import DataError, SpecError
 from whyscore.protocols import Probes, Splitter
 from whyscore.settings import check_fields, names_file
-from whyscore.text.files import json_of, text_of
+from whyscore.text.files import json_of, read_once, text_of
 from whyscore.text.maskers import MaskedTexts
 from whyscore.text.randomness import generator
 from whyscore.text.splitters import WhiteSpace
@@ -252,8 +251,8 @@ class Infill:
 
     def _model(self) -> ContextModel:
         if isinstance(self.corpus, tuple):
-            return _learn(self.corpus, self.splitter)  # type: ignore[arg-type] # components are frozen, hence hashable
-        return _learn_file(self.corpus, _version(self.corpus), self.splitter)  # type: ignore[arg-type]
+            return _learn_texts(self.corpus, self.splitter)  # type: ignore[arg-type] # components are frozen, hence hashable
+        return _learn_file(self.corpus, self.splitter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +274,7 @@ class InfillFile:
         check_choice("infill_file", self.threshold, self.top, self.draws)
 
     def render(self, texts: MaskedTexts) -> list[Probes]:
-        table = _table(self.path, _version(self.path))
+        table = _read_table(self.path)
         choice = Choice(self.threshold, self.top, self.mode)
 
         def source(hidden: Hidden) -> list[Candidates]:
@@ -294,37 +293,28 @@ class InfillFile:
 _Table = dict[tuple[str, int], dict[str, float]]
 
 
-def _version(path: str) -> tuple[int, int]:
-    """Return what changes when a file does, so that a changed file is read again."""
-    try:
-        state = Path(path).stat()
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", file=path) from error
-    return state.st_mtime_ns, state.st_size
-
-
 def _lines(path: str) -> list[str]:
     return text_of(path).split("\n")
 
 
 @lru_cache(maxsize=8)
-def _learn(texts: tuple[str, ...], splitter: Splitter) -> ContextModel:
+def _learn_texts(texts: tuple[str, ...], splitter: Splitter) -> ContextModel:
     model = learn(list(splitter.split(text)) for text in texts)
     if not model.words:
         raise SpecError("infill: the corpus has no word; give texts, or the path of a text file, one text per line")
     return model
 
 
-@lru_cache(maxsize=8)
-def _learn_file(path: str, _: tuple[int, int], splitter: Splitter) -> ContextModel:
+@read_once(8)
+def _learn_file(path: str, splitter: Splitter) -> ContextModel:
     model = learn(list(splitter.split(line)) for line in _lines(path))
     if not model.words:
         raise DataError("has no word to learn from; give a text file, one text per line", file=path)
     return model
 
 
-@lru_cache(maxsize=8)
-def _table(path: str, _: tuple[int, int]) -> _Table:
+@read_once(8)
+def _read_table(path: str) -> _Table:
     table: _Table = {}
     for number, line in enumerate(_lines(path), start=1):
         if not line.strip():

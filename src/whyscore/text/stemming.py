@@ -10,8 +10,10 @@ from functools import lru_cache
 from importlib.metadata import version
 from typing import Literal, Protocol, runtime_checkable
 
-from whyscore.errors import MissingExtra, SpecError
+from whyscore.errors import MissingExtra, SpecError, need_package
 from whyscore.types import Signature
+
+_EXTRA = ("the root match of mee", "mee")
 
 StemmerName = Literal["auto", "snowball", "simplemma", "none"]
 
@@ -107,17 +109,13 @@ def language_code(language: str) -> str:
 
 @lru_cache(maxsize=1)
 def _algorithms() -> frozenset[str]:
-    try:
+    with need_package(MissingExtra.of(*_EXTRA)):
         import snowballstemmer  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise MissingExtra.of("the root match of mee", "mee") from error
     return frozenset(snowballstemmer.algorithms())
 
 
 @lru_cache(maxsize=1)
 def _lemma_languages() -> frozenset[str]:
-    try:
+    with need_package(MissingExtra.of(*_EXTRA)):
         from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingExtra.of("the root match of mee", "mee") from error
     return frozenset(SUPPORTED_LANGUAGES)

@@ -29,7 +29,7 @@ from whyscore.data.columns import Block
 from whyscore.data.files import Limits, TextFile
 from whyscore.data.gathering import Gathering, Options, Quoting, gc_paused
 from whyscore.data.naming import plain_name, system_names
-from whyscore.errors import DataError, MissingExtra
+from whyscore.errors import DataError, MissingExtra, need_package
 from whyscore.types import Dataset, Finding
 
 _BLOCK = 5_000
@@ -232,10 +232,8 @@ def _check_size(path: str | Path, limits: Limits) -> None:
 
 def _rows(path: str | Path) -> Iterator[list[str]]:
     """Yield the rows of the first sheet as texts."""
-    try:
+    with need_package(MissingExtra.of("reading .xlsx files", "xlsx")):
         import openpyxl  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise MissingExtra.of("reading .xlsx files", "xlsx") from error
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         try:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
-from whyscore.errors import MissingExtra, SpecError
+from whyscore.errors import MissingExtra, SpecError, need_package
 from whyscore.scoring.answers import Question, Reply
 from whyscore.text.randomness import generator
 
@@ -87,10 +87,8 @@ def ask(
         keep: Takes a question and its reply.
         spend: Hears of each attempt before it is made, and may refuse it.
     """
-    try:
+    with need_package(MissingExtra.of("judge", "judge")):
         import httpx  # noqa: F401, PLC0415 - an extra
-    except ImportError as error:
-        raise MissingExtra.of("judge", "judge") from error
     key = None
     if endpoint.key is not None:
         key = os.environ.get(endpoint.key)

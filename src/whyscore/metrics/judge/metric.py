@@ -19,7 +19,6 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, Self, cast
@@ -35,6 +34,7 @@ from whyscore.protocols import Metric
 from whyscore.registry import build, build_from_file, component, parse, runs_code, spec_of
 from whyscore.scoring.answers import Answers, Calls, Missing, Question, Reply, read_lines, reply_of
 from whyscore.settings import check_fields, check_seed
+from whyscore.text.files import read_once
 from whyscore.text.maskers import Delete
 from whyscore.types import (
     ErrorSpan,
@@ -585,18 +585,12 @@ def _key(segment: Segment, order: object, repeat: object) -> tuple[object, ...]:
     return segment, order, repeat
 
 
-def _read_record(path: str) -> _Record:
+@read_once(8)
+def _read_record(given: str) -> _Record:
     """Return the answers in a file; it is read again when it has changed."""
-    place = Path(path).expanduser()
-    try:
-        state = place.stat()
-    except (OSError, ValueError):
-        raise DataError("no such file: judge(recorded=...) needs a file of answers", file=path) from None
-    return _load_record(str(place), state.st_mtime_ns, state.st_size)
-
-
-@lru_cache(maxsize=8)
-def _load_record(path: str, _modified: int, _size: int) -> _Record:
+    path = str(Path(given).expanduser())
+    if not Path(path).exists():
+        raise DataError("no such file: judge(recorded=...) needs a file of answers", file=given)
     lines: dict[tuple[object, ...], list[_Line]] = {}
     judges: dict[str, None] = {}
     for number, value in read_lines(Path(path)):

@@ -53,7 +53,7 @@ from typing import ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 import regex
 
-from whyscore.errors import MissingExtra, SpecError
+from whyscore.errors import MissingExtra, SpecError, need_package
 from whyscore.metrics.lexical.ngrams import (
     Chain,
     Gram,
@@ -131,10 +131,8 @@ class _Stemmer(Protocol):
 
 @lru_cache(maxsize=1)
 def _stemmer() -> _Stemmer:
-    try:
+    with need_package(MissingExtra.of("rouge(stem=True)", "rouge")):
         porter = importlib.import_module("nltk.stem.porter")
-    except ImportError as error:
-        raise MissingExtra.of("rouge(stem=True)", "rouge") from error
     stemmer: _Stemmer = porter.PorterStemmer()
     return stemmer
 

@@ -85,7 +85,7 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
+from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError, need_package
 from whyscore.marking import Span
 from whyscore.metrics.matching.weights import IdfTable, table_of, tell_uniform
 from whyscore.metrics.needs import compared_texts, need_references, need_source
@@ -105,7 +105,7 @@ from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import files_of, spec_of
 from whyscore.settings import check_fields
 from whyscore.text.alignment import Fill, Pairs, Pieces, PieceScores, Pool, Pooled, carry_marks, pool_words, score_words
-from whyscore.text.files import text_of
+from whyscore.text.files import read_once, text_of
 from whyscore.text.splitters import UnicodeWords
 from whyscore.types import (
     HYPOTHESIS,
@@ -234,14 +234,14 @@ def stop_words(path: str | None) -> frozenset[str]:
     """Return the words of a file, one a line, in small letters."""
     if path is None:
         return frozenset()
+    return _read_stop_words(path)
+
+
+@read_once(8)
+def _read_stop_words(path: str) -> frozenset[str]:
     file = Path(path).expanduser()
     if not file.is_file():
         raise DataError("no such file: stop_words takes a file with one word per line", file=path)
-    return _read_stop_words(file, file.stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=8)
-def _read_stop_words(file: Path, _: int) -> frozenset[str]:
     return frozenset(line.strip().lower() for line in text_of(file).splitlines()) - {""}
 
 
@@ -344,11 +344,8 @@ def drop_flows(flow: FloatMatrix, share: float) -> FloatMatrix:
 @lru_cache(maxsize=1)
 def solver() -> ModuleType:
     """Return the package that solves transport problems."""
-    try:
-        with _without_backends():
-            return importlib.import_module("ot")
-    except ImportError as error:
-        raise MissingExtra.of("moverscore", "mover") from error
+    with need_package(MissingExtra.of("moverscore", "mover")), _without_backends():
+        return importlib.import_module("ot")
 
 
 @contextmanager
@@ -1044,8 +1041,7 @@ class XMoverScore(Mover):
         return mapped, mapped if kind == "umd" and self.mode == "paper" else None
 
     def _map(self) -> tuple[LanguageMap, Kind]:
-        path = Path(str(self.map)).expanduser()
-        learned = _read(path, path.stat().st_mtime_ns if path.is_file() else 0)
+        learned = _read_map(Path(str(self.map)).expanduser())
         return learned, self.remap or ("umd" if learned.projection is None else "clp")
 
     def _more_facts(self) -> dict[str, str]:
@@ -1061,6 +1057,4 @@ def _as_learned(signature: Signature, learned: LanguageMap) -> Signature:
     return Signature(learned.facts.get("model", signature.spec), signature.facts) if same else signature
 
 
-@lru_cache(maxsize=8)
-def _read(path: Path, _: int) -> LanguageMap:
-    return read_map(path)
+_read_map = read_once(8)(read_map)

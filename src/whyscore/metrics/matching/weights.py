@@ -35,7 +35,7 @@ import numpy as np
 
 from whyscore.errors import DataError, SpecError
 from whyscore.protocols import Encoder, SupportsLayer
-from whyscore.text.files import json_of, text_of
+from whyscore.text.files import json_of, read_once, text_of
 from whyscore.text.randomness import generator
 from whyscore.types import FloatMatrix, FloatVector, Segment
 
@@ -81,27 +81,16 @@ def write_idf(table: IdfTable, path: str | Path) -> None:
     Path(path).write_text(json.dumps(content, ensure_ascii=False, indent=0) + "\n", "utf-8")
 
 
+@read_once(16)
 def read_idf(path: str, encoder: Encoder) -> IdfTable:
     """Return the weights in a `.json` file, or those that a file of texts, one per line, gives; read once per file."""
-    file = Path(path)
-    if not file.is_file():
+    if not Path(path).is_file():
         raise DataError("no such file: idf takes a file with one text per line, or a .json table", file=path)
-    return _read(_Asked(path, file.stat().st_mtime_ns, encoder))
-
-
-class _Asked(NamedTuple):
-    path: str
-    changed: int
-    encoder: Encoder
-
-
-@lru_cache(maxsize=16)
-def _read(asked: _Asked) -> IdfTable:
-    text = text_of(asked.path)
-    if asked.path.endswith(".json"):
-        return _stored(text, asked.path)
+    text = text_of(path)
+    if path.endswith(".json"):
+        return _stored(text, path)
     lines = [line.removesuffix("\r") for line in text.split("\n")]
-    return idf_table(lines if lines[-1] else lines[:-1], asked.encoder)
+    return idf_table(lines if lines[-1] else lines[:-1], encoder)
 
 
 def _stored(text: str, path: str) -> IdfTable:
@@ -162,16 +151,11 @@ def layer_of(encoder: Encoder) -> int:
     return encoder.layer_read if isinstance(encoder, SupportsLayer) else 0
 
 
+@read_once(16)
 def read_baseline(path: str, layer: int) -> Baseline:
     """Return the baseline of a layer from a file."""
-    file = Path(path)
-    if not file.is_file():
+    if not Path(path).is_file():
         raise DataError("no such file: a baseline is a table with the columns LAYER, P, R and F", file=path)
-    return _read_baseline(path, file.stat().st_mtime_ns, layer)
-
-
-@lru_cache(maxsize=16)
-def _read_baseline(path: str, _: int, layer: int) -> Baseline:
     lines = text_of(path).splitlines()
     try:
         rows = list(csv.reader(lines, delimiter="\t" if lines and "\t" in lines[0] else ","))
