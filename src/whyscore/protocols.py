@@ -377,6 +377,11 @@ class Encoded(NamedTuple):
     total: int
     """How many pieces the text has; more than there are vectors where it was cut."""
 
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the vectors take."""
+        return self.vectors.nbytes
+
 
 @runtime_checkable
 class LanguageBound(Protocol):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from whyscore.errors import MissingInput, SpecError, WhyscoreError
 from whyscore.protocols import Masking, MatrixMetric, Metric, SupportsMasking, SupportsScale, TokenMetric
-from whyscore.types import HYPOTHESIS, SOURCE, Place, Segment, Side
+from whyscore.types import HYPOTHESIS, SOURCE, Inputs, Place, Segment, Side
 
 _REFERENCE = "the small brown dog sleeps under our old table"
 _ONE_WRONG, _ALL_WRONG = _REFERENCE.replace("sleeps", "sleepz"), _REFERENCE.replace("sleeps", "zzzzzz")
@@ -47,6 +47,17 @@ def need_source(name: str, segments: Iterable[Segment]) -> None:
                 f"{name} needs the source: segment {number} (hypothesis {quote_start(segment.hypothesis)}) has none. "
                 "Give sources, or choose a metric without them"
             )
+
+
+def need_inputs(name: str, segments: Sequence[Segment], inputs: Inputs, instead: str = "") -> None:
+    """Refuse segments without a text that a metric reads; `instead` ends the message with what would do without it."""
+    try:
+        if Inputs.SOURCE in inputs:
+            need_source(name, segments)
+        if Inputs.REFERENCES in inputs:
+            need_references(name, segments)
+    except MissingInput as error:
+        raise MissingInput(f"{error}{instead}") from None
 
 
 def need_place(name: str, place: Place) -> None:

@@ -160,6 +160,15 @@ _HARMLESS: tuple[tuple[type, str], ...] = (
 )
 
 
+class ModelRequest(NamedTuple):
+    """Which model is wanted, and how it computes."""
+
+    model: str
+    device: str
+    precision: Precision
+    allow_pickle: bool
+
+
 class ModelLocation(NamedTuple):
     """Where the files of a model are, and the name it was asked for by."""
 
@@ -482,9 +491,7 @@ def build_network(  # noqa: D417 - `options` go to the network's class as they a
     config: object,
     weights: Weights,
     home: ModelLocation,
-    *,
-    device: str,
-    precision: Precision,
+    request: ModelRequest,
     **options: object,
 ) -> "Module":
     """Return a network of a class of transformers with exactly these weights, leftovers aside, in evaluation mode.
@@ -496,8 +503,7 @@ def build_network(  # noqa: D417 - `options` go to the network's class as they a
         config: Its configuration.
         weights: Named as the class names them.
         home: The model they belong to.
-        device: Where it computes.
-        precision: Of its numbers.
+        request: Where it computes, and in which precision.
     """
     _, where, prefix = weights
     with quiet():
@@ -515,7 +521,7 @@ def build_network(  # noqa: D417 - `options` go to the network's class as they a
     unexpected = sorted(f"{prefix}{key}" for key in others)
     refuse(where, missing, unexpected, {f"{prefix}{key}": told for key, told in sizes.items()})
     warn_of(home.name, licence_of(home.name, home.folder))
-    return ready(made.eval(), device, precision)
+    return ready(made.eval(), request.device, request.precision)
 
 
 def _unreadable(file: str, home: ModelLocation, error: Exception, who: str) -> MissingExtra:

@@ -40,7 +40,7 @@ from whyscore.models.encoders.embedded import Surprising, code, mean_phrases, po
 from whyscore.models.exact import multiply_rows
 from whyscore.models.pairs import Pinned
 from whyscore.protocols import Encoded, Encoder, SupportsLengths
-from whyscore.text.alignment import BOUNDARY_MARKS
+from whyscore.text.alignment import BOUNDARY_MARKS, Pieces
 from whyscore.text.splitters import white_space
 from whyscore.types import FloatMatrix, FloatVector
 
@@ -327,6 +327,12 @@ def _weightless(special: NDArray[np.bool_], pieces: Sequence[str]) -> list[bool]
     if not special[0]:
         return [False] * len(pieces)
     return [flag and not _CODE.fullmatch(piece) for flag, piece in zip(special.tolist(), pieces, strict=True)]
+
+
+def pieces_of(own: Encoded) -> Pieces:
+    """Return the pieces of a text, special ones left out, as words are pooled from."""
+    spans = [(start, end) for start, end in own.spans[~own.special].tolist()]
+    return Pieces(spans, list(compress(own.pieces, ~own.special)), seen=seen_of(own))
 
 
 def seen_of(own: Encoded) -> int | None:

@@ -504,6 +504,13 @@ def unit(rows: FloatMatrix) -> FloatMatrix:
     return scaled
 
 
+def cosine(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
+    """Return the cosine of two vectors, in float64; 0 where one of them has no length."""
+    left, right = one.astype(np.float64), other.astype(np.float64)
+    lengths = float(np.linalg.norm(left) * np.linalg.norm(right))
+    return float(left @ right) / lengths if lengths else 0.0
+
+
 @lru_cache(maxsize=2)
 def _encoder_signature(name: str) -> Signature:
     """Return the name and the edition of an encoder that cannot change, asked for once."""

@@ -144,14 +144,14 @@ def score_words(
     return WordScores(pooled.values, tuple(pooled.explain_missing(notes)))
 
 
-def carry_marks(text: str, spans: Sequence[Span], pieces: Sequence[str], values: FloatVector) -> FloatVector:
+def carry_marks(text: str, pieces: Pieces, values: FloatVector) -> FloatVector:
     """Return the values with those of boundary marks added to the piece that follows.
 
-    >>> carry_marks("a .", [(0, 1), (1, 2), (2, 3)], ["▁a", "▁", "."], np.array([1.0, 2.0, 4.0]))
+    >>> carry_marks("a .", Pieces([(0, 1), (1, 2), (2, 3)], ["▁a", "▁", "."]), np.array([1.0, 2.0, 4.0]))
     array([1., 0., 6.])
     """
-    blank = _flags([not text[start:end].strip() for start, end in spans], len(spans))
-    marks = blank | _marks(pieces, len(spans))
+    blank = _flags([not text[start:end].strip() for start, end in pieces.spans], len(pieces.spans))
+    marks = blank | _marks(pieces.texts, len(pieces.spans))
     strong = np.flatnonzero(~marks)
     if not len(strong) or not marks.any():
         return values

@@ -29,7 +29,7 @@ from whyscore.errors import DataError, SpecError
 from whyscore.metrics.judge.client import Endpoint, ask, check_url
 from whyscore.metrics.judge.parsing import Judgement, MarkedError, judgement_of
 from whyscore.metrics.judge.protocols import Against, Name, Prompt, Protocol, make_prompt
-from whyscore.metrics.needs import need_references, need_source
+from whyscore.metrics.needs import need_inputs
 from whyscore.protocols import Metric
 from whyscore.registry import build, build_from_file, component, parse, runs_code, spec_of
 from whyscore.scoring.answers import Answers, Calls, Missing, Question, Reply, read_lines, reply_of
@@ -228,10 +228,7 @@ class Judge:
         used = self._load_recorded()
         prompt = used.build_prompt()
         read = [segment.only(prompt.inputs) for segment in segments]
-        if Inputs.SOURCE in prompt.inputs:
-            need_source("judge", read)
-        if Inputs.REFERENCES in prompt.inputs:
-            need_references("judge", read)
+        need_inputs("judge", read, prompt.inputs)
         distinct = list(dict.fromkeys(read))
         questions = used.plan_calls(distinct, prompt)
         replies = self._replies(questions)

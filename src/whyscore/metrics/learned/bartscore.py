@@ -27,18 +27,18 @@ is its word score.
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from whyscore.errors import SpecError
-from whyscore.metrics.needs import compared_texts, need_references, need_source
+from whyscore.metrics.needs import compared_texts, need_inputs
 from whyscore.models.attribution import Inside, Line, Reading, Shown, line, look_inside, rows_of
 from whyscore.models.checkpoints import (
     NETWORKS,
     ModelLocation,
+    ModelRequest,
     Precision,
     Weights,
     build_network,
@@ -57,6 +57,7 @@ from whyscore.models.pairs import Coded, Cuts, Pinned, Row, TextNetwork, as_tens
 from whyscore.registry import runs_code
 from whyscore.settings import check_fields
 from whyscore.text.alignment import Fill, PieceScores, score_words
+from whyscore.text.files import read_once
 from whyscore.types import (
     HYPOTHESIS,
     SOURCE,
@@ -90,16 +91,6 @@ class Target(NamedTuple):
     special: FloatVector
     coded: Coded
     """All pieces of the text; more than there are log-probabilities where it was cut."""
-
-
-class ModelRequest(NamedTuple):
-    """Which model is wanted, and how."""
-
-    model: str
-    weights: str | None
-    device: str
-    precision: Precision
-    allow_pickle: bool
 
 
 @dataclass
@@ -236,14 +227,14 @@ class BartModel(TextNetwork):
         return values
 
 
-def checkpoint_of(request: ModelRequest) -> tuple[ModelLocation, Path]:
+def checkpoint_of(model: str, weights: str | None) -> tuple[ModelLocation, Path]:
     """Return where the model is, and the weights that count: its own, or those that were trained further."""
-    home, weights = weights_of(request.model, NETWORKS, WHO)
-    if request.weights is None:
-        return home, weights
-    path = Path(request.weights).expanduser()
+    home, own = weights_of(model, NETWORKS, WHO)
+    if weights is None:
+        return home, own
+    path = Path(weights).expanduser()
     if not path.is_file():
-        raise SpecError(f"{WHO}: no weights at {request.weights}; name the file of a state dict, such as bart.pth")
+        raise SpecError(f"{WHO}: no weights at {weights}; name the file of a state dict, such as bart.pth")
     return home, path
 
 
@@ -252,21 +243,15 @@ def limit_of(home: ModelLocation) -> int:
     return min(LIMIT, positions(read_json(need(home, ["config.json"], WHO)), LIMIT))
 
 
-def load(request: ModelRequest) -> BartModel:
+@read_once(2)
+def _load(path: Path, home: ModelLocation, request: ModelRequest) -> BartModel:
     """Return a loaded model; the same one again for the same files and options."""
-    home, weights = checkpoint_of(request)
-    return _load(request, home, weights, weights.stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=2)
-def _load(request: ModelRequest, home: ModelLocation, path: Path, _: int) -> BartModel:
     transformers = package("transformers", WHO)
     config = config_of(home, WHO)
     if config.model_type != "bart":
         raise SpecError(f"{WHO}: {request.model} is a {config.model_type} model, expected bart")
     weights = Weights(read(path, WHO, allow_pickle=request.allow_pickle), path)
-    kind = transformers.BartForConditionalGeneration
-    network = build_network(kind, config, weights, home, device=request.device, precision=request.precision)
+    network = build_network(transformers.BartForConditionalGeneration, config, weights, home, request)
     limit, start = limit_of(home), config.decoder_start_token_id
     return BartModel(coder_of(home, WHO), network, limit, request.device, Cuts(WHO, limit), start)
 
@@ -326,14 +311,14 @@ class BartScore:
         return _BOTH if self.direction == "f" else (self.direction,)
 
     def signature(self) -> Signature:
-        home, weights = checkpoint_of(self._request())
+        home, weights = checkpoint_of(self.model, self.weights)
         return model_signature(self, home, [weights], precision=self.precision, limit=limit_of(home), mode="compat")
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         return self.scores(self.statistics(segments))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        self._check(segments)
+        need_inputs(WHO, segments, self.inputs)
         requests = [[_pairs(segment, direction) for direction in self.columns] for segment in segments]
         targets = self._model().targets([pair for row in requests for pairs in row for pair in pairs])
         rows = [[self._over([self._mean(targets[pair]) for pair in pairs]) for pairs in row] for row in requests]
@@ -354,7 +339,7 @@ class BartScore:
         Hypotheses with several references get the mean over them, or the numbers of the best one.
         """
         self._check_place(place)
-        self._check(segments)
+        need_inputs(WHO, segments, self.inputs)
         requests = [self._pairs_of(segment, place) for segment in segments]
         targets = self._model().targets([pair for pairs in requests for pair in pairs])
         return [self._pieces(pairs, targets) for pairs in requests]
@@ -368,7 +353,7 @@ class BartScore:
         return PieceScores(coded.spans[:count], coded.pieces[:count], values, len(coded.ids))
 
     def inspect(self, segments: Sequence[Segment]) -> Inside:
-        self._check(segments)
+        need_inputs(WHO, segments, self.inputs)
         model = self._model()
         readings = tuple(
             tuple(
@@ -405,12 +390,6 @@ class BartScore:
     def _over(self, values: Sequence[float]) -> float:
         return float(np.mean(values)) if self.references == "mean" else max(values)
 
-    def _check(self, segments: Sequence[Segment]) -> None:
-        if self.direction == "source->hypothesis":
-            need_source("bartscore", segments)
-        else:
-            need_references("bartscore", segments)
-
     def _check_place(self, place: Place) -> None:
         targets = _TARGETS[self.direction]
         if place.side not in targets:
@@ -419,11 +398,10 @@ class BartScore:
                 f"text it scores; asked for the {place}. Explain that with erasure, lime or shap"
             )
 
-    def _request(self) -> ModelRequest:
-        return ModelRequest(self.model, self.weights, self.device, self.precision, self.allow_pickle)
-
     def _model(self) -> BartModel:
-        return load(self._request()._replace(device=device_of(self.device, "bartscore")))
+        home, weights = checkpoint_of(self.model, self.weights)
+        device = device_of(self.device, WHO)
+        return _load(weights, home, ModelRequest(self.model, device, self.precision, self.allow_pickle))
 
 
 def _places(segment: Segment, direction: str) -> list[tuple[Place, Place]]:

@@ -13,19 +13,19 @@ their mean or the best one, the lowest, counts.
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import numpy as np
 
 from whyscore.errors import DataError, SpecError
-from whyscore.metrics.needs import need_references, need_source, present
+from whyscore.metrics.needs import need_inputs, present
 from whyscore.models.checkpoints import (
     NETWORKS,
     SMALL,
     VOCABULARIES,
     ModelLocation,
+    ModelRequest,
     Precision,
     Weights,
     build_network,
@@ -42,6 +42,7 @@ from whyscore.models.checkpoints import (
 from whyscore.models.pairs import Cuts, Row, TextNetwork, as_tensors
 from whyscore.registry import runs_code
 from whyscore.settings import check_fields
+from whyscore.text.files import read_once
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 
 if TYPE_CHECKING:
@@ -102,16 +103,11 @@ class MetricX:
         return model_signature(self, home, [weights], precision=self.precision, limit=limit, against=against)
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        if Inputs.SOURCE in self.inputs:
-            need_source(WHO, segments)
-        if self._with_reference():
-            need_references(WHO, segments)
+        need_inputs(WHO, segments, self.inputs)
         inputs = [self.strings(segment) for segment in segments]
-        device = device_of(self.device, WHO)
-        limit = LIMITS[self.version]
-        model = load(
-            ModelRequest(self.model, self.tokenizer, self.logit, limit, device, self.precision, self.allow_pickle)
-        )
+        request = ModelRequest(self.model, device_of(self.device, WHO), self.precision, self.allow_pickle)
+        home, weights = weights_of(self.model, NETWORKS, WHO)
+        model = _load(weights, home, request, self.tokenizer, self.logit, LIMITS[self.version])
         scores = model.scores([text for texts in inputs for text in texts])
         over = np.mean if self.references == "mean" else np.min
         return np.array([over([scores[text] for text in texts]) for texts in inputs], dtype=np.float64)
@@ -131,18 +127,6 @@ class MetricX:
         if self.against == "auto":
             return "qe" not in Path(self.model.partition("@")[0]).name.lower().split("-")
         return self.against == "reference"
-
-
-class ModelRequest(NamedTuple):
-    """Which model is wanted, and how."""
-
-    model: str
-    tokenizer: str
-    logit: int
-    limit: int
-    device: str
-    precision: Precision
-    allow_pickle: bool
 
 
 @dataclass
@@ -175,30 +159,25 @@ class MetricXModel(TextNetwork):
         return cast("list[float]", scores.tolist())
 
 
-def load(request: ModelRequest) -> MetricXModel:
+@read_once(2)
+def _load(  # noqa: PLR0917 - for this module alone
+    path: Path, home: ModelLocation, request: ModelRequest, tokenizer: str, logit: int, limit: int
+) -> MetricXModel:
     """Return a loaded model; the same one again for the same files and options."""
-    home, weights = weights_of(request.model, NETWORKS, WHO)
-    return _load(request, home, weights, weights.stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=2)
-def _load(request: ModelRequest, home: ModelLocation, path: Path, _: int) -> MetricXModel:
     transformers = package("transformers", WHO)
     # The class that the file names is of the publisher's own making, so that of mT5 is taken by name.
     config = config_of(home, WHO, "MT5Config")
     settings = read_json(home.folder / "config.json")
     has_vocabulary = any((home.folder / file).is_file() for file in VOCABULARIES)
-    coder = coder_of(home if has_vocabulary else find(request.tokenizer, SMALL, WHO), WHO)
+    coder = coder_of(home if has_vocabulary else find(tokenizer, SMALL, WHO), WHO)
     weights = read(path, WHO, allow_pickle=request.allow_pickle)
-    output = _row(weights, request.logit, path)
+    output = _row(weights, logit, path)
     inner = Weights({k: v for k, v in weights.items() if k != _OUTPUT}, path)
-    network = build_network(
-        transformers.MT5Model, config, inner, home, device=request.device, precision=request.precision
-    )
+    network = build_network(transformers.MT5Model, config, inner, home, request)
     # mT5 has an output layer of its own; a shared one is scaled down, as in T5.
     scale = float(config.d_model**-0.5) if settings.get("tie_word_embeddings") else 1.0
-    cuts = Cuts(WHO, request.limit)
-    return MetricXModel(coder, network, request.limit, request.device, cuts, scale * output.to(request.device))
+    device = request.device
+    return MetricXModel(coder, network, limit, device, Cuts(WHO, limit), scale * output.to(device))
 
 
 def _row(weights: dict[str, "Tensor"], logit: int, path: Path) -> "Tensor":

@@ -17,18 +17,20 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.errors import MissingInput, SpecError
-from whyscore.metrics.needs import need_references, need_source, present
+from whyscore.errors import SpecError
+from whyscore.metrics.needs import need_inputs, present
 from whyscore.models.attribution import Inside
 from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.loading import encoder as load_encoder
 from whyscore.models.encoders.loading import pinned
 from whyscore.models.encoders.sentence import open_sentence
+from whyscore.models.matching import pieces_of
 from whyscore.models.pairs import Long
+from whyscore.models.word_vectors import cosine
 from whyscore.protocols import AveragesPieces, Encoded, Encoder
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
-from whyscore.text.alignment import Fill, Pieces, carry_marks, pool_words
+from whyscore.text.alignment import Fill, carry_marks, pool_words
 from whyscore.types import (
     SOURCE,
     FloatVector,
@@ -87,7 +89,7 @@ class SBert:
         pairs = [(segment.hypothesis, self._others(segment)) for segment in self._check(segments)]
         texts = [text for hypothesis, others in pairs for text in (hypothesis, *others)]
         vectors = _vectors(self.encoder(), texts)
-        scores = [self._over([_cosine(vectors[text], vectors[other]) for other in others]) for text, others in pairs]
+        scores = [self._over([cosine(vectors[text], vectors[other]) for other in others]) for text, others in pairs]
         return np.array(scores, dtype=np.float64)
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
@@ -136,12 +138,8 @@ class SBert:
         return segment.text(place), (segment.hypothesis,)
 
     def _check(self, segments: Sequence[Segment]) -> Sequence[Segment]:
-        need = need_source if self.against == "source" else need_references
-        try:
-            need("sbert", segments)
-        except MissingInput as error:
-            other = "reference" if self.against == "source" else "source"
-            raise MissingInput(f"{error}, or sbert(against={other!r})") from None
+        other = "reference" if self.against == "source" else "source"
+        need_inputs("sbert", segments, self.inputs, f", or sbert(against={other!r})")
         return segments
 
     def _check_place(self, place: Place) -> None:
@@ -174,21 +172,10 @@ class _Rows:
 
     def words(self, words: Words, values: FloatVector, fill: Fill) -> WordScores:
         """Return what each word adds; what special pieces add belongs to none."""
-        real = np.flatnonzero(~self._encoded.special)
-        spans = [(int(start), int(end)) for start, end in self._encoded.spans[real]]
-        cut = self._encoded.total > len(self._encoded.pieces)
-        seen = (spans[-1][1] if spans else 0) if cut else None
-        written = [self._encoded.pieces[piece] for piece in real.tolist()]
-        pieces = Pieces(spans, written, seen=seen)
-        shares = carry_marks(words.text, spans, written, values[real])
+        pieces = pieces_of(self._encoded)
+        shares = carry_marks(words.text, pieces, values[~self._encoded.special])
         pooled = pool_words(words, pieces, shares, pool="sum", fill=fill, split=True)
         return WordScores(pooled.values, tuple(pooled.explain_missing([""] * len(words))))
-
-
-def _cosine(left: NDArray[np.float32], right: NDArray[np.float32]) -> float:
-    first, second = left.astype(np.float64), right.astype(np.float64)
-    lengths = float(np.linalg.norm(first) * np.linalg.norm(second))
-    return float(first @ second) / lengths if lengths else 0.0
 
 
 def _vectors(encoder: Encoder, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:

@@ -22,7 +22,6 @@ Opened for attribution, a `mono` model reads one row of source and hypothesis, a
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, cast
 
@@ -34,6 +33,7 @@ from whyscore.models.attribution import Inside, Reading, Shown, line, look_insid
 from whyscore.models.checkpoints import (
     NETWORKS,
     ModelLocation,
+    ModelRequest,
     Precision,
     Weights,
     build_network,
@@ -48,9 +48,11 @@ from whyscore.models.checkpoints import (
 )
 from whyscore.models.heads import Pooling, pooled, widen
 from whyscore.models.pairs import Coded, Cuts, Pinned, Row, TextNetwork, as_tensors, shorter
+from whyscore.models.word_vectors import cosine
 from whyscore.registry import runs_code
 from whyscore.settings import check_fields
 from whyscore.text.alignment import Fill, PieceScores, score_words
+from whyscore.text.files import read_once
 from whyscore.text.splitters import white_space
 from whyscore.types import (
     HYPOTHESIS,
@@ -88,16 +90,6 @@ _POOLINGS: dict[str, Pooling] = {
     "pooling_mode_max_tokens": "max",
     "pooling_mode_cls_token": "cls",
 }
-
-
-class ModelRequest(NamedTuple):
-    """Which model is wanted, and how."""
-
-    model: str
-    kind: Kind
-    device: str
-    precision: Precision
-    allow_pickle: bool
 
 
 class Layout(NamedTuple):
@@ -228,24 +220,17 @@ def layout_of(model: str, kind: Kind) -> Layout:
     return Layout(home, weights, limit, _pool(home.folder), str(arguments.get("tag", GAP)), labels)
 
 
-def load(request: ModelRequest) -> QuestModel:
+@read_once(2)
+def _load(path: Path, layout: Layout, request: ModelRequest, kind: Kind) -> QuestModel:
     """Return a loaded model; the same one again for the same files and options."""
-    layout = layout_of(request.model, request.kind)
-    return _load(request, layout, layout.weights.stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=2)
-def _load(request: ModelRequest, layout: Layout, _: int) -> QuestModel:
     transformers = package("transformers", WHO)
     home = layout.home._replace(folder=layout.network)
     config, coder = config_of(home, WHO), coder_of(home, WHO)
-    weights = Weights(read(layout.weights, WHO, allow_pickle=request.allow_pickle), layout.weights)
-    _check_labels(request, config.num_labels, layout)
-    kind = getattr(transformers, _MAPPINGS[request.kind])[type(config)]
-    options = {"add_pooling_layer": False} if request.kind == "siamese" else {}
-    network = build_network(
-        kind, config, weights, layout.home, device=request.device, precision=request.precision, **options
-    )
+    weights = Weights(read(path, WHO, allow_pickle=request.allow_pickle), path)
+    _check_labels(kind, config.num_labels, layout)
+    made = getattr(transformers, _MAPPINGS[kind])[type(config)]
+    options = {"add_pooling_layer": False} if kind == "siamese" else {}
+    network = build_network(made, config, weights, layout.home, request, **options)
     typed = (getattr(config, "type_vocab_size", 0) or 0) > 1
     shared = (coder, network, layout.limit, request.device, Cuts(WHO, layout.limit))
     return QuestModel(*shared, layout, typed, config.model_type in _SPACED)
@@ -268,10 +253,10 @@ def _labels(arguments: dict[str, object], folder: Path) -> tuple[str, ...]:
     return labels
 
 
-def _check_labels(request: ModelRequest, number: int | None, layout: Layout) -> None:
-    expected = {"mono": 1, "micro": len(layout.labels)}.get(request.kind)
+def _check_labels(kind: Kind, number: int | None, layout: Layout) -> None:
+    expected = {"mono": 1, "micro": len(layout.labels)}.get(kind)
     if expected is not None and number != expected:
-        message = f"has {number} outputs, expected {expected} for kind={request.kind!r}"
+        message = f"has {number} outputs, expected {expected} for kind={kind!r}"
         raise DataError(message, file=str(layout.network / "config.json"))
 
 
@@ -375,7 +360,7 @@ class TransQuest:
             scores = self._model().pairs(pairs)
             return np.array([scores[pair] for pair in pairs], dtype=np.float64)
         vectors = self._model().vectors([text for pair in pairs for text in pair])
-        return np.array([_cosine(vectors[source], vectors[text]) for source, text in pairs], dtype=np.float64)
+        return np.array([cosine(vectors[source], vectors[text]) for source, text in pairs], dtype=np.float64)
 
     def tags(self, segments: Sequence[Segment]) -> list[Tags]:
         """Return p(BAD) of words and gaps, from a micro model."""
@@ -417,13 +402,9 @@ class TransQuest:
         return self.predicts
 
     def _model(self) -> QuestModel:
-        device = device_of(self.device, "transquest")
-        return load(ModelRequest(self.model, self.kind, device, self.precision, self.allow_pickle))
-
-
-def _cosine(left: FloatVector, right: FloatVector) -> float:
-    lengths = float(np.linalg.norm(left) * np.linalg.norm(right))
-    return float(left @ right) / lengths if lengths else 0.0
+        layout = layout_of(self.model, self.kind)
+        request = ModelRequest(self.model, device_of(self.device, WHO), self.precision, self.allow_pickle)
+        return _load(layout.weights, layout, request, self.kind)
 
 
 def _row(segment: Segment, gap: str) -> tuple[str, ...]:

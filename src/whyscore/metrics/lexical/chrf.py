@@ -11,7 +11,7 @@ the reference that has the best score, the words of any reference with the hypot
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import starmap
 from typing import ClassVar, Literal
@@ -73,14 +73,7 @@ class Chrf(CountedMetric):
     @property
     @lru_cache(maxsize=32)  # noqa: B019 - metrics are small values
     def counts(self) -> ChrfRows:
-        return ChrfRows(
-            char_order=self.char_order,
-            word_order=self.word_order,
-            beta=self.beta,
-            lowercase=self.lowercase,
-            whitespace=self.whitespace,
-            eps_smoothing=self.eps_smoothing,
-        )
+        return ChrfRows(**asdict(self))
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         return balance_words("chrf", segments, place, words, self._chains)

@@ -315,11 +315,6 @@ class BleuRows(BLEU):
 class ChrfRows(CHRF):
     """sacreBLEU's chrF: n-grams of the hypothesis, of the reference, and matches, for each order in turn."""
 
-    def __init__(
-        self, *, char_order: int, word_order: int, beta: int, lowercase: bool, whitespace: bool, eps_smoothing: bool
-    ) -> None:
-        super().__init__(char_order, word_order, beta, lowercase, whitespace, eps_smoothing)
-
     def characters(self, text: str) -> str:
         """Return the characters chrF counts."""
         prepared = self._preprocess_segment(text)
@@ -371,9 +366,6 @@ class ChrfRows(CHRF):
 
 class TerRows(TER):
     """sacreBLEU's TER: fewest edits over the references, mean length of the references."""
-
-    def __init__(self, *, normalized: bool, no_punct: bool, asian_support: bool, case_sensitive: bool) -> None:
-        super().__init__(normalized, no_punct, asian_support, case_sensitive)
 
     def tokens(self, text: str) -> list[str]:
         return self._preprocess_segment(text).split()

@@ -12,7 +12,7 @@ or `by` the word on the other side, `shifted`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
@@ -54,12 +54,7 @@ class Ter(CountedMetric):
     @property
     @lru_cache(maxsize=32)  # noqa: B019 - metrics are small values
     def counts(self) -> TerRows:
-        return TerRows(
-            normalized=self.normalized,
-            no_punct=self.no_punct,
-            asian_support=self.asian_support,
-            case_sensitive=self.case_sensitive,
-        )
+        return TerRows(**asdict(self))
 
     def tokens(self, text: str) -> tuple[Token, ...]:
         return locate_tokens(self.counts.tokens(text), text)

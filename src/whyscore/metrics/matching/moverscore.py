@@ -75,7 +75,7 @@ import os
 import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -85,10 +85,10 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError, need_package
+from whyscore.errors import DataError, MissingExtra, SpecError, need_package
 from whyscore.marking import Span
 from whyscore.metrics.matching.weights import IdfTable, table_of, tell_uniform
-from whyscore.metrics.needs import compared_texts, need_references, need_source
+from whyscore.metrics.needs import compared_texts, need_inputs
 from whyscore.models import language_models as text_probability
 from whyscore.models.attribution import Inside, Reading
 from whyscore.models.checkpoints import Precision, device_of
@@ -99,6 +99,7 @@ from whyscore.models.encoders.stacks import source
 from whyscore.models.encoders.transformer import PowerMeans
 from whyscore.models.heads import widen
 from whyscore.models.maps import Kind, LanguageMap, read_map
+from whyscore.models.matching import pieces_of
 from whyscore.models.pairs import Long
 from whyscore.models.word_vectors import unit
 from whyscore.protocols import Encoded, Encoder
@@ -401,14 +402,14 @@ def solve(pairs: Sequence[Pair], recipe: Recipe) -> Iterator[tuple[Pair, Solved]
     ordered = [pair for own in by_other.values() for pair in own]
     for start in range(0, len(ordered), _WINDOW):
         window = ordered[start : start + _WINDOW]
-        vectors = _vectors(recipe.encoder, [text for pair in window for text in pair])
+        vectors = _encode(recipe.encoder, [text for pair in window for text in pair])
         others = {text: moving(text, vectors[text], recipe.other) for text in dict.fromkeys(x for x, _ in window)}
         texts = {text: moving(text, vectors[text], recipe.hypothesis) for text in dict.fromkeys(y for _, y in window)}
         for pair in window:
-            yield pair, _solved(others[pair[0]], texts[pair[1]], recipe)
+            yield pair, _solve_pair(others[pair[0]], texts[pair[1]], recipe)
 
 
-def _solved(other: Moving, hypothesis: Moving, recipe: Recipe) -> Solved:
+def _solve_pair(other: Moving, hypothesis: Moving, recipe: Recipe) -> Solved:
     cost = costs(other.vectors, hypothesis.vectors, recipe.cost)
     if other.empty or hypothesis.empty:
         return Solved(other, hypothesis, cost, None, NOTHING[recipe.cost])
@@ -421,24 +422,8 @@ def _solved(other: Moving, hypothesis: Moving, recipe: Recipe) -> Solved:
     return Solved(other, hypothesis, cost, moved, moved.distance)
 
 
-@dataclass(frozen=True)
-class _Held:
-    """An encoded text that knows its size."""
-
-    encoded: Encoded
-
-    @property
-    def nbytes(self) -> int:
-        """How many bytes the vectors take."""
-        return self.encoded.vectors.nbytes
-
-
-def _vectors(encoder: Encoder, texts: Sequence[str]) -> dict[str, Encoded]:
-    def compute(missing: list[str]) -> list[_Held]:
-        return [_Held(encoded) for encoded in encoder.encode(missing)]
-
-    found = pinned(encoder, _Held).take(texts, compute)
-    return {text: held.encoded for text, held in found.items()}
+def _encode(encoder: Encoder, texts: Sequence[str]) -> dict[str, Encoded]:
+    return pinned(encoder, Encoded).take(texts, encoder.encode)
 
 
 Word = Literal["min", "flow"]
@@ -481,21 +466,15 @@ def word_scores(words: Words, pair: Sides, options: WordOptions) -> WordScores:
     real = np.flatnonzero(~own.encoded.special)
     values = np.full(len(own.encoded.pieces), np.nan)
     values[own.kept] = _costs(pair, options)
-    dropped = np.ones(len(own.encoded.pieces), dtype=np.bool_)
-    dropped[own.kept] = False
-    spans = [(int(start), int(end)) for start, end in own.encoded.spans[real]]
-    cut = own.encoded.total > len(own.encoded.pieces)
-    seen = (spans[-1][1] if spans else 0) if cut else None
-    written = [own.encoded.pieces[piece] for piece in real.tolist()]
-    pieces = Pieces(spans, written, dropped[real].tolist(), seen)
-    shares = carry_marks(words.text, spans, written, values[real]) if options.word == "flow" else values[real]
-    pooled = _pooled(words, pieces, -shares, options)
+    pieces = replace(pieces_of(own.encoded), dropped=(~np.isin(real, own.kept)).tolist())
+    shares = carry_marks(words.text, pieces, values[real]) if options.word == "flow" else values[real]
+    pooled = _pool(words, pieces, -shares, options)
     goals = _goals(pair, options, pooled.pairs, real.tolist(), len(words))
     notes = pooled.explain_missing([_note(own, word) for own, word in zip(goals, words, strict=True)])
     return WordScores(pooled.values, tuple(notes), tuple(tuple(goal.match for goal in own) for own in goals))
 
 
-def _pooled(words: Words, pieces: Pieces, values: FloatVector, options: WordOptions) -> Pooled:
+def _pool(words: Words, pieces: Pieces, values: FloatVector, options: WordOptions) -> Pooled:
     flow = options.word == "flow"
     fill = "null" if flow else options.fill
     pooled = pool_words(words, pieces, values, pool="sum" if flow else options.pool, fill=fill, split=flow)
@@ -604,56 +583,10 @@ XMOVERSCORE = {
 }
 
 
-class Asked(NamedTuple):
-    """Which encoder is wanted."""
-
-    model: str | None
-    layer: int | None
-    layers: int | None
-    device: str
-    precision: Precision
-    long: Long
-
-
 def override_axes(axes: Axes, mode: Mode, given: dict[str, object]) -> Axes:
     """Return the axes of a version as the papers print them, where asked for, and with what the caller chose."""
     printed = axes._replace(specials="exclude", cost="euclid") if mode == "paper" else axes
     return printed._replace(**{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
-
-
-def encoder_of(name: str, asked: Asked, axes: Axes) -> Encoder:
-    """Return the encoder that a metric works with; `name` is the metric's, for messages."""
-    if asked.model is not None:
-        return _encoder(asked.model, asked, axes)
-    if axes.model is None:
-        raise MissingExtra(
-            f"{name}(version='v1') was published with a BERT-base that was trained on MNLI and is on no hub: name its "
-            f"folder, {name}(version='v1', model='./MNLI_BERT'), or work offline with {name}(model='embedded')"
-        )
-    try:
-        return _encoder(axes.model, asked, axes)
-    except MissingExtra as error:
-        if axes.model == "embedded":
-            raise
-        raise MissingExtra(f"{error}. To work offline: {name}(model='embedded')") from error
-
-
-def _encoder(model: str, asked: Asked, axes: Axes) -> Encoder:
-    if model in ("embedded", "static"):
-        # Small encoders have layers of their own, to which the versions have nothing to say.
-        device = asked.device
-        return load_encoder(model, asked.layer, device=device, precision=asked.precision, long=asked.long)
-    layers = asked.layers if asked.layers is not None else axes.layers if asked.layer is None else None
-    if layers is not None:
-        return PowerMeans(model, layers, asked.device, asked.precision, asked.long)
-    layer = axes.layer if asked.layer is None else asked.layer
-    if layer is None and not (Path(model).expanduser() / MODULES).is_file():
-        layer = _blocks(model)
-    return load_encoder(model, layer, device=asked.device, precision=asked.precision, long=asked.long)
-
-
-def _blocks(model: str) -> int:
-    return source(model, "moverscore").shape.blocks
 
 
 _AXES = ("tokens", "specials", "ngram", "ngram_mean", "cost", "flow_drop", "form")
@@ -782,7 +715,7 @@ class Mover:
             return stacked
 
         inside = open_states(recipe.encoder, segments, lambda one: list(self._pairs(one)), compare, self.who)
-        vectors = _vectors(recipe.encoder, [text for pairs in asked for _, pair in pairs for text in pair])
+        vectors = _encode(recipe.encoder, [text for pairs in asked for _, pair in pairs for text in pair])
         for reading, pairs in zip(inside.readings, asked, strict=True):
             # The parts of a row stay the same object whatever the pieces are replaced by.
             shapes[id(reading[0].parts)] = [
@@ -816,8 +749,33 @@ class Mover:
 
     def encoder(self) -> Encoder:
         """Return what turns texts into vectors."""
-        asked = Asked(self.model, self.layer, self.layers, self.device, self.precision, self.long)
-        return encoder_of(self.who, asked, self.versions[self.version])
+        published = self.versions[self.version].model
+        if self.model is not None:
+            return self._load_encoder(self.model)
+        if published is None:
+            raise MissingExtra(
+                f"{self.who}(version='v1') was published with a BERT-base that was trained on MNLI and is on no hub: "
+                f"name its folder, {self.who}(version='v1', model='./MNLI_BERT'), or work offline with "
+                f"{self.who}(model='embedded')"
+            )
+        try:
+            return self._load_encoder(published)
+        except MissingExtra as error:
+            if published == "embedded":
+                raise
+            raise MissingExtra(f"{error}. To work offline: {self.who}(model='embedded')") from error
+
+    def _load_encoder(self, model: str) -> Encoder:
+        axes, layer = self.versions[self.version], self.layer
+        # Small encoders have layers of their own, to which the versions have nothing to say.
+        if model not in ("embedded", "static"):
+            layers = self.layers if self.layers is not None else axes.layers if layer is None else None
+            if layers is not None:
+                return PowerMeans(model, layers, self.device, self.precision, self.long)
+            layer = axes.layer if layer is None else layer
+            if layer is None and not (Path(model).expanduser() / MODULES).is_file():
+                layer = source(model, "moverscore").shape.blocks
+        return load_encoder(model, layer, device=self.device, precision=self.precision, long=self.long)
 
     def _axes(self) -> Axes:
         version = self.versions[self.version]
@@ -860,11 +818,8 @@ class Mover:
         return max(values) if self._best_counts() else float(np.mean(values))
 
     def _checked(self, segments: Sequence[Segment]) -> Sequence[Segment]:
-        need, other = (need_source, "moverscore") if self._reads_source() else (need_references, "xmoverscore")
-        try:
-            need(self.who, segments)
-        except MissingInput as error:
-            raise MissingInput(f"{error}, such as {other}") from None
+        other = "moverscore" if self._reads_source() else "xmoverscore"
+        need_inputs(self.who, segments, self.inputs, f", such as {other}")
         return segments
 
     def _check_place(self, place: Place) -> None:
@@ -982,32 +937,12 @@ class XMoverScore(Mover):
         model: embedded, static, a folder or a hub name; None for embedded.
         version: v1-keep (v1 with all pieces), v1 (2020) or v2 (baseline of Eval4NLP 2021: layer 8, pairs of pieces).
         layer: of a network; None for the last, in v2 for the eighth.
-        layers: how many of the last layers are joined by minimum, mean and maximum.
-        tokens: keep all pieces, or leave out punctuation and pieces inside a word: drop, as published, by ASCII and
-            WordPiece's ##; words, by Unicode, for any tokenizer; versions that drop take it with embedded and static.
-        stop_words: file with words to leave out, one a line; read with tokens='drop' and tokens='words'.
-        specials: whether special pieces carry mass (include), none (weightless), or are gone (exclude).
-        ngram: how many pieces a unit has.
-        ngram_mean: how the vectors of a unit are averaged.
         idf: file of texts in the source language, one a line, to weigh pieces by; None or 'uniform' for no weights.
-        idf_hypothesis: file of texts for the pieces of the hypothesis; None for the same as idf.
-        cost: squared distance, or Euclid's.
-        flow_drop: share of the smallest flows that is left out.
-        form: how the distance becomes a score.
-        lm: causal language model whose mean log-probability of the hypothesis is added.
-        lm_weight: how much that counts.
-        lm_words: how much the log-probability of a hypothesis word counts in its word score; 0 leaves it out.
-        word: what a word is given: distance to the nearest (min), or transported cost (flow).
-        pool: how pieces make a word, for word='min'.
-        fill: what a word without a piece gets; None for previous where pieces are dropped, else error.
-        mode: `compat` gives the numbers of the published code; `paper`
-            is as printed: no special pieces, Euclid's distance, umd for both texts, a language model that also counts
-            the first piece.
-        device: auto, cpu, cuda, cuda:1, mps.
-        precision: of the networks.
-        long: what becomes of texts the model cannot read whole.
+        mode: `paper` also maps both texts by umd.
         map: file of a map between the languages, see whyscore learn-map.
         remap: which of its maps: clp (projection) or umd (mismatch direction); None for clp where the file has it.
+
+    All other options are those of `moverscore`.
     """
 
     version: Literal["v1", "v1-keep", "v2"] = "v1-keep"

@@ -16,6 +16,7 @@ Similarity matrix, the cosines of words with words:
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -71,20 +72,21 @@ def word_scores(words: Words, found: TextPair | None, wanted: Wanted) -> WordSco
     values = rescaled(found.similarity, wanted.base)
     if wanted.scale == "contribution":
         values = values * found.own.weights / found.own.weights.sum()
-    spans: list[Span] = [(start, end) for start, end in found.own.spans[kept].tolist()]
-    pieces = Pieces(spans, [found.own.pieces[k] for k in kept], seen=found.own.seen)
-    pooled = _pooled(words, pieces, values[kept], wanted)
+    whole = wanted.scale == "contribution"
+    pool: Pool = "sum" if whole else wanted.pool
+    pooled = pool_words(words, _pieces(found.own), values[kept], pool=pool, fill=wanted.fill, split=whole)
     matches = _matches(words, pooled, found, kept)
     notes = pooled.explain_missing([_note(match, found.place) for match in matches])
-    if wanted.scale == "contribution" and notes:
+    if whole and notes:
         outside = float(values.sum() - np.nansum(pooled.values))
         notes[0] += f"; {outside:.6f} belongs to no word" if abs(outside) > _LEAST else ""
     return WordScores(pooled.values, tuple(notes), tuple(() if match is None else (match,) for match in matches))
 
 
-def _pooled(words: Words, pieces: Pieces, values: FloatVector, wanted: Wanted) -> Pooled:
-    whole = wanted.scale == "contribution"
-    return pool_words(words, pieces, values, pool="sum" if whole else wanted.pool, fill=wanted.fill, split=whole)
+def _pieces(text: Sided) -> Pieces:
+    """Return the units that stand for something in the text."""
+    spans: list[Span] = [(start, end) for start, end in text.spans[~text.special].tolist()]
+    return Pieces(spans, list(compress(text.pieces, ~text.special)), seen=text.seen)
 
 
 def _matches(words: Words, pooled: Pooled, found: TextPair, kept: Indices) -> list[WordMatch | None]:
@@ -145,8 +147,7 @@ def word_cosines(found: TextPair, words: Words, others: Words) -> FloatMatrix:
 def _means(text: Sided, words: Words) -> FloatMatrix:
     """Return words x units: what each unit adds to the mean of a word; NaN for a word without a unit."""
     kept = np.flatnonzero(~text.special)
-    spans: list[Span] = [(start, end) for start, end in text.spans[kept].tolist()]
-    pairs = align(words, Pieces(spans, [text.pieces[k] for k in kept], seen=text.seen))
+    pairs = align(words, _pieces(text))
     table = np.zeros((len(words), len(text.special)))
     table[pairs.word, kept[pairs.piece]] = 1.0
     totals = table.sum(axis=1, keepdims=True)

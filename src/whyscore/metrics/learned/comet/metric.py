@@ -40,10 +40,10 @@ import numpy as np
 from whyscore.errors import SpecError
 from whyscore.marking import Span
 from whyscore.metrics.learned.comet.checkpoint import HPARAMS, Settings, checkpoint_of, settings_of
-from whyscore.metrics.learned.comet.network import CometModel, Judged, ModelRequest, Texts, limit_of, load, open_model
-from whyscore.metrics.needs import need_references, need_source, present
+from whyscore.metrics.learned.comet.network import CometModel, Judged, Texts, limit_of, load, open_model
+from whyscore.metrics.needs import need_inputs, present
 from whyscore.models.attribution import Inside
-from whyscore.models.checkpoints import Precision, device_of, model_signature
+from whyscore.models.checkpoints import ModelRequest, Precision, device_of, model_signature
 from whyscore.models.heads import LayerMix
 from whyscore.models.pairs import Frame
 from whyscore.registry import runs_code
@@ -267,7 +267,7 @@ class Comet:
         return result
 
     def inspect(self, segments: Sequence[Segment]) -> Inside:
-        self._check(segments)
+        need_inputs("comet", segments, self.inputs)
         return open_model(self._model(), segments, self.inputs, self._shape().weights, self.references)
 
     def piece_classes(self, segments: Sequence[Segment]) -> list[PieceClasses]:
@@ -289,7 +289,7 @@ class Comet:
 
     def _parts(self, segments: Sequence[Segment]) -> list[list["_Part"]]:
         """Return for each segment one answer per reference, each distinct input computed once."""
-        self._check(segments)
+        need_inputs("comet", segments, self.inputs)
         model, inputs = self._model(), self.inputs
         requests = [[_groups(texts, model.settings) for texts in _inputs(segment, inputs)] for segment in segments]
         distinct = list(dict.fromkeys(group for segment in requests for groups in segment for group in groups))
@@ -333,18 +333,12 @@ class Comet:
             return _XCOMET if three else _XCOMET_FREE
         return _UNITE if three else _ONE
 
-    def _check(self, segments: Sequence[Segment]) -> None:
-        if Inputs.SOURCE in self.inputs:
-            need_source("comet", segments)
-        if Inputs.REFERENCES in self.inputs:
-            need_references("comet", segments)
-
     def _settings(self) -> Settings:
         return settings_of(self.model)
 
     def _model(self) -> CometModel:
         device = device_of(self.device, "comet")
-        return load(ModelRequest(self.model, device, self.precision, self.layer_mix, self.allow_pickle))
+        return load(ModelRequest(self.model, device, self.precision, self.allow_pickle), self.layer_mix)
 
 
 class _Part(NamedTuple):

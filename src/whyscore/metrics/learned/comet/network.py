@@ -22,7 +22,6 @@ import importlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
@@ -33,7 +32,7 @@ from whyscore.models.attribution import Inside, Reading, Shown, line, look_insid
 from whyscore.models.checkpoints import (
     SMALL,
     ModelLocation,
-    Precision,
+    ModelRequest,
     Weights,
     build_network,
     coder_of,
@@ -46,6 +45,7 @@ from whyscore.models.checkpoints import (
 )
 from whyscore.models.heads import FeedForward, LayerMix, Mix, feed_forward_keys, mix_of, mixed, pooled, take, widen
 from whyscore.models.pairs import Coded, Cuts, Pinned, Row, TextNetwork, as_tensors, budget_of, in_batches
+from whyscore.text.files import read_once
 from whyscore.types import FloatMatrix, Inputs, Place, Segment, Side
 
 if TYPE_CHECKING:
@@ -227,44 +227,34 @@ def closeness(hypothesis: "Tensor", source: "Tensor", reference: "Tensor") -> "T
     return cast("Tensor", 1 / (1 + 2 * there * here / (there + here)))
 
 
-class ModelRequest(NamedTuple):
-    """Which checkpoint is wanted, and how."""
-
-    model: str
-    device: str
-    precision: Precision
-    layer_mix: LayerMix | None
-    allow_pickle: bool
-
-
-def load(request: ModelRequest) -> CometModel:
+def load(request: ModelRequest, layer_mix: LayerMix | None) -> CometModel:
     """Return a loaded checkpoint; the same one again for the same files and options."""
     home, weights = checkpoint_of(request.model)
-    return _load(request, home, weights, weights.stat().st_mtime_ns)
+    return _load(weights, home, request, layer_mix)
 
 
-@lru_cache(maxsize=2)
-def _load(request: ModelRequest, home: ModelLocation, path: Path, _: int) -> CometModel:
+@read_once(2)
+def _load(path: Path, home: ModelLocation, request: ModelRequest, layer_mix: LayerMix | None) -> CometModel:
     transformers = package("transformers", WHO)
     settings, device = settings_of(request.model), request.device
     base = base_of(home, settings)
     weights = read(path, WHO, allow_pickle=request.allow_pickle)
     config, coder = config_of(base, WHO), coder_of(base, WHO)
     encoder = {key.removeprefix(ENCODER): weights[key] for key in weights if key.startswith(ENCODER)}
-    network = build_network(
-        transformers.MODEL_MAPPING[type(config)], config, Weights(encoder, path, ENCODER), home,
-        device=device, precision=request.precision, **_without_pooler(config),
-    )  # fmt: skip
+    made = transformers.MODEL_MAPPING[type(config)]
+    own = Weights(encoder, path, ENCODER)
+    network = build_network(made, config, own, home, request, **_without_pooler(config))
     _check_layers(settings, config.num_hidden_layers + 1, home)
     tops = _tops(weights, settings, config.num_hidden_layers + 1, config.hidden_size, path)
     tops = {key: value.to(device) for key, value in tops.items()}
-    _warn(request, home, settings)
+    if layer_mix is None:
+        _warn(home, settings)
     limit = _limit(config.to_dict())
     return CometModel(
         settings=settings,
         coder=coder,
         network=network,
-        mix=_mix(tops, request.layer_mix or settings.mix, settings),
+        mix=_mix(tops, layer_mix or settings.mix, settings),
         head=FeedForward(layers, settings.activation, settings.final) if (layers := _layers(tops)) else None,
         tags=(tops[f"{TAGS}weight"], tops[f"{TAGS}bias"]) if settings.words is not None else None,
         limit=limit,
@@ -298,9 +288,9 @@ def _limit(config: Mapping[str, object]) -> int:
     return (table if isinstance(table, int) else _USUAL_TABLE) - _RESERVED
 
 
-def _warn(request: ModelRequest, home: ModelLocation, settings: Settings) -> None:
+def _warn(home: ModelLocation, settings: Settings) -> None:
     """Tell, once per loaded model, what a user should know before trusting its scores."""
-    if settings.joined and settings.layer is None and settings.mix == "sparsemax" and request.layer_mix is None:
+    if settings.joined and settings.layer is None and settings.mix == "sparsemax":
         message = (
             f"{home.folder / HPARAMS}: layer_transformation is sparsemax and is obeyed. Trainers before 2.2.4 wrote "
             "that and used softmax; if this model is of their time, say layer_mix='softmax'"
