@@ -27,6 +27,7 @@ import regex
 from numpy.typing import NDArray
 
 from whyscore.errors import DataError
+from whyscore.stats.matrices import divide
 from whyscore.text.files import UNREADABLE_ARRAYS, read_once, text_of
 from whyscore.text.splitters import UnicodeWords
 from whyscore.types import FloatMatrix, FloatVector, Side
@@ -228,9 +229,7 @@ def _means(values: FloatVector, owner: Indices, words: int) -> FloatVector:
     """Return the mean of the known tokens of each word, NaN where there is none."""
     known = ~np.isnan(values)
     sums = np.bincount(owner[known], values[known], minlength=words)
-    counts = np.bincount(owner[known], minlength=words)
-    result: FloatVector = np.divide(sums, counts, out=np.full(words, np.nan), where=counts > 0)
-    return result
+    return divide(sums, np.bincount(owner[known], minlength=words))
 
 
 def write_lexicon(lexicon: Lexicon, path: str | Path) -> None:

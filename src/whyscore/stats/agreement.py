@@ -38,6 +38,7 @@ from whyscore.stats.matrices import (
     Missing,
     align,
     as_matrix,
+    group_cells,
     level_of,
     row_means,
     tie,
@@ -162,15 +163,6 @@ def acc_eq_held_out(x: ArrayLike, z: ArrayLike, level: str = "segment", *, missi
         n_used=groups,
         fitted=False,
     )
-
-
-def group_cells(matrix: FloatMatrix, level: Level) -> FloatMatrix:
-    """Return systems x segments as groups x places; at the level system, the one group of means."""
-    if level == "system":
-        return tie(row_means(matrix))[None, :]
-    if level == "segment":
-        return matrix.T
-    return matrix if level == "within_system" else matrix.reshape(1, -1)
 
 
 def pairwise_accuracy(

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.errors import SpecError
+from whyscore.stats.matrices import divide
 from whyscore.types import FloatVector
 
 Coefficient = Literal["pearson", "spearman", "kendall_b", "kendall_c", "tau_23", "acc_23", "auc", "accuracy"]
@@ -122,7 +123,7 @@ def area(x: Stack, z: Stack) -> Stack:
     x, z, positive, negative = _classes(x, z)
     count, others = positive.sum(axis=-1), negative.sum(axis=-1)
     total = np.where(positive, ranks(np.where(positive | negative, x, np.nan)), 0.0).sum(axis=-1)
-    return _ratio(total - count * (count + 1) / 2, (count * others).astype(np.float64))
+    return divide(total - count * (count + 1) / 2, count * others)
 
 
 def best_accuracy(x: Stack, z: Stack) -> Stack:
@@ -141,7 +142,7 @@ def best_accuracy(x: Stack, z: Stack) -> Stack:
     best = np.maximum(np.where(inside, gains, 0).max(axis=-1, initial=0), 0)
     count, others = positive.sum(axis=-1), negative.sum(axis=-1)
     right = np.where((count > 0) & (others > 0), others + best, np.nan)
-    return _ratio(right, (count + others).astype(np.float64))
+    return divide(right, count + others)
 
 
 def _classes(x: Stack, z: Stack) -> tuple[Stack, Stack, NDArray[np.bool_], NDArray[np.bool_]]:
@@ -268,20 +269,14 @@ def from_pairs(coefficient: Coefficient, pairs: Pairs, x: Stack, z: Stack) -> St
     if coefficient == "kendall_c":
         gap = np.isnan(x) | np.isnan(z)
         least = np.minimum(_distinct(x, gap), _distinct(z, gap))
-        return _ratio(2 * surplus * least, (~gap).sum(axis=-1) ** 2 * (least - 1.0))
-    agreed = _ratio(pairs.concordant + pairs.both_ties, pairs.all)
+        return divide(2 * surplus * least, (~gap).sum(axis=-1) ** 2 * (least - 1.0))
+    agreed = divide(pairs.concordant + pairs.both_ties, pairs.all)
     return 2 * agreed - 1 if coefficient == "tau_23" else agreed
 
 
 def kendall_b(surplus: Stack, untied_x: Stack, untied_z: Stack) -> Stack:
     """Return tau b from C - D and the pairs that are not tied in each vector."""
-    return _ratio(surplus, np.sqrt(untied_x * untied_z)).clip(-1.0, 1.0)
-
-
-def _ratio(top: Stack, bottom: Stack) -> Stack:
-    top, bottom = np.broadcast_arrays(np.asarray(top, dtype=np.float64), bottom)
-    ratio: Stack = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0)
-    return ratio
+    return divide(surplus, np.sqrt(untied_x * untied_z)).clip(-1.0, 1.0)
 
 
 def _distinct(values: Stack, gap: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -27,17 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.errors import DataError
-from whyscore.stats.coefficients import (
-    CLASSIFYING,
-    Coefficient,
-    coefficient_of,
-    from_pairs,
-    kendall_b,
-    kernel,
-    pair_counts,
-    pearson,
-)
-from whyscore.stats.matrices import TIE_TOLERANCE, Level, level_of, tie
+from whyscore.stats.coefficients import Coefficient, coefficient_of, kendall_b, kernel, pearson
+from whyscore.stats.matrices import TIE_TOLERANCE, Level, divide, level_of, tie
 from whyscore.types import FloatMatrix, FloatVector, IntVector
 
 _FEW = 48  # up to here all pairs are held at once
@@ -73,13 +64,13 @@ def rank_rows(values: NDArray[np.float64]) -> Ranked:
     return Ranked(average, least)
 
 
-def kendall_rows(ranked: Ranked, human: FloatVector) -> FloatVector:
-    """Return tau b of every row: concordant pairs by comparison, ties by counting."""
-    count, length = ranked.least.shape
+def kendall_rows(least: NDArray[np.int16], human: FloatVector) -> FloatVector:
+    """Return tau b of every row of least ranks: concordant pairs by comparison, ties by counting."""
+    count, length = least.shape
     human_ranks = rank_rows(human[None]).least[0]
     order = np.argsort(human_ranks, kind="stable")
     # take, not [:, order], which lays the rows out across the memory
-    ranks, human_ranks = np.take(ranked.least, order, axis=1), human_ranks[order].astype(np.int64)
+    ranks, human_ranks = np.take(least, order, axis=1), human_ranks[order].astype(np.int64)
     all_pairs = length * (length - 1) / 2
     tied_human = _count_tied_pairs(human_ranks[None], length)[0]
     tied = _count_tied_pairs(ranks, length)
@@ -220,17 +211,14 @@ class Target:
     def _correlate(self, rows: FloatMatrix) -> FloatMatrix:
         if self.means is not None:
             rows = tie(rows, TIE_TOLERANCE)
-        if self._whole:
-            return _coefficients(rows, self.blocks[0].human[0], self.coefficients)
         sums = np.zeros((len(self.coefficients), len(rows)))
         counts = np.zeros_like(sums)
         for block in self.blocks:
-            stacked = _stack(rows[:, block.places], block.human, self.coefficients)
+            stacked = _correlate_groups(rows[:, block.places], block.human, self.coefficients)
             defined = ~np.isnan(stacked)
             sums += np.where(defined, stacked, 0.0).sum(axis=2)
             counts += defined.sum(axis=2)
-        means: FloatMatrix = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
-        return means
+        return divide(sums, counts)
 
 
 def grid_correlations(
@@ -292,44 +280,19 @@ def _group_cells(by: IntVector, human: FloatVector) -> list[_Block]:
     return blocks
 
 
-def _stack(scores: NDArray[np.float64], human: FloatMatrix, coefficients: Sequence[Coefficient]) -> NDArray[np.float64]:
-    """Return coefficients x versions x groups of small groups (versions x groups x places)."""
+def _correlate_groups(
+    scores: NDArray[np.float64], human: FloatMatrix, coefficients: Sequence[Coefficient]
+) -> NDArray[np.float64]:
+    """Return coefficients x versions x groups, from versions x groups x places."""
+    sortable = human.shape[1] <= _MANY
+    ranked = rank_rows(scores) if sortable and {"spearman", "kendall_b"} & set(coefficients) else None
     values = []
     for coefficient in coefficients:
-        if coefficient == "pearson":
-            values.append(pearson(scores, human[None]))
-        elif coefficient == "spearman":
-            values.append(pearson(rank_rows(scores).average, rank_rows(human).average[None]))
-        elif coefficient == "kendall_b":
-            ranked = rank_rows(scores)
-            groups = [
-                kendall_rows(Ranked(ranked.average[:, k], ranked.least[:, k]), row) for k, row in enumerate(human)
-            ]
-            values.append(np.stack(groups, axis=1))
-        elif coefficient in CLASSIFYING:
-            values.append(kernel(coefficient)(scores, human[None]))
-        else:
-            values.append(from_pairs(coefficient, pair_counts(scores, human[None]), scores, human[None]))
-    return np.stack(values)
-
-
-def _coefficients(rows: FloatMatrix, human: FloatVector, coefficients: Sequence[Coefficient]) -> FloatMatrix:
-    """Return coefficients x versions of whole rows against one human vector."""
-    ranked: Ranked | None = None
-    values: list[FloatVector] = []
-    for coefficient in coefficients:
-        if coefficient == "pearson":
-            values.append(pearson(rows, human))
-            continue
-        if coefficient in CLASSIFYING:
-            values.append(kernel(coefficient)(rows, human))
-            continue
-        if coefficient in ("spearman", "kendall_b") and ranked is None:
-            ranked = rank_rows(rows)
         if coefficient == "spearman" and ranked is not None:
-            values.append(pearson(ranked.average, rank_rows(human[None]).average))
-        elif coefficient == "kendall_b" and ranked is not None and len(human) <= _MANY:
-            values.append(kendall_rows(ranked, human))
+            values.append(pearson(ranked.average, rank_rows(human).average[None]))
+        elif coefficient == "kendall_b" and ranked is not None:
+            taus = [kendall_rows(ranked.least[:, k], row) for k, row in enumerate(human)]
+            values.append(np.stack(taus, axis=1))
         else:
-            values.append(from_pairs(coefficient, pair_counts(rows, human), rows, np.broadcast_to(human, rows.shape)))
+            values.append(kernel(coefficient)(scores, human[None]))
     return np.stack(values)

@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whyscore.errors import SpecError
-from whyscore.stats.agreement import CLEAR, group_cells, pair_table, pairs_of, preference, preferences, right, sign_rows
+from whyscore.stats.agreement import CLEAR, pair_table, pairs_of, preference, preferences, right, sign_rows
 from whyscore.stats.coefficients import LONG, Coefficient, Stack, coefficient_of, from_pairs
 from whyscore.stats.correlation import Undefined, mean_of_defined, vector_values
 from whyscore.stats.kendall import MOST, TABLED, Places
@@ -51,6 +51,8 @@ from whyscore.stats.matrices import (
     Level,
     Missing,
     align,
+    divide,
+    group_cells,
     tie,
 )
 from whyscore.stats.measures import FINE, Fine, Measure, agree, measure_of
@@ -162,10 +164,7 @@ def _drop_self_pairs(values: Stack, coefficient: Coefficient, copies: _Copies) -
     """Return accuracies (or tau_23) over pairs of different places; NaN where there is none."""
     all_pairs, self_pairs = copies.places * (copies.places - 1) / 2, (copies.squares - copies.places) / 2
     share = values if coefficient == "acc_23" else (values + 1) / 2
-    distinct = all_pairs - self_pairs
-    agreed: Stack = np.divide(
-        share * all_pairs - self_pairs, distinct, out=np.full(distinct.shape, np.nan), where=distinct > 0
-    )
+    agreed = divide(share * all_pairs - self_pairs, all_pairs - self_pairs)
     return agreed if coefficient == "acc_23" else 2 * agreed - 1
 
 
@@ -271,7 +270,7 @@ def _differences(both: _Both) -> Statistic:
 
     def compute(drawn: Drawn) -> FloatVector:
         cross, square_x, square_z = (_weigh(both, drawn, table) for table in (dx * dz, dx * dx, dz * dz))
-        return _ratio(cross, np.sqrt(square_x * square_z))
+        return divide(cross, np.sqrt(square_x * square_z))
 
     return compute
 
@@ -283,7 +282,7 @@ def _clear_preferences(both: _Both) -> Statistic:
 
     def compute(drawn: Drawn) -> FloatVector:
         agreed, count = (_weigh(both, drawn, table.astype(np.float64)) for table in (agreeing, clear))
-        return _ratio(2 * agreed - count, count)
+        return divide(2 * agreed - count, count)
 
     return compute
 
@@ -298,7 +297,7 @@ def _means(matrix: FloatMatrix, drawn: Drawn, tolerance: float) -> FloatMatrix:
     """Return draws x systems: the means over drawn segments, near ones tied."""
     there = ~np.isnan(matrix)
     counts = drawn.column_counts(matrix.shape[1])
-    return tie(_ratio(counts @ np.where(there, matrix, 0.0).T, counts @ there.T.astype(np.float64)), tolerance)
+    return tie(divide(counts @ np.where(there, matrix, 0.0).T, counts @ there.T.astype(np.float64)), tolerance)
 
 
 def _pairwise(both: _Both, tolerance: float) -> Statistic:
@@ -306,7 +305,7 @@ def _pairwise(both: _Both, tolerance: float) -> Statistic:
         means = (_means(matrix, drawn, tolerance) for matrix in (both.x, both.z))
         signs = [np.sign(mean[:, both.i] - mean[:, both.j]) for mean in means]
         counts = both.counts(drawn) * ~np.isnan(signs[0] + signs[1])
-        return _ratio((counts * (signs[0] == signs[1])).sum(axis=1), counts.sum(axis=1))
+        return divide((counts * (signs[0] == signs[1])).sum(axis=1), counts.sum(axis=1))
 
     return compute
 
@@ -329,7 +328,7 @@ def _soft_accuracy(both: _Both, drawing: Drawing) -> Statistic:
         errors = np.concatenate([np.abs(p_values(both.z, part) - p_values(both.x, part)) for part in parts])
         off = np.broadcast_to(errors, (len(drawn), len(both.i)))
         counts = both.counts(drawn) * ~np.isnan(off)
-        return 1 - _ratio((counts * np.nan_to_num(off)).sum(axis=1), counts.sum(axis=1))
+        return 1 - divide((counts * np.nan_to_num(off)).sum(axis=1), counts.sum(axis=1))
 
     return compute
 
@@ -351,7 +350,7 @@ def _compute_tied_accuracy(both: _Both, level: Level, drawing: Drawing) -> tuple
         places, groups = _count_places(drawn, level, rows, columns)
         counts = places[:, first] * places[:, second]
         totals = np.stack([np.bincount(group, row, minlength=groups.shape[1]) for row in counts])
-        share = _ratio(groups, totals * (groups * (totals > 0)).sum(axis=1, keepdims=True))
+        share = divide(groups, totals * (groups * (totals > 0)).sum(axis=1, keepdims=True))
         weight = counts * np.nan_to_num(share)[:, group]
         if right_pairs is not None:
             return np.where(totals.sum(axis=1) > 0, weight @ right_pairs, np.nan)
@@ -383,7 +382,7 @@ def _compute_tied_means(both: _Both, drawing: Drawing) -> Statistic:
         concordant, tied = np.sign(dx) * np.sign(dz) > 0, dz == 0
         if drawing.epsilon is not None:
             agreed = np.where(distance <= drawing.epsilon, tied, concordant)
-            return _ratio((counts * agreed).sum(axis=1), counts.sum(axis=1))
+            return divide((counts * agreed).sum(axis=1), counts.sum(axis=1))
         order = np.argsort(distance, axis=1, kind="stable")
         ordered = np.take_along_axis(distance, order, axis=1)
         change = np.take_along_axis(counts * (tied.astype(np.float64) - concordant), order, axis=1)
@@ -391,14 +390,9 @@ def _compute_tied_means(both: _Both, drawing: Drawing) -> Statistic:
         values = np.where(ends, np.cumsum(change, axis=1), -np.inf)
         # Without a distance of 0, an epsilon of 0 ties nothing.
         best = np.maximum(values.max(axis=1, initial=-np.inf), np.where((ordered == 0).any(axis=1), -np.inf, 0.0))
-        return _ratio((counts * concordant).sum(axis=1) + best, counts.sum(axis=1))
+        return divide((counts * concordant).sum(axis=1) + best, counts.sum(axis=1))
 
     return compute
-
-
-def _ratio(top: Stack, bottom: Stack) -> Stack:
-    ratio: Stack = np.divide(top, bottom, out=np.full(np.shape(bottom), np.nan), where=bottom > 0)
-    return ratio
 
 
 LEVEL = 0.95

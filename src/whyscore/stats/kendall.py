@@ -21,14 +21,14 @@ Weights are whole numbers and all sums are exact, so that the results are those 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.stats.coefficients import LONG, Coefficient, Pairs, Stack, from_pairs, kendall_b
 from whyscore.stats.correlation import mean_of_defined
-from whyscore.stats.matrices import Level, Swaps
+from whyscore.stats.matrices import Level, Swaps, divide, group_cells
 from whyscore.types import FloatMatrix, FloatVector, IntVector
 
 Weights = NDArray[np.float32]
@@ -218,8 +218,6 @@ def _before_and_above(table: Weights) -> Weights:
 TABLED: tuple[Coefficient, ...] = ("kendall_b", "tau_23", "acc_23")
 """The coefficients that are functions of sums over pairs."""
 
-Scalar = TypeVar("Scalar", np.float64, np.bool_)
-
 
 def table_deltas(
     matrices: tuple[FloatMatrix, FloatMatrix, FloatMatrix],
@@ -230,8 +228,8 @@ def table_deltas(
     memory: int,
 ) -> FloatVector:
     """Return r(X, Z) - r(Y, Z) of X, Y and Z after every swap, at a level whose vectors are cells."""
-    first, second, human = (_group_cells(matrix, level) for matrix in matrices)
-    swapped = _group_cells(swaps, level)
+    first, second, human = (group_cells(matrix, level) for matrix in matrices)
+    swapped = group_cells(swaps, level)
     if LONG <= human.shape[1] <= MOST:
         return _long_deltas((first, second, human), swapped, coefficient)
     cells = memory // 64
@@ -241,8 +239,7 @@ def table_deltas(
         # tau_23 and acc_23 differ by a factor of two: of both, agreement counts.
         agreed = sum_swapped_pairs(first, second, human, swapped, _agreement, cells=cells)
         bottom = pairs / (2 if coefficient == "tau_23" else 1)
-        share = [np.divide(count, bottom, out=np.full(count.shape, np.nan), where=bottom > 0) for count in agreed]
-        return mean_of_defined(share[0]) - mean_of_defined(share[1])
+        return mean_of_defined(divide(agreed[0], bottom)) - mean_of_defined(divide(agreed[1], bottom))
     surplus = sum_swapped_pairs(first, second, human, swapped, _surplus, cells=cells)
     if _all_differ(first, second):
         untied = (pairs, pairs)
@@ -267,15 +264,6 @@ def _long_deltas(
         for row, pairs in zip(values, halves, strict=True):
             row[:, k] = from_pairs(coefficient, pairs, *both)
     return mean_of_defined(values[0]) - mean_of_defined(values[1])
-
-
-def _group_cells(matrix: NDArray[Scalar], level: Level) -> NDArray[Scalar]:
-    """Return systems x segments as groups x places: the vectors that a level compares."""
-    if level == "segment":
-        return np.swapaxes(matrix, -1, -2)
-    if level == "global":
-        return matrix.reshape(*matrix.shape[:-2], 1, -1)
-    return matrix
 
 
 def _count_untied_pairs(values: FloatVector) -> float:

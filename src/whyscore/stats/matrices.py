@@ -16,7 +16,7 @@ Which cells change places between two metrics.
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy.random import Generator, RandomState
@@ -130,9 +130,34 @@ def row_means(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     if there.all():
         whole: NDArray[np.float64] = matrix.mean(axis=-1)
         return whole
-    sums = np.where(there, matrix, 0.0).sum(axis=-1)
-    means: NDArray[np.float64] = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
-    return means
+    return divide(np.where(there, matrix, 0.0).sum(axis=-1), counts)
+
+
+def divide(top: ArrayLike, bottom: NDArray[np.number]) -> NDArray[np.float64]:
+    """Return the quotients; NaN where the divisor is not above 0.
+
+    >>> divide([1.0, 2.0], np.array([2, 0])).tolist()
+    [0.5, nan]
+    """
+    above, below = np.broadcast_arrays(np.asarray(top, dtype=np.float64), bottom)
+    quotients: NDArray[np.float64] = np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
+    return quotients
+
+
+Scalar = TypeVar("Scalar", np.float64, np.bool_)
+
+
+def group_cells(matrix: NDArray[Scalar], level: Level) -> NDArray[Scalar]:
+    """Return systems x segments, or a stack of them, as groups x places: the vectors that a level compares.
+
+    At the level system there is one group, that of the means.
+    """
+    if level == "system":
+        means: NDArray[Any] = tie(row_means(np.asarray(matrix, dtype=np.float64)))
+        return means[..., None, :]
+    if level == "segment":
+        return np.swapaxes(matrix, -1, -2)
+    return matrix if level == "within_system" else matrix.reshape(*matrix.shape[:-2], 1, -1)
 
 
 def tie(values: NDArray[np.float64], tolerance: float = TIE_TOLERANCE) -> NDArray[np.float64]:

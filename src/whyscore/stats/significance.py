@@ -44,7 +44,7 @@ from numpy.random import Generator, RandomState
 from numpy.typing import ArrayLike, NDArray
 
 from whyscore.errors import DataError, SpecError
-from whyscore.stats.agreement import PairTable, best_epsilon, group_cells, pair_table, right
+from whyscore.stats.agreement import PairTable, best_epsilon, pair_table, right
 from whyscore.stats.coefficients import Coefficient, coefficient_of, kernel
 from whyscore.stats.correlation import level_values, mean_values
 from whyscore.stats.kendall import TABLED, table_deltas
@@ -63,6 +63,7 @@ from whyscore.stats.matrices import (
     coins,
     every_coin,
     free_coins,
+    group_cells,
     level_of,
     row_means,
     spread,
@@ -83,22 +84,22 @@ _BLOCK = 1000  # resamples between two looks of early stopping
 _LOW, _HIGH = 0.02, 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PermutationTest:
     """A tested difference of two correlations; `p` is NaN with a reason where it is not defined."""
 
-    p: float
-    delta: float
+    p: float = math.nan
+    delta: float = math.nan
     level: Level
     coefficient: str
     permute: str
     alternative: Alternative
-    n: int
+    n: int = 0
     """Resamples that have a delta."""
-    extreme: int
+    extreme: int = 0
     """Those of them that are at least as extreme as the observed one."""
-    exact: bool
-    seed: int | None
+    exact: bool = False
+    seed: int | None = None
     undefined: int = 0
     """Resamples without a delta, left out."""
     missing: Missing = "paired"
@@ -131,8 +132,8 @@ class PermutationTest:
         )
 
 
-class _Setting(NamedTuple):
-    """What every resample shares."""
+class _Swapping(NamedTuple):
+    """Two metrics on one scale and the human scores, and how swaps of their cells are compared."""
 
     x: FloatMatrix
     y: FloatMatrix
@@ -142,6 +143,40 @@ class _Setting(NamedTuple):
     permute: Permute
     tolerance: float
     memory: int
+
+    def observe(self) -> float:
+        """Return delta without any swap."""
+        how = (self.z, self.level, self.coefficient, self.tolerance)
+        return float(level_values(self.x, *how) - level_values(self.y, *how))
+
+    def toss(self, rng: Generator | RandomState | None, n: int, *, watched: bool) -> Iterator[Coins]:
+        """Yield the coins of n swaps, or of all swaps where there is no generator, in blocks that fit the memory."""
+        # Tables of pairs are made once per block and need the coins alone; other ways need the swapped matrices.
+        tabled = self.coefficient in TABLED and self.level != "system"
+        block = _BLOCK if watched else max(1, self.memory // ((2 if tabled else 64) * self.x.size))
+        if rng is None:
+            return every_coin(self.permute, *self.x.shape, block=block)
+        return coins(rng, self.permute, *self.x.shape, n=n, block=block)
+
+    def deltas(self, tossed: Coins) -> FloatVector:
+        """Return delta of every swap."""
+        if self.level == "system":
+            return self._deltas_of_means(tossed)
+        swaps = spread(tossed, self.permute, *self.x.shape)
+        if self.coefficient in TABLED:
+            matrices = (self.x, self.y, self.z)
+            return table_deltas(matrices, swaps, self.level, self.coefficient, memory=self.memory)
+        x, y = np.where(swaps, self.y, self.x), np.where(swaps, self.x, self.y)
+        how = (self.z, self.level, self.coefficient)
+        return level_values(x, *how) - level_values(y, *how)
+
+    def _deltas_of_means(self, tossed: Coins) -> FloatVector:
+        """Return delta of every swap at the level of systems: what moves is the means."""
+        there = ~np.isnan(self.x)
+        counts = np.where(there.any(axis=1), there.sum(axis=1), np.nan)
+        moved = sum_swapped_cells(tossed, self.permute, np.where(there, self.y - self.x, 0.0)) / counts
+        how = (row_means(self.z), self.coefficient, self.tolerance)
+        return mean_values(row_means(self.x) + moved, *how) - mean_values(row_means(self.y) - moved, *how)
 
 
 def permutation_test(
@@ -184,26 +219,27 @@ def permutation_test(
         keep: return the resampled deltas.
     """
     at, named = level_of(level), coefficient_of(coefficient)
-    check_options(permute, alternative, n)
-    if compat not in (None, "nlpstats"):
-        raise SpecError(f"compat is {compat!r}, expected 'nlpstats' or None")
-    (first, second, human), dropped = align(x, y, z, missing=missing, level=at)
-    if compat is None and isinstance(seed, int):  # a generator of the caller's own draws by place
-        first, second, human = sort_by_content(first, second, human)
+    check_options(permute, alternative, n, compat, ("nlpstats",))
+    matrices, dropped = align(x, y, z, missing=missing, level=at)
+    own = seed if isinstance(seed, int) else None
+    if compat is None and own is not None:  # a generator of the caller's own draws by place
+        matrices = sort_by_content(*matrices)
     tolerance = tie_tolerance if tie_tolerance is not None else (0.0 if compat else TIE_TOLERANCE)
-    setting = _Setting(standardise(first), standardise(second), human, at, named, permute, tolerance, memory)
-    observed = _observe(setting)
-    listed = _list_swaps(permute, first.shape, exact=False if compat else exact)
+    first, second, human = matrices
+    swapping = _Swapping(standardise(first), standardise(second), human, at, named, permute, tolerance, memory)
+    listed = _list_swaps(permute, human.shape, exact=False if compat else exact)
     test = PermutationTest(
-        *(math.nan, math.nan, at, named, permute, alternative, 0, 0, listed, seed if isinstance(seed, int) else None),
+        level=at, coefficient=named, permute=permute, alternative=alternative, exact=listed, seed=own,
         missing=missing, dropped=dropped, compat=compat, reason="constant",
     )  # fmt: skip
+    observed = swapping.observe()
     if math.isnan(observed):
         warnings.warn(f"{named}@{at} is not defined for both metrics", DegenerateStatisticWarning, stacklevel=2)
         return test
-    rng = None if listed else as_random(seed, compat)
-    deltas, stopped = _resample(setting, n, rng, observed if early_stop else None, alternative)
-    return replace(test.with_deltas(observed, deltas, keep=keep), stopped=stopped)
+    tossed = swapping.toss(None if listed else as_random(seed, compat), n, watched=early_stop)
+    parts = map(swapping.deltas, tossed)
+    deltas = np.concatenate(list(_stop_early(parts, observed, alternative) if early_stop and not listed else parts))
+    return replace(test.with_deltas(observed, deltas, keep=keep), stopped=not listed and len(deltas) < n)
 
 
 def as_random(seed: Seed, compat: str | None = None) -> Generator | RandomState:
@@ -222,11 +258,15 @@ def at_least(deltas: FloatVector, observed: float, alternative: Alternative) -> 
     return np.abs(deltas) >= abs(observed) - MARGIN
 
 
-def check_options(permute: str, alternative: str, n: int) -> None:
-    """Refuse options that no test knows."""
+def check_options(
+    permute: str, alternative: str, n: int, compat: str | None = None, packages: Sequence[str] = ()
+) -> None:
+    """Refuse options that no test knows; `packages` are those that it can follow."""
     if permute not in PERMUTES:
         raise SpecError(f"no way to permute named {permute!r}: use {', '.join(PERMUTES)}")
     check_resampling(alternative, n)
+    if compat not in (None, *packages):
+        raise SpecError(f"compat is {compat!r}, expected {', '.join(map(repr, packages))} or None")
 
 
 def check_resampling(alternative: str, n: int) -> None:
@@ -244,65 +284,15 @@ def _list_swaps(permute: Permute, shape: tuple[int, ...], *, exact: bool | None)
     return few if exact is None else exact
 
 
-def _observe(setting: _Setting) -> float:
-    values = [
-        level_values(metric, setting.z, setting.level, setting.coefficient, setting.tolerance)
-        for metric in (setting.x, setting.y)
-    ]
-    return float(values[0] - values[1])
-
-
-def _resample(
-    setting: _Setting,
-    n: int,
-    rng: Generator | RandomState | None,
-    watched: float | None,
-    alternative: Alternative,
-) -> tuple[FloatVector, bool]:
-    """Return the deltas of swapped matrices (all swaps where there is no generator) and whether it stopped early."""
-    rows, columns = setting.x.shape
-    # Tables of pairs are made once per block and need the coins alone; other ways need the swapped matrices.
-    tabled = setting.coefficient in TABLED and setting.level != "system"
-    block = max(1, setting.memory // ((2 if tabled else 64) * setting.x.size))
-    block = _BLOCK if watched is not None else block
-    tossed: Iterator[Coins]
-    if rng is None:
-        tossed = every_coin(setting.permute, rows, columns, block=block)
-    else:
-        tossed = coins(rng, setting.permute, rows, columns, n=n, block=block)
-    deltas: list[FloatVector] = []
-    for part in tossed:
-        deltas.append(_deltas(setting, part))
-        if watched is not None and rng is not None:
-            p = float(at_least(np.concatenate(deltas), watched, alternative).mean())
-            if p < _LOW or p > _HIGH:
-                return np.concatenate(deltas), sum(map(len, deltas)) < n
-    return np.concatenate(deltas), False
-
-
-def _deltas(setting: _Setting, tossed: Coins) -> FloatVector:
-    """Return delta of every swap."""
-    if setting.level == "system":
-        return _by_means(setting, tossed)
-    swaps = spread(tossed, setting.permute, *setting.x.shape)
-    if setting.coefficient in TABLED:
-        matrices = (setting.x, setting.y, setting.z)
-        return table_deltas(matrices, swaps, setting.level, setting.coefficient, memory=setting.memory)
-    x, y = np.where(swaps, setting.y, setting.x), np.where(swaps, setting.x, setting.y)
-    how = (setting.z, setting.level, setting.coefficient)
-    return level_values(x, *how) - level_values(y, *how)
-
-
-def _by_means(setting: _Setting, tossed: Coins) -> FloatVector:
-    """Return delta of every swap at the level of systems: what moves is the means."""
-    there = ~np.isnan(setting.x)
-    counts = np.where(there.any(axis=1), there.sum(axis=1), np.nan)
-    moved = sum_swapped_cells(tossed, setting.permute, np.where(there, setting.y - setting.x, 0.0)) / counts
-    human = row_means(setting.z)
-    how = (setting.coefficient, setting.tolerance)
-    return mean_values(row_means(setting.x) + moved, human, *how) - mean_values(
-        row_means(setting.y) - moved, human, *how
-    )
+def _stop_early(parts: Iterator[FloatVector], observed: float, alternative: Alternative) -> Iterator[FloatVector]:
+    """Yield blocks of deltas until they leave no doubt whether p is small."""
+    extreme = count = 0
+    for deltas in parts:
+        yield deltas
+        extreme += int(at_least(deltas, observed, alternative).sum())
+        count += len(deltas)
+        if not _LOW <= extreme / count <= _HIGH:
+            return
 
 
 class _Differing(NamedTuple):
@@ -348,7 +338,7 @@ def outcome_test(
     check_options("cell", alternative, n)
     (a, b, human), dropped = align(x, y, z, missing=missing, level=at)
     test = PermutationTest(
-        *(math.nan, math.nan, at, "acc_eq", "pairs", alternative, 0, 0, False, seed),
+        level=at, coefficient="acc_eq", permute="pairs", alternative=alternative, seed=seed,
         missing=missing, dropped=dropped, reason="empty",
     )  # fmt: skip
     tables = [pair_table(group_cells(matrix, at), group_cells(human, at)) for matrix in (a, b)]
@@ -467,9 +457,7 @@ def williams(
 ) -> Williams:
     """Return Williams' test of r(X, Z) against r(Y, Z) over all cells."""
     named = coefficient_of(coefficient)
-    check_options("cell", alternative, 1)
-    if compat not in (None, "nlpstats", "mtme"):
-        raise SpecError(f"compat is {compat!r}, expected 'nlpstats', 'mtme' or None")
+    check_options("cell", alternative, 1, compat, ("nlpstats", "mtme"))
     if named != "pearson":
         warnings.warn(f"Williams' test is made for pearson, not {named}: prefer a permutation test", stacklevel=2)
     (a, b, human), dropped = align(x, y, z, missing=missing, level="global")

@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from whyscore.errors import DataError, SpecError
 from whyscore.settings import check_fields
+from whyscore.stats.matrices import divide
 from whyscore.types import ErrorSpan, FloatMatrix, FloatVector, Severity, Side, Words
 
 _MAJOR, _MINOR = 2, 1
@@ -227,14 +228,8 @@ def _exact(
     left = Counter(map(key, gold))
     right = Counter(map(key, predicted))
     common = left & right
-    hits_predicted, hits_gold = (_take(spans, key, common) for spans in (predicted, gold))
-    worth_predicted, worth_gold = _worth(predicted, weights), _worth(gold, weights)
-    return Fit(
-        float(worth_predicted @ hits_predicted),
-        float(worth_predicted.sum()),
-        float(worth_gold @ hits_gold),
-        float(worth_gold.sum()),
-    )
+    precise, complete = (float(_worth(spans, weights) @ _take(spans, key, common)) for spans in (predicted, gold))
+    return _miss(gold, predicted, weights)._replace(precision_credit=precise, recall_credit=complete)
 
 
 def _take(spans: Sequence[ErrorSpan], key: object, common: Counter[tuple[object, ...]]) -> FloatVector:
@@ -255,6 +250,11 @@ def _worth(spans: Sequence[ErrorSpan], weights: Mapping[str, float] | None) -> F
     return np.array([weights.get(span.severity or "major", 1.0) for span in spans], dtype=np.float64)
 
 
+def _miss(gold: Sequence[ErrorSpan], predicted: Sequence[ErrorSpan], weights: Mapping[str, float] | None) -> Fit:
+    """Return the fit of spans of which none is matched."""
+    return Fit(0.0, float(_worth(predicted, weights).sum()), 0.0, float(_worth(gold, weights).sum()))
+
+
 def _overlaps(gold: Sequence[ErrorSpan], predicted: Sequence[ErrorSpan]) -> FloatMatrix:
     """Return marked x predicted: characters in common. Two empty spans, both omissions, have one place in common."""
     starts, ends = (np.array([[getattr(span, name)] for span in gold]).reshape(-1, 1) for name in ("start", "end"))
@@ -272,29 +272,24 @@ def _lengths(spans: Sequence[ErrorSpan]) -> FloatVector:
 def _partial(
     gold: Sequence[ErrorSpan], predicted: Sequence[ErrorSpan], weights: Mapping[str, float] | None, *, greedy: bool
 ) -> Fit:
-    worth_predicted, worth_gold = _worth(predicted, weights), _worth(gold, weights)
+    empty = _miss(gold, predicted, weights)
     if not len(gold) or not len(predicted):
-        return Fit(0.0, float(worth_predicted.sum()), 0.0, float(worth_gold.sum()))
+        return empty
     common = _overlaps(gold, predicted)
     rows, columns = _greedy(common, gold, predicted) if greedy else _assign((common > 0).astype(np.float64))
-    return Fit(
-        float(worth_predicted[columns].sum()),
-        float(worth_predicted.sum()),
-        float(worth_gold[rows].sum()),
-        float(worth_gold.sum()),
-    )
+    precise, complete = _worth(predicted, weights)[columns].sum(), _worth(gold, weights)[rows].sum()
+    return empty._replace(precision_credit=float(precise), recall_credit=float(complete))
 
 
 def _credit(
     gold: Sequence[ErrorSpan], predicted: Sequence[ErrorSpan], weights: Mapping[str, float] | None, *, greedy: bool
 ) -> Fit:
-    worth_predicted, worth_gold = _worth(predicted, weights), _worth(gold, weights)
-    empty = Fit(0.0, float(worth_predicted.sum()), 0.0, float(worth_gold.sum()))
+    empty = _miss(gold, predicted, weights)
     if not len(gold) or not len(predicted):
         return empty
     common = _overlaps(gold, predicted)
-    precise = common / _lengths(predicted)[None, :] * worth_predicted[None, :]
-    complete = common / _lengths(gold)[:, None] * worth_gold[:, None]
+    precise = common / _lengths(predicted)[None, :] * _worth(predicted, weights)[None, :]
+    complete = common / _lengths(gold)[:, None] * _worth(gold, weights)[:, None]
     if greedy:
         pairs = _greedy(common, gold, predicted)
         return empty._replace(precision_credit=float(precise[pairs].sum()), recall_credit=float(complete[pairs].sum()))
@@ -470,8 +465,7 @@ def learn_threshold(
     falling, marked = scores[order], gold[order] > 0
     hits = np.concatenate([[0], np.cumsum(marked)])
     above = np.searchsorted(-falling, -ordered, side="left")
-    shares = np.divide(hits[above], above, out=np.full(len(above), np.nan), where=above > 0)
-    good = np.flatnonzero(shares >= (precision or 0.0))
+    good = np.flatnonzero(divide(hits[above], above) >= (precision or 0.0))
     return float(ordered[good[0]]) if len(good) else float("nan")
 
 

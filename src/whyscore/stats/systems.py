@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whyscore.errors import DataError, SpecError
-from whyscore.stats.matrices import as_matrix, row_means
+from whyscore.stats.matrices import as_matrix, divide, row_means
 from whyscore.stats.resampling import draw_counts, percentiles, random_rows
 from whyscore.stats.significance import Alternative, check_resampling
 from whyscore.types import Estimate, FloatMatrix, FloatVector, read_only
@@ -164,8 +164,7 @@ class Units(NamedTuple):
 
 def mean_totals(sums: FloatMatrix) -> FloatVector:
     """Return means from sums of (score, 1) rows."""
-    means: FloatVector = np.divide(sums[:, 0], sums[:, 1], out=np.full(len(sums), math.nan), where=sums[:, 1] > 0)
-    return means
+    return divide(sums[:, 0], sums[:, 1])
 
 
 def mean_rows(values: FloatVector) -> FloatMatrix:

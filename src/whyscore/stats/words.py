@@ -48,6 +48,7 @@ from numpy.typing import NDArray
 
 from whyscore.errors import DataError, SpecError
 from whyscore.stats import coefficients
+from whyscore.stats.matrices import divide
 from whyscore.stats.resampling import block_sizes, content_order, draw_counts, percentiles
 from whyscore.types import Estimate, FloatMatrix, FloatVector, IntVector
 
@@ -164,9 +165,7 @@ def agree(gold: Ragged, scores: Ragged, ties: Ties = "expected") -> Agreement:
     places = np.clip(marked[groups.sentence] - groups.above, 0, groups.size)
 
     def mean(parts: FloatVector | IntVector, over: IntVector) -> FloatVector:
-        sums = np.bincount(groups.sentence, weights=parts, minlength=count)
-        means: FloatVector = np.divide(sums, over, out=np.full(count, np.nan), where=defined)
-        return means
+        return divide(np.bincount(groups.sentence, weights=parts, minlength=count), over * defined)
 
     ordered = _order_hits(groups, gold.values[order], places)
     unmarked = groups.size - groups.marked
@@ -483,11 +482,7 @@ def without_gaps(tags: Ragged, gaps: Gaps = "drop") -> Ragged:
 
 
 def _mcc(tp: FloatVector, fp: FloatVector, fn: FloatVector, tn: FloatVector) -> FloatVector:
-    margins = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
-    values: FloatVector = np.divide(
-        tp * tn - fp * fn, np.sqrt(margins), out=np.full(len(tp), np.nan), where=margins > 0
-    )
-    return values
+    return divide(tp * tn - fp * fn, np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)))
 
 
 def _ratio(part: float, whole: float) -> float:

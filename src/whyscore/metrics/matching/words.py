@@ -24,6 +24,7 @@ import numpy as np
 from whyscore.marking import Span
 from whyscore.metrics.matching.weights import rescaled
 from whyscore.models.matching import Pair, Sided
+from whyscore.stats.matrices import divide
 from whyscore.text.alignment import Fill, Indices, Pieces, Pool, Pooled, align, pool_words
 from whyscore.text.splitters import Auto
 from whyscore.types import FloatMatrix, FloatVector, Place, Segment, WordMatch, Words, WordScores
@@ -150,6 +151,4 @@ def _means(text: Sided, words: Words) -> FloatMatrix:
     pairs = align(words, _pieces(text))
     table = np.zeros((len(words), len(text.special)))
     table[pairs.word, kept[pairs.piece]] = 1.0
-    totals = table.sum(axis=1, keepdims=True)
-    result: FloatMatrix = np.divide(table, totals, out=np.full_like(table, np.nan), where=totals > 0)
-    return result
+    return divide(table, table.sum(axis=1, keepdims=True))
