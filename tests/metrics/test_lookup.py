@@ -94,8 +94,12 @@ def test_a_segment_that_is_not_in_the_file_is_named(tmp_path: Path) -> None:
         ("s.tsv", "", ": has no scores"),
         ("s.jsonl", "{\n", ":1: not JSON: "),
         ("s.jsonl", "[1]\n", ":1: not an object"),
-        ("s.jsonl", '{"hypothesis": 1, "score": 1}\n', ":1: 'hypothesis' and 'source' must be texts"),
-        ("s.jsonl", '{"hypothesis": "a", "references": [1], "score": 1}\n', ":1: references are [1], expected a text"),
+        ("s.jsonl", '{"hypothesis": 1, "score": 1}\n', ":1: 'hypothesis' is 1, expected a text"),
+        (
+            "s.jsonl",
+            '{"hypothesis": "a", "references": [1], "score": 1}\n',
+            ":1: 'references[0]' is 1, expected a text",
+        ),
         ("s.jsonl", '{"hypothesis": "a", "score": true}\n', ":1: 'score' is True, expected a finite number"),
         ("s.jsonl", '{"hypothesis": "a", "score": null}\n', ":1: 'score' is None, expected a finite number"),
         (

@@ -450,6 +450,7 @@ def test_raters_are_averaged_and_weights_can_be_changed() -> None:
     cells, raters = ["s"] * 3, ["a", "a", "b"]
     severities, categories = ["Major", "minor", "Neutral"], ["Accuracy", "Fluency/Punctuation", "Other"]
     assert mqm_scores(cells, raters, severities, categories)["s"] == pytest.approx(-5.1 / 2)
-    assert mqm_scores(cells, raters, severities, categories, Weights(exceptions={}))["s"] == pytest.approx(-3.0)
+    plain = Weights({"major": 5, "minor": 1})
+    assert mqm_scores(cells, raters, severities, categories, plain)["s"] == pytest.approx(-3.0)
     with pytest.raises(DataError, match="no weight for the severity 'huge'"):
         mqm_scores(["s"], ["a"], ["huge"], ["x"])

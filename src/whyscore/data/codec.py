@@ -23,7 +23,7 @@ import numpy as np
 from whyscore.data.formats.jsonl import parse_object
 from whyscore.errors import DataError
 from whyscore.text.files import REASONS, check_reason, finite, line, number
-from whyscore.types import ExplanationRecord, Place, Side, SimilarityMatrix, WordMatch
+from whyscore.types import ExplanationRecord, Place, Segment, Side, SimilarityMatrix, WordMatch
 
 T = TypeVar("T")
 _ABSENT = object()
@@ -177,6 +177,27 @@ def _choices(hint: object) -> tuple[str, ...]:
     if isinstance(hint, type) and issubclass(hint, Enum):
         return tuple(str(member.value) for member in hint)
     return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+Several = tuple[str, ...] | str | None
+
+
+class _Texts(msgspec.Struct):
+    hypothesis: str
+    source: str | None = None
+    references: Several = None
+    reference: Several = None
+    context: "tuple[_Texts, ...] | None" = None
+
+    def segment(self) -> Segment:
+        given = self.references or self.reference or ()
+        references = (given,) if isinstance(given, str) else given
+        return Segment(self.hypothesis, self.source, references, tuple(text.segment() for text in self.context or ()))
+
+
+def convert_segment(value: object, where: Where) -> Segment:
+    """Return the segment whose texts an object holds: hypothesis, source, references (or a reference), and context."""
+    return convert(_Texts, value, where).segment()
 
 
 class _Word(msgspec.Struct, gc=False):

@@ -37,7 +37,7 @@ from whyscore.data.formats.dialects import Offsets, read_json_spans, read_marot,
 from whyscore.data.formats.eval4nlp import gold_dataset, is_gold
 from whyscore.data.formats.jsonl import jsonl_of, parse_object
 from whyscore.data.formats.logs import inspect_of, is_lm_eval, lm_eval_of
-from whyscore.data.formats.mqm import GOOGLE, Weights, is_mqm, read_mqm
+from whyscore.data.formats.mqm import is_mqm, read_mqm
 from whyscore.data.formats.spans import BadSpan, spans_of
 from whyscore.data.formats.summaries import REALSUMM, is_summeval, realsumm_of, summeval_of
 from whyscore.data.formats.tables import table_of, xlsx_of
@@ -49,6 +49,7 @@ from whyscore.data.gathering import Gathering, Options, Quoting
 from whyscore.data.naming import plain_name, system_names
 from whyscore.data.records import is_header, read_records
 from whyscore.errors import DataError, MissingExtra, SpecError, UserError, need_package
+from whyscore.stats.annotators import GOOGLE, Weights
 from whyscore.types import Dataset, Entry, ErrorSpan, Origin, Segment
 
 Format = Literal["tsv", "csv", "xlsx", "jsonl", "txt", "xliff", "tmx", "eval", "pkl"]

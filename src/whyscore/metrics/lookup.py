@@ -20,20 +20,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from whyscore.data.codec import Where, convert_segment
 from whyscore.errors import DataError
 from whyscore.metrics.needs import quote_start
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
 from whyscore.text.files import read_once, whole
 from whyscore.types import FloatVector, Inputs, Segment, Signature
-
-
-class Texts(NamedTuple):
-    """The texts that a score belongs to; those without a column are left empty."""
-
-    hypothesis: str
-    source: str | None
-    references: tuple[str, ...]
 
 
 class Row(NamedTuple):
@@ -47,7 +40,8 @@ class Content(NamedTuple):
     """A file, read."""
 
     inputs: Inputs
-    rows: Mapping[Texts, Row]
+    rows: Mapping[Segment, Row]
+    """By the texts that have a column."""
     digest: str
 
 
@@ -73,7 +67,7 @@ def read(path: str, column: str) -> Content:
     except UnicodeDecodeError as error:
         raise DataError(f"is not UTF-8 (byte {error.start}); convert it first", file=path) from error
     inputs = Inputs(0)
-    rows: dict[Texts, Row] = {}
+    rows: dict[Segment, Row] = {}
     for line, record in _records(text, path):
         columns = [name for name in _TEXT_COLUMNS if name in record]
         here = Inputs(0)
@@ -82,8 +76,7 @@ def read(path: str, column: str) -> Content:
         _check_columns(record, column, here, inputs or here, (path, line))
         inputs = here
         row = Row(_score(record[column], column, (path, line)), line)
-        texts = _texts(record, (path, line))
-        before = rows.setdefault(texts, row)
+        before = rows.setdefault(convert_segment(record, Where(path, line)), row)
         if before.score != row.score:
             raise DataError(
                 f"score {row.score!r} for the same texts as line {before.line}, which has {before.score!r}; keep one",
@@ -166,18 +159,6 @@ def _score(value: object, column: str, place: tuple[str, int]) -> float:
     return score
 
 
-def _texts(record: _Record, place: tuple[str, int]) -> Texts:
-    file, line = place
-    references = record.get("references", record.get("reference", []))
-    listed = [references] if isinstance(references, str) else references
-    hypothesis, source = record["hypothesis"], record.get("source")
-    if not isinstance(hypothesis, str) or not (source is None or isinstance(source, str)):
-        raise DataError("'hypothesis' and 'source' must be texts", file=file, line=line)
-    if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
-        raise DataError(f"references are {references!r}, expected a text or a list of texts", file=file, line=line)
-    return Texts(hypothesis, source, tuple(listed))
-
-
 @dataclass(frozen=True, slots=True)
 class Lookup:
     """A metric whose scores stand in a file.
@@ -211,8 +192,7 @@ class Lookup:
         return read(self.path, self.column)
 
     def _find_rows(self, content: Content, segment: Segment) -> float:
-        key = segment.only(content.inputs)
-        texts = Texts(key.hypothesis, key.source, key.references)
+        texts = segment.only(content.inputs)
         row = content.rows.get(texts)
         if row is None:
             message = f"hypothesis {quote_start(texts.hypothesis)}"

@@ -19,7 +19,7 @@
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
@@ -173,34 +173,46 @@ def _lengths(annotators: Sequence[Ragged]) -> IntVector:
     return lengths
 
 
-_SEVERITIES = {"critical": 5.0, "major": 5.0, "minor": 1.0, "neutral": 0.0, "no-error": 0.0, "no error": 0.0}
+_SEVERITIES = ("critical", "major", "minor", "neutral", "no-error", "no error")
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What an error costs, by severity; exceptions by severity and the beginning of the category come first."""
+    """What errors cost: the longest rule that fits counts; `cap` is the most per rater and segment.
 
-    severities: Mapping[str, float] = field(default_factory=lambda: dict(_SEVERITIES))
-    exceptions: Mapping[tuple[str, str], float] = field(
-        default_factory=lambda: {("major", "non-translation"): 25.0, ("minor", "fluency/punctuation"): 0.1}
-    )
+    A rule is a severity, a severity and the beginning of a category, or the beginning of a category.
+    """
+
+    rules: Mapping[str, float]
+    cap: float | None = None
 
     def of(self, severity: str, category: str) -> float:
-        """Return what one error costs.
+        """Return what one error costs; nothing where no rule fits.
 
-        >>> Weights().of("Major", "Non-translation!"), Weights().of("Minor", "Style/Awkward")
+        >>> GOOGLE.of("Major", "Non-translation!"), GOOGLE.of("Minor", "Style/Awkward")
         (25.0, 1.0)
         """
-        level, kind = severity.lower(), category.lower()
-        for (grade, prefix), weight in self.exceptions.items():
-            if level == grade and kind.startswith(prefix):
-                return weight
-        if level not in self.severities:
-            raise DataError(f"no weight for the severity {severity!r}: known are {', '.join(self.severities)}")
-        return self.severities[level]
+        kind = category.lower()
+        name = f"{severity.lower()} {kind}"
+        fitting = [rule for rule in self.rules if name.startswith(rule.lower()) or kind.startswith(rule.lower())]
+        return self.rules[max(fitting, key=len)] if fitting else 0.0
+
+    def score(self, costs: Mapping[str, Sequence[float]]) -> float:
+        """Return minus what the errors of a segment cost, mean over raters."""
+        most = math.inf if self.cap is None else self.cap
+        return -math.fsum(min(most, math.fsum(own)) for own in costs.values()) / len(costs) + 0.0  # no minus zero
 
 
-GOOGLE = Weights()
+GOOGLE = Weights(
+    {
+        "major": 5.0,
+        "critical": 5.0,  # Google's raters have no such severity; it is never milder than major
+        "minor": 1.0,
+        "minor Fluency/Punctuation": 0.1,
+        "major Non-translation": 25.0,
+        "neutral": 0.0,
+    }
+)
 """The weights of WMT's MQM evaluations."""
 
 
@@ -214,8 +226,7 @@ def mqm_scores(
     """Return the score of every cell (system and segment) from one row per error; a row without error counts too."""
     costs: dict[Hashable, dict[str, list[float]]] = {}
     for cell, rater, severity, category in zip(cells, raters, severities, categories, strict=True):
+        if severity.lower() not in _SEVERITIES:
+            raise DataError(f"no weight for the severity {severity!r}: known are {', '.join(_SEVERITIES)}")
         costs.setdefault(cell, {}).setdefault(rater, []).append(weights.of(severity, category))
-    return {
-        cell: -math.fsum(math.fsum(errors) for errors in by_rater.values()) / len(by_rater) + 0.0
-        for cell, by_rater in costs.items()
-    }
+    return {cell: weights.score(by_rater) for cell, by_rater in costs.items()}

@@ -23,6 +23,7 @@ from whyscore.marking import Span
 from whyscore.protocols import Tagged
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
+from whyscore.text.stemming import language_code
 from whyscore.types import Signature
 
 _GENDERED = "he she him her his hers himself herself"
@@ -91,7 +92,7 @@ def available(language: str) -> tuple[str, ...]:
     >>> "negation" in available("en"), "negation" in available("ru")
     (True, False)
     """
-    return tuple(rule for rule in RULES if rule not in _WORD_LISTS or _base(language) in _WORD_LISTS[rule])
+    return tuple(rule for rule in RULES if rule not in _WORD_LISTS or language_code(language) in _WORD_LISTS[rule])
 
 
 @lru_cache(maxsize=64)
@@ -102,22 +103,17 @@ def finder(rule: str, language: str) -> Finder:
     if rule in _PATTERNS:
         return _matches(_PATTERNS[rule])
     lists = _WORD_LISTS[rule]
-    if _base(language) not in lists:
+    if language_code(language) not in lists:
         raise SpecError(
             f"rules has no list of {rule} for {language!r}, only for {', '.join(sorted(lists))}: "
             "give the words yourself with words:... or list:FILE, or use another tagger"
         )
-    return _matches(whole_words(lists[_base(language)].split()))
+    return _matches(whole_words(lists[language_code(language)].split()))
 
 
 def whole_words(patterns: Sequence[str]) -> "re.Pattern[str]":
     """Return the pattern of whole words, whatever their case."""
     return re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)", re.IGNORECASE)
-
-
-def _base(language: str) -> str:
-    """Return the language without region or script: pt for pt-BR."""
-    return re.split(r"[-_]", language.lower())[0]
 
 
 def _matches(pattern: "re.Pattern[str]") -> Finder:

@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from whyscore.data.formats.mqm import (
-    GOOGLE,
     XCOMET,
-    Weights,
     carry_span,
     mark_span,
     mqm_rows,
@@ -22,6 +20,7 @@ from whyscore.data.formats.mqm import (
     weights_of,
 )
 from whyscore.errors import DataError, SpecError
+from whyscore.stats.annotators import GOOGLE, Weights
 from whyscore.stats.spans import to_levels
 from whyscore.text.splitters import white_space
 from whyscore.types import Dataset, Side

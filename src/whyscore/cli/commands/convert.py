@@ -22,12 +22,13 @@ from whyscore.analysis.convert import (
 from whyscore.cli.options import InputSettings, QuietSettings
 from whyscore.cli.output import emit, tell
 from whyscore.data.formats.eval4nlp import read_gold
-from whyscore.data.formats.mqm import WEIGHTS, Weights
+from whyscore.data.formats.mqm import WEIGHTS
 from whyscore.data.formats.text import read_texts
 from whyscore.data.reading import DIALECTS, dialect_of, read, read_foreign
 from whyscore.data.records import read_explanations
 from whyscore.errors import DataError, UserError
 from whyscore.settings import REQUIRED, again, option
+from whyscore.stats.annotators import Weights
 from whyscore.text.files import whole
 from whyscore.types import Dataset
 

@@ -20,7 +20,6 @@ Marks (`<v>...</v>`) in a text:
 3. Blanks at the edges of a stretch belong outside it; moved edges are told.
 """
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,6 +33,7 @@ from whyscore.data.formats.jsonl import objects
 from whyscore.data.naming import few, plain_name
 from whyscore.errors import DataError, SpecError
 from whyscore.marking import Span
+from whyscore.stats.annotators import GOOGLE, Weights
 from whyscore.types import Dataset, Entry, ErrorSpan, Finding, Origin, Segment, Severity, Side
 
 _MARK = re.compile(r"</?v>")
@@ -127,32 +127,6 @@ NO_ERROR = "No-error"
 _NOTHING = ("no-error", "no error", "noerror")
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """What errors cost: the longest rule that fits counts; `cap` is the most per rater and segment."""
-
-    rules: Mapping[str, float]
-    cap: float | None = None
-
-    def of(self, severity: str, category: str) -> float:
-        """Return the weight of one row."""
-        name = f"{severity.lower()} {category.lower()}"
-        fitting = [
-            rule for rule in self.rules if name.startswith(rule.lower()) or category.lower().startswith(rule.lower())
-        ]
-        return self.rules[max(fitting, key=len)] if fitting else 0.0
-
-
-GOOGLE = Weights(
-    {
-        "major": 5.0,
-        "critical": 5.0,  # Google's raters have no such severity; it is never milder than major
-        "minor": 1.0,
-        "minor Fluency/Punctuation": 0.1,
-        "major Non-translation": 25.0,
-        "neutral": 0.0,
-    }
-)
 XCOMET = Weights({"minor": 1.0, "major": 5.0, "critical": 10.0}, cap=25.0)
 WEIGHTS = {"google": GOOGLE, "xcomet": XCOMET}
 
@@ -341,7 +315,4 @@ def score(rows: Sequence[Rating], weights: Weights) -> float:
     for row in rows:
         cost = 0.0 if row.nothing else weights.of(row.values["severity"], row.values["category"])
         costs.setdefault(row.values.get("rater", ""), []).append(cost)
-    sums = [math.fsum(numbers) for numbers in costs.values()]
-    if weights.cap is not None:
-        sums = [min(weights.cap, total) for total in sums]
-    return -math.fsum(sums) / len(sums) + 0.0  # no minus zero
+    return weights.score(costs)

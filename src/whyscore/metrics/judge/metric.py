@@ -23,8 +23,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, Self, cast
 
+import msgspec
 import numpy as np
 
+from whyscore.data.codec import Where, convert, convert_segment
 from whyscore.errors import DataError, SpecError
 from whyscore.metrics.judge.client import Endpoint, ask, check_url
 from whyscore.metrics.judge.parsing import Judgement, MarkedError, judgement_of
@@ -541,6 +543,12 @@ class _Line(NamedTuple):
     reply: Reply
 
 
+class _About(msgspec.Struct):
+    judge: str | None = None
+    order: int = 0
+    repeat: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class _Record:
     """The answers in a file, by the texts they are about, order and repeat."""
@@ -573,13 +581,9 @@ class _Record:
         lost = Reply(None, failure=f"not in {self.file}")
         replies = {}
         for question in questions:
-            lines = self.lines.get(_key(question.segment, question.order, question.repeat), [])
+            lines = self.lines.get((question.segment, question.order, question.repeat), [])
             replies[question] = next((line.reply for line in reversed(lines) if line.judge in (None, judge)), lost)
         return replies
-
-
-def _key(segment: Segment, order: object, repeat: object) -> tuple[object, ...]:
-    return segment, order, repeat
 
 
 @read_once(8)
@@ -591,35 +595,12 @@ def _read_record(given: str) -> _Record:
     lines: dict[tuple[object, ...], list[_Line]] = {}
     judges: dict[str, None] = {}
     for number, value in read_lines(Path(path)):
-        segment, judge = _segment_with_context(value, path, number), value.get("judge")
-        if judge is not None:
-            if not isinstance(judge, str):
-                raise DataError(f"'judge' is {judge!r}, expected a text or null", file=path, line=number)
-            judges[judge] = None
-        order, repeat = (value.get(name, 0) for name in ("order", "repeat"))
-        if not isinstance(order, int) or not isinstance(repeat, int):
-            raise DataError("expected 'order' and 'repeat' as whole numbers", file=path, line=number)
-        lines.setdefault(_key(segment, order, repeat), []).append(_Line(judge, reply_of(value, path, number)))
+        where = Where(path, number)
+        about = convert(_About, value, where)
+        judges |= {} if about.judge is None else {about.judge: None}
+        key = convert_segment(value, where), about.order, about.repeat
+        lines.setdefault(key, []).append(_Line(about.judge, reply_of(value, path, number)))
     if not lines:
         raise DataError("holds no answers: expected one object a line with the texts and 'answer'", file=path)
     digest = blake2b(Path(path).read_bytes(), digest_size=6).hexdigest()
     return _Record(path, lines, tuple(judges), digest)
-
-
-def _segment_with_context(value: Mapping[str, object], path: str, number: int) -> Segment:
-    before = value.get("context") or ()
-    if not isinstance(before, Sequence) or not all(isinstance(item, Mapping) for item in before):
-        raise DataError("expected 'context' as a list of objects with texts", file=path, line=number)
-    context = tuple(_segment_of(item, path, number) for item in before)
-    return replace(_segment_of(value, path, number), context=context)
-
-
-def _segment_of(value: Mapping[str, object], path: str, number: int) -> Segment:
-    hypothesis, source = value.get("hypothesis"), value.get("source")
-    references = value.get("references", value.get("reference")) or ()
-    listed = (references,) if isinstance(references, str) else references
-    if not isinstance(listed, Sequence) or not all(isinstance(text, str) for text in listed):
-        raise DataError("expected the texts 'references' as a list", file=path, line=number)
-    if not isinstance(hypothesis, str) or not isinstance(source, str | None):
-        raise DataError("expected the texts 'hypothesis', 'source' and 'references'", file=path, line=number)
-    return Segment(hypothesis, source, tuple(listed))

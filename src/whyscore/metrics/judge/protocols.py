@@ -32,8 +32,9 @@ from functools import cache
 from hashlib import blake2b
 from importlib import resources
 from pathlib import Path
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
+from whyscore.data.codec import Where, convert_segment
 from whyscore.errors import DataError, SpecError
 from whyscore.metrics.learned.prompts import language_name, language_pair
 from whyscore.metrics.needs import present
@@ -289,15 +290,9 @@ def _examples(file: str) -> tuple[Example, ...]:
     examples = []
     for number, value in read_lines(Path(file).expanduser()):
         answer = value.get("answer")
-        texts = [value.get(name) for name in ("hypothesis", "source")]
-        references = value.get("references", value.get("reference")) or ()
-        listed = list(references) if isinstance(references, list | tuple) else [references]
-        sound = isinstance(texts[0], str) and isinstance(texts[1], str | None)
-        if not sound or not isinstance(answer, str | dict) or not all(isinstance(text, str) for text in listed):
-            raise DataError(
-                "an example has 'hypothesis', 'source' and 'references' as texts, and 'answer'", file=file, line=number
-            )
-        segment = Segment(cast("str", texts[0]), cast("str | None", texts[1]), tuple(cast("list[str]", listed)))
+        if not isinstance(answer, str | dict):
+            raise DataError(f"'answer' is {answer!r}, expected a text or an object", file=file, line=number)
+        segment = convert_segment(value, Where(file, number))
         examples.append(Example(segment, answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)))
     if not examples:
         raise SpecError(f"judge: {file} holds no example: one object a line with the texts and 'answer'")
