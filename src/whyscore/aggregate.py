@@ -174,36 +174,52 @@ TINY = 1e-9
 LARGEST = 300.0
 """Powers up to this size are allowed, and infinite ones."""
 
+_POWERS = np.arange(-300, 301) / 10  # -30.0, -29.9 ... 30.0: 601 values with an exact 0
 _ZERO = 1e-6
 _EQUAL = 1e-9  # steps of a grid that differ less are equal
 _FRESH = 15
 _SHARE_OF_RANGE = 0.01
 
 
+class _Single:
+    """What all aggregators share: one segment is a table of one."""
+
+    __slots__ = ()
+    parameter: ClassVar[str | None] = None
+    tried: ClassVar[FloatVector] = np.zeros(1)
+
+    def aggregate(self, importance: FloatVector) -> float:
+        own = getattr(self, self.parameter) if self.parameter else 0.0
+        return float(self.table(Bags.of([importance]), np.array([own]))[0, 0])
+
+    def grid(self) -> FloatVector:
+        return self.tried.copy()
+
+    def table(self, bags: Bags, parameters: FloatVector) -> FloatMatrix:
+        """Return the numbers of all segments for all parameters."""
+        return np.stack([self._row(bags, float(value)) for value in parameters])
+
+    def _row(self, bags: Bags, value: float) -> FloatVector:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True)
-class PowerMean:
-    """The power mean of the importances: p = 1 the mean, 0 the geometric mean, -inf the smallest, inf the largest."""
+class PowerMean(_Single):
+    """The power mean of the importances: p = 1 the mean, 0 the geometric mean, -inf the smallest, inf the largest.
+
+    >>> round(PowerMean(2.0).aggregate(np.array([0.5, 0.4, 0.2, 0.0])), 9)
+    0.335410197
+    """
 
     p: float = 1.0
     floor: Floor = "tiny"
 
-    parameter: ClassVar[str] = "p"
+    parameter: ClassVar[str | None] = "p"
+    tried: ClassVar[FloatVector] = _POWERS
 
     def __post_init__(self) -> None:
         check_fields(self)
         check_power("power_mean", self.p)
-
-    def aggregate(self, importance: FloatVector) -> float:
-        """Return the power mean; NaN for no importance at all.
-
-        >>> round(PowerMean(2.0).aggregate(np.array([0.5, 0.4, 0.2, 0.0])), 9)
-        0.335410197
-        """
-        return float(self.table(Bags.of([importance]), np.array([self.p]))[0, 0])
-
-    def grid(self) -> FloatVector:
-        """Return -30.0, -29.9 ... 30.0: 601 values with an exact 0."""
-        return np.arange(-300, 301) / 10
 
     def table(self, bags: Bags, parameters: FloatVector) -> FloatMatrix:
         """Return the mean of every segment for every power."""
@@ -297,14 +313,15 @@ WHO = "per_side"
 
 
 @dataclass(frozen=True, slots=True)
-class PerSide:
+class PerSide(_Single):
     """The power mean of each side's words, with a power of its own for each."""
 
     p: float = 1.0
     reference: float = 1.0
     floor: Floor = "tiny"
 
-    parameter: ClassVar[str] = "p"
+    parameter: ClassVar[str | None] = "p"
+    tried: ClassVar[FloatVector] = _POWERS
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -314,10 +331,6 @@ class PerSide:
     def aggregate(self, importance: FloatVector) -> float:
         bags = Bags.of([importance])
         return float(self.table(bags.sided(bags.lengths), np.array([self.p]))[0, 0])
-
-    def grid(self) -> FloatVector:
-        """Return the powers of `power_mean`."""
-        return PowerMean().grid()
 
     def table(self, bags: Bags, parameters: FloatVector) -> FloatMatrix:
         """Return the mean of every segment for every power of the hypothesis."""
@@ -353,28 +366,6 @@ _NO_EXPONENT = 1e-12
 _HALF = 0.5
 
 
-class _Single:
-    """What all aggregators share: one segment is a table of one."""
-
-    __slots__ = ()
-    parameter: ClassVar[str | None] = None
-
-    def aggregate(self, importance: FloatVector) -> float:
-        own = getattr(self, self.parameter) if self.parameter else 0.0
-        return float(self.table(Bags.of([importance]), np.array([own]))[0, 0])
-
-    def grid(self) -> FloatVector:
-        """Return the one value there is to try."""
-        return np.zeros(1)
-
-    def table(self, bags: Bags, parameters: FloatVector) -> FloatMatrix:
-        """Return the numbers of all segments for all parameters."""
-        return np.stack([self._row(bags, float(value)) for value in parameters])
-
-    def _row(self, bags: Bags, value: float) -> FloatVector:
-        raise NotImplementedError
-
-
 @dataclass(frozen=True, slots=True)
 class ExpMean(_Single):
     """The exponential mean: large t looks at the highest importances, negative t at the lowest."""
@@ -382,15 +373,12 @@ class ExpMean(_Single):
     t: float = 1.0
 
     parameter: ClassVar[str | None] = "t"
+    tried: ClassVar[FloatVector] = _POWERS  # for importances of scores from 0 to 1
 
     def __post_init__(self) -> None:
         check_fields(self)
         if np.isnan(self.t):
             raise SpecError(f"exp_mean: t is {self.t!r}, expected a number, inf or -inf")
-
-    def grid(self) -> FloatVector:
-        """Return -30.0 ... 30.0, for importances of scores from 0 to 1."""
-        return np.arange(-300, 301) / 10
 
     def _row(self, bags: Bags, value: float) -> FloatVector:
         if abs(value) < _NO_EXPONENT:
@@ -410,14 +398,11 @@ class Lehmer(_Single):
     p: float = 2.0
 
     parameter: ClassVar[str | None] = "p"
+    tried: ClassVar[FloatVector] = _POWERS
 
     def __post_init__(self) -> None:
         check_fields(self)
         check_power("lehmer", self.p)
-
-    def grid(self) -> FloatVector:
-        """Return -30.0 ... 30.0."""
-        return np.arange(-300, 301) / 10
 
     def _row(self, bags: Bags, value: float) -> FloatVector:
         if np.isinf(value):
@@ -435,15 +420,12 @@ class Quantile(_Single):
     q: float = _HALF
 
     parameter: ClassVar[str | None] = "q"
+    tried: ClassVar[FloatVector] = np.arange(101) / 100
 
     def __post_init__(self) -> None:
         check_fields(self)
         if not 0 <= self.q <= 1:
             raise SpecError(f"quantile: q is {self.q!r}, expected a number from 0 to 1")
-
-    def grid(self) -> FloatVector:
-        """Return 0.00, 0.01 ... 1.00."""
-        return np.arange(101) / 100
 
     def table(self, bags: Bags, parameters: FloatVector) -> FloatMatrix:
         """Return the quantiles of all segments, sorted once."""
@@ -468,15 +450,12 @@ class Trimmed(_Single):
     share: float = 0.1
 
     parameter: ClassVar[str | None] = "share"
+    tried: ClassVar[FloatVector] = np.arange(50) / 100
 
     def __post_init__(self) -> None:
         check_fields(self)
         if not 0 <= self.share < _HALF:
             raise SpecError(f"trimmed: share is {self.share!r}, expected a number from 0 to below 0.5")
-
-    def grid(self) -> FloatVector:
-        """Return 0.00, 0.01 ... 0.49."""
-        return np.arange(50) / 100
 
     def table(self, bags: Bags, parameters: FloatVector) -> FloatMatrix:
         """Return the trimmed means of all segments, sorted once."""

@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 from whyscore.models import surprisal as module
 from whyscore.models.encoders.embedded import Embedded, parts
 from whyscore.models.surprisal import (
-    FrequencyNotice,
     frequency_problem,
     frequency_surprisal,
     piece_surprisal,
-    word_surprisal,
 )
 from whyscore.text.splitters import Auto, white_space
 
@@ -45,14 +43,10 @@ def test_a_listed_word_has_the_logarithm_of_its_share() -> None:
     assert frequency_surprisal(white_space("zqxjkvw"), "en-GB") == pytest.approx([rarest])
 
 
-def test_missing_package_and_language_are_told_and_pieces_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = white_space("a hospital")
+def test_missing_package_and_language_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     for language, told in ((None, "the language is not known"), ("xx", "no word frequencies for 'xx'")):
-        with pytest.warns(FrequencyNotice, match=told):
-            found = word_surprisal(words, language)
-        assert found.estimate == "pieces"
-        assert found.values == pytest.approx(piece_surprisal(words))
-    assert word_surprisal(words, "en").estimate == "frequencies"
+        assert told in str(frequency_problem(language))
+    assert frequency_problem("en") is None
     monkeypatch.setattr(module, "_package", lambda: None)
     assert "pip install 'whyscore[frequencies]'" in str(frequency_problem("en"))
 

@@ -14,7 +14,6 @@ import argparse
 import contextlib
 import csv
 import enum
-import functools
 import gzip
 import io
 import json
@@ -605,8 +604,8 @@ def forget() -> None:
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "whyscore":
             for one in vars(module).values():
-                if isinstance(one, functools._lru_cache_wrapper):
-                    one.cache_clear()
+                if callable(clear := getattr(one, "cache_clear", None)):
+                    clear()
                 elif type(one).__module__.partition(".")[0] == "whyscore" and hasattr(type(one), "forget"):
                     one.forget()
 

@@ -14,15 +14,14 @@ finding errors without looking at the source (Shannon 1948 for the measure). Two
       its tokens: "state-of-the-art" is as rare as its rarest part. A token that is not listed counts as the rarest one.
    d. Punctuation has 0.
 
-`word_surprisal` takes the second where the package and the language are there, else the first, and says which.
+`frequency_problem` says whether the second can be had, and why not.
 """
 
 import importlib
 import math
-import warnings
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Literal, NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 import regex
@@ -33,36 +32,14 @@ from whyscore.text.splitters import UnicodeWords
 from whyscore.text.stemming import language_code
 from whyscore.types import FloatVector, Words
 
-Estimate = Literal["frequencies", "pieces"]
-"""What a surprisal comes from."""
-
 EXTRA = "frequencies"
 
 _NUMBER = regex.compile(r"\d(?=\d)|(?<=\d)\d")
 _SPEAKS = regex.compile(r"[\p{L}\p{N}]")
 
 
-class Surprisal(NamedTuple):
-    """One number per word, and what it comes from."""
-
-    values: FloatVector
-    estimate: Estimate
-
-
 class FrequencyNotice(UserWarning):
     """Word frequencies were asked for and are not there."""
-
-
-def word_surprisal(words: Words, language: str | None = None) -> Surprisal:
-    """Return the surprisal of each word, from word frequencies where they are known for the language.
-
-    Says once per language why it takes the pieces instead.
-    """
-    problem = frequency_problem(language)
-    if problem is None:
-        return Surprisal(frequency_surprisal(words, str(language)), "frequencies")
-    warnings.warn(f"surprisal from subword pieces: {problem}", FrequencyNotice, stacklevel=2)
-    return Surprisal(piece_surprisal(words), "pieces")
 
 
 @lru_cache(maxsize=1 << 14)

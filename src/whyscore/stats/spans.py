@@ -355,7 +355,6 @@ def _single(worth: FloatMatrix) -> bool:
 
 Join = Literal["worst", "same"]
 Touch = Literal["any", "half", "all"]
-JOINS: tuple[Join, ...] = get_args(Join)
 TOUCHES: tuple[Touch, ...] = get_args(Touch)
 LEVELS: dict[Severity | None, int] = {"neutral": 0, None: 1, "minor": 1, "major": 2, "critical": 3}
 _SEVERITIES: tuple[Severity, ...] = ("minor", "major", "critical")

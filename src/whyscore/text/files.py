@@ -63,6 +63,7 @@ def read_once(
         def look_up(path: File, /, *args: Options.args, **options: Options.kwargs) -> Content:
             return keep(path, _state_of(path), *args, **options)  # type: ignore[arg-type] # hashable ones
 
+        look_up.cache_clear = keep.cache_clear  # type: ignore[attr-defined] # as `lru_cache` has it
         return look_up
 
     return decorate
