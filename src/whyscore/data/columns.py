@@ -231,30 +231,29 @@ class Block:
         message = f"{self.names[place]!r} is {value}, expected {expected}"
         return DataError(message, file=self.file, line=self.lines[row])
 
+    def column(self, place: int, expected: str, *kinds: type) -> Sequence[object]:
+        """Return a column whose values are of some types; any other value is refused."""
+        column = self.columns[place]
+        if not self.cells and set(map(type, column)) - set(kinds):
+            raise self.bad(next(k for k, value in enumerate(column) if type(value) not in kinds), place, expected)
+        return column
+
 
 def texts(block: Block, place: int) -> Sequence[str]:
     """Return a column that must hold a text in every row."""
-    column = block.columns[place]
-    if not block.cells and set(map(type, column)) - {str}:
-        raise block.bad(_first_other(column, str), place, "a text")
-    return cast("Sequence[str]", column)
+    return cast("Sequence[str]", block.column(place, "a text", str))
 
 
 def optional_texts(block: Block, place: int | None) -> Sequence[str | None]:
     """Return a column of texts, None where a row has none."""
     if place is None:
         return [None] * len(block)
-    column = block.columns[place]
-    if not block.cells and set(map(type, column)) - {str, type(None)}:
-        raise block.bad(_first_other(column, str, type(None)), place, "a text or null")
-    return cast("Sequence[str | None]", column)
+    return cast("Sequence[str | None]", block.column(place, "a text or null", str, type(None)))
 
 
 def labels(block: Block, place: int) -> Sequence[str]:
     """Return a column of ids or names; whole numbers count as their digits."""
-    column = block.columns[place]
-    if not block.cells and set(map(type, column)) - {str, int}:
-        raise block.bad(_first_other(column, str, int), place, "a text or a whole number")
+    column = block.column(place, "a text or a whole number", str, int)
     values = cast("list[str]", column) if block.cells else list(map(str, column))
     if "" in values:
         raise block.bad(values.index(""), place, "a name")
@@ -381,7 +380,3 @@ def holds_texts(block: Block, place: int) -> bool:
     column = [value for value in block.columns[place] if isinstance(value, str)]
     spoken = [value for value in column if _LETTER.search(value) and (" " in value.strip() or not value.isascii())]
     return len(spoken) > _MANY * len(block)
-
-
-def _first_other(column: Sequence[object], *kinds: type) -> int:
-    return next(k for k, value in enumerate(column) if type(value) not in kinds)

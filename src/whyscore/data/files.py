@@ -146,6 +146,15 @@ def _chunk(plain: Bytes, name: str) -> bytes:
         raise DataError(f"the Zstandard data are damaged or cut off: {error}", file=name) from error
 
 
+def read_bytes(path: str | Path, limits: Limits | None = None) -> bytes:
+    """Return the bytes of a file, unpacked where it is packed."""
+    try:
+        with Path(path).open("rb") as stream:
+            return b"".join(unpack(stream, str(path), limits or Limits()))
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", file=str(path)) from error
+
+
 STDIN = "-"
 _BOM = "\ufeff"
 _NEIGHBOURS = 1000

@@ -1,6 +1,6 @@
 """The values users meet. All are frozen: equal texts are equal segments, and results do not change."""
 
-from whyscore.types.arrays import FloatMatrix, FloatVector, HiddenWords, IntVector, KeepMasks, read_only
+from whyscore.types.arrays import FloatMatrix, FloatVector, HiddenWords, IntVector, KeepMasks, read_only, split_by_size
 from whyscore.types.data import Dataset, Entry, ErrorSpan, Finding, Origin, Severity
 from whyscore.types.records import (
     ClusterRank,
@@ -62,4 +62,5 @@ __all__ = [
     "WordScores",
     "Words",
     "read_only",
+    "split_by_size",
 ]

@@ -1,7 +1,12 @@
-"""The arrays that numbers travel in."""
+"""The arrays that numbers travel in, and how work on them is divided."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+Item = TypeVar("Item")
 
 FloatVector = NDArray[np.float64]
 """One number per segment, word or probe."""
@@ -17,6 +22,25 @@ IntVector = NDArray[np.int64]
 
 HiddenWords = NDArray[np.bool_]
 """Draws x words; True hides the word."""
+
+
+def split_by_size(items: Iterable[Item], size: Callable[[Item], int], most: int) -> Iterator[list[Item]]:
+    """Yield the items in lists whose sizes add up to `most` at the most; a larger item stands alone.
+
+    >>> list(split_by_size(["a", "bb", "c"], len, 3))
+    [['a', 'bb'], ['c']]
+    """
+    part: list[Item] = []
+    total = 0
+    for item in items:
+        own = size(item)
+        if part and total + own > most:
+            yield part
+            part, total = [], 0
+        part.append(item)
+        total += own
+    if part:
+        yield part
 
 
 def read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:

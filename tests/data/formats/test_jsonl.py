@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from whyscore.data.formats.jsonl import read_jsonl
 from whyscore.data.reading import read, read_frame
 from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.types import Dataset, ErrorSpan, Finding, Segment
@@ -116,7 +115,7 @@ def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     refused(tmp_path, " is empty: expected one object a line")
     path = tmp_path / "data.jsonl"
     with pytest.raises(DataError, match=re.escape(f"{path} is empty: expected one object a line")):
-        read_jsonl(path)
+        read(path)
 
 
 def test_more_objects_than_a_block_are_all_read(tmp_path: Path) -> None:
@@ -233,5 +232,5 @@ def test_objects_that_can_be_read_in_two_ways_or_not_written_are_refused(
     path = tmp_path / "data.jsonl"
     path.write_text(f'{{"hypothesis": "\\ud83d\\ude00", "reference": "c"}}\n{line}\n', "utf-8")
     with pytest.raises(DataError, match=re.escape(message)) as told:
-        read_jsonl(path)
+        read(path)
     assert f"{path}:2: " in str(told.value)

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from whyscore.cli.main import main
 from whyscore.data.files import Limits
-from whyscore.data.formats.tables import read_table
-from whyscore.data.gathering import Options
 from whyscore.data.reading import read
 from whyscore.errors import DataError, UnknownName
 from whyscore.types import Dataset, ErrorSpan, Finding, Segment, Side
@@ -21,7 +19,7 @@ from whyscore.types import Dataset, ErrorSpan, Finding, Segment, Side
 def table(folder: Path, text: str, name: str = "data.tsv", **options: object) -> Dataset:
     path = folder / name
     path.write_text(text, encoding="utf-8", newline="")
-    return read_table(path, Options(**options))  # type: ignore[arg-type]
+    return read(path, **options)  # type: ignore[arg-type]
 
 
 def refused(folder: Path, text: str, message: str, name: str = "data.tsv", **options: object) -> None:
@@ -289,7 +287,7 @@ def test_csv_cells_come_back_as_they_were_written(
     path = tmp_path_factory.getbasetemp() / "property.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([("hyp", "src"), *rows])
-    assert [(segment.hypothesis, segment.source) for segment in read_table(path).segments] == rows
+    assert [(segment.hypothesis, segment.source) for segment in read(path).segments] == rows
 
 
 @given(st.lists(st.tuples(cells, cells), min_size=1, max_size=6))
@@ -299,7 +297,7 @@ def test_raw_tsv_cells_come_back_as_they_were_written(
     path = tmp_path_factory.getbasetemp() / "property.tsv"
     text = "".join(f"{one}\t{other}\n" for one, other in [("hyp", "src"), *rows])
     path.write_text(text, encoding="utf-8", newline="")
-    dataset = read_table(path, Options(quoting="raw"))
+    dataset = read(path, quoting="raw")
     assert [(segment.hypothesis, segment.source) for segment in dataset.segments] == rows
 
 

@@ -32,12 +32,6 @@ class Object(NamedTuple):
     value: dict[str, object]
 
 
-def read_jsonl(path: str | Path, options: Options | None = None) -> Dataset:
-    """Return the data set in a file of JSON lines that are not records of our own."""
-    options = options or Options()
-    return jsonl_of(TextFile(path, encoding=options.encoding, limits=options.limits), path, options)
-
-
 def jsonl_of(file: TextFile, path: str | Path, options: Options) -> Dataset:
     """Return the data set in a file of which nothing has been read yet."""
     gathering = Gathering(file.name, system_names([path])[0], options)

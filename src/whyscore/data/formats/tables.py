@@ -28,7 +28,7 @@ from typing import NamedTuple
 from whyscore.data.columns import Block
 from whyscore.data.files import Limits, TextFile
 from whyscore.data.gathering import Gathering, Options, Quoting, gc_paused
-from whyscore.data.naming import plain_name, system_names
+from whyscore.data.naming import system_names
 from whyscore.errors import DataError, MissingExtra, need_package
 from whyscore.types import Dataset, Finding
 
@@ -36,7 +36,6 @@ _BLOCK = 5_000
 _CSV = (",", ";", "|")
 _OTHERS = ("\t", ";", "|")
 """What may separate columns instead of the usual character; a comma is also in texts."""
-_SUFFIXES = {".tsv": "\t", ".csv": ","}
 
 
 class Rows(NamedTuple):
@@ -49,13 +48,6 @@ class Rows(NamedTuple):
     def without_first(self) -> "Rows":
         """Return the rows after the header."""
         return Rows(self.widths[1:], self.cells[self.widths[0] :], self.lines[1:])
-
-
-def read_table(path: str | Path, options: Options | None = None) -> Dataset:
-    """Return the data set in a `.tsv` or `.csv` file."""
-    options = options or Options()
-    file = TextFile(path, encoding=options.encoding, limits=options.limits)
-    return table_of(file, path, options, _SUFFIXES.get(plain_name(path).suffix.lower(), "\t"))
 
 
 def table_of(file: TextFile, path: str | Path, options: Options, delimiter: str) -> Dataset:

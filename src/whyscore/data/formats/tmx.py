@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from whyscore.data.files import STDIN, Limits, unpack
+from whyscore.data.files import STDIN, Limits, read_bytes
 from whyscore.data.formats.xliff import PLACEHOLDER, Events, Inline
 from whyscore.data.naming import number_repeats, system_names
 from whyscore.errors import DataError
@@ -91,11 +91,7 @@ def read_tmx(
     path: str | Path, *, inline: Inline = "drop", encoding: str = "utf-8", limits: Limits | None = None
 ) -> Tmx:
     """Return the units of a TMX file."""
-    try:
-        with Path(path).open("rb") as stream:
-            data = b"".join(unpack(stream, str(path), limits or Limits()))
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", file=str(path)) from error
+    data = read_bytes(path, limits)
     try:
         text = data.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
     except UnicodeDecodeError as error:

@@ -41,7 +41,7 @@ from typing import Literal, NamedTuple, NoReturn, get_args
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
-from whyscore.data.files import STDIN, Limits, unpack
+from whyscore.data.files import STDIN, Limits, read_bytes
 from whyscore.data.naming import number_repeats, system_names
 from whyscore.errors import DataError
 from whyscore.text.stemming import language_code
@@ -188,12 +188,7 @@ class Xliff:
 
 def read_xliff(path: str | Path, *, inline: Inline = "drop", limits: Limits | None = None) -> Xliff:
     """Return the units of an XLIFF file."""
-    limits = limits or Limits()
-    try:
-        with Path(path).open("rb") as stream:
-            data = b"".join(unpack(stream, str(path), limits))
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", file=str(path)) from error
+    data = read_bytes(path, limits)
     try:
         data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -70,6 +70,7 @@ from whyscore.types import (
     Signature,
     Words,
     WordScores,
+    split_by_size,
 )
 
 if TYPE_CHECKING:
@@ -121,21 +122,10 @@ class BartModel(TextNetwork):
         by_text: dict[str, list[Pair]] = {}
         for pair in pairs:
             by_text.setdefault(pair[0], []).append(pair)
-        window: list[Pair] = []
-        size_of_window = 0
-        for text, pairs_of_text in by_text.items():
-            size = len(rows[text].ids) * self._bytes_per_piece()
-            if window and size_of_window + size > self.states.memory:
-                yield window
-                window, size_of_window = [], 0
-            window += pairs_of_text
-            size_of_window += size
-        if window:
-            yield window
-
-    def _bytes_per_piece(self) -> int:
         weight = self.network.get_parameter("lm_head.weight")
-        return int(weight.shape[1] * weight.element_size())
+        bytes_per_piece = int(weight.shape[1] * weight.element_size())
+        for texts in split_by_size(by_text, lambda text: len(rows[text].ids) * bytes_per_piece, self.states.memory):
+            yield [pair for text in texts for pair in by_text[text]]
 
     def _compute(self, pairs: Sequence[Pair], rows: dict[str, Row]) -> list[FloatVector]:
         states = self._states(list(dict.fromkeys(text for text, _ in pairs)), rows)

@@ -31,7 +31,7 @@ from sacrebleu.metrics.ter import TER
 from whyscore.metrics.lexical.edits import edits
 from whyscore.metrics.needs import need_references, present
 from whyscore.registry import spec_of
-from whyscore.types import FloatMatrix, FloatVector, IntVector, Segment, Signature
+from whyscore.types import FloatMatrix, FloatVector, IntVector, Segment, Signature, split_by_size
 
 Units = Sequence[str]
 """A text as the sequence of its characters, or a list of words."""
@@ -86,19 +86,10 @@ def shared_runs(pairs: Pairs, longest: int) -> IntVector:
 
 
 def _portions(pairs: Pairs) -> Iterator[list[int]]:
-    """Yield the pairs in portions of bounded size, those with the same fixed texts together."""
+    """Return the pairs in portions of bounded size, those with the same fixed texts together."""
     sizes = [sum(map(len, texts)) for texts in pairs.fixed]
-    portion: list[int] = []
-    filled = 0
-    for p in sorted(range(len(pairs.moving)), key=pairs.group.__getitem__):
-        size = len(pairs.moving[p]) + sizes[pairs.group[p]]
-        if portion and filled + size > _BATCH:
-            yield portion
-            portion, filled = [], 0
-        portion.append(p)
-        filled += size
-    if portion:
-        yield portion
+    ordered = sorted(range(len(pairs.moving)), key=pairs.group.__getitem__)
+    return split_by_size(ordered, lambda p: len(pairs.moving[p]) + sizes[pairs.group[p]], _BATCH)
 
 
 def _number_units(pairs: Pairs, portion: Sequence[int]) -> _Batch:

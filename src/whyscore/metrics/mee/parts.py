@@ -29,7 +29,7 @@ Counting n-grams of every order by their texts is quadratic. Here all pairs are 
 All sums are sums of logarithms: the published code computes 2^j and fails for references of more than 3,060 characters.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
@@ -43,7 +43,7 @@ from whyscore.models.encoders.embedded import Embedded
 from whyscore.models.encoders.loading import encoder
 from whyscore.models.encoders.sentence import MODULES, Sentence
 from whyscore.models.encoders.static import Static
-from whyscore.types import FloatMatrix, FloatVector, Signature
+from whyscore.types import FloatMatrix, FloatVector, Signature, split_by_size
 
 Codes = NDArray[np.int64]
 """A text as numbers, one for each unit; equal units have equal numbers."""
@@ -82,23 +82,9 @@ def syntactic(pairs: Sequence[tuple[Codes, Codes]]) -> FloatVector:
     some = [number for number, (hypothesis, reference) in enumerate(pairs) if len(hypothesis) and len(reference)]
     same = [number for number in some if np.array_equal(*pairs[number])]
     values[same] = 1.0
-    for block in _blocks(pairs, sorted(set(some) - set(same))):
+    for block in split_by_size(sorted(set(some) - set(same)), lambda number: sum(map(len, pairs[number])), _BLOCK):
         values[block] = _score_pairs([pairs[number] for number in block])
     return values
-
-
-def _blocks(pairs: Sequence[tuple[Codes, Codes]], numbers: Sequence[int]) -> Iterator[list[int]]:
-    block: list[int] = []
-    size = 0
-    for number in numbers:
-        units = sum(map(len, pairs[number]))
-        if block and size + units > _BLOCK:
-            yield block
-            block, size = [], 0
-        block.append(number)
-        size += units
-    if block:
-        yield block
 
 
 class _Matches(NamedTuple):
