@@ -255,12 +255,14 @@ def score_systems(
         require(metric, dataset.segments)  # before any model is loaded
     names = [requested_name(metric) for metric in metrics]
     unsupported, _ = language_support(dataset, dict(zip(names, known, strict=True)))
+    whole = slice(None)  # a view where a list of all places would copy a large table
+    where = {system: whole if len(own) == len(dataset) else own for system, own in parts.items()}
     for name, prepared in zip(names, map(resources.prepare, known), strict=True):
         rows = _rows(prepared, dataset.segments)
         scores = _scores(prepared, rows, dataset.segments)
         totals = {
             system: estimate(prepared, rows[indices], scores.values[indices], seed=settings.seed, draws=settings.draws)
-            for system, indices in parts.items()
+            for system, indices in where.items()
         }
         common = {
             system: estimate(prepared, rows[indices], scores.values[indices], seed=settings.seed, draws=0)

@@ -65,6 +65,8 @@ class Segment:
 
     def only(self, inputs: Inputs) -> "Segment":
         """Return the segment without what is not read, so that equal questions are equal values."""
+        if self.source is None and not self.context and Inputs.REFERENCES in inputs:
+            return self
         source = self.source if Inputs.SOURCE in inputs else None
         references = self.references if Inputs.REFERENCES in inputs else ()
         context = tuple(segment.only(inputs) for segment in self.context) if Inputs.CONTEXT in inputs else ()

@@ -19,8 +19,9 @@ Several texts may stay together, as the references of BLEU do: a run then counts
 most often.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -114,8 +115,8 @@ def _units(texts: Sequence[Units]) -> IntVector:
     if isinstance(texts[0], str):
         points = np.frombuffer("".join(chain(*texts)).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         return np.unique(points, return_inverse=True)[1].astype(np.int64)
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(word, len(numbers)) for word in chain(*texts)], dtype=np.int64)
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    return np.fromiter(map(numbers.__getitem__, chain.from_iterable(texts)), np.int64, sum(map(len, texts)))
 
 
 def _count_runs(batch: _Batch, longest: int) -> IntVector:
