@@ -40,9 +40,7 @@ class Catalogue(Result, list[Card]):
     def records(self) -> Iterator[Record]:
         return ({"kind": kind, **card} for kind, own in self.cards.items() for card in own)
 
-    def tables(self, *, long: bool = False) -> list[Table]:
-        if long:
-            return [Table.of(self.records())]
+    def display_tables(self) -> list[Table]:
         return [
             Table((kind, "about"), tuple(row for card in own for row in self._rows(card)))
             for kind, own in self.cards.items()
@@ -79,13 +77,11 @@ def list_components(*kinds: str, verbose: bool = False) -> Catalogue:
     for kind in kinds:
         if kind not in LISTED:
             raise UnknownName.among("kind of component", kind, LISTED)
-    return Catalogue({kind: _cards(kind) for kind in dict.fromkeys(kinds or LISTED)}, verbose=verbose)
-
-
-def _cards(kind: str) -> list[Card]:
-    if kind == DATASETS:
-        return [_sample_card()]
-    return [_card(_PLURALS[kind], name) for name in known(_PLURALS[kind])]
+    cards = {
+        kind: [_sample_card()] if kind == DATASETS else [_card(_PLURALS[kind], name) for name in known(_PLURALS[kind])]
+        for kind in dict.fromkeys(kinds or LISTED)
+    }
+    return Catalogue(cards, verbose=verbose)
 
 
 def _sample_card() -> Card:
@@ -109,55 +105,41 @@ def _card(kind: str, name: str) -> Card:
         "name": name,
         "about": documented.partition("\n")[0],
         "description": documented,
-        **(_reads(factory) | _status(factory) if kind == "metric" else {}),
+        **(_reads(factory) if kind == "metric" else {}),
         "options": _options(factory),
     }
 
 
 def _reads(factory: object) -> Card:
-    """Return inputs and direction of a metric that can be made without options.
+    """Return inputs and direction of a metric that can be made without options, and how far it was compared.
 
     A metric with a model may have to open it, or even fetch it, to know: nothing is asked of those.
     """
+    status: Card = {}
+    if isinstance(factory, Reproduces):
+        status = {"status": f"parity shown on random weights, {factory.original}; published weights not run here"}
     if not (isinstance(factory, type) and dataclasses.is_dataclass(factory)) or "model" in _options(factory):
-        return {}
+        return status
     try:
         metric = cast("Metric", factory())
     except (TypeError, WhyscoreError):
-        return {}
-    return {
-        "reads": [str(flag.name).lower() for flag in Inputs if flag in metric.inputs],
-        "higher_is_better": metric.higher_is_better,
-    }
-
-
-def _status(factory: object) -> Card:
-    """Return how far the numbers of a metric were compared with those of its original."""
-    if not isinstance(factory, Reproduces):
-        return {}
-    return {"status": f"parity shown on random weights, {factory.original}; published weights not run here"}
+        return status
+    reads = [str(flag.name).lower() for flag in Inputs if flag in metric.inputs]
+    return {"reads": reads, "higher_is_better": metric.higher_is_better} | status
 
 
 def _options(factory: object) -> dict[str, str]:
     if not (isinstance(factory, type) and dataclasses.is_dataclass(factory)):
         return {}
-    hints = get_type_hints(factory)
-    return {
-        field.name: f"{_kind(field, hints[field.name])}{_default(field)}"
-        for field in dataclasses.fields(factory)
-        if field.init
-    }
-
-
-def _kind(field: "dataclasses.Field[object]", hint: object) -> str:
-    return f"a {field.metadata['kind']}" if "kind" in field.metadata else described(hint)
-
-
-def _default(field: "dataclasses.Field[object]") -> str:
-    value = field.default
-    if value is None or isinstance(value, bool | int | float | str):
-        return f", default {written(value)}"
-    return ""
+    hints, about = get_type_hints(factory), {}
+    for field in dataclasses.fields(factory):
+        if field.init:
+            kind = f"a {field.metadata['kind']}" if "kind" in field.metadata else described(hints[field.name])
+            value: object = field.default
+            if value is None or isinstance(value, bool | int | float | str):
+                kind += f", default {written(value)}"
+            about[field.name] = kind
+    return about
 
 
 _REQUIREMENT = re.compile(r"^([\w.-]+)[^;]*(?:;.*extra == ['\"]([\w-]+)['\"])?")

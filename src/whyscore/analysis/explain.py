@@ -58,6 +58,20 @@ _LISTED = 10
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExplainersSettings:
+    """Who explains."""
+
+    explainers: tuple[str, ...] = option(
+        ("erasure",), "erasure (default), 'lime(samples=100)', shap, intrinsic; see: whyscore list explainers",
+        flags=("-e", "--explainers", "--explainer"), metavar="SPEC", basic=True,
+    )  # fmt: skip
+    explainer: str | None = option(
+        None, "erasure (default), 'lime(samples=100)', intrinsic; see: whyscore list explainers",
+        flags=("-e", "--explainer", "--explainers"), metavar="SPEC", basic=True,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
 class MaskingSettings(Seeded):
     """How words are masked."""
 

@@ -69,6 +69,13 @@ class MetricResult:
         """The share of entries without a score."""
         return float(np.mean(~np.isfinite(self.entries.values))) if len(self.entries) else 0.0
 
+    def total(self, system: str, digits: int) -> str:
+        """Return the score of a system, and where systems have different segments that on the common ones."""
+        own = self.totals[system].interval(digits)
+        return (
+            f"{own}; {self.common[system].value:.{digits}f} on {self.common[system].n} common" if self.common else own
+        )
+
     def best(self, systems: Sequence[str]) -> list[int]:
         """Return the rows of the best system, or systems; where there is one system, none is best."""
         values = [(self.common or self.totals)[system].value for system in systems]
@@ -110,11 +117,11 @@ class SystemScores(Result, list[MetricResult]):
 
     def tables(self, *, long: bool = False) -> list[Table]:
         if long:
-            names = ("system", "metric", "score", "low", "high", "n")
-            return [Table(names, tuple(tuple(record[name] for name in names) for record in self.records()))]  # type: ignore[misc]
+            return [Table.of(self.records(), ("system", "metric", "score", "low", "high", "n"))]
         systems = self.dataset.systems
-        rows = [(system, *(_format_total(one, system, self.decimals) for one in self)) for system in systems]
-        notes = (f"{len(self.dataset.ids)} segments; brackets: 95 % bootstrap confidence interval", *self._signatures())
+        rows = [(system, *(one.total(system, self.decimals) for one in self)) for system in systems]
+        signatures = (str(one.signature) for one in self)
+        notes = (f"{len(self.dataset.ids)} segments; brackets: 95 % bootstrap confidence interval", *signatures)
         return [
             Table(
                 ("system", *(one.metric for one in self)),
@@ -124,9 +131,6 @@ class SystemScores(Result, list[MetricResult]):
                 notes if self.notes else (),
             )
         ]
-
-    def _signatures(self) -> Iterator[str]:
-        return (str(one.signature) for one in self)
 
     def documents(self) -> "DocumentScores":
         """Return the score of every document."""
@@ -173,9 +177,7 @@ class DocumentScores(Result):
                     "aggregation": "corpus" if isinstance(metrics[one.metric], CorpusMetric) else "mean",
                 }  # fmt: skip
 
-    def tables(self, *, long: bool = False) -> list[Table]:
-        if long:
-            return [Table.of(self.records())]
+    def display_tables(self) -> list[Table]:
         rows: dict[tuple[object, object], dict[str, object]] = {}
         kinds: dict[str, str] = {}
         for record in self.records():
@@ -218,17 +220,6 @@ class SegmentScores(Result):
         return [Table(("id", "system", *self.scores), tuple(rows))]
 
 
-def _format_total(one: MetricResult, system: str, digits: int) -> str:
-    """Return the score of a system, and where systems have different segments that on the common ones."""
-    own = _interval(one.totals[system], digits)
-    return f"{own}; {one.common[system].value:.{digits}f} on {one.common[system].n} common" if one.common else own
-
-
-def _interval(total: Estimate, digits: int) -> str:
-    shown = "" if total.low is None or total.high is None else f" [{total.low:.{digits}f}, {total.high:.{digits}f}]"
-    return f"{total.value:.{digits}f}{shown}"
-
-
 def score(segments: Segments, metric: MetricLike, *, resources: Resources = LOCAL) -> Scores:
     """Return a metric's score for every segment.
 
@@ -247,7 +238,8 @@ def score_systems(
     dataset: Dataset, metrics: Sequence[MetricLike], *, settings: ScoreSettings, resources: Resources = LOCAL
 ) -> SystemScores:
     """Return every system under every metric: one score call per metric for all systems."""
-    parts = {system: _indices(dataset, system) for system in dataset.systems}
+    systems = np.array([entry.system for entry in dataset.entries])
+    parts = {system: np.flatnonzero(systems == system).tolist() for system in dataset.systems}
     shared = _common(dataset, parts)
     results = []
     known = [with_languages(as_metric(metric), dataset.languages) for metric in metrics]
@@ -341,10 +333,6 @@ def facts_of_data(metric: Metric, segments: Sequence[Segment]) -> dict[str, str]
     found = {"nrefs": nrefs(segments)} if "nrefs" in dict(metric.signature().facts) else {}
     context = max((len(one.context) for one in segments), default=0) if Inputs.CONTEXT in metric.inputs else 0
     return found | ({"context": str(context)} if context else {})
-
-
-def _indices(dataset: Dataset, system: str) -> list[int]:
-    return np.flatnonzero([entry.system == system for entry in dataset.entries]).tolist()
 
 
 Cut = Mapping[str, list[int]]

@@ -120,9 +120,7 @@ class Simulation(Result):
     def records(self) -> Iterator[Record]:
         return (one._asdict() for one in self.rows)
 
-    def tables(self, *, long: bool = False) -> list[Table]:
-        if long:
-            return [Table.of(self.records())]
+    def display_tables(self) -> list[Table]:
         columns = ("method", "segments", "correlation", "low", "high", "clusters", "significant pairs")
         note = (
             f"system ranking by {self.human} on the chosen segments: Spearman correlation with the ranking on all "

@@ -138,9 +138,7 @@ class Triage(Result):
         total, skipped = len(self.decisions), sum(not one.review for one in self.decisions)
         return (f"{skipped:,} of {total:,} segments need no review at a precision of {self.settings.precision:g}",)
 
-    def tables(self, *, long: bool = False) -> list[Table]:
-        if long:
-            return [Table.of(self.records())]
+    def display_tables(self) -> list[Table]:
         facts = (
             ("threshold", None if math.isnan(self.threshold) else self.threshold, None, None),
             ("coverage of this run", *_ends(self.coverage)),

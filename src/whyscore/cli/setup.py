@@ -9,7 +9,7 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -438,9 +438,9 @@ def explaining_costs(
     for metric in metrics:
         used = with_languages(as_metric(metric), languages)
         for explainer in explainers:
-            asked, distinct, stored = cost(segments, used, explainer, resources=resources, unit=unit, sides=sides)[:3]
-            yield f"{metric} {explainer}: {asked} texts, {distinct} distinct, {stored} already stored"
-            yield from call_costs(metric, used, segments, distinct - stored)
+            planned = cost(segments, used, explainer, resources=resources, unit=unit, sides=sides)
+            yield f"{metric} {explainer}: {planned}"
+            yield from call_costs(metric, used, segments, planned.left)
 
 
 _TRIED = 2_000  # segments whose calls are counted
@@ -458,24 +458,33 @@ def call_costs(name: str, metric: Metric, segments: Sequence[Segment], left: int
 
 
 def score_costs(
-    running: RunningSettings, metric: str, segments: Sequence[Segment], languages: tuple[str, str] | None
+    running: RunningSettings, metrics: Sequence[str], segments: Sequence[Segment], languages: tuple[str, str] | None
 ) -> Iterator[str]:
-    """Yield how many texts a metric would score, and how many calls that takes where it asks a language model."""
-    used = with_languages(as_metric(metric), languages)
-    asked = score_cost(used, segments, make_resources(running).store)
-    yield f"{metric}: {asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored"
-    yield from call_costs(metric, used, segments, asked.distinct - asked.stored)
+    """Yield how many texts each metric would score, and how many calls that takes where it asks a language model."""
+    store = make_resources(running).store
+    for metric in metrics:
+        used = with_languages(as_metric(metric), languages)
+        planned = score_cost(used, segments, store)
+        yield f"{metric}: {planned}"
+        yield from call_costs(metric, used, segments, planned.left)
 
 
 def tell_time(output: QuietSettings, name: str, metric: Metric, segments: Sequence[Segment], left: int) -> None:
     """Say how long `left` texts like these segments would take one worker; of a judge, how many calls and tokens."""
     if calls := list(call_costs(name, metric, segments, left)):
-        print(*calls, sep="\n")
+        print_lines(calls)
         return
     if not segments or not left or output.quiet:
         return
     speed = rate(metric, segments)
     tell(output, f"{name}: about {duration(left / speed)} for one worker, by a trial here ({speed:,.0f} texts/s)")
+
+
+def print_lines(lines: Iterable[str]) -> int:
+    """Print what a dry run says, and return the exit code."""
+    for line in lines:
+        print(line)
+    return 0
 
 
 INTERVAL = 10.0

@@ -102,9 +102,7 @@ class CategoryResult(Result):
         for row in self.categories:
             yield {"naming": _LEARNED, **row._asdict()}
 
-    def tables(self, *, long: bool = False) -> list[Table]:
-        if long:
-            return [Table.of(self.records())]
+    def display_tables(self) -> list[Table]:
         rows: list[tuple[Cell, ...]] = [
             (one.name, one.accuracy.value, _interval(one.accuracy), one.sections.value, _interval(one.sections), one.f1)
             for one in self.namings

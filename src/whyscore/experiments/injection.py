@@ -30,7 +30,7 @@ from whyscore.scoring.rows import orient
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import option, takes
 from whyscore.types import FloatMatrix, Segment, Signature
-from whyscore.types.result import Record, Result, Table
+from whyscore.types.result import Record, Result
 
 _EXAMPLES = """\
 examples:
@@ -68,20 +68,6 @@ class Injection(Result):
 
     def records(self) -> Iterator[Record]:
         return iter(self.rows)
-
-    def tables(self, *, long: bool = False) -> list[Table]:
-        del long
-        names = (
-            "kind",
-            "probes",
-            "n",
-            "missing",
-            "moved_up",
-            "above_original",
-            "shift_to_control",
-            "shift_to_original",
-        )
-        return [Table(names, tuple(tuple(row[name] for name in names) for row in self.rows))]  # type: ignore[misc]
 
 
 @takes(InjectionSettings)
@@ -160,7 +146,7 @@ def run_injection(settings: InjectionCommand) -> int:
     data = take_first(load_dataset(settings, [metric]), settings.limit)
     if settings.dry_run:
         probed = probed_segments(data.segments, read_probes(settings.probes))
-        emit(settings, (f"{line}\n" for line in score_costs(settings, metric, probed, data.languages)))
+        emit(settings, (f"{line}\n" for line in score_costs(settings, [metric], probed, data.languages)))
         return 0
     with working(settings) as resources:
         found = injection(data, metric, settings=settings, resources=resources)

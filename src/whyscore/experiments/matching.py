@@ -40,7 +40,7 @@ from whyscore.models.encoders.embedded import LAYERS, Embedded
 from whyscore.models.encoders.transformer import Inseparable, Transformer
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import spec_of
-from whyscore.settings import REQUIRED, Seeded, option, takes
+from whyscore.settings import REQUIRED, Seeded, again, option, takes
 from whyscore.stats.coefficients import Coefficient, kernel
 from whyscore.stats.words import Ragged, agree
 from whyscore.types import (
@@ -422,9 +422,7 @@ class BaselineCommand(QuietSettings, BaselineSettings, MetricSettings):
 
     texts: str = option(REQUIRED, "texts in one language, one a line", positional=True, metavar="FILE", basic=True)
     encoding: str = option("utf-8", "of the file", metavar="NAME")
-    output: str | None = option(
-        None, "write the table to this file instead of stdout", flags=("-o", "--output"), metavar="FILE", basic=True
-    )
+    output: str | None = again(OutputSettings, "output", help="write the table to this file instead of stdout")
 
 
 def run_baseline(settings: BaselineCommand) -> int:

@@ -59,9 +59,7 @@ class PerturbationResult(Result):
     def records(self) -> Iterator[Record]:
         return (row._asdict() for row in self.rows)
 
-    def tables(self, *, long: bool = False) -> list[Table]:
-        if long:
-            return [Table.of(self.records())]
+    def display_tables(self) -> list[Table]:
         metrics = list(dict.fromkeys(row.metric for row in self.rows))
         cells = {(row.kind, row.metric): row for row in self.rows}
         rows: list[tuple[Cell, ...]] = []

@@ -312,9 +312,7 @@ class Report(Result):
                 interval = {"score": total.value, "low": total.low, "high": total.high, "n": total.n}
                 yield {"system": row.system, "metric": metric.name, **interval, **shared, "cluster": cluster}
 
-    def tables(self, *, long: bool = False) -> list[Table]:
-        if long:
-            return [Table.of(self.records())]
+    def display_tables(self) -> list[Table]:
         parts = [self.systems_table(notes=True)]
         parts += [self._tests_table()] if self.comparisons else []
         parts += [self._features_table()] if self.features else []
@@ -429,7 +427,7 @@ class Summary(Result):
         """Return the title and the verdict."""
         return self.report.lead()
 
-    def tables(self, *, long: bool = False) -> list[Table]:
+    def tables(self, *, long: bool = False) -> Sequence[Table]:
         return self.report.tables(long=True) if long else [self.report.systems_table()]
 
 

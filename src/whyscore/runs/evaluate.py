@@ -44,7 +44,7 @@ from whyscore.analysis.compare.compare import compare
 from whyscore.analysis.decompose.decompose import decompose
 from whyscore.analysis.decompose.settings import DecomposeSettings
 from whyscore.analysis.decompose.tagging import Marking, check_tagger
-from whyscore.analysis.explain import ExplainSettings, attempt
+from whyscore.analysis.explain import ExplainersSettings, ExplainSettings, attempt
 from whyscore.analysis.score import score_systems
 from whyscore.data.codec import encode_explanation, record_of
 from whyscore.data.dataset import dataset_lines, read_dataset
@@ -60,7 +60,7 @@ from whyscore.scoring.answers import Answers, AsksModel
 from whyscore.scoring.executors import Processes, Serial
 from whyscore.scoring.stack import LOCAL, Progress, Resources, Stages, require
 from whyscore.scoring.store import Store
-from whyscore.settings import Bootstrapped, Seeded, check, check_files, option, takes
+from whyscore.settings import Bootstrapped, Seeded, again, check, check_files, option, takes
 from whyscore.taggers.spacy import find_pipeline
 from whyscore.text.files import REASONS
 from whyscore.text.randomness import generator
@@ -110,12 +110,9 @@ class EvaluateSettings(Bootstrapped, Seeded):
 
     TITLE: ClassVar[str] = "metrics"
 
-    explainers: tuple[str, ...] | None = option(
-        None,
-        "one for all metrics, or one per metric (default: intrinsic if the metric has word scores, else erasure)",
-        flags=("-e", "--explainers", "--explainer"),
-        metavar="SPEC",
-        basic=True,
+    explainers: tuple[str, ...] | None = again(
+        *(ExplainersSettings, "explainers", None),
+        help="one for all metrics, or one per metric (default: intrinsic if the metric has word scores, else erasure)",
     )
     budget: int | None = option(
         None,

@@ -428,9 +428,7 @@ class Run(Result):
     def records(self) -> Iterator[Row]:
         return (total_record(total) for total in self.total_records())
 
-    def tables(self, *, long: bool = False) -> list[Table]:
-        if long:
-            return [Table.of(self.records())]
+    def display_tables(self) -> list[Table]:
         names = tuple(one.name for one in self.metrics)
         rows: list[tuple[Cell, ...]] = [
             (system, *(self.totals[name][system].value for name in names)) for system in self.dataset.systems

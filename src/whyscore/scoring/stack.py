@@ -344,6 +344,14 @@ class Cost(NamedTuple):
     distinct: int
     stored: int
 
+    @property
+    def left(self) -> int:
+        """The texts that are yet to be scored."""
+        return self.distinct - self.stored
+
+    def __str__(self) -> str:
+        return f"{self.asked} texts, {self.distinct} distinct, {self.stored} already stored"
+
 
 def cost(metric: Metric, segments: Sequence[Segment], store: Store | None = None) -> Cost:
     """Return how many segments would be asked for, how many are distinct, and how many the store holds."""

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import ClassVar, Literal, TypeGuard
+from typing import Any, ClassVar, Literal, TypeGuard
 
 from markupsafe import Markup
 
@@ -46,11 +46,28 @@ class Table:
                 raise ContractError(f"a row of {len(row)} cells in a table of {len(self.columns)} columns: {row!r}")
 
     @classmethod
-    def of(cls, records: Iterable[Mapping[str, object]]) -> "Table":
-        """Return records as a table: one column per key that holds numbers or texts, in order of appearance."""
+    def of(
+        cls,
+        records: Iterable[Mapping[str, object]],
+        columns: Mapping[str, str] | Iterable[str] = (),
+        optional: Iterable[str] = (),
+        **facts: Any,  # noqa: ANN401 - the other fields
+    ) -> "Table":
+        """Return records as a table: one column per key that holds numbers or texts, in order of appearance.
+
+        Args:
+            records: The rows.
+            columns: The keys that are shown, perhaps with their names in the table; all where none is given.
+            optional: Those of the keys that are left out where no record has a value.
+            facts: Notes, a title and other fields of the table.
+        """
         rows = [{key: value for key, value in record.items() if is_cell(value)} for record in records]
-        columns = tuple(dict.fromkeys(key for row in rows for key in row))
-        return cls(columns, tuple(tuple(row.get(name) for name in columns) for row in rows))
+        keys = columns or dict.fromkeys(key for row in rows for key in row)
+        names = dict(columns) if isinstance(columns, Mapping) else {key: key for key in keys}
+        for key in optional:
+            if all(row.get(key) is None for row in rows):
+                del names[key]
+        return cls(tuple(names.values()), tuple(tuple(row.get(key) for key in names) for row in rows), **facts)
 
     @classmethod
     def join(cls, tables: Sequence["Table"]) -> "Table":
@@ -126,6 +143,8 @@ _TABLES = 3
 class Result:
     """Base of all results. A subclass gives `records`, `tables`, or both; each follows from the other.
 
+    One whose tables for people are others than those for programs gives `records` and `display_tables`.
+
     `document` is the JSON form. It is the header with the records unless a result has a better one.
     """
 
@@ -139,7 +158,10 @@ class Result:
 
     def tables(self, *, long: bool = False) -> Sequence[Table]:
         """Return tables for people, or with `long` the tables for programs: one row per record."""
-        del long
+        return [Table.of(self.records())] if long else self.display_tables()
+
+    def display_tables(self) -> Sequence[Table]:
+        """Return the tables for people, where the records as they are would not do."""
         return [Table.of(self.records())]
 
     def lead(self) -> Sequence[str]:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from whyscore import marking
 from whyscore.types.arrays import FloatMatrix, FloatVector, read_only
-from whyscore.types.result import Record, Result
+from whyscore.types.result import DECIMALS, Record, Result
 from whyscore.types.segments import Place, Segment
 from whyscore.types.words import WordMatch, Words
 
@@ -117,6 +117,17 @@ class Estimate:
     level: float = 0.95
     n: int = 0
     reason: str | None = None
+
+    def interval(self, digits: int = DECIMALS) -> str:
+        """Return the number with its interval, for people; a dash where it is undefined.
+
+        >>> Estimate(51.26, 50.1, 52.2).interval(1)
+        '51.3 [50.1, 52.2]'
+        """
+        if math.isnan(self.value):
+            return "-"
+        ends = "" if self.low is None or self.high is None else f" [{self.low:.{digits}f}, {self.high:.{digits}f}]"
+        return f"{self.value:.{digits}f}{ends}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

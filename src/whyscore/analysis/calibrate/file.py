@@ -167,20 +167,15 @@ class Calibration(Result):
 
     def outcome_table(self) -> Table:
         """Return one row per protocol, source and setting: correlation before and after, the gain, its uncertainty."""
-        head = ("protocol", "setting", "source", "original", "boosted", "gain", "low", "high", "p", self.correction)
         ordered = sorted(self.outcomes, key=lambda one: (get_args(Protocol).index(one.protocol), one.setting))
-        rows: list[tuple[Cell, ...]] = [
-            (
-                one.protocol, one.setting, one.source, one.before, one.after, one.gain,
-                one.low, one.high, one.p_value, one.adjusted,
-            )
-            for one in ordered
-        ]  # fmt: skip
+        columns = {"protocol": "protocol", "setting": "setting", "source": "source", "before": "original",
+                   "after": "boosted", "gain": "gain", "low": "low", "high": "high", "p_value": "p",
+                   "adjusted": self.correction}  # fmt: skip
         fixed = (
             "oracle: fitted and judged on the same data, always too optimistic",
             "length, brevity, random: uninformative controls",
         )
-        return Table(head, tuple(rows), notes=fixed, decimals=_DECIMALS)
+        return Table.of(map(asdict, ordered), columns, notes=fixed, decimals=_DECIMALS)
 
     def summary(self) -> Iterator[str]:
         """Yield the result in plain sentences, the verdict first."""

@@ -3,7 +3,6 @@
 How many segments it would take to tell two systems apart is simulated (`stats.significance`).
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -79,7 +78,6 @@ def pair_power(
 
 
 _DECIMALS = 2
-_SHARE_DECIMALS = 3
 _SHOWN = 50
 _COLUMNS = (
     "metric first second difference low high p adjusted better test method exact n blocks detectable needed reason "
@@ -139,7 +137,7 @@ class MetricComparison:
     def won(self) -> str:
         """The strengths with their intervals, the strongest first, in one line."""
         order = sorted(self.strength_intervals.items(), key=lambda item: -item[1].value)
-        shown = ", ".join(f"{system} {_interval(one, _SHARE_DECIMALS)}" for system, one in order)
+        shown = ", ".join(f"{system} {one.interval()}" for system, one in order)
         return f"{self.metric}: strength by won segments (Bradley-Terry): {shown}"
 
     @property
@@ -224,10 +222,8 @@ class Comparison(Result):
         }
         return found | ({"power": powers} if powers else {})
 
-    def tables(self, *, long: bool = False) -> list[Table]:
+    def display_tables(self) -> list[Table]:
         """Return the systems, best first by the first metric, and where there are many pairs a matrix per metric."""
-        if long:
-            return [Table.of(self.records())]
         many = len(self.dataset.systems) > 2  # noqa: PLR2004 - one pair is a sentence
         return [self._score_table(), *(_matrix(one, self.settings) for one in self.metrics if many)]
 
@@ -236,7 +232,7 @@ class Comparison(Result):
         rows: list[tuple[Cell, ...]] = []
         systems = self.metrics[0].clusters.names
         for system in systems:
-            cells = [(_interval(one.totals[system], self.decimals), one.ranks[system]) for one in self.metrics]
+            cells = [(one.totals[system].interval(self.decimals), one.ranks[system]) for one in self.metrics]
             rows.append((system, *(cell for pair in cells for cell in pair)))
         best = frozenset(
             (row, one.metric) for one in self.metrics for row, system in enumerate(systems) if one.ranks[system] == 1
@@ -255,11 +251,12 @@ class Comparison(Result):
                 "high": total.high,
                 "rank": one.ranks[system],
                 "strength": one.strengths[system],
-                **_strength_ends(one, system),
+                **({} if ends is None else {"strength_low": ends.low, "strength_high": ends.high}),
                 "n": total.n,
             }
             for one in self.metrics
             for system, total in one.totals.items()
+            for ends in [one.strength_intervals.get(system)]
         ]
 
     def __str__(self) -> str:
@@ -309,15 +306,3 @@ def _legend(one: MetricComparison) -> str | None:
     sizes = [f"{own.least:g} to {own.most:g}" if own.most is not None else f"{own.least:g} or more" for own in ordered]
     shown = ", ".join(f"{size}: {own.summary} of {own.pairs}" for size, own in zip(sizes, ordered, strict=True))
     return f"{one.metric} in human terms: raters preferred the system ahead by {shown} pairs ({ordered[0].origin})"
-
-
-def _strength_ends(one: MetricComparison, system: str) -> dict[str, Cell]:
-    found = one.strength_intervals.get(system)
-    return {} if found is None else {"strength_low": found.low, "strength_high": found.high}
-
-
-def _interval(total: Estimate, decimals: int) -> str:
-    if math.isnan(total.value):
-        return "-"
-    ends = None if total.low is None or total.high is None else (total.low, total.high)
-    return f"{total.value:.{decimals}f}" + (f" [{ends[0]:.{decimals}f}, {ends[1]:.{decimals}f}]" if ends else "")

@@ -86,8 +86,10 @@ class _Simple:
         agreeing = self.hidden(text, spans, ["agreeing"] * len(spans), feature)
         return Variant(agreeing, self._exchange(agreeing, feature) if hypothesis else agreeing)
 
+    def plain(self, text: Marked) -> str:
+        return text.text
+
     def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
-        """Return the text with spans masked."""
         raise NotImplementedError
 
     def _exchange(self, agreeing: str, feature: int) -> str:
@@ -122,12 +124,10 @@ class TokenMasking(_Simple):
         return known
 
     def plain(self, text: Marked) -> str:
-        """Return the tokens, joined."""
         tokens = self.tokens(text)
         return _join(text.text, tokens, tokens.texts)
 
     def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
-        """Return the tokens with spans masked, joined."""
         del feature
         tokens = self.tokens(text)
         return _join(text.text, tokens, hide_in_tokens(tokens, spans, self._strings(masks), self.unit))
@@ -139,12 +139,7 @@ class CharacterMasking(_Simple):
 
     lengths: tuple[int, ...]
 
-    def plain(self, text: Marked) -> str:
-        """Return the text itself."""
-        return text.text
-
     def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
-        """Return the text with spans masked."""
         pieces, strings = self._pieces(text, spans, masks)
         return hide_in_text(text.text, pieces, [one[: self.lengths[feature]] for one in strings])
 
@@ -157,12 +152,7 @@ class CharacterMasking(_Simple):
 class OpaqueMasking(_Simple):
     """Masks stretches of text behind words that stand for nothing."""
 
-    def plain(self, text: Marked) -> str:
-        """Return the text itself."""
-        return text.text
-
     def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
-        """Return the text with spans masked."""
         del feature
         pieces, strings = self._pieces(text, spans, masks)
         return hide_in_text(text.text, pieces, strings, spaced=True)
@@ -258,7 +248,6 @@ class CompatMasking:
     cut: bool
 
     def plain(self, text: Marked) -> str:
-        """Return the text as the metric reads it."""
         return self._read(text.text)
 
     def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
@@ -267,7 +256,6 @@ class CompatMasking:
         raise SpecError("mode='compat' has no mixed masks: run this experiment with mode='paper'")
 
     def variant(self, text: Marked, feature: int, *, hypothesis: bool) -> Variant:
-        """Return the text with a feature masked in both ways."""
         letter = "Y" if hypothesis else "X"
         pieces = list(_pieces(text.text, text.spans[feature]))
         named = _hidden(text.text, pieces, self.names[feature])

@@ -87,12 +87,9 @@ def token_score(text: str, values: Mapping[str, float], lemmas: Mapping[str, str
     if not sentiment:
         return sum(value for _, value in found) / len(found)
     negations = {place for place, word in enumerate(words) if any(finder("negation", "en")(word))}
-    turned = [_sign(value) * (-1 if negations & set(range(place - _REACH, place)) else 1) for place, value in found]
+    signs = {place: (value > 0) - (value < 0) for place, value in found}
+    turned = [-sign if negations & set(range(place - _REACH, place)) else sign for place, sign in signs.items()]
     return sum(turned) / len(words)
-
-
-def _sign(value: float) -> int:
-    return (value > 0) - (value < 0)
 
 
 def _look_up(word: str, values: Mapping[str, float], lemmas: Mapping[str, str]) -> float | None:

@@ -68,13 +68,6 @@ class Agreement(Estimate):
         """Return the fields, for programs."""
         return {_NAMES.get(name, name): finite(getattr(self, name)) for name in _AGREEMENT}
 
-    def interval(self, digits: int = DECIMALS) -> str:
-        """Return the value and its interval, for people."""
-        if math.isnan(self.value):
-            return "-"
-        known = self.low is not None and self.high is not None
-        return f"{self.value:.{digits}f}" + (f" [{self.low:.{digits}f}, {self.high:.{digits}f}]" if known else "")
-
     def remarks(self) -> str:
         """Return what a reader of the number should know."""
         remarks = ["sentinel"] if self.sentinel else []
@@ -199,9 +192,7 @@ class Metaevaluation(Result):
             ]
         return {**facts, "tests": [{"group": one.group} | asdict(one) for one in self.tests]}
 
-    def tables(self, *, long: bool = False) -> list[Table]:
-        if long:
-            return [Table.of(self.records())]
+    def display_tables(self) -> list[Table]:
         tables = [self._agreements(), *([self._tests()] if self.significant else [])]
         return [*tables, *self._averages(), *use_tables(self.uses)]
 
@@ -256,11 +247,10 @@ class Metaevaluation(Result):
         return not one.sentinel and len(known) > 1 and one.value == max(known)
 
     def _tests(self) -> Table:
-        columns = ("group", "metric", "better than", "difference", "p")
-        rows = tuple((one.group or "", one.first, one.second, one.delta, one.adjusted) for one in self.significant)
-        at = 0 if any(one.group for one in self.tests) else 1
-        notes = (f"{len(rows)} of {len(self.tests)} pairs differ significantly: {self.tests[0].method}",)
-        return Table(columns[at:], tuple(row[at:] for row in rows), notes=notes, decimals=_P_DECIMALS)
+        columns = {"group": "group", "first": "metric", "second": "better than", "delta": "difference", "adjusted": "p"}
+        rows = [asdict(one) for one in self.significant]
+        note = f"{len(rows)} of {len(self.tests)} pairs differ significantly: {self.tests[0].method}"
+        return Table.of(rows, columns, ("group",), notes=(note,), decimals=_P_DECIMALS)
 
     def __str__(self) -> str:
         return "\n".join(" ".join(filter(None, (one.group, one.metric, one.interval(), one.remarks()))) for one in self)
@@ -664,5 +654,4 @@ class WordSegments(Result):
 
     def tables(self, *, long: bool = False) -> list[Table]:
         del long
-        columns = ("id", "system", "side", "n_tokens", "n_errors", *MEASURES, "reason")
-        return [Table(columns, tuple(tuple(row.get(name) for name in columns) for row in self.records()))]  # type: ignore[misc]
+        return [Table.of(self.records(), ("id", "system", "side", "n_tokens", "n_errors", *MEASURES, "reason"))]

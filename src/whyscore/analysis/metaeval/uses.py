@@ -23,6 +23,7 @@ it (one-sided, p <= alpha, not corrected). Swapping single pairs instead, which 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +33,17 @@ from whyscore.stats.agreement import acc_eq, soft_pairwise_accuracy
 from whyscore.stats.correction import clusters
 from whyscore.stats.resampling import block_folds
 from whyscore.stats.significance import swap_segments
+from whyscore.text.files import finite
 from whyscore.types import FloatMatrix, FloatVector
 from whyscore.types.result import Record, Table
 
 _FOLDS = 5
 _ROUNDING = 1e-12
 TASKS = ("spa", "acc_eq")
+_FILTER = {"group": "group", "metric": "metric", "limit": "human >=", "precision": "precision", "recall": "recall",
+           "f1": "F1", "kept": "kept", "good": "good"}  # fmt: skip
+_RERANK = {"group": "group", "metric": "metric", "precision": "precision", "chosen": "human score chosen",
+           "best": "best", "chance": "by chance", "n": "n"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,7 @@ class FilterUse:
 
     def record(self) -> Record:
         """Return the fields, for programs."""
-        return {"use": "filter", **_without_nan(asdict(self))}
+        return {"use": "filter", **cast("Record", finite(asdict(self)))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +82,7 @@ class RerankUse:
 
     def record(self) -> Record:
         """Return the fields, for programs."""
-        return {"use": "rerank", **_without_nan(asdict(self))}
-
-
-def _without_nan(record: dict[str, object]) -> dict[str, object]:
-    return {k: None if isinstance(value, float) and math.isnan(value) else value for k, value in record.items()}
+        return {"use": "rerank", **cast("Record", finite(asdict(self)))}
 
 
 def judge_filters(
@@ -207,18 +209,13 @@ def _swap_test(sets: Sequence[MatrixSet], pair: tuple[str, str], draws: int, see
 
 def use_tables(uses: Sequence[FilterUse | RerankUse]) -> list[Table]:
     """Return filters and re-rankers as tables for people."""
-    filters = [use for use in uses if isinstance(use, FilterUse)]
-    ranks = [use for use in uses if isinstance(use, RerankUse)]
-    at = 0 if any(use.group is not None for use in uses) else 1
-    tables: list[Table] = []
-    if filters:
-        columns = ("group", "metric", "human >=", "precision", "recall", "F1", "kept", "good")
-        cells = [(u.group, u.metric, u.limit, u.precision, u.recall, u.f1, u.kept, u.good)[at:] for u in filters]
-        title = "as filters; thresholds by F1 on other documents"
-        tables.append(Table(columns[at:], tuple(cells), best=frozenset(), title=title))
-    if ranks:
-        names = ("group", "metric", "precision", "human score chosen", "best", "by chance", "n")
-        rows = [(u.group, u.metric, u.precision, u.chosen, u.best, u.chance, u.n)[at:] for u in ranks]
-        title = "as re-rankers: one of the outputs for each segment"
-        tables.append(Table(names[at:], tuple(rows), best=frozenset(), title=title))
-    return tables
+    shown = (
+        ("filter", _FILTER, "as filters; thresholds by F1 on other documents"),
+        ("rerank", _RERANK, "as re-rankers: one of the outputs for each segment"),
+    )
+    records = [use.record() for use in uses]
+    tables = [
+        Table.of((one for one in records if one["use"] == kind), names, ("group",), best=frozenset(), title=title)
+        for kind, names, title in shown
+    ]
+    return [table for table in tables if table.rows]

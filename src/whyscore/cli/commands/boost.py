@@ -1,16 +1,18 @@
 """`whyscore boost`: a metric's scores, made better by its own explanations."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from whyscore.analysis.boost import BoostResult, BoostSettings, boost_segments, boosted, cost
 from whyscore.analysis.common import with_languages
+from whyscore.analysis.explain import ExplainersSettings
 from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result, format_of, tell, tell_signatures
-from whyscore.cli.setup import call_costs, load_dataset, make_resources, requested_metrics, working
+from whyscore.cli.setup import call_costs, load_dataset, make_resources, print_lines, requested_metrics, working
 from whyscore.errors import UserError
 from whyscore.metrics.boosted import Boosted
-from whyscore.settings import option
+from whyscore.settings import again, option
 from whyscore.types import Dataset
 
 EXAMPLES = """\
@@ -28,13 +30,7 @@ _WARN = 0.5
 class BoostCommand(RunningSettings, OutputSettings, InputSettings, BoostSettings, MetricSettings):
     """What `whyscore boost` takes."""
 
-    explainer: str | None = option(
-        None,
-        "erasure (default), 'lime(samples=100)', intrinsic; see: whyscore list explainers",
-        flags=("-e", "--explainer", "--explainers"),
-        metavar="SPEC",
-        basic=True,
-    )
+    explainer: str | None = again(ExplainersSettings, "explainer")
     segments: bool = option(False, "output segment scores instead of system scores", basic=True)
 
 
@@ -51,7 +47,7 @@ def run(settings: BoostCommand) -> int:
     metric = boosted(metrics[0] if metrics else None, settings.explainer, settings=settings)
     data = load_dataset(settings, metrics)
     if settings.dry_run:
-        return _say_cost(data, metric, settings)
+        return print_lines(_cost_lines(data, metric, settings))
     with working(settings) as resources:
         result = boost_segments(data, metric, settings, resources)
     emit_result(result if settings.segments else result.systems(), settings)
@@ -59,16 +55,11 @@ def run(settings: BoostCommand) -> int:
     return 0
 
 
-def _say_cost(data: Dataset, metric: Boosted, settings: BoostCommand) -> int:
-    """Say how many texts would be scored."""
+def _cost_lines(data: Dataset, metric: Boosted, settings: BoostCommand) -> Iterator[str]:
     metric = replace(metric, metric=with_languages(metric.metric, data.languages))
-    asked = cost(data, metric, resources=make_resources(settings))
-    nested = " at the most: the costs of nested explainers multiply" if metric.inner else ""
-    spec = metric.signature().spec
-    print(f"{spec}: {asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored{nested}")
-    for line in call_costs(spec, metric, data.segments, asked.distinct - asked.stored):
-        print(line)
-    return 0
+    planned, spec = cost(data, metric, resources=make_resources(settings)), metric.signature().spec
+    yield f"{spec}: {planned}{' at the most: the costs of nested explainers multiply' if metric.inner else ''}"
+    yield from call_costs(spec, metric, data.segments, planned.left)
 
 
 def _say(result: BoostResult, settings: BoostCommand) -> None:

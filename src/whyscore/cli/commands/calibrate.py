@@ -7,12 +7,13 @@ from typing import ClassVar
 from whyscore.analysis.calibrate.calibrate import calibrate
 from whyscore.analysis.calibrate.settings import CalibrateSettings
 from whyscore.analysis.common import as_metric, with_languages
-from whyscore.analysis.explain import cost
+from whyscore.analysis.explain import ExplainersSettings, cost
 from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result, format_of, tell
-from whyscore.cli.setup import call_costs, load_judged, make_resources, only_metric, working
+from whyscore.cli.setup import call_costs, load_judged, make_resources, only_metric, print_lines, working
 from whyscore.errors import UserError
-from whyscore.settings import option
+from whyscore.scoring.stack import Cost
+from whyscore.settings import again, option
 from whyscore.types import Dataset
 
 EXAMPLES = """\
@@ -31,22 +32,10 @@ class CalibrateCommand(RunningSettings, OutputSettings, CalibrateSettings, Input
 
     TITLE: ClassVar[str] = "options"
 
-    explainer: str = option(
-        "erasure",
-        "'lime(samples=100)', intrinsic ...",
-        flags=("-e", "--explainer", "--explainers"),
-        metavar="SPEC",
-        basic=True,
-    )
+    explainer: str = again(ExplainersSettings, "explainer", "erasure", help="'lime(samples=100)', intrinsic ...")
     fit_weights: bool = option(False, "fit the weights of mee2 or mee4 instead of boosting", flags=("--weights",))
     output: str | None = option(None, line=False)
-    file: str | None = option(
-        None,
-        "write the calibration to this file; tables go to stdout",
-        flags=("-o", "--output"),
-        metavar="FILE",
-        basic=True,
-    )
+    file: str | None = again(OutputSettings, "output", help="write the calibration to this file; tables go to stdout")
 
 
 SETTINGS = CalibrateCommand
@@ -61,14 +50,10 @@ def run(settings: CalibrateCommand) -> int:
     if settings.dry_run:
         resources = make_resources(settings)
         costs = [cost(one, metric, settings.explainer, resources=resources) for one in data]
-        total, distinct, stored = (sum(column) for column in zip(*costs, strict=True))
-        print(f"{metric}: {total} texts, {distinct} distinct, {stored} already stored")
-        segments = [segment for one in data for segment in one.segments]
-        for line in call_costs(
-            metric, with_languages(as_metric(metric), data[0].languages), segments, distinct - stored
-        ):
-            print(line)
-        return 0
+        planned = Cost(*map(sum, zip(*costs, strict=True)))
+        segments, used = [segment for one in data for segment in one.segments], as_metric(metric)
+        calls = call_costs(metric, with_languages(used, data[0].languages), segments, planned.left)
+        return print_lines([f"{metric}: {planned}", *calls])
     with working(settings) as resources:
         found = calibrate(data, metric, settings.explainer, settings=settings, resources=resources)
     if settings.file and settings.file != "-":

@@ -98,4 +98,4 @@ def _text(found: Comparison, settings: CompareCommand) -> Iterator[str]:
 def _plan_lines(settings: CompareCommand, data: Dataset, metrics: Sequence[str]) -> Iterator[str]:
     for metric in metrics:
         segments = compared_segments(data, as_metric(metric))
-        yield from (f"{line}\n" for line in score_costs(settings, metric, segments, data.languages))
+        yield from (f"{line}\n" for line in score_costs(settings, [metric], segments, data.languages))

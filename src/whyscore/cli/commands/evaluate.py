@@ -165,9 +165,9 @@ def _say_costs(settings: EvaluateCommand, data: Dataset, requested: list[Request
     print(f"read: {', '.join(with_noun(number, noun) for noun, number in sizes.items())}")
     for one in requested:
         metric = with_languages(one.metric, data.languages)
-        texts = cost(metric, data.segments, resources.store)
-        print(f"score {one.name}: {texts.asked} texts, {texts.distinct} distinct, {texts.stored} already stored")
-        left = texts.distinct - texts.stored
+        planned = cost(metric, data.segments, resources.store)
+        print(f"score {one.name}: {planned}")
+        left = planned.left
         left += _say_probes(settings, data, one, resources) if one.explainer else 0
         left += _say_masked(settings, data, one, resources) if can_decompose(one, data) else 0
         tell_time(settings, one.name, metric, data.segments, left)

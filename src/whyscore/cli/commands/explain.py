@@ -17,6 +17,7 @@ from rich.text import Text
 from whyscore import marking
 from whyscore.analysis.common import as_metric, with_languages
 from whyscore.analysis.explain import (
+    ExplainersSettings,
     ExplainSettings,
     Explanations,
     attempt,
@@ -76,13 +77,7 @@ class ExplainCommand(
 ):  # fmt: skip
     """What `whyscore explain` takes."""
 
-    explainers: tuple[str, ...] = option(
-        ("erasure",),
-        "erasure (default), 'lime(samples=100)', shap, intrinsic; see: whyscore list explainers",
-        flags=("-e", "--explainers", "--explainer"),
-        metavar="SPEC",
-        basic=True,
-    )
+    explainers: tuple[str, ...] = again(ExplainersSettings, "explainers")
     until_stable: float | None = again(FaithfulnessSettings, "until_stable")
     matrix: bool = option(False, "add the word similarity matrix to json and jsonl (bertscore, xbertscore)")
 
@@ -146,10 +141,9 @@ def _say_costs(data: Dataset, metrics: Sequence[str], explainers: Sequence[str],
     for metric in metrics:
         used = with_languages(as_metric(metric), data.languages)
         for explainer in explainers:
-            asked = cost(data, metric, explainer, settings=settings, resources=resources)
-            name = f"{metric} {explainer}"
-            print(f"{name}: {asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored")
-            tell_time(settings, name, used, data.segments, asked.distinct - asked.stored)
+            planned = cost(data, metric, explainer, settings=settings, resources=resources)
+            print(f"{metric} {explainer}: {planned}")
+            tell_time(settings, f"{metric} {explainer}", used, data.segments, planned.left)
     return 0
 
 

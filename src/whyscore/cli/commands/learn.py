@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from whyscore.analysis.learn_map import LearnMapSettings, learn_map
-from whyscore.cli.options import ParallelSettings
+from whyscore.cli.options import OutputSettings, ParallelSettings
 from whyscore.cli.output import tell
 from whyscore.cli.setup import language_pair
 from whyscore.data.files import read_lines
 from whyscore.errors import DataError, UserError
 from whyscore.models.lexicon import learn_lexicon, write_lexicon
 from whyscore.models.maps import Link, read_links, write_map
-from whyscore.settings import REQUIRED, option
+from whyscore.settings import REQUIRED, again, option
 
 LEXICON_EXAMPLES = """\
 examples:
@@ -26,12 +26,8 @@ examples:
 class LearnLexiconCommand(ParallelSettings):
     """What `whyscore learn-lexicon` takes."""
 
-    output: str = option(
-        REQUIRED,
-        "the lexicon: arrays in .npz, tab-separated text in every other name",
-        flags=("-o", "--output"),
-        metavar="FILE",
-        basic=True,
+    output: str = again(
+        OutputSettings, "output", REQUIRED, help="the lexicon: arrays in .npz, tab-separated text in every other name"
     )
 
 
@@ -58,9 +54,7 @@ _ENDINGS = (".npz", ".safetensors")
 class LearnMapCommand(ParallelSettings, LearnMapSettings):
     """What `whyscore learn-map` takes."""
 
-    output: str = option(
-        REQUIRED, "the map: a name in .npz or .safetensors", flags=("-o", "--output"), metavar="FILE", basic=True
-    )
+    output: str = again(OutputSettings, "output", REQUIRED, help="the map: a name in .npz or .safetensors")
     alignments: str | None = option(
         None, "known links between words, a line of 0-0 1-2 per pair", metavar="FILE", basic=True
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from whyscore.analysis.common import requested_name
+from whyscore.analysis.explain import ExplainersSettings
 from whyscore.analysis.metaeval.annotators import (
     Annotators,
     annotators_of,
@@ -46,6 +47,7 @@ from whyscore.cli.setup import (
     explaining_costs,
     language_pair,
     load_dataset,
+    print_lines,
     requested_metrics,
     score_costs,
     take_first,
@@ -129,9 +131,7 @@ def run_scores(settings: ScoresCommand) -> int:
     if settings.dry_run:
         print(f"{len(table)} rows; metrics to score: {', '.join(specs) or 'none'}")
         texts = table.texts or Dataset(table.name, ())
-        for spec in specs:
-            print(*score_costs(settings, spec, texts.segments, texts.languages), sep="\n")
-        return 0
+        return print_lines(score_costs(settings, specs, texts.segments, texts.languages))
     with working(settings) as resources:
         table = with_metrics(table, specs, resources)
     for name in settings.lower:
@@ -220,12 +220,8 @@ class WordsCommand(RunningSettings, OutputSettings, InputSettings, MetaevalWords
         metavar="PATH",
         basic=True,
     )
-    explainers: tuple[str, ...] = option(
-        (),
-        "explainers to evaluate on the gold texts (default with -m: erasure)",
-        flags=("-e", "--explainers", "--explainer"),
-        metavar="SPEC",
-        basic=True,
+    explainers: tuple[str, ...] = again(
+        ExplainersSettings, "explainers", (), help="explainers to evaluate on the gold texts (default with -m: erasure)"
     )
     annotators: tuple[str, ...] = option(
         (), "files with the tags of several annotators, one per annotator", metavar="FILE"
@@ -244,8 +240,7 @@ def run_words(settings: WordsCommand) -> int:
         raise UserError("explainers need a metric: name one with -m, for example -m chrf")
     gold, segments, annotators = _word_gold(settings)
     if settings.dry_run:
-        print(*explaining_costs(settings, segments, metrics, explainers, gold.languages), sep="\n")
-        return 0
+        return print_lines(explaining_costs(settings, segments, metrics, explainers, gold.languages))
     submissions = _submissions(settings, gold)
     tuning = _tuning(settings, len(submissions) + len(metrics) * len(explainers)) if settings.tune_on else None
     with working(settings) as resources:
@@ -366,8 +361,7 @@ def run_spans(settings: SpansCommand) -> int:
     if metrics:
         gold = replace(data, languages=language_pair(settings.lang_pair) or data.languages)
         if settings.dry_run:
-            print(*score_costs(settings, metrics[0], gold.segments, gold.languages), sep="\n")
-            return 0
+            return print_lines(score_costs(settings, metrics, gold.segments, gold.languages))
         with working(settings) as resources:
             result = metaevaluate_metric_spans(
                 gold, metrics[0], weights=weights, settings=settings, resources=resources
@@ -413,12 +407,8 @@ class FaithfulnessCommand(
 ):  # fmt: skip
     """What `whyscore metaeval faithfulness` takes."""
 
-    explainers: tuple[str, ...] | None = option(
-        None,
-        "explainers to evaluate; random is the control",
-        flags=("-e", "--explainers", "--explainer"),
-        metavar="SPEC",
-        basic=True,
+    explainers: tuple[str, ...] | None = again(
+        ExplainersSettings, "explainers", None, help="explainers to evaluate; random is the control"
     )
 
 
@@ -431,7 +421,7 @@ def run_faithfulness(settings: FaithfulnessCommand) -> int:
         raise UserError("no explainer: name some with -e, for example -e erasure lime random")
     data = take_first(load_dataset(settings, metrics, explainers), settings.limit)
     if settings.dry_run:
-        print(*explaining_costs(settings, data.segments, metrics, explainers, data.languages), sep="\n")
+        print_lines(explaining_costs(settings, data.segments, metrics, explainers, data.languages))
         tell(settings, f"and for each explained text of n words {settings.orders + 1} orders of 2 (n + 1) texts")
         return 0
     with working(settings) as resources:

@@ -49,13 +49,7 @@ class ReportCommand(FigureSettings, ReportSettings):
     runs: tuple[str, ...] = option(
         (), "run folders; several are compared with each other", positional=True, metavar="FOLDER", basic=True
     )
-    output: str | None = option(
-        None,
-        "output file; its suffix determines the format",
-        flags=("-o", "--output"),
-        metavar="FILE",
-        basic=True,
-    )
+    output: str | None = again(OutputSettings, "output", help="output file; its suffix determines the format")
     format: str | None = again(OutputSettings, "format")
 
 

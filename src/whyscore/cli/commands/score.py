@@ -94,9 +94,9 @@ def _say_costs(data: Dataset, metrics: Sequence[str], settings: ScoreCommand) ->
     store = make_resources(settings).store
     for metric in metrics:
         used = with_languages(as_metric(metric), data.languages)
-        asked = cost(used, data.segments, store)
-        print(f"{metric}: {asked.asked} texts, {asked.distinct} distinct, {asked.stored} already stored")
-        tell_time(settings, metric, used, data.segments, asked.distinct - asked.stored)
+        planned = cost(used, data.segments, store)
+        print(f"{metric}: {planned}")
+        tell_time(settings, metric, used, data.segments, planned.left)
     return 0
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from whyscore.analysis.select import SCORING, SelectSettings, select, simulate_selection, without_references
 from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import emit_result
-from whyscore.cli.setup import load_dataset, requested_metrics, score_costs, working
+from whyscore.cli.setup import load_dataset, print_lines, requested_metrics, score_costs, working
 from whyscore.data.naming import with_noun
 from whyscore.errors import UserError
 from whyscore.settings import option
@@ -40,9 +40,7 @@ def run(settings: SelectCommand) -> int:
         used = metrics if settings.simulate or settings.method in SCORING else []
         scored = ", ".join(used) or "none"
         print(f"{len(data.ids)} segments of {with_noun(len(data.systems), 'system')}; metrics to score: {scored}")
-        for metric in used:
-            print(*score_costs(settings, metric, without_references(data).segments, data.languages), sep="\n")
-        return 0
+        return print_lines(score_costs(settings, used, without_references(data).segments, data.languages))
     with working(settings) as resources:
         if settings.simulate:
             human = (settings.human or ("",))[0]

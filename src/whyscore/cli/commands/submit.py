@@ -1,14 +1,17 @@
 """`whyscore submit`: files that can be handed in to a shared task."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from whyscore.analysis.explain import ExplainersSettings
 from whyscore.analysis.submit import SubmitSettings, submit, submit_scores, submit_wmt26
-from whyscore.cli.options import InputSettings, MetricSettings, RunningSettings
+from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
 from whyscore.cli.output import tell
-from whyscore.cli.setup import explaining_costs, load_dataset, requested_metrics, score_costs, working
+from whyscore.cli.setup import explaining_costs, load_dataset, print_lines, requested_metrics, score_costs, working
 from whyscore.data.naming import with_noun
 from whyscore.errors import UserError
-from whyscore.settings import option
+from whyscore.settings import again
+from whyscore.types import Dataset
 
 EXAMPLES = """\
 examples:
@@ -23,88 +26,72 @@ examples:
 class SubmitCommand(RunningSettings, InputSettings, SubmitSettings, MetricSettings):
     """What `whyscore submit` takes."""
 
-    explainer: str | None = option(
-        None, "one explainer", flags=("-e", "--explainer", "--explainers"), metavar="SPEC", basic=True
-    )
-    output: str | None = option(
-        None, "output folder (wmt26: output file)", flags=("-o", "--output"), metavar="PATH", basic=True
-    )
+    explainer: str | None = again(ExplainersSettings, "explainer", help="one explainer")
+    output: str | None = again(OutputSettings, "output", help="output folder (wmt26: output file)", metavar="PATH")
 
 
 SETTINGS = SubmitCommand
+_WORD_TASKS = ("eval4nlp", "eval4nlp2021", "wmt22")
 
 
 def run(settings: SubmitCommand) -> int:
-    """Explain, write the folder, and print its files."""
+    """Score or explain, write the files, and print their names."""
     metrics = requested_metrics(settings)
-    if settings.task == "wmt-metrics":
-        return _run_scores(settings, metrics)
-    if settings.task == "wmt26":
-        return _run_wmt26(settings, metrics)
-    needs = {"-m METRIC": metrics, "-e EXPLAINER": settings.explainer, "--team": settings.team, "-o": settings.output}
-    for name, value in needs.items():
-        if not value:
-            raise UserError(f"a submission needs {name}")
-    if len(metrics) > 1:
-        raise UserError(f"one metric a submission, got {' '.join(metrics)}")
-    explainer, folder = str(settings.explainer), str(settings.output)
-    data = load_dataset(settings, metrics, [explainer])
-    if len(data.systems) > 1:
+    _check_given(settings, metrics)
+    explainers = [settings.explainer] if settings.explainer else []
+    data = load_dataset(settings, metrics, explainers)
+    if settings.task in _WORD_TASKS and len(data.systems) > 1:
         raise UserError(f"one system a submission, got {', '.join(data.systems)}")
     if settings.dry_run:
-        print(*explaining_costs(settings, data.segments, metrics, [explainer], data.languages), sep="\n")
-        return 0
+        return print_lines(_cost_lines(settings, data, metrics, explainers))
     with working(settings) as resources:
-        written = submit(data, metrics[0], explainer, folder, settings=settings, resources=resources)
-    print(*written.files, sep="\n")
-    sides = ", ".join(written.submission.sides if written.submission else ())
-    tell(settings, f"{len(data)} segments; sides: {sides}. Check with whyscore validate")
-    return 0
-
-
-def _run_scores(settings: SubmitCommand, metrics: list[str]) -> int:
-    """Score all systems, write the files, and print their names."""
-    for name, value in {"-m METRIC": metrics, "-o": settings.output}.items():
-        if not value:
-            raise UserError(f"a submission needs {name}")
-    if settings.explainer is not None:
-        raise UserError("the metrics task takes no word scores: leave out -e")
-    data = load_dataset(settings, metrics)
-    if settings.dry_run:
-        print(
-            f"{len(data)} segments of {with_noun(len(data.systems), 'system')}; metrics to score: {', '.join(metrics)}"
-        )
-        for metric in metrics:
-            print(*score_costs(settings, metric, data.segments, data.languages), sep="\n")
-        return 0
-    with working(settings) as resources:
-        written = submit_scores(data, metrics, str(settings.output), settings=settings, resources=resources)
-    print(*written.files, sep="\n")
-    tell(settings, f"{with_noun(len(data.systems), 'system')}, {len(data.ids)} segments")
-    return 0
-
-
-def _run_wmt26(settings: SubmitCommand, metrics: list[str]) -> int:
-    """Predict scores, spans and decisions, and write them as one file."""
-    if len(metrics) != 1 or not settings.output:
-        raise UserError("a WMT26 submission needs one metric and a file: -m qe -o predictions.jsonl")
-    data = load_dataset(settings, metrics, [settings.explainer] if settings.explainer else [])
-    if settings.dry_run:
-        print(f"{len(data)} segments of {with_noun(len(data.systems), 'system')}; metric to score: {metrics[0]}")
-        if settings.explainer is None:
-            costs = score_costs(settings, metrics[0], data.segments, data.languages)
+        how = {"settings": settings, "resources": resources}
+        if settings.task == "wmt-metrics":
+            written = submit_scores(data, metrics, str(settings.output), **how)
+            told = f"{with_noun(len(data.systems), 'system')}, {len(data.ids)} segments"
+        elif settings.task == "wmt26":
+            written = submit_wmt26(data, metrics[0], settings.explainer, str(settings.output), **how)
+            told = f"{len(data.ids)} items, {with_noun(len(data.systems), 'system')}"
         else:
-            chosen, sides = [settings.explainer], ("hypothesis",)
-            costs = explaining_costs(settings, data.segments, metrics, chosen, data.languages, unit="word", sides=sides)
-        print(*costs, sep="\n")
-        return 0
-    with working(settings) as resources:
-        written = submit_wmt26(
-            data, metrics[0], settings.explainer, settings.output, settings=settings, resources=resources
-        )
+            written = submit(data, metrics[0], explainers[0], str(settings.output), **how)
+            sides = ", ".join(written.submission.sides if written.submission else ())
+            told = f"{len(data)} segments; sides: {sides}. Check with whyscore validate"
     print(*written.files, sep="\n")
-    tell(settings, f"{len(data.ids)} items, {with_noun(len(data.systems), 'system')}")
+    tell(settings, told)
     if written.missing:
         count, first = len(written.missing), next(iter(sorted(written.missing.items())))[1]
         tell(settings, f"warning: {count:,} of {len(data):,} segments lack a prediction; the first: {first}")
     return 0
+
+
+def _check_given(settings: SubmitCommand, metrics: Sequence[str]) -> None:
+    """Refuse options that the task does not take, or needs and did not get."""
+    if settings.task == "wmt26":
+        if len(metrics) != 1 or not settings.output:
+            raise UserError("a WMT26 submission needs one metric and a file: -m qe -o predictions.jsonl")
+        return
+    words = {"-e EXPLAINER": settings.explainer, "--team": settings.team} if settings.task in _WORD_TASKS else {}
+    for name, value in {"-m METRIC": metrics, **words, "-o": settings.output}.items():
+        if not value:
+            raise UserError(f"a submission needs {name}")
+    if settings.task == "wmt-metrics" and settings.explainer is not None:
+        raise UserError("the metrics task takes no word scores: leave out -e")
+    if settings.task in _WORD_TASKS and len(metrics) > 1:
+        raise UserError(f"one metric a submission, got {' '.join(metrics)}")
+
+
+def _cost_lines(
+    settings: SubmitCommand, data: Dataset, metrics: Sequence[str], explainers: Sequence[str]
+) -> Iterator[str]:
+    """Yield what a dry run says."""
+    if settings.task in _WORD_TASKS:
+        yield from explaining_costs(settings, data.segments, metrics, explainers, data.languages)
+        return
+    what = "metric" if settings.task == "wmt26" else "metrics"
+    size = f"{len(data)} segments of {with_noun(len(data.systems), 'system')}"
+    yield f"{size}; {what} to score: {', '.join(metrics)}"
+    if explainers:
+        given = (settings, data.segments, metrics, explainers, data.languages)
+        yield from explaining_costs(*given, unit="word", sides=("hypothesis",))
+    else:
+        yield from score_costs(settings, metrics, data.segments, data.languages)

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 from whyscore.analysis.train.settings import TrainSettings
 from whyscore.analysis.train.train import train
-from whyscore.cli.options import OutputSettings
+from whyscore.cli.options import FolderSettings, OutputSettings
 from whyscore.cli.output import emit_result, tell
 from whyscore.cli.setup import language_pair
-from whyscore.settings import REQUIRED, option
+from whyscore.settings import REQUIRED, again, option
 
 EXAMPLES = """\
 examples:
@@ -44,9 +44,7 @@ class TrainCommand(OutputSettings, TrainSettings):
         (), "labelled segments for the card, instead of held-out ones", metavar="PATH", basic=True
     )
     output: str | None = option(None, line=False)
-    folder: str = option(
-        REQUIRED, "output folder for the model", flags=("-o", "--output"), metavar="FOLDER", basic=True
-    )
+    folder: str = again(FolderSettings, "folder", REQUIRED, help="output folder for the model")
 
 
 SETTINGS = TrainCommand

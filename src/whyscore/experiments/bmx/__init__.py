@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from whyscore.analysis.calibrate import JudgingSettings, join_datasets
-from whyscore.analysis.explain import cost
+from whyscore.analysis.explain import ExplainersSettings, cost
 from whyscore.cli.options import Command, FolderSettings, InputSettings, MetricSettings, RunningSettings
 from whyscore.cli.output import emit_result, tell
 from whyscore.cli.setup import check_names, load_dataset, load_judged, only_metric, requested_metrics, working
@@ -16,7 +16,7 @@ from whyscore.experiments.bmx.study import Run, StabilitySettings, bmx_grid, bmx
 from whyscore.experiments.bmx.summeval import SPLIT, SummevalSettings, bmx_summeval, read_summeval, with_splits
 from whyscore.experiments.bmx.transfer import MEASURES, TransferSettings, bmx, kind_of, spread
 from whyscore.scoring.stack import Resources
-from whyscore.settings import option
+from whyscore.settings import again, option
 from whyscore.types import Dataset
 
 
@@ -33,13 +33,7 @@ class BmxCommand(RunningSettings, FolderSettings, MetricSettings):
 class ExplainerSettings:
     """Whose explanations are aggregated."""
 
-    explainers: tuple[str, ...] = option(
-        ("erasure",),
-        "one or more (default: erasure)",
-        flags=("-e", "--explainers", "--explainer"),
-        metavar="SPEC",
-        basic=True,
-    )
+    explainers: tuple[str, ...] = again(ExplainersSettings, "explainers", help="one or more (default: erasure)")
 
 
 @dataclass(frozen=True, kw_only=True)

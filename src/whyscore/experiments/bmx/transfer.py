@@ -256,9 +256,7 @@ class TransferRun(Run):
         for one in self.judgements:
             yield asdict(one)
 
-    def tables(self, *, long: bool = False) -> list[Table]:
-        if long:
-            return [Table.of(asdict(one) for one in self.judgements)]
+    def display_tables(self) -> list[Table]:
         choices = Table(Chosen._fields, tuple(tuple(one) for one in self.chosen), title="Calibrations")
         return [self.results(), choices]
 

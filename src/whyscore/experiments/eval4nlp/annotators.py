@@ -68,9 +68,7 @@ class AnnotatorsResult(Result):
     def document(self) -> object:
         return {"kind": self.kind, "sentences": len(self.gold), **self.agreement.record()}
 
-    def tables(self, *, long: bool = False) -> list[Table]:
-        if long:
-            return [Table.of(self.records())]
+    def display_tables(self) -> list[Table]:
         columns = ("side", "annotators", "kappa per sentence", "kappa pooled", "n", "left out", "Pearson")
         rows: list[tuple[Cell, ...]] = []
         for side, pairs in self.agreement.pairs.items():

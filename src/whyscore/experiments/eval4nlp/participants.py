@@ -61,7 +61,7 @@ from whyscore.explainers.inside import Attention, BestHead, best_head
 from whyscore.metrics.estimators.qe import WEIGHTS, load
 from whyscore.registry import spec_of
 from whyscore.scoring.stack import LOCAL, Resources
-from whyscore.settings import REQUIRED, option, settings_of, takes
+from whyscore.settings import REQUIRED, again, option, settings_of, takes
 from whyscore.stats.words import Ragged
 from whyscore.text.alignment import Pieces, pool_words
 from whyscore.text.splitters import white_space
@@ -423,9 +423,7 @@ class ParticipantsCommand(RunningSettings, FolderSettings, ParticipantsSettings)
     lang_pair: str | None = option(
         None, "of the gold folders, take the one of this pair", flags=("-l", "--lang-pair"), metavar="RO-EN", basic=True
     )
-    folder: str = option(
-        REQUIRED, "the folder of models and submissions", flags=("-o", "--output"), metavar="FOLDER", basic=True
-    )
+    folder: str = again(FolderSettings, "folder", REQUIRED, help="the folder of models and submissions")
 
 
 GOLD_PLACES = ("{pair}", "dev/{pair}", "data/dev/{pair}", "eval4nlp2021/dev/{pair}")

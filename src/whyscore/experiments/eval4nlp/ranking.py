@@ -78,9 +78,7 @@ class RankingResult(Result):
     def _sides(self) -> list[Judged]:
         return [side for side in SIDES if any(side in pair.ranking for pair in self.pairs)]
 
-    def tables(self, *, long: bool = False) -> list[Table]:
-        if long:
-            return [Table.of(self.records())]
+    def display_tables(self) -> list[Table]:
         return [self._table(), self._overall()]
 
     def _table(self) -> Table:

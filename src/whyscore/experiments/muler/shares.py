@@ -118,9 +118,7 @@ class HybridRow(PartRow):
 class Hybrids(Rows[HybridRow]):
     """Hybrids, as a table with one row per system and feature: MuLER, best case (O), worst case (AO), each hybrid."""
 
-    def tables(self, *, long: bool = False) -> Sequence[Table]:
-        if long:
-            return super().tables(long=True)
+    def display_tables(self) -> Sequence[Table]:
         several = len({row.metric for row in self}) > 1
         parts = list(dict.fromkeys(row.alpha for row in self))
         found: dict[tuple[str, ...], dict[float, HybridRow]] = {}

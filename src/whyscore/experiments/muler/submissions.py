@@ -17,7 +17,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import ClassVar, cast
@@ -76,13 +76,10 @@ class Correlations(Result, list[CorrelationRow]):
     def records(self) -> Iterator[Record]:
         return (asdict(row) for row in self)
 
-    def tables(self, *, long: bool = False) -> Sequence[Table]:
-        if long:
-            return super().tables(long=True)
-        grouped = any(row.group for row in self)
-        rows = [(row.group or "", row.metric, row.feature, row.n, row.score, row.range) for row in self]
-        columns = ("group", "metric", "feature", "systems", "r of -share with score", "r of share with range")
-        return [Table(columns[not grouped :], tuple(row[not grouped :] for row in rows))]
+    def display_tables(self) -> Sequence[Table]:
+        columns = {"group": "group", "metric": "metric", "feature": "feature", "n": "systems",
+                   "score": "r of -share with score", "range": "r of share with range"}  # fmt: skip
+        return [Table.of(self.records(), columns, ("group",))]
 
 
 def figures(files: Sequence[str | Path], folder: str | Path | None = None) -> Correlations:
@@ -109,12 +106,10 @@ def figures(files: Sequence[str | Path], folder: str | Path | None = None) -> Co
         most = max(len({row.system for row in found if row.group == group}) for group in {row.group for row in found})
         raise UserError(f"no correlation over systems: it takes three in a group, and the largest has {most}")
     drawn = draw(found, Path(folder)) if folder is not None else []
-    made = [CorrelationRow(*names, held["sigma_all"], _turn(held["range"])) for names, held in rows.items()]
+    ranges = {names: held["range"] for names, held in rows.items()}
+    turned = {names: None if value is None else -value for names, value in ranges.items()}
+    made = [CorrelationRow(*names, held["sigma_all"], turned[names]) for names, held in rows.items()]
     return Correlations(made, drawn)
-
-
-def _turn(value: float | None) -> float | None:
-    return None if value is None else -value
 
 
 def read_shares(path: str | Path) -> Decompositions:
@@ -242,12 +237,7 @@ def pairs(data: Segments, metric: MetricLike, *, settings: PairsSettings, resour
         names = better.group, better.metric, better.feature, better.system, worse.system
         rows.append(PairRow(*names, tuple(scores), shares, len(held)))  # type: ignore[arg-type]
     order = generator(settings.seed, "muler-pairs", "order").permutation(len(items)).tolist()
-    mixed = [_number(items[k], number) for number, k in enumerate(order, start=1)]
-    return Pairs(tuple(rows), tuple(mixed))
-
-
-def _number(item: Item, number: int) -> Item:
-    return Item(**{**asdict(item), "item": number, "texts": item.texts, "systems": item.systems})
+    return Pairs(tuple(rows), tuple(replace(items[k], item=number) for number, k in enumerate(order, start=1)))
 
 
 def _chosen(found: Decompositions, settings: PairsSettings) -> list[tuple[Decomposition, Decomposition]]:
@@ -418,9 +408,7 @@ class Tally(Result, list[TallyRow]):
     def records(self) -> Iterator[Record]:
         return (asdict(row) for row in self)
 
-    def tables(self, *, long: bool = False) -> Sequence[Table]:
-        if long:
-            return super().tables(long=True)
+    def display_tables(self) -> Sequence[Table]:
         columns = ("sheet", "group", "feature", "A: smaller share", "B", "n", "A = B", "A > B", "B > A", "p")
         rows = [(one.sheet, one.group or "", *tuple(asdict(one).values())[2:]) for one in self]
         note = "p: two-sided sign test over the items that are not equal"

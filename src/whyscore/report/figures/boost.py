@@ -14,7 +14,8 @@
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from whyscore.report.figures import load_package
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 Rows = Sequence[Mapping[str, object]]
 
-BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#999999"
+BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#999999"
 _DEGENERATE = 0.5
 _WIDTH, _HEIGHT = 300, 180
 _CURVE_POINTS = 4000
@@ -126,93 +127,78 @@ def settings(rows: Rows) -> "Chart":
 def counts(rows: Rows) -> "Chart":
     """Return how many settings got better or worse, by source."""
     alt = load_package("altair")
-    told = [{**row, "result": _result(row["gain"])} for row in rows]
-    chart: Chart = (
-        alt.Chart({"values": told})
-        .mark_bar()
-        .encode(
-            x=alt.X("count():Q", title="settings"),
-            y=alt.Y("source:N", title=None),
-            color=alt.Color("result:N", scale=_results(alt)),
-        )
-        .properties(width=_WIDTH)
-        .facet(column=alt.Column("protocol:N", title=None))
-    )
-    return chart
+    marked = alt.Chart({"values": [{**row, "result": _result(row["gain"])} for row in rows]}).mark_bar()
+    encoding = {
+        "x": alt.X("count():Q", title="settings"),
+        "y": alt.Y("source:N", title=None),
+        "color": alt.Color("result:N", scale=_results(alt)),
+    }
+    return _panels(marked, encoding, {"width": _WIDTH}, column=alt.Column("protocol:N", title=None))
 
 
 def bars(rows: Rows) -> "Chart":
     """Return the mean correlation of the original and of each source, by data set and metric."""
     alt = load_package("altair")
     original = [{**row, "source": "original", "after": row["before"]} for row in rows]
-    chart: Chart = (
-        alt.Chart({"values": [*original, *rows]})
-        .mark_bar()
-        .encode(
-            x=alt.X("source:N", title=None, sort=None),
-            y=alt.Y("mean(after):Q", title="correlation with human scores"),
-            color=alt.Color("source:N", legend=None, sort=None),
-        )
-        .properties(width=_WIDTH // 3)
-        .facet(column=alt.Column("data:N", title=None), row=alt.Row("protocol:N", title=None))
-    )
-    return chart
+    encoding = {
+        "x": alt.X("source:N", title=None, sort=None),
+        "y": alt.Y("mean(after):Q", title="correlation with human scores"),
+        "color": alt.Color("source:N", legend=None, sort=None),
+    }
+    facets = {"column": alt.Column("data:N", title=None), "row": alt.Row("protocol:N", title=None)}
+    return _panels(alt.Chart({"values": [*original, *rows]}).mark_bar(), encoding, {"width": _WIDTH // 3}, **facets)
 
 
 def sorted_scores(rows: Rows) -> "Chart":
     """Return human, original and aggregated scores, standardised, in the order of the human scores."""
     alt = load_package("altair")
-    chart: Chart = (
-        alt.Chart({"values": [{**row, "panel": _panel(row)} for row in rows]})
-        .mark_point(size=8, filled=True, opacity=0.6)
-        .encode(
-            x=alt.X("place:Q", title="segments, worst to best by human score"),
-            y=alt.Y("z:Q", title="standard deviations"),
-            color=alt.Color(
-                "score:N", scale=alt.Scale(domain=["human", "original", "aggregate"], range=["black", BLUE, ORANGE])
-            ),
-        )
-        .properties(width=_WIDTH, height=_HEIGHT)
-        .facet(facet=alt.Facet("panel:N", title=None), columns=2)
-    )
-    return chart
+    base = alt.Chart({"values": [{**row, "panel": _panel(row)} for row in rows]})
+    colours = alt.Scale(domain=["human", "original", "aggregate"], range=["black", BLUE, ORANGE])
+    encoding = {
+        "x": alt.X("place:Q", title="segments, worst to best by human score"),
+        "y": alt.Y("z:Q", title="standard deviations"),
+        "color": alt.Color("score:N", scale=colours),
+    }
+    marked = base.mark_point(size=8, filled=True, opacity=0.6)
+    return _panels(marked, encoding, facet=alt.Facet("panel:N", title=None), columns=2)
 
 
 def stability(rows: Rows) -> "Chart":
     """Return the agreement of repeated runs by w, one line per number of samples."""
     alt = load_package("altair")
-    kept = [dict(row) for row in rows if row["w"] is not None]
-    chart: Chart = (
-        alt.Chart({"values": kept})
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("w:Q"),
-            y=alt.Y("correlation:Q", title="correlation between runs", scale=alt.Scale(zero=False)),
-            color=alt.Color("samples:N"),
-            tooltip=["group:N", "samples:N", "w:Q", "correlation:Q"],
-        )
-        .properties(width=_WIDTH, height=_HEIGHT)
-        .facet(facet=alt.Facet("group:N", title=None), columns=3)
-    )
-    return chart
+    base = alt.Chart({"values": [dict(row) for row in rows if row["w"] is not None]})
+    encoding = {
+        "x": alt.X("w:Q"),
+        "y": alt.Y("correlation:Q", title="correlation between runs", scale=alt.Scale(zero=False)),
+        "color": alt.Color("samples:N"),
+        "tooltip": ["group:N", "samples:N", "w:Q", "correlation:Q"],
+    }
+    return _panels(base.mark_line(point=True), encoding, facet=alt.Facet("group:N", title=None), columns=3)
 
 
 def choices(rows: Rows) -> "Chart":
     """Return p and w as chosen on every split, by source and rule."""
     alt = load_package("altair")
-    chart: Chart = (
-        alt.Chart({"values": [dict(row) for row in rows if row["p"] is not None]})
-        .mark_point(filled=True, size=60, opacity=0.7)
-        .encode(
-            x=alt.X("p:Q"),
-            y=alt.Y("w:Q", scale=alt.Scale(domain=[0, 1])),
-            color=alt.Color("source:N"),
-            shape=alt.Shape("source:N"),
-            tooltip=["source:N", "rule:N", "split:O", "p:Q", "w:Q"],
-        )
-        .properties(width=_WIDTH, height=_HEIGHT)
-        .facet(facet=alt.Facet("rule:N", title=None), columns=3)
-    )
+    base = alt.Chart({"values": [dict(row) for row in rows if row["p"] is not None]})
+    encoding = {
+        "x": alt.X("p:Q"),
+        "y": alt.Y("w:Q", scale=alt.Scale(domain=[0, 1])),
+        "color": alt.Color("source:N"),
+        "shape": alt.Shape("source:N"),
+        "tooltip": ["source:N", "rule:N", "split:O", "p:Q", "w:Q"],
+    }
+    marked = base.mark_point(filled=True, size=60, opacity=0.7)
+    return _panels(marked, encoding, facet=alt.Facet("rule:N", title=None), columns=3)
+
+
+def _panels(
+    marked: Any,  # noqa: ANN401 - of altair, which is not there for type checkers
+    encoding: Mapping[str, object],
+    size: Mapping[str, object] = MappingProxyType({"width": _WIDTH, "height": _HEIGHT}),
+    **facets: object,
+) -> "Chart":
+    """Return one panel per facet."""
+    chart: Chart = marked.encode(**encoding).properties(**size).facet(**facets)
     return chart
 
 
