@@ -45,7 +45,6 @@ from whyscore.analysis.score import MetricResult, estimate, score_systems
 from whyscore.data.formats.eval4nlp import (
     Submission,
     Track,
-    make_folder,
     metadata_faults,
     read_submission,
     refuse,
@@ -53,7 +52,7 @@ from whyscore.data.formats.eval4nlp import (
 )
 from whyscore.data.formats.wmt26 import ERROR_FREE, ESA, read_wmt26, wmt26_lines
 from whyscore.data.naming import refuse_twice
-from whyscore.data.writing import write_lines
+from whyscore.data.writing import make_folder, write_lines
 from whyscore.errors import DataError
 from whyscore.protocols import Explainer, Metric, SupportsErrorSpans, SupportsScale
 from whyscore.registry import parse

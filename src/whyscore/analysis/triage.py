@@ -231,17 +231,10 @@ def triage(
     threshold, accepted = material.learn(settings), material.accept_elsewhere(settings)
     decided, curve = scores >= threshold, material.curve(settings)
     if math.isnan(threshold):
-        best = max(curve, key=lambda point: point.precision)
-        notes.append(
-            f"no threshold on {metric} reaches a precision of {settings.precision:g} with a confidence of "
-            f"{settings.confidence:g}: at best {best.precision:.3f}, on {best.coverage:.0%} of the rated segments. "
-            "Ask for less, rate more segments, or use a better metric"
-        )
-    shared = {(one.system, one.segment) for one in rated.entries} & {
-        (one.system, one.segment) for one in dataset.entries
-    }
-    if shared:
-        notes.append(f"{len(shared)} segments are rated data too: their decisions are not independent of the ratings")
+        notes.append(_no_threshold(metric, curve, settings))
+    known, ours = ({(one.system, one.segment) for one in data.entries} for data in (rated, dataset))
+    if shared := len(known & ours):
+        notes.append(f"{shared} segments are rated data too: their decisions are not independent of the ratings")
     draws = {"draws": settings.draws, "seed": settings.seed}
     good, blocks, count = material.good, material.blocks, len(material.good)
     return Triage(
@@ -253,6 +246,15 @@ def triage(
         decisions=_decisions(dataset, scores, decided),
         settings=settings,
         notes=tuple(notes),
+    )
+
+
+def _no_threshold(metric: str, curve: Sequence[Point], settings: TriageSettings) -> str:
+    best = max(curve, key=lambda point: point.precision)
+    return (
+        f"no threshold on {metric} reaches a precision of {settings.precision:g} with a confidence of "
+        f"{settings.confidence:g}: at best {best.precision:.3f}, on {best.coverage:.0%} of the rated segments. "
+        "Ask for less, rate more segments, or use a better metric"
     )
 
 

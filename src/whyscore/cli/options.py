@@ -16,13 +16,13 @@ import os
 import shlex
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, TypeVar, Union, cast, get_args, get_origin
 
 from whyscore.errors import UserError
-from whyscore.settings import REQUIRED, Judged, Option, Setting, again, check, option, settings_of
+from whyscore.settings import REQUIRED, Judged, Setting, again, check, option, settings_of
 
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _FEW = 4
@@ -48,7 +48,8 @@ class Parser(argparse.ArgumentParser):
         if rest:
             unknown = next((item for item in rest if item.startswith("-")), rest[0])
             command = self._chosen(found)
-            command.error(_describe_unknown(unknown, sorted(_options(command))))
+            known = sorted(name for action in command._actions for name in action.option_strings)  # noqa: SLF001
+            command.error(_describe_unknown(unknown, known))
         return found
 
     def _chosen(self, found: argparse.Namespace) -> argparse.ArgumentParser:
@@ -173,12 +174,6 @@ def _describe_unknown(given: str, known: Sequence[str]) -> str:
     return f"no option named {name!r}" + (f". Did you mean {near[0]!r}?" if near else "")
 
 
-def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """Yield all options of a parser."""
-    for action in parser._actions:  # noqa: SLF001 - argparse has no public list of its actions
-        yield from action.option_strings
-
-
 def _metavar_of(action: argparse.Action) -> str:
     if action.metavar is not None:
         return action.metavar if isinstance(action.metavar, str) else " ".join(action.metavar)
@@ -211,17 +206,13 @@ class Command(NamedTuple):
     """The output formats that make sense; all where empty."""
 
 
-def _all_formats() -> tuple[str, ...]:
-    # Imported when a command is set up: `whyscore --help` needs none of it.
-    from whyscore.present import formats  # noqa: PLC0415
-
-    return formats()
-
-
 def add_command(parser: Parser, command: Command | Mapping[str, Command]) -> None:
     """Add the options of everything that a command takes; one parser for each command of a group."""
     if isinstance(command, Command):
-        add_settings(parser, command.settings, command.formats or _all_formats())
+        # Imported when a command is set up: `whyscore --help` needs none of it.
+        from whyscore.present import formats  # noqa: PLC0415
+
+        add_settings(parser, command.settings, command.formats or formats())
         return
     shown = "|".join(command) if len(command) <= _FEW else "NAME"
     choices = parser.add_subparsers(dest="command", metavar=shown, required=True)
@@ -250,7 +241,9 @@ def add_settings(parser: Parser, kind: type, formats: Sequence[str] = ()) -> Non
     there = {action.dest for action in parser._actions}  # noqa: SLF001 - argparse has no public list of its actions
     for setting in settings_of(kind):
         if setting.option.line and setting.name not in there:
-            action = _add(_group(parser, _title(kind, setting.name)), setting, formats)
+            title = _title(kind, setting.name)
+            known = [group for group in parser._action_groups if group.title == title]  # noqa: SLF001
+            action = _add(known[0] if known else parser.add_argument_group(title), setting, formats)
             if not setting.option.basic:
                 parser.advanced.add(action)
     parser._action_groups.sort(key=lambda group: _ORDER.index(group.title if group.title in _ORDER else "options"))  # noqa: SLF001
@@ -270,16 +263,12 @@ def _title(kind: type, name: str) -> str:
     return str(home.__dict__.get("TITLE", "options"))
 
 
-def _group(parser: Parser, title: str) -> argparse._ArgumentGroup:
-    there = [group for group in parser._action_groups if group.title == title]  # noqa: SLF001
-    return there[0] if there else parser.add_argument_group(title)
-
-
 def _add(group: argparse._ArgumentGroup, setting: Setting, formats: Sequence[str]) -> argparse.Action:
     facts, inner = setting.option, _inner(setting.type)
     named: dict[str, Any]
     if facts.positional:
-        named = {"nargs": _nargs(setting), "default": setting.default, **_texts(setting)}
+        nargs = "*" if _is_many(setting.type) else "?" if setting.default is None else None
+        named = {"nargs": nargs, "default": setting.default, **_texts(setting)}
         known = _choices(setting)
         if known and not _is_many(setting.type) and facts.metavar is None:
             named |= {"metavar": "|".join(known)}
@@ -300,7 +289,9 @@ def _add(group: argparse._ArgumentGroup, setting: Setting, formats: Sequence[str
         named |= {"choices": tuple(choices)}
         named.pop("metavar", None) if facts.metavar is None else None
     else:
-        named |= {"type": facts.parse or _reader(inner, facts)}
+        least = int(facts.least) if inner is int and facts.least in (0, 1) else None
+        reader = partial(_number, inner, least) if inner is int or inner is float else str
+        named |= {"type": facts.parse or reader}
     return group.add_argument(*flags, **named)
 
 
@@ -311,10 +302,6 @@ def _texts(setting: Setting) -> dict[str, Any]:
         told = f"{told} (default: {default:,})" if isinstance(default, int) else f"{told} (default: {default})"
     facts = {"help": told.replace("%", "%%")}
     return facts if setting.option.metavar is None else facts | {"metavar": setting.option.metavar}
-
-
-def _nargs(setting: Setting) -> str | None:
-    return "*" if _is_many(setting.type) else "?" if setting.default is None else None
 
 
 def _inner(hint: object) -> object:
@@ -334,12 +321,6 @@ def _is_many(hint: object) -> bool:
 def _choices(setting: Setting) -> tuple[str, ...] | None:
     inner = _inner(setting.type)
     return get_args(inner) if get_origin(inner) is Literal else setting.option.choices
-
-
-def _reader(inner: object, facts: Option) -> Callable[[str], object]:
-    if inner is int or inner is float:
-        return partial(_number, inner, int(facts.least) if inner is int and facts.least in (0, 1) else None)
-    return str
 
 
 @dataclass(frozen=True, kw_only=True)

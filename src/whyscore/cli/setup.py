@@ -84,9 +84,9 @@ def some_metrics(metrics: MetricSettings, example: str = "chrf") -> list[str]:
     return specs
 
 
-def only_metric(metrics: MetricSettings) -> str:
-    """Return the one metric that was asked for."""
-    first, *others = some_metrics(metrics)
+def only_metric(metrics: MetricSettings, usual: str | None = None) -> str:
+    """Return the one metric that was asked for, or the usual one where there is one."""
+    first, *others = some_metrics(metrics) if usual is None else requested_metrics(metrics) or [usual]
     if others:
         raise UserError(f"one metric at a time, got {' '.join((first, *others))}")
     return first

@@ -42,6 +42,16 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> None:
         file.writelines(lines)
 
 
+def make_folder(path: str | Path) -> Path:
+    """Return a folder for files, made where it is not there."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be made: {error.strerror}. Choose another folder with -o") from error
+    return folder
+
+
 def write_or_compare(path: Path, facts: Mapping[str, object]) -> list[str]:
     """Write facts as JSON; return the names of those that differ from what an earlier process wrote there."""
     text = json.dumps(facts, ensure_ascii=False, indent=2)

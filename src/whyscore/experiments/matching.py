@@ -29,7 +29,7 @@ from whyscore.analysis.common import MetricLike, as_metric, requested_name, with
 from whyscore.analysis.metaeval import gold_of, segments_of
 from whyscore.cli.options import Command, InputSettings, MetricSettings, OutputSettings, QuietSettings
 from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures
-from whyscore.cli.setup import load_dataset, requested_metrics
+from whyscore.cli.setup import load_dataset, only_metric
 from whyscore.data.files import read_lines
 from whyscore.data.formats.eval4nlp import SPLITTER, Gold, Judged, read_gold
 from whyscore.data.records import Kind, header_of
@@ -428,7 +428,7 @@ class BaselineCommand(QuietSettings, BaselineSettings, MetricSettings):
 def run_baseline(settings: BaselineCommand) -> int:
     """Write the table that `bertscore(baseline=FILE)` reads."""
     lines = read_lines(settings.texts, encoding=settings.encoding)
-    found = baseline(lines.texts, _one_metric(settings, "bertscore"), settings=settings)
+    found = baseline(lines.texts, only_metric(settings, "bertscore"), settings=settings)
     emit(settings, baseline_lines(found.baseline, found.layer))
     left = len(lines.texts) - found.texts
     if left:
@@ -451,7 +451,7 @@ def run_layers(settings: LayersCommand) -> int:
     """Write how well each layer of the model agrees with human judgements."""
     if settings.human and len(settings.human) > 1:
         raise UserError(f"--human {' '.join(settings.human)}: layers are compared with one human score at a time")
-    metric = _one_metric(settings, "xbertscore")
+    metric = only_metric(settings, "xbertscore")
     data, gold = _data(settings)
     found = layers(data, metric, human=settings.human[0] if settings.human else None, gold=gold)
     emit_result(found, settings, _DIGITS)
@@ -460,13 +460,6 @@ def run_layers(settings: LayersCommand) -> int:
     if format_of(settings) not in ("json", "jsonl"):
         tell_signatures(settings, [found.signature])
     return 0
-
-
-def _one_metric(settings: MetricSettings, usual: str) -> str:
-    wanted = requested_metrics(settings) or [usual]
-    if len(wanted) > 1:
-        raise UserError(f"-m {' '.join(wanted)}: this experiment takes one metric at a time")
-    return wanted[0]
 
 
 def _data(settings: LayersCommand) -> tuple[Dataset, Gold | None]:

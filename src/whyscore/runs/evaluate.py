@@ -372,12 +372,8 @@ def evaluate(
     resources = replace(resources, executor=executor)
     with runs.locked(output):
         folder = runs.open_or_create(output, dataset, plan, overwrite=overwrite)
-        known = runs.facts_of(output) if folder.has(runs.RUN) else RunFacts()
-        if not known.done and overwrite and known.versions not in ({}, _versions()):
-            runs.clear(folder.path)
-            known = RunFacts()
+        known = _known_facts(folder, overwrite=overwrite)
         if not known.done:
-            _check_versions(known, output)
             facts = RunFacts(
                 fingerprint=runs.fingerprint(dataset, plan),
                 plan=plan,
@@ -502,15 +498,22 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _check_versions(known: RunFacts, output: str | Path) -> None:
-    """Refuse to go on with a run that other versions began: half of its numbers would be theirs."""
-    now = _versions()
-    for package, before in known.versions.items():
+def _known_facts(folder: runs.Folder, *, overwrite: bool) -> RunFacts:
+    """Return what is known of the run in a folder, nothing of a new one.
+
+    What other versions began is cleared or refused: half of its numbers would be theirs.
+    """
+    known, now = runs.facts_of(folder.path) if folder.has(runs.RUN) else RunFacts(), _versions()
+    if not known.done and overwrite and known.versions not in ({}, now):
+        runs.clear(folder.path)
+        return RunFacts()
+    for package, before in known.versions.items() if not known.done else ():
         if now.get(package) != before:
             raise UserError(
-                f"{output} was begun with {package} {before}, but {now.get(package, 'none')} is installed: "
+                f"{folder.path} was begun with {package} {before}, but {now.get(package, 'none')} is installed: "
                 "begin again with --overwrite, or choose another folder with -o"
             )
+    return known
 
 
 class _Piece(NamedTuple):

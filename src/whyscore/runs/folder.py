@@ -52,7 +52,7 @@ import numpy as np
 from whyscore.data.codec import Where, convert, record_of
 from whyscore.data.dataset import dataset_lines, read_dataset
 from whyscore.data.records import Kind, read_records
-from whyscore.data.writing import Growing, cut_torn_line, growing, has_name, hold, write_lines
+from whyscore.data.writing import Growing, cut_torn_line, growing, has_name, hold, make_folder, write_lines
 from whyscore.errors import DataError, ExecutionError, UserError
 from whyscore.stats.correction import ALPHA
 from whyscore.stats.systems import DRAWS, flip_test
@@ -269,10 +269,7 @@ def _remove_leftovers(folder: Path) -> None:
 
 def clear(folder: Path) -> None:
     """Remove what an earlier run left; nothing else in the folder is touched."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be made: {error.strerror}. Choose another folder with -o") from error
+    make_folder(folder)
     for name in _FILES:
         for suffix in ("", GROWING, BLOCKS):
             (folder / f"{name}{suffix}").unlink(missing_ok=True)

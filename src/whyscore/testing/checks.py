@@ -33,6 +33,7 @@ The contract of a tagger as checks, for authors of plugins: call `check_tagger(M
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,13 +93,13 @@ def check_metric(
     asked = list(SEGMENTS if segments is None else segments)
     name = type(metric).__name__
     _check_members(metric, name)
-    scores = _scored(metric, asked, name)
-    _scored(metric, [], name)
-    _check_independence(metric, asked, scores, tolerance, name)
-    _check_inputs(metric, asked, scores, tolerance, name)
-    _check_signature(metric, asked, scores, tolerance, name, rebuild=rebuild)
+    first = _Answers(metric, name, asked, _scored(metric, asked, name), tolerance)
+    first.ask([])
+    _check_independence(first)
+    _check_inputs(first)
+    _check_signature(first, rebuild=rebuild)
     if isinstance(metric, RowMetric):
-        _check_rows(metric, asked, scores, tolerance, name)
+        _check_rows(metric, first)
     if isinstance(metric, CorpusMetric):
         _check_corpus(metric, asked, name)
     if isinstance(metric, WordScorer):
@@ -108,6 +109,24 @@ def check_metric(
         _check_tokens(metric, asked, name)
     if isinstance(metric, MatrixMetric):
         _check_matrices(metric, asked, tolerance, name)
+
+
+class _Answers(NamedTuple):
+    """What a metric answered first; later answers about the same segments may differ by the tolerance."""
+
+    metric: Metric
+    name: str
+    segments: Sequence[Segment]
+    scores: FloatVector
+    tolerance: float
+
+    def ask(self, segments: Sequence[Segment]) -> FloatVector:
+        """Return the scores of other segments."""
+        return _scored(self.metric, segments, self.name)
+
+    def check_same(self, values: FloatVector, what: str) -> None:
+        """Refuse other scores of the same segments."""
+        _check_same(values, self.scores, self.segments, self.tolerance, f"{self.name}{what}")
 
 
 def _check_matrices(metric: MatrixMetric, segments: Sequence[Segment], tolerance: float, name: str) -> None:
@@ -183,17 +202,14 @@ def _check_array(values: NDArray[np.float64], shape: tuple[int, ...], what: str)
         raise ContractError(f"{what} must be finite, got {values[tuple(bad[0])]} at {bad[0].tolist()}")
 
 
-def _check_independence(
-    metric: Metric, segments: Sequence[Segment], scores: FloatVector, tolerance: float, name: str
-) -> None:
-    _check_same(_scored(metric, segments, name), scores, segments, tolerance, f"{name} asked twice")
-    turned = _scored(metric, segments[::-1], name)[::-1]
-    _check_same(turned, scores, segments, tolerance, f"{name} asked in another order")
-    single = np.array([_scored(metric, [segment], name)[0] for segment in segments], dtype=np.float64)
-    _check_same(single, scores, segments, tolerance, f"{name} asked one by one")
-    first = {segment: k for k, segment in reversed(list(enumerate(segments)))}
-    equal = scores[[first[segment] for segment in segments]]
-    _check_same(equal, scores, segments, tolerance, f"{name} on equal segments")
+def _check_independence(first: _Answers) -> None:
+    segments = first.segments
+    first.check_same(first.ask(segments), " asked twice")
+    first.check_same(first.ask(segments[::-1])[::-1], " asked in another order")
+    single = np.array([first.ask([segment])[0] for segment in segments], dtype=np.float64)
+    first.check_same(single, " asked one by one")
+    places = {segment: k for k, segment in reversed(list(enumerate(segments)))}
+    first.check_same(first.scores[[places[segment] for segment in segments]], " on equal segments")
 
 
 def _check_same(
@@ -205,28 +221,24 @@ def _check_same(
         raise ContractError(f"{what} gives {values[k]!r} instead of {scores[k]!r} for {segments[k]!r}")
 
 
-def _check_inputs(
-    metric: Metric, segments: Sequence[Segment], scores: FloatVector, tolerance: float, name: str
-) -> None:
-    needed = [segment.only(metric.inputs) for segment in segments]
-    _check_same(
-        _scored(metric, needed, name), scores, segments, tolerance, f"{name} without the texts it does not read"
-    )
+def _check_inputs(first: _Answers) -> None:
+    inputs = first.metric.inputs
+    needed = [segment.only(inputs) for segment in first.segments]
+    first.check_same(first.ask(needed), " without the texts it does not read")
     others: dict[Inputs, dict[str, object]] = {
         Inputs.SOURCE: {"source": _OTHER},
         Inputs.REFERENCES: {"references": (_OTHER,)},
         Inputs.CONTEXT: {"context": (Segment(_OTHER, _OTHER, (_OTHER,)),)},
     }
     for text, other in others.items():
-        if text not in metric.inputs:
-            changed = [replace(segment, **other) for segment in segments]  # type: ignore[arg-type]
-            what = f"{name}, whose inputs do not name {str(text.name).lower()}, with another one"
-            _check_same(_scored(metric, changed, name), scores, segments, tolerance, what)
+        if text not in inputs:
+            changed = [replace(segment, **other) for segment in first.segments]  # type: ignore[arg-type]
+            what = f", whose inputs do not name {str(text.name).lower()}, with another one"
+            first.check_same(first.ask(changed), what)
 
 
-def _check_signature(
-    metric: Metric, segments: Sequence[Segment], scores: FloatVector, tolerance: float, name: str, *, rebuild: bool
-) -> None:
+def _check_signature(first: _Answers, *, rebuild: bool) -> None:
+    metric, name = first.metric, first.name
     signature = metric.signature()
     if not isinstance(signature, Signature):
         raise ContractError(f"{name}.signature() must be a Signature, got {signature!r}")
@@ -246,21 +258,19 @@ def _check_signature(
         raise ContractError(
             f"{name}: the spec {signature.spec!r} builds a metric that signs {str(again.signature())!r}"
         )
-    _check_same(_scored(again, segments, name), scores, segments, tolerance, f"{name} built from its spec")
+    first.check_same(_scored(again, first.segments, name), " built from its spec")
 
 
-def _check_rows(
-    metric: RowMetric, segments: Sequence[Segment], scores: FloatVector, tolerance: float, name: str
-) -> None:
-    width = len(metric.columns)
-    for asked in (segments, []):
+def _check_rows(metric: RowMetric, first: _Answers) -> None:
+    width, name = len(metric.columns), first.name
+    for asked in (first.segments, []):
         rows = metric.statistics(asked)
         _check_array(rows, (len(asked), width), f"{name}.statistics of {len(asked)} segments in {width} columns")
         before = rows.copy()
         followed = metric.scores(rows)
         _check_array(followed, (len(asked),), f"{name}.scores of {len(asked)} rows")
         _check_kept(rows, before, f"{name}.scores")
-        _check_same(followed, scores[: len(asked)], asked, tolerance, f"{name}.scores of its rows")
+        _check_same(followed, first.scores[: len(asked)], asked, first.tolerance, f"{name}.scores of its rows")
 
 
 def _check_corpus(metric: CorpusMetric, segments: Sequence[Segment], name: str) -> None:

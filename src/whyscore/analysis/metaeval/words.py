@@ -156,10 +156,7 @@ def metaevaluate_words(
     """
     if sum([settings.threshold is not None, tuning is not None, settings.oracle_threshold]) > 1:
         raise UserError("one threshold is enough: give --threshold, --tune-on or --oracle-threshold")
-    if (settings.faithfulness or settings.seeds) and not metrics:
-        raise UserError("--faithfulness and --seeds need explainers: name a metric with -m and explainers with -e")
-    if metrics and not segments:
-        raise UserError("explainers need the texts: give a gold folder that has them, or -t, -s and -r")
+    _check_explained(metrics, segments, settings)
     pairs = [(metric, explainer) for metric in metrics for explainer in explainers]
     explained = [
         explained_submission(segments, *pair, languages=gold.languages, seed=settings.seed, resources=resources)
@@ -174,20 +171,35 @@ def metaevaluate_words(
     systems[first:] = _with_trust(systems[first:], gold.target, pairs, segments, settings=settings, resources=resources)
     if settings.logprobs is not None:
         systems.append(judge(gold, logprob(settings.logprobs, gold, settings.pool), settings, baseline=True))
-    if settings.baselines:
-        taken = {one.system for one in systems}
-        own = [chance_result(gold, settings)]
-        own += [judge(gold, one, settings, baseline=True) for one in _baselines(gold, settings.seed)]
-        systems = _with_findings(systems, own)
-        systems += [replace(one, system=f"{one.system} (baseline)") if one.system in taken else one for one in own]
-    elif metrics and gold.target.words is not None:
-        controls = [judge(gold, one, settings, baseline=True) for one in _baselines(gold, settings.seed, CONTROLS)]
-        systems = _with_findings(systems, controls)
+    systems = _with_baselines(systems, gold, settings, explained=bool(metrics))
     if not systems:
         raise DataError("there is nothing to judge: give submissions, explainers or baselines")
     refuse_twice([one.system for one in systems])
     ranking = _rank_sides(gold, systems, settings) if settings.compares else {}
     return WordsResult(gold, tuple(_with_decisions(systems, tuning, settings)), settings, ranking)
+
+
+def _check_explained(metrics: Sequence[str], segments: Sequence[Segment], settings: MetaevalWordsSettings) -> None:
+    if (settings.faithfulness or settings.seeds) and not metrics:
+        raise UserError("--faithfulness and --seeds need explainers: name a metric with -m and explainers with -e")
+    if metrics and not segments:
+        raise UserError("explainers need the texts: give a gold folder that has them, or -t, -s and -r")
+
+
+def _with_baselines(
+    systems: Sequence[SystemResult], gold: Gold, settings: MetaevalWordsSettings, *, explained: bool
+) -> list[SystemResult]:
+    """Return the systems with findings about those below a control, and the baselines where they are asked for."""
+    if settings.baselines:
+        taken = {one.system for one in systems}
+        own = [chance_result(gold, settings)]
+        own += [judge(gold, one, settings, baseline=True) for one in _baselines(gold, settings.seed)]
+        named = [replace(one, system=f"{one.system} (baseline)") if one.system in taken else one for one in own]
+        return [*_with_findings(systems, own), *named]
+    if explained and gold.target.words is not None:
+        controls = [judge(gold, one, settings, baseline=True) for one in _baselines(gold, settings.seed, CONTROLS)]
+        return _with_findings(systems, controls)
+    return list(systems)
 
 
 def _with_findings(systems: Sequence[SystemResult], baselines: Sequence[SystemResult]) -> list[SystemResult]:

@@ -30,8 +30,8 @@ import numpy as np
 
 from whyscore.data.files import Bundle, Limits, open_bundle, read_lines
 from whyscore.data.formats.word_lines import numbers, score_lines, tag_lines
-from whyscore.data.writing import write_lines
-from whyscore.errors import DataError, SpecError, UserError
+from whyscore.data.writing import make_folder, write_lines
+from whyscore.errors import DataError, SpecError
 from whyscore.stats.spans import Thresholds, to_spans
 from whyscore.stats.words import Ragged
 from whyscore.text.splitters import WhiteSpace
@@ -288,16 +288,6 @@ def write_gold(folder: str | Path, gold: Gold, shares: Mapping[Judged, Ragged] |
         written.append(place / f"gold.{ending}")
         write_lines(written[-1], (f"{line}\n" for line in lines))
     return written
-
-
-def make_folder(folder: str | Path) -> Path:
-    """Return a folder for files, made where it is not there."""
-    place = Path(folder)
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be made: {error.strerror}. Choose another place") from error
-    return place
 
 
 def read_submission(path: str | Path, *, name: str | None = None, limits: Limits | None = None) -> Submission:

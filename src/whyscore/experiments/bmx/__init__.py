@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import ClassVar
 
@@ -9,7 +10,15 @@ from whyscore.analysis.calibrate import JudgingSettings, join_datasets
 from whyscore.analysis.explain import ExplainersSettings, cost
 from whyscore.cli.options import Command, FolderSettings, InputSettings, MetricSettings, RunningSettings
 from whyscore.cli.output import emit_result, tell
-from whyscore.cli.setup import check_names, load_dataset, load_judged, only_metric, requested_metrics, working
+from whyscore.cli.setup import (
+    check_names,
+    load_dataset,
+    load_judged,
+    only_metric,
+    print_lines,
+    requested_metrics,
+    working,
+)
 from whyscore.data.reading import read
 from whyscore.errors import MissingExtra, UserError
 from whyscore.experiments.bmx.study import Run, StabilitySettings, bmx_grid, bmx_stability, thin
@@ -78,17 +87,13 @@ def run_transfer(settings: TransferCommand) -> int:
     metrics = requested_metrics(settings)
     check_names(metrics, settings.explainers)
     sets = [[_load(file, settings) for file in files] for files in (settings.calibrate, settings.evaluate)]
-    if settings.dry_run:
-        for data in (one for group in sets for one in group):
-            for metric in metrics:
-                for explainer in settings.explainers:
-                    planned = cost(data, metric, explainer)
-                    print(f"{data.name}, {metric}, {explainer}: {planned.asked} texts, {planned.distinct} distinct")
-        return 0
-    folder = _folder(settings)
-    with working(settings) as resources:
-        found = bmx(*sets, metrics, settings.explainers, output=folder, settings=settings, resources=resources)
-    return _finish(found, settings)
+    plans = product((data for group in sets for data in group), metrics, settings.explainers)
+    named = [(f"{data.name}, {metric}, {explainer}", data, metric, explainer) for data, metric, explainer in plans]
+
+    def work(output: str, resources: Resources) -> Run:
+        return bmx(*sets, metrics, settings.explainers, output=output, settings=settings, resources=resources)
+
+    return _run(settings, named, work)
 
 
 def _load(file: str, settings: TransferCommand) -> Dataset:
@@ -129,7 +134,7 @@ def run_grid(settings: GridCommand) -> int:
     def work(output: str, resources: Resources) -> Run:
         return bmx_grid(data, metric, explainers, output=output, settings=settings, resources=resources)
 
-    return _run(settings, data, explainers, work)
+    return _run(settings, _plans(data, metric, explainers), work)
 
 
 def run_summeval(settings: SummevalCommand) -> int:
@@ -141,7 +146,7 @@ def run_summeval(settings: SummevalCommand) -> int:
     def work(output: str, resources: Resources) -> Run:
         return bmx_summeval(data, metric, explainers, output=output, settings=settings, resources=resources)
 
-    return _run(settings, data, explainers, work)
+    return _run(settings, _plans(data, metric, explainers), work)
 
 
 def _summeval(settings: SummevalCommand) -> Dataset:
@@ -161,30 +166,26 @@ def run_stability(settings: StabilityCommand) -> int:
         return bmx_stability(data, metric, output=output, settings=settings, resources=resources)
 
     explainers = [f"lime(samples={count})" for count in settings.samples]
-    return _run(settings, thin(data, settings.group, settings.every), explainers, work)
+    return _run(settings, _plans(thin(data, settings.group, settings.every), metric, explainers), work)
 
 
-def _run(settings: BmxCommand, data: Dataset, explainers: Sequence[str], work: Callable[[str, Resources], Run]) -> int:
+Plan = tuple[str, Dataset, str, str]
+"""What a dry run counts: a name, the data, a metric and an explainer."""
+
+
+def _plans(data: Dataset, metric: str, explainers: Sequence[str]) -> list[Plan]:
+    return [(f"{metric} {explainer}", data, metric, explainer) for explainer in explainers]
+
+
+def _run(settings: BmxCommand, plans: Sequence[Plan], work: Callable[[str, Resources], Run]) -> int:
     """Run an experiment, draw its figures and print its tables; or say how many texts each explainer would score."""
     if settings.dry_run:
-        for explainer in explainers:
-            planned = cost(data, only_metric(settings), explainer)
-            print(f"{only_metric(settings)} {explainer}: {planned.asked} texts, {planned.distinct} distinct")
-        return 0
-    folder = _folder(settings)
-    with working(settings) as resources:
-        found = work(folder, resources)
-    return _finish(found, settings)
-
-
-def _folder(settings: BmxCommand) -> str:
+        costs = [(name, cost(data, metric, explainer)) for name, data, metric, explainer in plans]
+        return print_lines(f"{name}: {one.asked} texts, {one.distinct} distinct" for name, one in costs)
     if not settings.folder:
         raise UserError("no folder for the run: name one with -o, for example -o run/")
-    return settings.folder
-
-
-def _finish(found: Run, settings: BmxCommand) -> int:
-    """Draw the figures of a run and print its tables."""
+    with working(settings) as resources:
+        found = work(settings.folder, resources)
     if not settings.no_figures:
         _draw(found, settings)
     emit_result(found, settings)

@@ -46,8 +46,8 @@ from whyscore.analysis.calibrate import (
 from whyscore.analysis.common import MetricLike, as_metric
 from whyscore.analysis.explain import cost, explain
 from whyscore.data.codec import Where, decode
-from whyscore.data.writing import cut_torn_line, write_lines
-from whyscore.errors import DataError, UserError
+from whyscore.data.writing import cut_torn_line, make_folder, write_lines
+from whyscore.errors import DataError
 from whyscore.explainers.masks.erasure import Random
 from whyscore.metrics.boosted import Parts, gather_importances
 from whyscore.protocols import Explainer, Metric
@@ -85,12 +85,7 @@ class RunFolder:
     @classmethod
     def make(cls, path: str | Path, name: str) -> "RunFolder":
         """Return the folder, made if it is not there."""
-        folder = Path(path)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"{folder}: cannot be made: {error.strerror}. Choose another place with -o") from error
-        return cls(folder, name)
+        return cls(make_folder(path), name)
 
     def write(self, name: str, rows: Iterable[Mapping[str, object]], **about: object) -> Path:
         """Write a table as JSON lines, whole or not at all."""

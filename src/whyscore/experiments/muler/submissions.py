@@ -32,6 +32,7 @@ from whyscore.data.codec import Where, convert, decode
 from whyscore.data.files import TextFile
 from whyscore.data.naming import few, plain_name
 from whyscore.data.records import is_header, read_records
+from whyscore.data.writing import make_folder
 from whyscore.errors import DataError, UserError
 from whyscore.marking import Span
 from whyscore.report.figures.decompose import draw, measure_rows
@@ -211,10 +212,7 @@ class Pairs(Result):
         root = Path(folder)
         if (root / _SHEET).exists():
             raise UserError(f"{root / _SHEET} is there already, perhaps filled in: choose another folder with -o")
-        try:
-            root.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"{root}: cannot be made: {error.strerror}. Choose another folder with -o") from error
+        make_folder(root)
         files = {_SHEET: sheet_lines(self.items), _PAGE: sheet_page(self.items), _KEY: key_lines(self.items)}
         for name, text in files.items():
             (root / name).write_text(text, "utf-8")

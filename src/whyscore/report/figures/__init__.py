@@ -20,7 +20,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, Protocol, get_args
 
-from whyscore.errors import MissingExtra, SpecError, UserError
+from whyscore.data.writing import make_folder
+from whyscore.errors import MissingExtra, SpecError
 from whyscore.report.model import Report, feature_name
 
 Format = Literal["html", "svg", "png", "pdf"]
@@ -45,12 +46,7 @@ def save_chart(
     chart: Chart, folder: str | Path, name: str, *, caption: str = "", formats: Sequence[str] = FORMATS
 ) -> list[Path]:
     """Return the files that were written: the chart in every format, and its caption."""
-    place = Path(folder)
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{place}: cannot be made: {error.strerror}. Choose another folder") from error
-    written = []
+    place, written = make_folder(folder), []
     for form in formats:
         path = place / f"{name}.{form}"
         path.write_bytes(drawn(chart, form))
