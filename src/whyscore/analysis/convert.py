@@ -163,18 +163,14 @@ def thresholds_of(stored: StoredExplanations, gold: Gold | None = None, *, setti
     if wanted is None:
         raise SpecError("spans need thresholds: give numbers, auto, a share of words, or gold to learn on")
     if wanted == ("auto",):
-        return Thresholds(*_split(stored, settings.pick), **joined)  # type: ignore[arg-type]
+        groups = chosen_group(stored, settings.pick)[1].values()
+        scores = np.concatenate([-one.importance for own in groups for one in own.values()])
+        return Thresholds(*split_scores(scores, stored.file), **joined)  # type: ignore[arg-type]
     names = ("minor", "major", "critical")
     if not 1 <= len(wanted) <= len(names):
         raise SpecError(f"{len(wanted)} thresholds, expected one to three: minor, major, critical")
     numbers = [_threshold(value) if isinstance(value, str) else value for value in wanted]
     return Thresholds(**dict(zip(names, numbers, strict=False)), **joined)  # type: ignore[arg-type]
-
-
-def _split(stored: StoredExplanations, pick: str | None) -> tuple[float, float | None]:
-    """Return the thresholds for minor and major that split the error scores best."""
-    scores = [-one.importance for own in chosen_group(stored, pick)[1].values() for one in own.values()]
-    return split_scores(np.concatenate(scores), stored.file)
 
 
 def split_scores(scores: FloatVector, file: str | None = None) -> tuple[float, float | None]:

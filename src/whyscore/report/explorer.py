@@ -229,7 +229,7 @@ class _Texts:
 def explorer(run: Run, features: Mapping[str, object] | None = None) -> dict[str, object]:
     """Return the data behind the segment browser, ready for JSON."""
     data = run.dataset
-    texts = _Texts()
+    texts, human = _Texts(), sorted({name for entry in data.entries for name in entry.human})
     found: dict[str, object] = {
         "systems": list(data.systems),
         **_rarity(data),
@@ -237,7 +237,7 @@ def explorer(run: Run, features: Mapping[str, object] | None = None) -> dict[str
         **_place_texts(data, texts),
         "metrics": [_metric(run, k) for k in range(len(run.metrics))],
         "scores": [_matrix(data, run.scores[one.name]) for one in run.metrics],
-        "human": _human(data),
+        "human": [{"name": name, "values": _matrix(data, data.human(name))} for name in human],
         **_errors(data),
         **_pack_explanations(run, texts),
     }
@@ -305,16 +305,8 @@ def _metric(run: Run, number: int) -> dict[str, object]:
 
 def _matrix(data: Dataset, values: FloatVector) -> list[list[float | None]]:
     """Return systems x segments; None where a system lacks a segment."""
-    return [[_short(value) for value in row] for row in data.matrix(values).tolist()]
-
-
-def _short(value: float) -> float | None:
-    return float(f"{value:.{_DIGITS}g}") if np.isfinite(value) else None
-
-
-def _human(data: Dataset) -> list[dict[str, object]]:
-    names = sorted({name for entry in data.entries for name in entry.human})
-    return [{"name": name, "values": _matrix(data, data.human(name))} for name in names]
+    rows = data.matrix(values).tolist()
+    return [[float(f"{value:.{_DIGITS}g}") if np.isfinite(value) else None for value in row] for row in rows]
 
 
 def _errors(data: Dataset) -> dict[str, object]:

@@ -141,7 +141,7 @@ def trend_chart(points: Sequence[TrendPoint]) -> Markup:
     on = scale([one.score for one in points])
     across = {run: 60 + 440 * k / max(1, len(runs) - 1) for k, run in enumerate(runs)}
     step = -(-len(runs) // 8)
-    parts = [_trend_label(text, 52, 190 - 1.7 * on.place(value), "end") for text, value in _ends(on)]
+    parts = [_trend_label(f"{end:.4g}", 52, 190 - 1.7 * on.place(end), "end") for end in (on.low, on.high)]
     parts += [_trend_label(_short(run), across[run], 215, "middle") for run in runs[::step]]
     for number, system in enumerate(systems):
         own = [one for one in points if one.system == system and math.isfinite(one.score.value)]
@@ -158,10 +158,6 @@ def trend_chart(points: Sequence[TrendPoint]) -> Markup:
             parts.append(_trend_label(_short(system), places[-1][0] + 10, places[-1][1] + 4, "start"))
     # Numbers of our own making and escaped names.
     return Markup(f'<svg class="trend" viewBox="0 0 640 225" aria-hidden="true">{"".join(parts)}</svg>')  # noqa: S704
-
-
-def _ends(on: Scale) -> list[tuple[str, float]]:
-    return [(f"{end:.4g}", end) for end in (on.low, on.high)]
 
 
 def _short(name: str) -> str:

@@ -661,15 +661,11 @@ def _change_tests(run: MergedRun) -> Iterator[PairTest]:
         for old, new in run.changes.values():
             both = [name for name in run.dataset.ids if (old, name) in place and (new, name) in place]
             gaps = values[[place[new, name] for name in both]] - values[[place[old, name] for name in both]]
-            p = _p(gaps[np.isfinite(gaps)])
+            known = gaps[np.isfinite(gaps)]
+            p = flip_test(known, n=DRAWS, seed=0).two_sided if len(known) and known.any() else 1.0
             size = totals[new].value - totals[old].value
             better = (new if (size > 0) == one.higher_is_better else old) if p <= ALPHA and size else None
             yield PairTest(one.name, new, old, size, p=p, better=better)
-
-
-def _p(gaps: FloatVector) -> float:
-    """Return the p-value of the differences between segments; 1 where there are none."""
-    return flip_test(gaps, n=DRAWS, seed=0).two_sided if len(gaps) and gaps.any() else 1.0
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:
@@ -722,20 +718,16 @@ def _rename_systems(tables: Sequence[Sequence[F]], names: Sequence[Mapping[str, 
 
 
 def _merged_facts(runs: Sequence[Run], labels: Sequence[str]) -> RunFacts:
+    same_lines = len({(run.facts.first_line, run.dataset.ids) for run in runs}) == 1
     return replace(
         runs[-1].facts,
         created=", ".join(f"{label} {run.facts.created}" for label, run in zip(labels, runs, strict=True)),
         command=None,
         seconds={},
-        first_line=runs[0].facts.first_line if _same_lines(runs) else None,
+        first_line=runs[0].facts.first_line if same_lines else None,
         findings=_label_findings([run.facts.findings for run in runs], labels),
         problems=_label_findings([run.facts.problems for run in runs], labels),
     )
-
-
-def _same_lines(runs: Sequence[Run]) -> bool:
-    """Return whether all runs have the same segments on the same lines."""
-    return len({(run.facts.first_line, run.dataset.ids) for run in runs}) == 1
 
 
 def _label_findings(tables: Sequence[Sequence[Finding]], labels: Sequence[str]) -> tuple[Finding, ...]:

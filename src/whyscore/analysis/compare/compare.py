@@ -132,7 +132,11 @@ def compare(
         raise SpecError("no metric to compare by: name one, for example ['chrf']")
     common, notes = _common(dataset, documents=settings.documents)
     measures = [_measure(dataset, metric, common, resources) for metric in requested]
-    measures += [_measure_human(dataset, name) for name in settings.human or ()]
+    human = [(name, dataset.human(name)) for name in settings.human or ()]
+    measures += [
+        _Measure(name, mean_rows(own), own, mean_totals, higher_is_better=True, corpus=False, signature=None)
+        for name, own in human
+    ]
     progress = resources.progress or Stages()
     progress.begin("test", len(measures) * math.comb(len(common.places), 2))
     unsupported, doubts = language_support(dataset, {requested_name(one): as_metric(one) for one in requested})
@@ -290,11 +294,6 @@ def _measure_preference(dataset: Dataset, name: str, prepared: Prepared, common:
 
 def _totals_of(metric: CorpusMetric) -> Totals:
     return lambda sums: np.array([metric.total(row) for row in sums], dtype=np.float64)
-
-
-def _measure_human(dataset: Dataset, name: str) -> _Measure:
-    values = dataset.human(name)
-    return _Measure(name, mean_rows(values), values, mean_totals, higher_is_better=True, corpus=False, signature=None)
 
 
 def _compare_systems(

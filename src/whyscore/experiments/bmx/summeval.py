@@ -295,7 +295,10 @@ def splits(found: Explained, how: SummevalSettings, controls: Sequence[str] = CO
                 votes = sum(question.counts(source.material, one) for one in question.settings)
                 values = source.mixed(choice, fitted)
                 for setting in _settings(found.data, judged, COEFFICIENTS):
-                    p_value = _p_value(source, setting, values, choice, how)
+                    p_value = None
+                    if choice.boosted and how.resamples:
+                        given = source.material, setting, values
+                        p_value = gain_p(*given, n=how.resamples, seed=how.seed, testing=how.testing)
                     yield _row(source, setting, rule, split, len(fitted), votes, choice, values, p_value)
 
 
@@ -315,14 +318,6 @@ def _row(  # noqa: PLR0917 - the columns of one row
         source.name, rule, split, setting.human_name, setting.coefficient, fitted, judged.n, votes,
         choice.p, choice.w, choice.shrinkage, judged.before, after, p_value,
     )  # fmt: skip
-
-
-def _p_value(
-    source: Source, setting: Setting, values: FloatVector, choice: Choice, how: SummevalSettings
-) -> float | None:
-    if not choice.boosted or how.resamples < 1:
-        return None
-    return gain_p(source.material, setting, values, n=how.resamples, seed=how.seed, testing=how.testing)
 
 
 class Summary(NamedTuple):
@@ -368,12 +363,11 @@ def aspect_rows(rows: Sequence[Split], correction: str = "holm") -> list[Aspect]
     cells: dict[tuple[str, str, str, str], list[Split]] = {}
     for row in rows:
         cells.setdefault((row.source, row.rule, row.aspect, row.coefficient), []).append(row)
-    return [Aspect(*names, *_means(own), *_counts(own, correction)) for names, own in cells.items()]
-
-
-def _means(rows: Sequence[Split]) -> tuple[float, float, float]:
-    before, after = (float(np.mean(values)) for values in ([row.before for row in rows], [row.after for row in rows]))
-    return before, after, after - before
+    aspects = []
+    for names, own in cells.items():
+        before, after = (float(np.mean([getattr(row, name) for row in own])) for name in ("before", "after"))
+        aspects.append(Aspect(*names, before, after, after - before, *_counts(own, correction)))
+    return aspects
 
 
 def _counts(rows: Sequence[Split], correction: str) -> tuple[int, int]:

@@ -300,7 +300,8 @@ class TransferRun(Run):
         yield from (f"note: {note}" for note in self.left_out)
         for metric in dict.fromkeys(one.metric for one in self.judgements):
             own = [one for one in self.judgements if one.metric == metric]
-            gains = {name: float(np.mean([o.gain for o in own if o.column == name])) for name in _columns(own)}
+            columns = dict.fromkeys(one.column for one in own)
+            gains = {name: float(np.mean([o.gain for o in own if o.column == name])) for name in columns}
             controls = {name: gains[name] for name in (LENGTH, RANDOM) if name in gains}
             shown = ", ".join(f"{name} {gain:+.4f}" for name, gain in controls.items())
             for name in (one for one in gains if one not in controls):
@@ -334,10 +335,6 @@ class TransferRun(Run):
         if any(one.source == FINE_TUNED for one in self.judgements):
             chosen = [row for row in rows if row["source"] not in (LENGTH, RANDOM)]
             yield "fine_tuning", figure.bars(chosen), "Original, boosted and fine-tuned: mean correlation by data set"
-
-
-def _columns(judgements: Sequence[Judgement]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.column for one in judgements))
 
 
 @takes(TransferSettings)

@@ -36,7 +36,6 @@ from whyscore.settings import REQUIRED, option
 from whyscore.stats.annotators import PairAgreement, agreement
 from whyscore.stats.coefficients import pearson
 from whyscore.stats.words import Ragged, confusion
-from whyscore.types import FloatVector
 from whyscore.types.result import Cell, Record, Result, Table
 
 if TYPE_CHECKING:
@@ -73,12 +72,13 @@ class GoldStatistics:
             counts[f"{side}_words"] = None if lengths is None else int(lengths.sum())
             counts[f"{side}_marked"] = None if marked is None else float(marked.tags.values.mean())
             counts[f"{side}_without_error"] = None if marked is None else int((marked.tags.sums() == 0).sum())
-        counts["target_spans"] = _runs(gold.target.tags)
+        counts["target_spans"] = sum(int((np.diff(row, prepend=0) == 1).sum()) for row in gold.target.tags.rows())
         scores = gold.sentence
         known = None if scores is None else scores[~np.isnan(scores)]
         counts["score_mean"] = None if known is None else float(known.mean())
         counts["score_sd"] = None if known is None else float(known.std(ddof=1))
-        counts["score_errors_pearson"] = None if scores is None else float(pearson(scores, _shares(gold.target)))
+        shares = gold.target.tags.sums() / np.maximum(gold.target.tags.lengths, 1)
+        counts["score_errors_pearson"] = None if scores is None else float(pearson(scores, shares))
         return counts
 
     def histogram(self) -> list[int] | None:
@@ -206,15 +206,6 @@ def _source(words: int, links: Sequence[Link], target: Sequence[float], inserted
     for source, place in links:
         linked[source].append(target[place])
     return [max(own) if own else float(inserted) for own in linked]
-
-
-def _shares(side: GoldSide) -> FloatVector:
-    shares: FloatVector = side.tags.sums() / np.maximum(side.tags.lengths, 1)
-    return shares
-
-
-def _runs(tags: Ragged) -> int:
-    return sum(int((np.diff(row, prepend=0) == 1).sum()) for row in tags.rows())
 
 
 def _chart(rows: Sequence[Mapping[str, object]]) -> "Chart":

@@ -148,6 +148,7 @@ def tagnoise(
     tokens = _token_rows(study, chosen)
     plans = [(k, rate) for k in range(len(names)) for rate in settings.rates]
     often = [_frequency(study, tokens, k) for k in range(len(names))]
+    seeded = study.settings.seed, "tagnoise"
 
     def spans(text: Marked, hypothesis: bool) -> list[tuple[Span, ...]]:  # noqa: FBT001 - which side
         here = "hypothesis" if hypothesis else "reference"
@@ -155,7 +156,7 @@ def tagnoise(
             return [text.spans[k] for k, _ in plans]
         row = tokens[text.number]
         return [
-            _noisy(text.spans[k], row, _Noise(noise, rate, often[k]), _rng(study, here, text.text, names[k]))
+            _noisy(text.spans[k], row, _Noise(noise, rate, often[k]), generator(*seeded, here, text.text, names[k]))
             for k, rate in plans
         ]
 
@@ -317,10 +318,6 @@ def _frequency(
             carried += len(carriers_of(row.starts, row.ends, text.spans[feature]))
             total += len(row.texts)
     return carried / max(total, 1)
-
-
-def _rng(study: Study[FeatureSettings], *content: str) -> Generator:
-    return generator(study.settings.seed, "tagnoise", *content)
 
 
 class _Noise(NamedTuple):
