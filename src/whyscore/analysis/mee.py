@@ -162,18 +162,9 @@ def word_matches(data: Segments, metric: MetricLike, explanations: Sequence[Expl
 def _bar(system: str, metric: PartsMetric, rows: FloatMatrix) -> Bar:
     given = {name: float(weight * values.mean()) for name, (weight, values) in metric.parts(rows).items()}
     unknown = rows[:, metric.columns.index("unknown")]
-    return Bar(
-        system=system,
-        n=len(rows),
-        exact=given["exact"],
-        root=given["root"],
-        synonym=given["synonym"],
-        syn=given.get("syn"),
-        cxt=given.get("cxt"),
-        score=float(metric.scores(rows).mean()),
-        unknown=float(unknown.mean()),
-        no_vectors=int((unknown == 1.0).sum()),
-    )
+    parts = given["exact"], given["root"], given["synonym"], given.get("syn"), given.get("cxt")
+    score, no_vectors = float(metric.scores(rows).mean()), int((unknown == 1.0).sum())
+    return Bar(system, len(rows), *parts, score=score, unknown=float(unknown.mean()), no_vectors=no_vectors)
 
 
 def _pairs(metric: PartsMetric, dataset: Dataset) -> tuple[WordPair, ...]:

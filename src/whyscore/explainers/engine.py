@@ -277,9 +277,27 @@ def _explain(
 ) -> list[Explanation]:
     """Return the explanations of one window; segments with a failing probe are added to `failures` and left out."""
     explainer = cast("Explainer", plan.explainer)
+    evidence_by_task, counts = gather_evidence(plan, segments, window, whole, failures)
+    signature = plan.signature()
+    fitted = [
+        (task, evidence, explainer.fit(evidence), count)
+        for task, evidence, count in zip(window, evidence_by_task, counts, strict=True)
+        if task.segment not in failures
+    ]
+    groups = [fitted[i : i + plan.repeat] for i in range(0, len(fitted), plan.repeat)]
+    return [_explanation(plan, segments, group, signature) for group in groups]
+
+
+def gather_evidence(
+    plan: Plan, segments: Sequence[Segment], window: list[Task], whole: FloatVector, failures: dict[int, str]
+) -> tuple[list[Evidence], list[int]]:
+    """Return what is known of each task after all rounds of probes, and how many texts that took.
+
+    Segments with a failing probe are added to `failures`.
+    """
     evidence_by_task = [Evidence.whole(task.words, whole[task.segment], task.seed) for task in window]
     counts = [1] * len(window)
-    for number in range(explainer.rounds):
+    for number in range(cast("Explainer", plan.explainer).rounds):
         masks, probes = ask(plan, window, evidence_by_task, number)
         if not any(map(len, masks)):
             break
@@ -292,14 +310,7 @@ def _explain(
             start += len(texts.texts)
             counts[i] += len(texts.texts)
             evidence_by_task[i] = evidence_by_task[i].extend(rows, per_mask(texts, part, len(rows)))
-    signature = plan.signature()
-    fitted = [
-        (task, evidence, explainer.fit(evidence), count)
-        for task, evidence, count in zip(window, evidence_by_task, counts, strict=True)
-        if task.segment not in failures
-    ]
-    groups = [fitted[i : i + plan.repeat] for i in range(0, len(fitted), plan.repeat)]
-    return [_explanation(plan, segments, group, signature) for group in groups]
+    return evidence_by_task, counts
 
 
 Fitted = tuple[Task, Evidence, Fit, int]

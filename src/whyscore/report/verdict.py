@@ -65,13 +65,8 @@ def _baseline_verdict(report: Report, system: str) -> str:
         gap = rows[system].score(k) - rows[str(report.baseline)].score(k)
         if not math.isfinite(gap):
             continue
-        test = pair_tested(report, metric.name, system, str(report.baseline))
-        if test is None or test.decisive is None:
-            how = "not tested"
-        else:
-            how = "not significant" if test.better is None else "significantly better"
-            how = f"{'significantly worse' if test.better == report.baseline else how}, {p_text(test.decisive)}"
-        parts.append(f"{gap:+.{report.digits[k]}f} {metric.name} ({how})")
+        how = _significance(pair_tested(report, metric.name, system, str(report.baseline)), system)
+        parts.append(f"{gap:+.{report.digits[k]}f} {metric.name} ({how or 'not tested'})")
     return f"{system} vs {report.baseline}: {'; '.join(parts)}." if parts else ""
 
 
@@ -81,14 +76,20 @@ def _change(report: Report, name: str, old: str, new: str) -> str:
     parts = []
     for k, metric in enumerate(report.metrics):
         before, after = (f"{rows[system].score(k):.{report.digits[k]}f}" for system in (old, new))
-        test = pair_tested(report, metric.name, old, new)
-        said = f"{metric.name} {before} → {after}" if before != after else f"{metric.name} {after}, unchanged"
-        if test is not None and test.decisive is not None and before != after:
-            word = "not significant" if test.better is None else "significantly "
-            word += "" if test.better is None else "better" if test.better == new else "worse"
-            said += f" ({word}, {p_text(test.decisive)})"
-        parts.append(said)
+        how = _significance(pair_tested(report, metric.name, old, new), new)
+        change = f"{before} → {after}{f' ({how})' if how else ''}" if before != after else f"{after}, unchanged"
+        parts.append(f"{metric.name} {change}")
     return f"{name}: {'; '.join(parts)}."
+
+
+def _significance(test: PairTest | None, system: str) -> str:
+    """Return whether a system is significantly better or worse than the other one, with p; nothing without a test."""
+    if test is None or test.decisive is None:
+        return ""
+    how = (
+        "not significant" if test.better is None else f"significantly {'better' if test.better == system else 'worse'}"
+    )
+    return f"{how}, {p_text(test.decisive)}"
 
 
 def ordered(report: Report, number: int) -> list[SystemRow]:

@@ -288,25 +288,14 @@ def _compare(
     if not len(values):
         reason = f"no pair of texts has a score on both sides ({left_out} left out)"
         return ScorerDifference(system, scorer, 0, left_out, None, None, None, None, None, None, reason)
-    signed, absolute = (_estimate(each, settings.draws, settings.seed) for each in (values, np.abs(values)))
-    return ScorerDifference(
-        system,
-        scorer,
-        len(values),
-        left_out,
-        signed.value,
-        signed.low,
-        signed.high,
-        absolute.value,
-        absolute.low,
-        absolute.high,
+    signed, absolute = (
+        bootstrap_mean(each, draws=settings.draws, seed=settings.seed)
+        if settings.draws
+        else Estimate(float(each.mean()))
+        for each in (values, np.abs(values))
     )
-
-
-def _estimate(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", draws: int, seed: int) -> Estimate:
-    if not draws:
-        return Estimate(float(values.mean()), n=len(values))
-    return bootstrap_mean(values, draws=draws, seed=seed)
+    numbers = (*(signed.value, signed.low, signed.high), *(absolute.value, absolute.low, absolute.high))
+    return ScorerDifference(system, scorer, len(values), left_out, *numbers)
 
 
 class _Vader(Protocol):

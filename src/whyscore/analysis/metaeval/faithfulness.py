@@ -58,8 +58,8 @@ from whyscore.errors import SpecError
 from whyscore.explainers.engine import (
     Plan,
     Task,
-    ask,
     failed_segments,
+    gather_evidence,
     make_plan,
     per_mask,
     probe_segments,
@@ -80,7 +80,6 @@ from whyscore.text.randomness import generator
 from whyscore.types import (
     Dataset,
     Estimate,
-    Evidence,
     Explanation,
     FloatMatrix,
     FloatVector,
@@ -505,31 +504,13 @@ def _repeats(
     importances: list[FloatMatrix] = []
     for window in windows(plan, tasks_of(plan, read, sides)):
         tasks = [task for task in window if task.segment not in failures]
-        known = dict(zip(tasks, _answer(plan, read, tasks, whole, failures), strict=True))
+        known = dict(zip(tasks, gather_evidence(plan, read, tasks, whole, failures)[0], strict=True))
         refuse_failures(metric, failures, len(read))
         for start in range(0, len(window), plan.repeat):
             repeats = [task for task in window[start : start + plan.repeat] if task.segment not in failures]
             fits = [explainer.fit(known[task]).importance for task in repeats]
             importances.append(np.stack(fits) if fits else np.empty((plan.repeat, 0)))
     return importances, failures
-
-
-def _answer(
-    plan: Plan, segments: Sequence[Segment], window: list[Task], whole: FloatVector, failures: dict[int, str]
-) -> list[Evidence]:
-    """Return what is known of each task after all rounds of probes; failing probes are added to `failures`."""
-    known = [Evidence.whole(task.words, whole[task.segment], task.seed) for task in window]
-    for number in range(cast("Explainer", plan.explainer).rounds):
-        masks, probes = ask(plan, window, known, number)
-        if not any(map(len, masks)):
-            break
-        values, failed = score_segments(plan, list(probe_segments(segments, window, probes)))
-        failures |= failed_segments(window, probes, failed)
-        ends = np.cumsum([len(texts.texts) for texts in probes]).tolist()
-        for i, (rows, texts, end) in enumerate(zip(masks, probes, ends, strict=True)):
-            part = values[end - len(texts.texts) : end]
-            known[i] = known[i].extend(rows, per_mask(texts, part, len(rows)))
-    return known
 
 
 def _agreement(repeats: FloatMatrix) -> tuple[float, float, float]:
