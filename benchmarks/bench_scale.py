@@ -38,7 +38,7 @@ import whyscore as ws
 from bench_score import load
 from whyscore.protocols import Executor, Metric
 from whyscore.report.page import html
-from whyscore.scoring.executors import Serial, limited_to
+from whyscore.scoring.executors import Serial, limit_threads
 from whyscore.scoring.ray import Ray, connect
 from whyscore.scoring.stack import prepare
 from whyscore.scoring.store import Store, digest
@@ -119,7 +119,7 @@ def write(folder: Path, count: int, words: int) -> list[str]:
 def spend(*arguments: str) -> Spent:
     """Run a command in a process of its own, with one thread: several wait for each other, which costs seconds too."""
     command = [sys.executable, "-m", "whyscore", *arguments, "-q"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | limited_to(1))
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | limit_threads(1))
     _, status, used = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"whyscore {arguments[0]} failed")

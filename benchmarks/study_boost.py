@@ -27,14 +27,14 @@ from scipy.optimize import nnls
 
 from whyscore.aggregate import PowerMean, Quantile
 from whyscore.analysis.calibrate.judgement import Question, Source, in_domain
-from whyscore.analysis.calibrate.material import Columns, Material, Numbers, Setting, columns_of
+from whyscore.analysis.calibrate.material import Columns, Material, Setting, columns_of
 from whyscore.analysis.calibrate.rules import RULES, Rule
 from whyscore.analysis.calibrate.settings import ChoosingSettings, Search
 from whyscore.data.reading import read
 from whyscore.experiments.bmx.study import RunFolder, explain_in
 from whyscore.experiments.bmx.summeval import ASPECTS, SPLIT, read_summeval
 from whyscore.present import render
-from whyscore.types import Dataset, FloatMatrix, FloatVector
+from whyscore.types import Dataset, FloatMatrix, FloatVector, IntVector
 from whyscore.types.result import Cell, Table
 
 LOSS = 0.001
@@ -101,7 +101,7 @@ def splits(data: Dataset) -> list[Case]:
     """Return each split against the other documents."""
     number = np.array([entry.extra[SPLIT] for entry in data.entries])
 
-    def settings(rows: Numbers) -> tuple[Setting, ...]:
+    def settings(rows: IntVector) -> tuple[Setting, ...]:
         return tuple(Setting(one, "", one, "kendall_b", "system", rows, data.human(one)) for one in ASPECTS)
 
     return [
@@ -194,7 +194,7 @@ def _regression(features: FloatMatrix, case: Case) -> tuple[FloatMatrix, FloatMa
     return scaled, np.vstack([scaled[:, rows].T, penalty]), np.concatenate([target, np.zeros(len(features))])
 
 
-def _scaled(features: FloatMatrix, rows: Numbers) -> FloatMatrix:
+def _scaled(features: FloatMatrix, rows: IntVector) -> FloatMatrix:
     centre, spread = features[:, rows].mean(axis=1, keepdims=True), features[:, rows].std(axis=1, keepdims=True)
     scaled: FloatMatrix = (features - centre) / np.where(spread > 0, spread, 1.0)
     return scaled
@@ -209,7 +209,7 @@ def _options(rule: Rule, aggregator: str) -> Search:
     return ChoosingSettings(rule=rule, epsilon=0.0 if rule == "median" else None, aggregator=aggregator).search
 
 
-def _rows(settings: tuple[Setting, ...]) -> Numbers:
+def _rows(settings: tuple[Setting, ...]) -> IntVector:
     return np.unique(np.concatenate([setting.rows for setting in settings]))
 
 

@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_limits
 
 import study_xbertscore
 from peers import DATA
-from whyscore.analysis.metaeval.annotators import CONTROLS, control_scores
+from whyscore.analysis.metaeval.words import CONTROLS, control_scores
 from whyscore.models.evidence import TERMS, Setting, Terms, gather_terms, sum_terms
 from whyscore.models.lexicon import Lexicon, learn_lexicon
 from whyscore.stats.words import Ragged, agree

@@ -1,6 +1,7 @@
 """The whole job: what a run folder holds, what is done where nobody says, and how a stopped run goes on."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -339,30 +340,37 @@ def test_a_quick_run_starts_no_process(tmp_path: Path, small: Dataset, monkeypat
 
 
 SLOW = """
+import os
 import time
 
 def score(segments):
-    time.sleep(0.01 * len(segments))
+    time.sleep(float(os.environ.get("PAUSE", 0)) * len(segments))
     return [float(len(segment.hypothesis)) for segment in segments]
 """
 
 
-def test_a_killed_process_leaves_a_run_that_goes_on(tmp_path: Path, files: Files) -> None:
+def test_a_killed_process_leaves_a_run_that_goes_on(
+    tmp_path: Path, files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "slow.py").write_text(SLOW, "utf-8")
     lines = "".join(f"this is line {k}\n" for k in range(40))
     (tmp_path / "sys.txt").write_text(lines, "utf-8")
     (tmp_path / "ref.txt").write_text(lines, "utf-8")
-    command = [sys.executable, "-m", "whyscore", "evaluate", "-t", "sys.txt", "-r", "ref.txt", "-m", "slow.py:score"]
-    command += ["--budget", "40", "--draws", "10", "--tagger", "none", "--store", "none", "-q", "-o"]
-    started = subprocess.Popen([*command, "killed"], cwd=tmp_path, stdout=subprocess.DEVNULL)
+    command = ["evaluate", "-t", "sys.txt", "-r", "ref.txt", "-m", "slow.py:score", "--budget", "40", "--draws", "10"]
+    command += ["--tagger", "none", "--store", "none", "-q", "-o"]
+    started = subprocess.Popen(
+        [sys.executable, "-m", "whyscore", *command, "killed"],
+        stdout=subprocess.DEVNULL,
+        env=os.environ | {"PAUSE": "0.01"},
+    )
     waited = time.monotonic() + 120
     while not (tmp_path / "killed" / "totals.jsonl").exists() and time.monotonic() < waited:
         time.sleep(0.01)
     started.send_signal(signal.SIGKILL)
     started.wait()
     assert not (tmp_path / "killed" / "explanations.jsonl.gz").exists()
-    for folder in ("killed", "whole"):
-        subprocess.run([*command, folder], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    assert [main([*command, folder]) for folder in ("killed", "whole")] == [0, 0]
     assert files(tmp_path / "killed") == files(tmp_path / "whole")
     assert (tmp_path / "killed" / "report.html").stat().st_size > 20_000
 
