@@ -180,7 +180,7 @@ def takes(kind: type) -> Callable[[Callable[..., R]], Callable[..., R]]:
 def _signature(own: inspect.Signature, kind: type, names: set[str]) -> inspect.Signature:
     """Return what `help` shows: the function's own parameters, its settings, and `settings` itself."""
     keyword = inspect.Parameter.KEYWORD_ONLY
-    given = [one for one in own.parameters.values() if one.name not in names | {"settings"}]
+    given = [parameter for parameter in own.parameters.values() if parameter.name not in names | {"settings"}]
     fields = [
         inspect.Parameter(
             one.name,
@@ -205,7 +205,7 @@ def _adapted(value: object, hint: object) -> object:
 
 
 def _is_tuple(hint: object) -> bool:
-    return get_origin(hint) is tuple or any(get_origin(one) is tuple for one in get_args(hint))
+    return get_origin(hint) is tuple or any(get_origin(get_arg) is tuple for get_arg in get_args(hint))
 
 
 def _simple(hint: object) -> bool:
@@ -214,7 +214,7 @@ def _simple(hint: object) -> bool:
         return True
     if get_origin(hint) not in (tuple, Union, types.UnionType):
         return False
-    return all(one is Ellipsis or _simple(one) for one in get_args(hint))
+    return all(get_arg is Ellipsis or _simple(get_arg) for get_arg in get_args(hint))
 
 
 def _fits(value: object, hint: object) -> bool:

@@ -110,12 +110,17 @@ class SpanReader:
         for start in range(0, len(examples), _CHUNK):
             chunk = examples[start : start + _CHUNK]
             segments = list(dict.fromkeys(one.segment for one in chunk))
-            texts = list(dict.fromkeys(text for own in segments for text in (own.hypothesis, other_side(own))))
+            texts = list(
+                dict.fromkeys(text for segment in segments for text in (segment.hypothesis, other_side(segment)))
+            )
             read = dict(zip(texts, read_texts(texts), strict=True))
-            tags = self.tagger.tag([own.hypothesis for own in segments])
+            tags = self.tagger.tag([segment.hypothesis for segment in segments])
             known = {
-                own: (read[own.hypothesis], match(read[own.hypothesis], read[other_side(own)], _NO_TABLES).features[0])
-                for own in segments
+                segment: (
+                    read[segment.hypothesis],
+                    match(read[segment.hypothesis], read[other_side(segment)], _NO_TABLES).features[0],
+                )
+                for segment in segments
             }
             tagged = dict(zip(segments, tags, strict=True))
             rows += [self._row(one, *known[one.segment], tagged[one.segment]) for one in chunk]
@@ -239,7 +244,7 @@ def name_spans(dataset: Dataset, to: Naming = "mqm", *, tagger: str | Tagger = "
         seed: Fixes which errors are put in.
     """
     examples, kinds = make_examples(dataset.segments, seed)
-    reader = SpanReader.of(tagger, [one.segment.hypothesis for one in examples])
+    reader = SpanReader.of(tagger, [example.segment.hypothesis for example in examples])
     namer = SpanNamer.fit(reader.read(examples), kinds)
     places = [
         (k, n)

@@ -210,7 +210,7 @@ def of_systems(dataset: Dataset, systems: Sequence[str]) -> Dataset:
     for k, entry in enumerate(dataset.entries):
         if entry.system in rows:
             rows[entry.system].append(k)
-    chosen = [k for own in rows.values() for k in own]
+    chosen = [k for row in rows.values() for k in row]
     return dataset.take(chosen)
 
 

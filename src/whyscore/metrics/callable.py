@@ -287,7 +287,12 @@ class Callable:
     def _arguments(self, takes: str, segments: Sequence[Segment]) -> tuple[list[object], ...]:
         if takes == "segments":
             # Copies: one that a function changes in spite of all is not the one that other metrics score.
-            return ([Segment(one.hypothesis, one.source, one.references, one.context) for one in segments],)
+            return (
+                [
+                    Segment(segment.hypothesis, segment.source, segment.references, segment.context)
+                    for segment in segments
+                ],
+            )
         hypotheses: list[object] = [segment.hypothesis for segment in segments]
         if "references" not in self.reads and "source" in self.reads:
             need_source(self.name, segments)
@@ -312,7 +317,11 @@ def _taken(function: Function, name: str) -> str:
     except (TypeError, ValueError):
         raise SpecError(f"cannot see the arguments of {name}: say takes='segments' or takes='texts'") from None
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    needed = [one.name for one in parameters if one.kind in positional and one.default is inspect.Parameter.empty]
+    needed = [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind in positional and parameter.default is inspect.Parameter.empty
+    ]
     if len(needed) not in _TAKES:
         raise SpecError(
             f"{name} has {len(needed)} arguments without default ({', '.join(needed) or 'none'}), expected one "

@@ -106,7 +106,7 @@ def _fold_case(text: str) -> str:
 
 def _letters_and_entities(text: str) -> _Letters:
     matches = list(_WITH_ENTITIES.finditer(text))
-    return _Letters([_fold_case(unescape(one.group())) for one in matches], [match.span() for match in matches])
+    return _Letters([_fold_case(unescape(match.group())) for match in matches], [match.span() for match in matches])
 
 
 def _spans(row: str, text: str) -> Sequence[Span | None]:

@@ -274,7 +274,7 @@ def _cut_context(joined: Sided, own: InContext, alone: Sided) -> Sided:
         np.lib.stride_tricks.sliding_window_view(kept, length).all(axis=1) if units else kept[:0]
         for length in range(1, len(joined.runs) + 1)
     ]
-    counts = [int(one.sum()) for one in runs]
+    counts = [int(run.sum()) for run in runs]
     rows = np.concatenate(runs)
     return Sided(
         own.text,

@@ -33,9 +33,9 @@ def build_report(runs: str | Path | Run | Sequence[str | Path | Run], *, setting
         merged = merge_runs(opened)
         report = report_of(merged, title=settings.title, baseline=settings.baseline)
         trend = tuple(
-            TrendPoint(known.run, known.system, metric, totals[name])
+            TrendPoint(identity.run, identity.system, metric, totals[name])
             for metric, totals in merged.totals.items()
-            for name, known in merged.identities.items()
+            for name, identity in merged.identities.items()
         )
         report = replace(report, trend=trend if len(opened) > _TWO else ())
         report = with_advice(with_changes(report, merged.changes))

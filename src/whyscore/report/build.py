@@ -77,17 +77,25 @@ def feature_shares(run: Run) -> tuple[FeatureShare, ...]:
 
     So are metrics that the run does not have: merged runs keep those alone that all of them have.
     """
-    metrics = [one.name for one in run.metrics]
-    shares = [one for one in run.shares if one.metric in metrics]
-    seen = {one.feature for one in shares if one.n or any(map(one.discrepancy.get("all", {}).get, ("under", "over")))}
-    kept = [one for one in shares if one.feature in seen]
+    metrics = [metric.name for metric in run.metrics]
+    shares = [share for share in run.shares if share.metric in metrics]
+    seen = {
+        share.feature
+        for share in shares
+        if share.n or any(map(share.discrepancy.get("all", {}).get, ("under", "over")))
+    }
+    kept = [share for share in shares if share.feature in seen]
     worst = {feature: _largest_loss(kept, feature) for feature in seen}
     return tuple(sorted(kept, key=lambda one: (metrics.index(one.metric), worst[one.feature], one.feature)))
 
 
 def _largest_loss(shares: Sequence[FeatureShare], feature: str) -> float:
     """Return what orders the features: minus the mean share that is lost, where enough segments are behind it."""
-    known = [one.share for one in shares if one.feature == feature and one.share is not None and "few" not in one.flags]
+    known = [
+        share.share
+        for share in shares
+        if share.feature == feature and share.share is not None and "few" not in share.flags
+    ]
     return -sum(known) / len(known) if known else 1.0
 
 
@@ -99,9 +107,11 @@ def features_by_segment(run: Run) -> dict[str, object]:
     place = {system: i for i, system in enumerate(run.dataset.systems)}
     column = {name: j for j, name in enumerate(run.dataset.ids)}
     found: dict[str, list[list[list[int]]]] = {key: [[[] for _ in column] for _ in place] for key in ("under", "over")}
-    for one in run.segment_features:
-        for key, features in (("under", one.under), ("over", one.over)):
-            found[key][place[one.system]][column[one.id]] = [names.setdefault(name, len(names)) for name in features]
+    for segment_feature in run.segment_features:
+        for key, features in (("under", segment_feature.under), ("over", segment_feature.over)):
+            found[key][place[segment_feature.system]][column[segment_feature.id]] = [
+                names.setdefault(name, len(names)) for name in features
+            ]
     return {"names": [feature_name(name) for name in names], **found}
 
 
@@ -110,7 +120,11 @@ def agreement(run: Run) -> tuple[Agreement, ...]:
     found = []
     for metric in run.metrics:
         for side in (Side.HYPOTHESIS, Side.SOURCE):
-            records = [one for one in run.explanations if one.metric == metric.name and one.place.side is side]
+            records = [
+                explanation
+                for explanation in run.explanations
+                if explanation.metric == metric.name and explanation.place.side is side
+            ]
             row = _agreement(run, records, metric.name, metric.explainer or "", side)
             if row is not None:
                 found.append(row)
@@ -118,7 +132,9 @@ def agreement(run: Run) -> tuple[Agreement, ...]:
 
 
 def _agreement(run: Run, records: list[ExplanationRecord], metric: str, explainer: str, side: Side) -> Agreement | None:
-    rated = [one for one in records if run.dataset.entries[one.entry].spans is not None and len(one.importance)]
+    rated = [
+        record for record in records if run.dataset.entries[record.entry].spans is not None and len(record.importance)
+    ]
     # A word without a number cannot be ranked; its whole text is left out.
     rated = [one for one in rated if np.isfinite(one.importance).all()]
     if not rated:
@@ -136,14 +152,14 @@ def _agreement(run: Run, records: list[ExplanationRecord], metric: str, explaine
 
 def _controls(run: Run, records: Sequence[ExplanationRecord], gold: Ragged, side: Side) -> dict[str, float]:
     """Return the AUC of what is known of the words alone, on the same texts."""
-    texts = [run.dataset.entries[one.entry].segment.text(one.place) for one in records]
+    texts = [run.dataset.entries[record.entry].segment.text(record.place) for record in records]
     words = [
-        Words(text, tuple((start, end) for start, end in one.spans.tolist()))
-        for text, one in zip(texts, records, strict=True)
+        Words(text, tuple((start, end) for start, end in record.spans.tolist()))
+        for text, record in zip(texts, records, strict=True)
     ]
     language = None if run.dataset.languages is None else run.dataset.languages[0 if side is Side.SOURCE else 1]
     found = {name: [control_scores(name, own, language) for own in words] for name in CONTROLS}
-    known = {name: [own for own in rows if own is not None] for name, rows in found.items()}
+    known = {name: [row for row in rows if row is not None] for name, rows in found.items()}
     return {
         name: float(np.nanmean(agree(gold, Ragged.of(rows)).auc))
         for name, rows in known.items()
@@ -178,7 +194,11 @@ def costly_words(run: Run) -> tuple[CostlyWords, ...]:
     found = []
     for metric in run.metrics:
         for side in _SIDES:
-            records = [one for one in run.explanations if one.metric == metric.name and one.place.side is side]
+            records = [
+                explanation
+                for explanation in run.explanations
+                if explanation.metric == metric.name and explanation.place.side is side
+            ]
             words = _costly(run, records, middles.get(metric.name, {}).get(str(side), 0.0))
             if words:
                 found.append(CostlyWords(metric.name, str(side), len(records), words, _in_points(records)))
@@ -194,7 +214,11 @@ def word_counts(run: Run) -> tuple[WordCounts, ...]:
     found = []
     for metric in run.metrics:
         for side in Side:
-            records = [one for one in run.explanations if one.metric == metric.name and one.place.side is side]
+            records = [
+                explanation
+                for explanation in run.explanations
+                if explanation.metric == metric.name and explanation.place.side is side
+            ]
             cost = _costs(records, 0.0)
             if str(side) not in middles.get(metric.name, {}) and cost.any():
                 counted = len(records), len(cost), int((cost < 0).sum()), float(cost.sum())
@@ -204,12 +228,12 @@ def word_counts(run: Run) -> tuple[WordCounts, ...]:
 
 def _in_points(records: Sequence[ExplanationRecord]) -> bool:
     """Return whether importances are differences of scores: they are where masked texts were scored."""
-    return any(one.probes for one in records)
+    return any(record.probes for record in records)
 
 
 def _costs(records: Sequence[ExplanationRecord], middle: float) -> FloatVector:
     """Return what every word costs: 0, or its distance below the middle."""
-    values = np.concatenate([np.zeros(0), *(one.importance for one in records)])
+    values = np.concatenate([np.zeros(0), *(record.importance for record in records)])
     return np.where(np.isfinite(values), np.minimum(0.0, values - middle), 0.0)
 
 
@@ -271,7 +295,7 @@ def _occurrences(records: Sequence[ExplanationRecord], middle: float) -> _Occurr
                 number = forms[word] = known.setdefault(form, len(known))
             numbers.append(number)
     cost = _costs(records, middle)
-    texts = np.repeat(np.arange(len(records)), [len(one.importance) for one in records])
+    texts = np.repeat(np.arange(len(records)), [len(record.importance) for record in records])
     return _Occurrences(list(known), np.array(numbers, dtype=np.int64), cost, texts)
 
 
@@ -362,10 +386,10 @@ def report_of(run: Run, *, title: str | None = None, baseline: str | None = None
         explorer=explorer(run, features_by_segment(run)) if words else {},
         words=word_counts(run) if words else (),
         matches=match_summaries(run) if words else (),
-        digits=tuple(digits_of(run.totals[one.name]) for one in run.metrics),
+        digits=tuple(digits_of(run.totals[metric.name]) for metric in run.metrics),
         segments=Counter(entry.system for entry in run.dataset.entries),
         gates=run.facts.gates,
-        warnings=tuple(one for one in run.facts.findings if one.code in DOUBTS),
+        warnings=tuple(finding for finding in run.facts.findings if finding.code in DOUBTS),
         baseline=baseline or next(judged, None),
         tagger=str(run.facts.plan["tagger"]) if run.facts.plan.get("tagger") else None,
     )
@@ -381,11 +405,11 @@ def digits_of(totals: Mapping[str, Estimate]) -> int:
 def _system(run: Run, system: str, human: Sequence[str]) -> SystemRow:
     data = run.dataset.of(system)
     means = _human_means(data.entries, human)
-    totals = tuple(run.totals[one.name][system] for one in run.metrics)
-    common = tuple(run.common[one.name][system] for one in run.metrics) if run.common else ()
+    totals = tuple(run.totals[metric.name][system] for metric in run.metrics)
+    common = tuple(run.common[metric.name][system] for metric in run.metrics) if run.common else ()
     shared = _human_means(data.entries, human, run.shared_ids) if run.common else ()
     clusters = run.clusters
-    names = [one.name for one in run.metrics]
+    names = [metric.name for metric in run.metrics]
     ranks, judged = (tuple(clusters.get((name, system)) for name in every) for every in (names, human))
     return SystemRow(system, totals, ranks, means, judged, common, shared)
 
@@ -396,20 +420,20 @@ def _human_means(
     """Return the mean of each human score, over all entries or those of some segments; NaN where there is none."""
     chosen = [entry.human for entry in entries if ids is None or entry.id in ids]
     values = [[one[name] for one in chosen if name in one and math.isfinite(one[name])] for name in human]
-    return tuple(float(np.mean(known)) if known else math.nan for known in values)
+    return tuple(float(np.mean(value)) if value else math.nan for value in values)
 
 
 def _rank(metrics: Sequence[RunMetric]) -> Callable[[SystemRow], float]:
     """Return what orders the systems: the first metric that supports the languages, the best first."""
-    first = next((k for k, one in enumerate(metrics) if not one.unsupported), 0)
+    first = next((k for k, metric in enumerate(metrics) if not metric.unsupported), 0)
     sign = -1.0 if metrics and metrics[first].higher_is_better else 1.0
     return lambda row: sign * row.score(first) if row.totals else 0.0
 
 
 def _provenance(run: Run) -> Provenance:
     facts = run.facts
-    signatures = [(one.name, one.signature) for one in run.metrics]
-    signatures += [(f"{one.name}, words", one.explained) for one in run.metrics if one.explained]
+    signatures = [(metric.name, metric.signature) for metric in run.metrics]
+    signatures += [(f"{metric.name}, words", metric.explained) for metric in run.metrics if metric.explained]
     signatures += list(run.signatures.items())
     return Provenance(
         created=facts.created,
@@ -427,7 +451,7 @@ def _provenance(run: Run) -> Provenance:
 
 def licences(run: Run) -> list[tuple[str, str]]:
     """Return the licence of each metric's model, as its signature names it."""
-    facts = [(one.name, dict(Signature.parse(one.signature).facts)) for one in run.metrics]
+    facts = [(metric.name, dict(Signature.parse(metric.signature).facts)) for metric in run.metrics]
     return [(name, known["licence"]) for name, known in facts if "licence" in known]
 
 
@@ -445,14 +469,14 @@ SHAREABLE = frozenset({"tests"})
 def without_texts(report: Report) -> Report:
     """Return the report without any text of the data."""
     made = report.made
-    kept = tuple(one for one in made.problems if one.code in SHAREABLE)
+    kept = tuple(problem for problem in made.problems if problem.code in SHAREABLE)
     others = _count_only(len(made.problems) - len(kept), "problem")
     return replace(
         report,
         explorer={},
         costly=(),
         figures=(),
-        matches=tuple(replace(one, pairs=()) for one in report.matches),
+        matches=tuple(replace(match, pairs=()) for match in report.matches),
         steps=tuple(Step(step.text) for step in report.steps if not step.controls),
         made=replace(
             made,

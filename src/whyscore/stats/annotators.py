@@ -200,7 +200,7 @@ class Weights:
     def score(self, costs: Mapping[str, Sequence[float]]) -> float:
         """Return minus what the errors of a segment cost, mean over raters."""
         most = math.inf if self.cap is None else self.cap
-        return -math.fsum(min(most, math.fsum(own)) for own in costs.values()) / len(costs) + 0.0  # no minus zero
+        return -math.fsum(min(most, math.fsum(cost)) for cost in costs.values()) / len(costs) + 0.0  # no minus zero
 
 
 GOOGLE = Weights(

@@ -222,7 +222,7 @@ def _interface(app: FastAPI, queue: Queue) -> None:
 async def _misunderstood(_: Request, error: Exception) -> Response:
     """Say which part of a request was not understood."""
     problems = error.errors() if isinstance(error, RequestValidationError) else []
-    told = "; ".join(f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in problems[:5])
+    told = "; ".join(f"{'.'.join(map(str, problem['loc'][1:]))}: {problem['msg']}" for problem in problems[:5])
     return JSONResponse({"error": told or "not understood"}, 422)
 
 

@@ -188,7 +188,7 @@ class Uploads:
 
     def _tidy(self) -> None:
         """Delete what failed, and the oldest runs beyond those that are kept."""
-        over = [one for one in self._uploads.values() if one.state not in ("waiting", "running")]
+        over = [upload for upload in self._uploads.values() if upload.state not in ("waiting", "running")]
         for one in over[: max(0, len(over) - KEPT)]:
             del self._uploads[one.id]
             self._runs.pop(one.run or "", None)

@@ -102,7 +102,7 @@ class Question(NamedTuple):
 
     def choose(self, source: Source, settings: Sequence[Setting]) -> Choice:
         """Return what the rule chooses from some settings, those that count."""
-        kept = [one for one in settings if self.counts(source.material, one)]
+        kept = [setting for setting in settings if self.counts(source.material, setting)]
         return choose(Problem(source.material, kept, source.columns, self.weights, self.epsilon), self.rule)
 
     def counts(self, material: Material, setting: Setting) -> bool:

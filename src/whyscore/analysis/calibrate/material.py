@@ -242,8 +242,10 @@ def explained_of(
     own = explaining.masker if isinstance(explaining, HidesWords) else None
     masker = facts.get("masker")
     drawn = [
-        replace(one, importance=Random().fit(Evidence.whole(one.words, one.score, seed)).importance)
-        for one in explanations
+        replace(
+            explanation, importance=Random().fit(Evidence.whole(explanation.words, explanation.score, seed)).importance
+        )
+        for explanation in explanations
     ]
     return Explained(
         data,

@@ -60,12 +60,12 @@ def decompose(
     chosen = [decomposed_metric(one, settings.mode) for one in given]
     for one in chosen:
         check_metric(one, dataset, settings.level)
-    scorers = [as_scorer(one) for one in settings.scorers]
+    scorers = [as_scorer(scorer) for scorer in settings.scorers]
     study = Study(dataset, mark(dataset, settings, resources), settings, resources)
     measured = [measure(study, *one, settings.level) for one in zip(names, chosen, strict=True)]
-    differences = [row for one in settings.scorers for row in score_sentences(dataset, one, settings=settings)]
+    differences = [row for scorer in settings.scorers for row in score_sentences(dataset, scorer, settings=settings)]
     signatures = {one.name: one.signature for one in measured} | {"tagger": study.marking.signature}
-    signatures |= {one.signature().spec: one.signature() for one in scorers}
+    signatures |= {scorer.signature().spec: scorer.signature() for scorer in scorers}
     named = zip(names, given, chosen, strict=True)
     variants = [f"{name}: scored as {one.signature().spec}" for name, plain, one in named if plain != one]
     return fit_rows(study, measured, differences, signatures, variants)

@@ -263,7 +263,7 @@ def annotator_agreement(annotators: Annotators, gold: Gold, settings: MetaevalWo
 
 def with_annotators(result: WordsResult, annotators: Annotators) -> WordsResult:
     """Return a result with the agreement of the annotators, and of each system with their shares."""
-    systems = tuple(replace(one, continuous=against_shares(annotators, one)) for one in result.systems)
+    systems = tuple(replace(system, continuous=against_shares(annotators, system)) for system in result.systems)
     agreement = annotator_agreement(annotators, result.gold, result.settings)
     return replace(result, systems=systems, annotators=agreement)
 

@@ -411,7 +411,7 @@ def metaevaluate_table(
         *table.notes,
         *level_notes,
         *notes,
-        *(note for one in groups for note in _warnings(one, measure, settings)),
+        *(note for group in groups for note in _warnings(group, measure, settings)),
     ]
     notes += [note for one in sets for note in _tie_warnings(one)] + _means(groups, metrics, measure)
     method = None if settings.test is None else method_of(measure, settings)
@@ -449,7 +449,8 @@ def _segment_owners(table: ScoreTable) -> dict[str, str]:
     """Return the document of each segment; the segment itself where no document is named."""
     documents = [None] * len(table) if table.texts is None else [entry.document for entry in table.texts.entries]
     return {
-        name: name if own is None else f"document {own}" for name, own in zip(table.segments, documents, strict=True)
+        name: name if document is None else f"document {document}"
+        for name, document in zip(table.segments, documents, strict=True)
     }
 
 
@@ -534,7 +535,7 @@ def _means(groups: Sequence[GroupAgreement], metrics: Sequence[str], measure: Me
         return []
     notes = []
     for name in metrics:
-        own = [a for one in groups for a in one.agreements if a.metric == name]
+        own = [a for group in groups for a in group.agreements if a.metric == name]
         if any(math.isnan(a.value) for a in own):
             continue
         if measure.name == "pairwise_accuracy":

@@ -186,8 +186,8 @@ def batches(
 def pad(rows: Sequence[Array], fill: float) -> Array:
     """Return vectors as one matrix."""
     result = np.full((len(rows), max(map(len, rows))), fill, dtype=np.float32)
-    for place, own in enumerate(rows):
-        result[place, : len(own)] = own
+    for place, row in enumerate(rows):
+        result[place, : len(row)] = row
     return result
 
 
@@ -287,9 +287,9 @@ def _read_words(
         chunk = cuts[start : start + _CHUNK]
         texts = list(dict.fromkeys(text for cut in chunk for text in (cut.row.source, cut.row.hypothesis)))
         read = dict(zip(texts, read_texts(texts), strict=True))
-        for cut, known in zip(chunk, tables[start : start + _CHUNK], strict=True):
+        for cut, table in zip(chunk, tables[start : start + _CHUNK], strict=True):
             sides = read[cut.row.hypothesis], read[cut.row.source]
-            matched = match(*sides, known)
+            matched = match(*sides, table)
             parts["features"] += matched.features
             parts["vectors"] += [(word_vectors(side) @ components).astype(np.float16) for side in sides]
             parts["cosines"].append(matched.cosines.ravel().astype(np.float16))

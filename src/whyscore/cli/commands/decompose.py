@@ -91,12 +91,12 @@ def _plan_lines(data: Dataset, metrics: list[str], settings: DecomposeCommand) -
 def example_lines(found: Decompositions) -> Iterator[str]:
     """Yield the examples of each row: what was masked in brackets, and the texts as they were scored."""
     for row in found:
-        for one in row.details:
-            yield f"\n{row.system} {one.id} · {row.feature} · {row.metric} {one.sigma:.3f}, "
-            yield f"best case {one.oracle:.3f}, worst case {one.anti:.3f}\n"
-            texts = [("hypothesis", one.hypothesis, one.hypothesis_spans, one.masked_hypothesis)]
-            masked = one.masked_references or (None,) * len(one.references)
-            held = zip(one.references, one.reference_spans, masked, strict=True)
+        for detail in row.details:
+            yield f"\n{row.system} {detail.id} · {row.feature} · {row.metric} {detail.sigma:.3f}, "
+            yield f"best case {detail.oracle:.3f}, worst case {detail.anti:.3f}\n"
+            texts = [("hypothesis", detail.hypothesis, detail.hypothesis_spans, detail.masked_hypothesis)]
+            masked = detail.masked_references or (None,) * len(detail.references)
+            held = zip(detail.references, detail.reference_spans, masked, strict=True)
             texts += [("reference", *each) for each in held]
             for side, text, spans, hidden in texts:
                 yield f"  {side:<11}{hide_in_text(text, spans, [f'[{text[a:b]}]' for a, b in spans])}\n"

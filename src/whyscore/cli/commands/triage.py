@@ -109,9 +109,9 @@ def _values(work: Run, metric: str, by: str, resources: Resources) -> FloatVecto
     if by == "spans":
         return _span_weights(work.dataset, Signature.parse(work.metric(metric).signature).spec, resources)
     values = np.full(len(work.dataset), np.nan)
-    for one in work.explanations:
-        if one.metric == metric and one.place.side is Side.HYPOTHESIS and len(one.importance):
-            values[one.entry] = np.nanmin(one.importance)
+    for explanation in work.explanations:
+        if explanation.metric == metric and explanation.place.side is Side.HYPOTHESIS and len(explanation.importance):
+            values[explanation.entry] = np.nanmin(explanation.importance)
     if np.isnan(values).all():
         raise UserError(f"{work.folder} has no explained words of {metric}: use --by score, or explain them")
     return values
@@ -131,7 +131,7 @@ def _span_weights(dataset: Dataset, spec: str, resources: Resources) -> FloatVec
 def _mark(source: str, output: str, result: Triage) -> None:
     xliff = read_xliff(source)
     units = {unit.id for unit in xliff.units}
-    review = {one.entry.id: one.review for one in result.decisions if one.entry.id in units}
+    review = {decision.entry.id: decision.review for decision in result.decisions if decision.entry.id in units}
     if not review:
         raise UserError(f"{source} has no unit of the run: give the file that was evaluated")
     write_lines(output, [with_states(xliff, review).decode("utf-8")])

@@ -84,8 +84,10 @@ def _text(value: Mapping[str, object], key: str, file: str, line: int) -> str:
 
 def _mean(raters: object, aspect: str, file: str, line: int) -> float:
     """Return the mean rating of an aspect; ratings are whole numbers, so that equal means stay equal."""
-    ratings = [one.get(aspect) if isinstance(one, dict) else None for one in raters] if isinstance(raters, list) else []
-    numbers = [float(one) for one in ratings if isinstance(one, int | float) and math.isfinite(one)]
+    ratings = (
+        [rater.get(aspect) if isinstance(rater, dict) else None for rater in raters] if isinstance(raters, list) else []
+    )
+    numbers = [float(rating) for rating in ratings if isinstance(rating, int | float) and math.isfinite(rating)]
     if not numbers or len(numbers) < len(ratings):
         raise DataError(
             f"cannot read the ratings of {aspect}: expected a number from every rater", file=file, line=line

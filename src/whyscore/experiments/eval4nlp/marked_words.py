@@ -72,7 +72,11 @@ def _rows(gold: Gold, submissions: Sequence[Submission]) -> Iterator[Record]:
         if own is None:
             continue
         labels, tags = word_categories(gold, side), own.tags
-        found = {one.name: top_shares(tags, one.sides[side].scores) for one in submissions if side in one.sides}
+        found = {
+            submission.name: top_shares(tags, submission.sides[side].scores)
+            for submission in submissions
+            if side in submission.sides
+        }
         for category in CATEGORIES:
             here = labels == category
             marked = here & (tags.values > 0)
@@ -99,7 +103,7 @@ def word_categories(gold: Gold, side: Judged) -> "np.ndarray[tuple[int], np.dtyp
         labels += _categories(own, known, places)
         surprisal.append(piece_surprisal(own))
     values = np.concatenate(surprisal)
-    left = np.array([one == "" for one in labels])
+    left = np.array([label == "" for label in labels])
     middle = float(np.median(values[left])) if left.any() else 0.0
     return np.where(left, np.where(values > middle, "rare", "frequent"), labels)
 
@@ -128,9 +132,9 @@ def top_shares(tags: Ragged, scores: Ragged) -> FloatVector:
             "tags and scores differ in their number of sentences or words: whyscore validate names the lines"
         )
     shares = []
-    for gold, own in zip(tags.rows(), scores.rows(), strict=True):
-        above = (own[None, :] > own[:, None]).sum(axis=1)
-        ties = (own[None, :] == own[:, None]).sum(axis=1)
+    for gold, row in zip(tags.rows(), scores.rows(), strict=True):
+        above = (row[None, :] > row[:, None]).sum(axis=1)
+        ties = (row[None, :] == row[:, None]).sum(axis=1)
         shares.append(np.clip((gold.sum() - above) / ties, 0.0, 1.0))
     return np.concatenate(shares) if shares else np.zeros(0)
 

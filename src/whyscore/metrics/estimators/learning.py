@@ -101,8 +101,8 @@ def _translations(texts: Sequence[Translation], forms: Callable[[Text], Text]) -
     for pair, source, target in texts:
         groups[pair].append((forms(source), forms(target)))
     keys, columns = [np.zeros(0, dtype=np.uint64)], [[np.zeros(0, dtype=np.float32)] for _ in range(2)]
-    for own in groups.values():
-        sources, targets = [source for source, _ in own], [target for _, target in own]
+    for group in groups.values():
+        sources, targets = [source for source, _ in group], [target for _, target in group]
         there, back = _directed(sources, targets), _directed(targets, sources)
         both = {**there, **{(source, target): 0.0 for target, source in back}}
         kept = [(s, t) for s, t in both if max(there.get((s, t), 0.0), back.get((t, s), 0.0)) >= _LEAST_TRANSLATION]

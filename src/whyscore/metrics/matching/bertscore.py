@@ -250,12 +250,14 @@ class BertScore:
         if self._phrases(found):
             raise SpecError(f"{self._name} matches phrases, which no single matrix holds; write phrases=0 for pieces")
         return [
-            tuple(Similarities(cosines(x, y), x.spans, x.weights, y.spans, y.weights) for _, x, y in own)
-            for own in self._texts(segments, found)
+            tuple(Similarities(cosines(x, y), x.spans, x.weights, y.spans, y.weights) for _, x, y in text)
+            for text in self._texts(segments, found)
         ]
 
     def matched(self, similarities: Sequence[Sequence[Similarities]]) -> FloatVector:
-        return self.scores(self._rows([[_numbers(matrix) for matrix in own] for own in similarities], self.encoder()))
+        return self.scores(
+            self._rows([[_numbers(matrix) for matrix in similarity] for similarity in similarities], self.encoder())
+        )
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         faced = self.text_pairs(segments, place)

@@ -470,7 +470,7 @@ def word_scores(words: Words, pair: Sides, options: WordOptions) -> WordScores:
     shares = carry_marks(words.text, pieces, values[real]) if options.word == "flow" else values[real]
     pooled = _pool(words, pieces, -shares, options)
     goals = _goals(pair, options, pooled.pairs, real.tolist(), len(words))
-    notes = pooled.explain_missing([_note(own, word) for own, word in zip(goals, words, strict=True)])
+    notes = pooled.explain_missing([_note(goal, word) for goal, word in zip(goals, words, strict=True)])
     return WordScores(pooled.values, tuple(notes), tuple(tuple(goal.match for goal in own) for own in goals))
 
 
@@ -689,7 +689,7 @@ class Mover:
             for number, other in wanted[pair]:
                 seen = sides(solved, other, turned=place.side is Side.HYPOTHESIS)
                 answers[number][other] = solved.distance, word_scores(words[number], seen, options)
-        joined = [self._joined(dict(sorted(found.items()))) for found in answers]
+        joined = [self._joined(dict(sorted(answer.items()))) for answer in answers]
         return self._with_probabilities(joined, words) if self.lm_words and place.side is Side.HYPOTHESIS else joined
 
     def inspect(self, segments: Sequence[Segment]) -> Inside:

@@ -269,7 +269,7 @@ def open_sentence(
             vectors = step(vectors)
         groups = torch.split(vectors, [len(reading) for reading in asked])
         cosines = [torch.cosine_similarity(group[:1], group[1:]) for group in groups]
-        values: Tensor = torch.stack([own.mean() if over == "mean" else own.max() for own in cosines])
+        values: Tensor = torch.stack([cosine.mean() if over == "mean" else cosine.max() for cosine in cosines])
         return values
 
     return open_states(encoder, segments, compared, compare, who)

@@ -73,7 +73,11 @@ def share_rows(found: Sequence[FeatureShare]) -> Rows:
     """Return the shares that are defined, with interval, range and n; in one group also r with range and score."""
     keys = ("group", "system", "metric", "feature", "share", "low", "high", "range", "sigma_all", "n")
     alone = len({row.group for row in found}) == 1
-    known = {(one["metric"], one["feature"], one["measure"]): one["pearson"] for one in measure_rows(found) if alone}
+    known = {
+        (measure_row["metric"], measure_row["feature"], measure_row["measure"]): measure_row["pearson"]
+        for measure_row in measure_rows(found)
+        if alone
+    }
     rows: Rows = []
     for row in found:
         if row.share is not None:
@@ -195,11 +199,11 @@ def usage_rows(found: Sequence[Decomposition]) -> Rows:
 def scorer_rows(found: Decompositions) -> Rows:
     """Return the signed and absolute differences of sentence scores with their intervals."""
     return [
-        {"system": _system(one), "scorer": one.scorer, "difference": kind, "value": getattr(one, kind)}
-        | {"low": getattr(one, f"{kind}_low"), "high": getattr(one, f"{kind}_high")}
-        for one in found.scorers
+        {"system": _system(scorer), "scorer": scorer.scorer, "difference": kind, "value": getattr(scorer, kind)}
+        | {"low": getattr(scorer, f"{kind}_low"), "high": getattr(scorer, f"{kind}_high")}
+        for scorer in found.scorers
         for kind in ("signed", "absolute")
-        if one.signed is not None
+        if scorer.signed is not None
     ]
 
 
