@@ -5,7 +5,7 @@ import pytest
 
 from whyscore.errors import SpecError
 from whyscore.models.encoders.embedded import Embedded
-from whyscore.models.encoders.loading import CoverageNotice, encoder, uncovered
+from whyscore.models.encoders.loading import CoverageNotice, encoder, find_uncovered
 from whyscore.models.encoders.sentence import Sentence
 from whyscore.models.encoders.stacks import TUNED, LayerNotice, Shape, recommended
 from whyscore.models.encoders.static import Static
@@ -46,8 +46,8 @@ def test_the_static_encoder_has_one_layer() -> None:
 
 
 def test_languages_a_model_was_not_made_for_are_told() -> None:
-    assert uncovered(Embedded(), ["en", "et", "zh-TW", "pt_BR", "EN", "et", "km"]) == ("et", "km")
-    assert uncovered(Static(), ["et"]) == ()
+    assert find_uncovered(Embedded(), ["en", "et", "zh-TW", "pt_BR", "EN", "et", "km"]) == ("et", "km")
+    assert find_uncovered(Static(), ["et"]) == ()
     with pytest.warns(CoverageNotice, match="does not support 'et': scores are not meaningful; it supports: ar de en"):
         encoder("embedded", languages=("et", "en"))
 

@@ -172,7 +172,7 @@ def test_the_window_of_a_masked_model_has_the_place_in_its_middle(bert: str, wor
     words = white_space(" ".join(["the", "cat", "sat", "on", "a"] * 6))
     pieces = [VOCABULARY.index(name) for name in words]
     pieces[word] = 4
-    (question,) = language_models.load(bert, "auto", "cpu")._masked([(words, word)])
+    (question,) = language_models.load(bert, "auto", "cpu")._mask([(words, word)])
     assert question == ((2, *pieces[first : first + 14], 3), 1 + word - first)
 
 
@@ -187,7 +187,7 @@ def test_the_window_of_a_causal_model_ends_before_the_place(gpt: str) -> None:
 def test_a_text_that_holds_a_mask_token_is_asked_in_the_right_place(bert: str) -> None:
     model = language_models.load(bert, "auto", "cpu")
     words = white_space("[MASK] the cat [MASK]")
-    (question,) = model._masked([(words, 2)])
+    (question,) = model._mask([(words, 2)])
     assert question == ((2, 4, 5, 4, 4, 3), 3)
 
 

@@ -20,7 +20,7 @@ from platformdirs import user_cache_path
 
 from whyscore.errors import DataError, SpecError, UnknownName
 from whyscore.metrics.callable import Callable as CallableMetric
-from whyscore.models.encoders.loading import uncovered, warn_uncovered
+from whyscore.models.encoders.loading import find_uncovered, warn_uncovered
 from whyscore.protocols import Encoder, Explainer, LanguageBound, Metric, SupportsLanguages
 from whyscore.registry import Spec, build, parse, spec_of
 from whyscore.scoring.store import Store
@@ -148,7 +148,7 @@ def unsupported_languages(metric: Metric, languages: tuple[str | None, str | Non
     if not isinstance(metric, Encoding):
         return ()
     read = languages if Inputs.SOURCE in metric.inputs else languages[1:]
-    return uncovered(metric.encoder(), [code for code in read if code is not None])
+    return find_uncovered(metric.encoder(), [code for code in read if code is not None])
 
 
 def identified_languages(dataset: Dataset) -> tuple[tuple[str | None, str | None], tuple[Finding, ...]]:

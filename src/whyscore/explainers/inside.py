@@ -58,8 +58,8 @@ from whyscore.models.attribution import (
     PieceScorer,
     Reading,
     at_place,
-    batched,
     beside,
+    compute_batched,
     depth_of,
     measure_attention,
     measure_steering,
@@ -173,7 +173,7 @@ class Attention:
             asking = beside(lines, place, inside.device) if self.cross else real(lines, inside.device)
             return per_reading(batch, measure_attention(inside, batch, layers, asking, norm=self.norm, across=across))
 
-        return batched(inside, compute)
+        return compute_batched(inside, compute)
 
     def _select(self, table: FloatMatrix) -> FloatVector:
         """Return one number per piece from blocks x heads x pieces."""
@@ -297,7 +297,7 @@ class Gradient:
         what = {"input": "gradient x input", "integrated": "integrated gradient", "deeplift": "DeepLIFT"}[self.method]
 
         def values(inside: Inside, place: Place) -> list[list[FloatVector]]:
-            contributions = batched(
+            contributions = compute_batched(
                 inside, lambda batch: per_reading(batch, sign * self.contributions(inside, batch, place))
             )
             self._check_any(inside, place, contributions)
@@ -313,7 +313,7 @@ class Gradient:
                 f"{GRADIENT}: layer is {self.layer}, but the network has {blocks} blocks; say 1 to {blocks} or 0"
             )
         layers = [self.layer] if self.layer else range(1, blocks + 1)
-        return batched(
+        return compute_batched(
             inside, lambda batch: per_reading(batch, -measure_steering(inside, batch, layers).mean(dim=(1, 2)))
         )
 

@@ -341,7 +341,7 @@ def real(lines: Sequence[Line], device: str) -> "Tensor":
     return marks
 
 
-def batched(inside: Inside, compute: Callable[[list[Reading]], Sequence[Result]]) -> list[Result]:
+def compute_batched(inside: Inside, compute: Callable[[list[Reading]], Sequence[Result]]) -> list[Result]:
     """Return one answer per reading, computed in batches that fit the device."""
     lengths = [len(reading) * _longest(reading) for reading in inside.readings]
     readings = inside.readings
@@ -420,7 +420,7 @@ def measure_attention(
     with contextlib.ExitStack() as stack, torch.no_grad():
         for layer in layers:
             for heads in _heads(inside, layer, across=across):
-                stack.enter_context(_watched(heads, watcher(heads, layer)))
+                stack.enter_context(_watch_attention(heads, watcher(heads, layer)))
         inside.score(readings)
     table: Tensor = torch.stack([join_rows(own, len(seen)) for own in found.values()], dim=1)
     return table
@@ -446,8 +446,8 @@ def measure_steering(inside: Inside, readings: Sequence[Reading], layers: Sequen
 
     with contextlib.ExitStack() as stack, torch.enable_grad():
         for _, heads in own:
-            stack.enter_context(_nudged(heads, nudges))
-            stack.enter_context(_watched(heads, watcher(heads)))
+            stack.enter_context(_nudge_values(heads, nudges))
+            stack.enter_context(_watch_attention(heads, watcher(heads)))
         scores = inside.score(readings)
         for layer, heads in own:
             if heads not in nudges:
@@ -548,7 +548,7 @@ def _inner(module: object, path: str) -> object:
 
 
 @contextlib.contextmanager
-def _watched(heads: _Heads, watch: Callable[["Tensor", "Tensor", "Tensor"], None]) -> Iterator[None]:
+def _watch_attention(heads: _Heads, watch: Callable[["Tensor", "Tensor", "Tensor"], None]) -> Iterator[None]:
     """Call `watch` with the query, key and value vectors whenever the attention of a block is computed."""
     held: dict[str, Tensor] = {}
 
@@ -566,7 +566,7 @@ def _watched(heads: _Heads, watch: Callable[["Tensor", "Tensor", "Tensor"], None
 
 
 @contextlib.contextmanager
-def _nudged(heads: _Heads, nudges: dict[_Heads, "Tensor"]) -> Iterator[None]:
+def _nudge_values(heads: _Heads, nudges: dict[_Heads, "Tensor"]) -> Iterator[None]:
     """Add zeros to the value vectors, and keep them: the gradient with respect to the zeros is that of the vectors."""
     torch = importlib.import_module("torch")
 

@@ -152,13 +152,13 @@ def error_evidence(
 
 def sum_terms(terms: Terms) -> FloatVector:
     """Return the weighted sum of the standardised terms of each word; a missing one counts as average."""
-    total: FloatVector = np.sum(list(_weighted(terms).values()), axis=0)
+    total: FloatVector = np.sum(list(_weigh_terms(terms).values()), axis=0)
     return total
 
 
 def strongest_terms(terms: Terms) -> tuple[str, ...]:
     """Return for each word the terms that speak loudest, with their share of the sum."""
-    names, rows = list(terms), np.array(list(_weighted(terms).values()))
+    names, rows = list(terms), np.array(list(_weigh_terms(terms).values()))
     loudest = np.argsort(-np.abs(rows), axis=0, kind="stable")[:_SHOWN].T
     return tuple(
         ", ".join(f"{names[k]} {rows[k, word]:+.2f}" for k in order if rows[k, word])
@@ -166,7 +166,7 @@ def strongest_terms(terms: Terms) -> tuple[str, ...]:
     )
 
 
-def _weighted(terms: Terms) -> dict[Term, FloatVector]:
+def _weigh_terms(terms: Terms) -> dict[Term, FloatVector]:
     """Return what each term adds to the sum."""
     alone = bool(np.isnan(terms["link"]).all())
     result: dict[Term, FloatVector] = {}
@@ -202,19 +202,19 @@ def _matches(pairs: Sequence[_Pair], setting: Setting) -> Iterator[FloatVector]:
     """Yield minus the similarity of each word with the other text, NaN where the encoder says nothing of it."""
     for start in range(0, len(pairs), _WINDOW):
         window = pairs[start : start + _WINDOW]
-        known = [pair for pair in window if _known(pair, setting)]
+        known = [pair for pair in window if _is_known(pair, setting)]
         texts = list(dict.fromkeys(text for pair in known for text in (pair.words.text, pair.other)))
         sided = dict(zip(texts, by_phrases(texts, Embedded(), _PHRASES), strict=True))
         for pair in window:
-            yield _matched(pair, sided) if pair.other in sided else np.full(len(pair.words), np.nan)
+            yield _match_pair(pair, sided) if pair.other in sided else np.full(len(pair.words), np.nan)
 
 
-def _known(pair: _Pair, setting: Setting) -> bool:
+def _is_known(pair: _Pair, setting: Setting) -> bool:
     texts = {pair.side: pair.words.text, pair.other_side: pair.other}
     return all(covers(text, setting.language(side)) for side, text in texts.items())
 
 
-def _matched(pair: _Pair, sided: Mapping[str, Sided]) -> FloatVector:
+def _match_pair(pair: _Pair, sided: Mapping[str, Sided]) -> FloatVector:
     own, other = sided[pair.words.text], sided[pair.other]
     found = match(other, own)
     if found is None:

@@ -152,7 +152,7 @@ class LanguageModel:
 
     def candidates(self, hidden: Hidden, choice: Choice, batch: int) -> list[Candidates]:
         """Return the candidates for each hidden word."""
-        asked = self._masked(hidden) if self._kind == "masked" else self._causal(hidden)
+        asked = self._mask(hidden) if self._kind == "masked" else self._causal(hidden)
         questions = list(dict.fromkeys(asked))
 
         def compute(numbers: list[int]) -> list[Candidates]:
@@ -163,7 +163,7 @@ class LanguageModel:
         found = dict(zip(questions, answers, strict=True))
         return [found[question] for question in asked]
 
-    def _masked(self, hidden: Hidden) -> list[Question]:
+    def _mask(self, hidden: Hidden) -> list[Question]:
         """Return the texts with the mask token in the place of each word."""
         mask, number = self._tokenizer.mask_token, self._tokenizer.mask_token_id
         if mask is None or number is None:
@@ -171,7 +171,7 @@ class LanguageModel:
         before, after = self._coder.frame.before, self._coder.frame.after
         room = self._limit - len(before) - len(after)
         starts = [words.spans[word][0] for words, word in hidden]
-        texts = [_replaced(words, word, mask) for words, word in hidden]
+        texts = [_replace_word(words, word, mask) for words, word in hidden]
         coded = self._coder.code(texts, strip=False)
         result = []
         for text, start in zip(texts, starts, strict=True):
@@ -255,7 +255,7 @@ def _limit(tokenizer: Vocabulary, positions: int | None) -> int:
     return _USUAL_LIMIT if positions is None else positions - lost
 
 
-def _replaced(words: Words, word: int, text: str) -> str:
+def _replace_word(words: Words, word: int, text: str) -> str:
     start, end = words.spans[word]
     return f"{words.text[:start]}{text}{words.text[end:]}"
 
@@ -320,12 +320,12 @@ class Causal:
 
         What all rows begin with, the examples of a prompt, is read once.
         """
-        shared = _shared(rows)
+        shared = _shared_start(rows)
         states = self._states(shared) if shared else None
         rest = [Row(row.ids[len(shared) :], row.first - len(shared)) for row in rows]
 
         def compute(batch: list[int]) -> list[FloatVector]:
-            return self._computed([rest[number] for number in batch], len(shared), states)
+            return self._compute([rest[number] for number in batch], len(shared), states)
 
         budget = min(budget_of(self.device), _LOGITS // self.vocabulary)
         return in_batches([len(row.ids) for row in rest], budget, compute, WHO)
@@ -338,7 +338,7 @@ class Causal:
             self._network(as_tensors([Row(tuple(ids), 0)], self.coder.padding, self.device), 1, states)
         return states
 
-    def _computed(self, rows: Sequence[Row], shared: int, states: "DynamicCache | None") -> list[FloatVector]:
+    def _compute(self, rows: Sequence[Row], shared: int, states: "DynamicCache | None") -> list[FloatVector]:
         torch = importlib.import_module("torch")
         inputs = as_tensors(rows, self.coder.padding, self.device)
         # Position k predicts piece k + 1; nothing is asked of those before the first wanted piece.
@@ -347,8 +347,8 @@ class Causal:
         wanted = (inputs.mask * inputs.types)[:, first:].bool()
         read = inputs._replace(mask=torch.nn.functional.pad(inputs.mask, (shared, 0), value=1))
         with torch.inference_mode():
-            logits = self._network(read, kept, _repeated(states, len(rows)))[:, -kept:-1][wanted]
-            values = _chosen(logits, inputs.ids[:, first:][wanted]).cpu().double()
+            logits = self._network(read, kept, _repeat(states, len(rows)))[:, -kept:-1][wanted]
+            values = _log_probability(logits, inputs.ids[:, first:][wanted]).cpu().double()
         return [part.numpy() for part in torch.split(values, [len(row.ids) - row.first for row in rows])]
 
     def _network(self, inputs: Inputs, kept: int, states: "DynamicCache | None") -> "Tensor":
@@ -360,7 +360,7 @@ class Causal:
         return logits
 
 
-def _shared(rows: Sequence[Row]) -> tuple[int, ...]:
+def _shared_start(rows: Sequence[Row]) -> tuple[int, ...]:
     """Return what all rows begin with, short of the last piece before what is asked; nothing where it saves little."""
     if len(rows) <= 1:
         return ()
@@ -370,7 +370,7 @@ def _shared(rows: Sequence[Row]) -> tuple[int, ...]:
     return low[:same] if same >= _WORTH else ()
 
 
-def _repeated(states: "DynamicCache | None", times: int) -> "DynamicCache | None":
+def _repeat(states: "DynamicCache | None", times: int) -> "DynamicCache | None":
     """Return a copy for each row of a batch: networks write into what they are given."""
     if states is None:
         return None
@@ -379,7 +379,7 @@ def _repeated(states: "DynamicCache | None", times: int) -> "DynamicCache | None
     return copies
 
 
-def _chosen(logits: "Tensor", pieces: "Tensor") -> "Tensor":
+def _log_probability(logits: "Tensor", pieces: "Tensor") -> "Tensor":
     """Return the log-probability of one piece per row of logits."""
     torch = importlib.import_module("torch")
     parts = zip(torch.split(logits, _SLICE), torch.split(pieces, _SLICE), strict=True)

@@ -336,7 +336,7 @@ def in_batches(
         else:
             continue
         # Here the error is gone, and with it what it kept in memory.
-        budget = _halved(len(batch), lengths[batch[0]], who)
+        budget = _halve_budget(len(batch), lengths[batch[0]], who)
     return [answers[number] for number in range(len(lengths))]
 
 
@@ -349,7 +349,7 @@ def _next_batch(rest: list[int], lengths: Sequence[int], budget: int) -> list[in
     return rest[: min(most, enough)]
 
 
-def _halved(count: int, longest: int, who: str) -> int:
+def _halve_budget(count: int, longest: int, who: str) -> int:
     """Return a smaller budget after memory ran out; a single row is an error."""
     if count == 1:
         raise ExecutionError(
@@ -451,7 +451,7 @@ class RowCoder(Coder):
         first, number = len(self._before), len(coded.ids)
         inner = [rows[first : len(rows) - len(self._after)] for rows in vectors]
         ends = [vectors[0][:first], vectors[-1][len(vectors[-1]) - len(self._after) :]] if vectors else []
-        joined = _joined(inner, number, room) if vectors else np.empty((0, width), dtype=np.float32)
+        joined = _join_parts(inner, number, room) if vectors else np.empty((0, width), dtype=np.float32)
         kept = len(joined)
         begin, end = np.zeros((first, 2), np.int64), np.full((len(self._after), 2), len(text), np.int64)
         special = np.ones(first + kept + len(self._after), dtype=np.bool_)
@@ -508,7 +508,7 @@ def owners(number: int, begins: Sequence[int], room: int) -> NDArray[np.intp]:
     return farthest
 
 
-def _joined(parts: Sequence[Vectors], number: int, room: int | None) -> Vectors:
+def _join_parts(parts: Sequence[Vectors], number: int, room: int | None) -> Vectors:
     """Return one vector per piece from one part, or from overlapping windows."""
     if len(parts) == 1 or room is None:
         return parts[0]

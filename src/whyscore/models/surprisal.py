@@ -64,7 +64,7 @@ def piece_surprisal(words: Words) -> FloatVector:
 
 def frequency_surprisal(words: Words, language: str) -> FloatVector:
     """Return the surprisal of each word by its frequency in the language; `frequency_problem` must have found none."""
-    listed = _listed(_code(language))
+    listed = _read_list(_code(language))
     return np.array([_surprisal(word, listed) for word in words], dtype=np.float64)
 
 
@@ -105,7 +105,7 @@ def _package() -> _Frequencies | None:
 
 
 @lru_cache(maxsize=8)
-def _listed(code: str) -> _Listed:
+def _read_list(code: str) -> _Listed:
     frequencies = cast("_Frequencies", _package()).get_frequency_dict(code)
     surprisal = {word: -math.log(share) for word, share in frequencies.items() if share > 0}
     return _Listed(surprisal, max(surprisal.values()))

@@ -117,7 +117,7 @@ def _header(file: BinaryIO, size: int) -> _Header:
     (length,) = _LENGTH.unpack(start)
     if length > min(size - _LENGTH.size, _LONGEST):
         raise ValueError(f"its header is said to have {length} bytes, the file has {size}")
-    content = _decoded(file.read(length))
+    content = _decode(file.read(length))
     facts = content.pop(_FACTS, None)
     if facts is None:
         facts = {}
@@ -134,7 +134,7 @@ def _header(file: BinaryIO, size: int) -> _Header:
     return _Header(places, facts)
 
 
-def _decoded(text: bytes) -> dict[str, object]:
+def _decode(text: bytes) -> dict[str, object]:
     try:
         content = STRICT.decode(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:

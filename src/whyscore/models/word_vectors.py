@@ -230,7 +230,7 @@ class _Table:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        with _opened(path) as file:
+        with _open_packed(path) as file:
             first = _next(file, path) or b""
         self.width, self._header, self._promised = _shape(first, path)
         self._packed = _magic(path) is not None
@@ -241,10 +241,10 @@ class _Table:
         new = wanted.keys() - self._found.keys()
         if new:
             self._found |= dict.fromkeys(new)
-            self._found |= self._streamed(new) if self._packed else self._sought(sorted(new))
+            self._found |= self._read_stream(new) if self._packed else self._look_up_lines(sorted(new))
         return {word: row for word in wanted if (row := self._found[word]) is not None}
 
-    def _streamed(self, wanted: set[bytes]) -> dict[bytes, Row]:
+    def _read_stream(self, wanted: set[bytes]) -> dict[bytes, Row]:
         found: dict[bytes, Row] = {}
         count = 0
         for line in self._lines():
@@ -257,8 +257,8 @@ class _Table:
         self._check_count(count)
         return found
 
-    def _sought(self, wanted: Sequence[bytes]) -> dict[bytes, Row]:
-        hashes, offsets, numbers = self._indexed()
+    def _look_up_lines(self, wanted: Sequence[bytes]) -> dict[bytes, Row]:
+        hashes, offsets, numbers = self._index_lines()
         found: dict[bytes, Row] = {}
         with Path(self._path).open("rb") as file:
             for word in wanted:
@@ -272,7 +272,7 @@ class _Table:
                     place += 1
         return found
 
-    def _indexed(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def _index_lines(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return the hashes of all words in order, and where their lines begin; equal hashes in the file's order."""
         if self._index is None:
             hashes, offsets, numbers = array("q"), array("q"), array("q")
@@ -297,7 +297,7 @@ class _Table:
 
     def _lines(self) -> Iterator[_Line]:
         offset = 0
-        with _opened(self._path) as file:
+        with _open_packed(self._path) as file:
             number = 0
             while text := _next(file, self._path):
                 number += 1
@@ -363,7 +363,7 @@ def _magic(path: str) -> bytes | None:
     return next((magic for magic in (_GZIP, _ZSTD) if head.startswith(magic)), None)
 
 
-def _opened(path: str) -> IO[bytes]:
+def _open_packed(path: str) -> IO[bytes]:
     """Return the file, unpacked where its first bytes say that it is packed."""
     magic = _magic(path)
     if magic == _GZIP:
@@ -440,7 +440,7 @@ class TableVectors:
     def vectors(self, words: Sequence[str]) -> tuple[FloatMatrix, BoolVector]:
         # KeyedVectors has no `get` that answers None.
         found = [self.table[word] if word in self.table else None for word in words]  # noqa: SIM401
-        return _stacked(found, "the table of words")
+        return _stack(found, "the table of words")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -453,7 +453,7 @@ class FunctionVectors:
         return Signature(f"{getattr(self.function, '__name__', 'function')}-of-the-caller", stable=False)
 
     def vectors(self, words: Sequence[str]) -> tuple[FloatMatrix, BoolVector]:
-        return _stacked(list(self.function(words)), self.signature().spec)
+        return _stack(list(self.function(words)), self.signature().spec)
 
 
 def word_vectors(given: object) -> WordVectors | None:
@@ -465,7 +465,7 @@ def word_vectors(given: object) -> WordVectors | None:
     if given is None or isinstance(given, WordVectors):
         return given
     if isinstance(given, str):
-        return _named(given)
+        return _name_provider(given)
     if hasattr(given, "__getitem__") and hasattr(given, "__contains__"):
         return TableVectors(cast("Mapping[str, Sequence[float]]", given))
     if callable(given):
@@ -517,7 +517,7 @@ def _encoder_signature(name: str) -> Signature:
     return Signature(f"{name}@{dict(encoder(name, 0).signature().facts)['rev']}")
 
 
-def _named(name: str) -> WordVectors:
+def _name_provider(name: str) -> WordVectors:
     if name in ("embedded", "static"):
         return EncoderVectors(cast("Literal['embedded', 'static']", name))
     if not Path(name).expanduser().is_file():
@@ -528,7 +528,7 @@ def _named(name: str) -> WordVectors:
     return BinaryVectors(name) if name.endswith(".bin") else TextVectors(name)
 
 
-def _stacked(vectors: Sequence[Sequence[float] | None], who: str) -> tuple[FloatMatrix, BoolVector]:
+def _stack(vectors: Sequence[Sequence[float] | None], who: str) -> tuple[FloatMatrix, BoolVector]:
     known = np.array([vector is not None for vector in vectors], dtype=np.bool_)
     widths = {len(vector) for vector in vectors if vector is not None}
     if len(widths) > 1:

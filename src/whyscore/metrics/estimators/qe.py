@@ -45,7 +45,7 @@ from whyscore.metrics.estimators.trees import make_trees
 from whyscore.metrics.needs import need_source
 from whyscore.models.attribution import Inside
 from whyscore.models.encoders.embedded import Embedded
-from whyscore.models.encoders.loading import CoverageNotice, uncovered
+from whyscore.models.encoders.loading import CoverageNotice, find_uncovered
 from whyscore.models.evidence import Setting, error_evidence
 from whyscore.models.exact import factor, multiply
 from whyscore.models.pairs import Pinned
@@ -112,7 +112,7 @@ class QE:
         estimator = self._estimator()
         # A model that was trained without naming languages has no pairs, and other encoders do not say what they cover.
         trained = not estimator.pairs or "-".join(codes) in estimator.pairs
-        return () if trained or estimator.encoder != "embedded" else uncovered(Embedded(), codes)
+        return () if trained or estimator.encoder != "embedded" else find_uncovered(Embedded(), codes)
 
     def signature(self) -> Signature:
         estimator = self._estimator()

@@ -61,10 +61,10 @@ def encoder(
     return found
 
 
-def uncovered(encoder: Encoder, languages: Iterable[str]) -> tuple[str, ...]:
+def find_uncovered(encoder: Encoder, languages: Iterable[str]) -> tuple[str, ...]:
     """Return the languages, as they were given, that the model was not made for; none where nobody knows.
 
-    >>> uncovered(encoder("embedded"), ["en", "zh-TW", "et"])
+    >>> find_uncovered(encoder("embedded"), ["en", "zh-TW", "et"])
     ('et',)
     """
     given = dict.fromkeys(languages)
@@ -76,7 +76,7 @@ def uncovered(encoder: Encoder, languages: Iterable[str]) -> tuple[str, ...]:
 
 def warn_uncovered(encoder: Encoder, languages: Iterable[str]) -> None:
     """Say which languages the model was not made for, if any."""
-    for code in uncovered(encoder, languages):
+    for code in find_uncovered(encoder, languages):
         known = " ".join(sorted(encoder.languages() or ()))
         warnings.warn(
             f"{encoder.signature().spec} does not support {code!r}: scores are not meaningful; it supports: {known}",

@@ -48,7 +48,7 @@ class Static:
         """Return nothing: the model is said to know 101 languages, but nobody lists them."""
 
     def encode(self, texts: Sequence[str]) -> list[Encoded]:
-        found = {text: _encoded(text) for text in dict.fromkeys(texts)}
+        found = {text: _encode(text) for text in dict.fromkeys(texts)}
         return [found[text] for text in texts]
 
     def averaged(self, text: str, encoded: Encoded) -> NDArray[np.bool_]:
@@ -103,7 +103,7 @@ def _folder() -> Path:
     return Path(spec.submodule_search_locations[0]) / "static"
 
 
-def _encoded(text: str) -> Encoded:
+def _encode(text: str) -> Encoded:
     rows, vectors = _table()
     pieces = list(_pieces(text))
     chosen = [rows[piece.written] for piece in pieces]
