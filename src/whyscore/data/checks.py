@@ -191,11 +191,7 @@ CHECKS = (
     Check("empty-text", "empty text", _any_empty, lambda text: not text.strip(" ")),
     _invisible("no-break-space", "no-break space (U+00A0)", "\u00a0"),
     _invisible("soft-hyphen", "soft hyphen (U+00AD)", "\u00ad"),
-    _invisible(
-        "zero-width",
-        "zero-width character (U+200B-U+200D, U+2060, U+FEFF)",
-        "\u200b\u200c\u200d\u2060\ufeff",
-    ),
+    _invisible("zero-width", "zero-width character (U+200B-U+200D, U+2060, U+FEFF)", "\u200b\u200c\u200d\u2060\ufeff"),
     Check("control-character", "control character", _any_control, lambda text: _CONTROLS.search(text) is not None),
     Check(_NOT_NFC, "text that is not in NFC", _any_decomposed, _not_nfc),
     Check("extra-spaces", "leading, trailing or double space", _any_loose_blank, _loose_blank),

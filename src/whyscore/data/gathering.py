@@ -232,7 +232,7 @@ class Gathering:
         if self._missing:
             notes.append(missing_note(self._file, self._missing))
         origin = Origin.table(self._file, list(dict.fromkeys(rows.systems)), rows.lines)
-        languages = self._options.languages or _one_pair(self._pairs)
+        languages = self._options.languages or (pair_of(*self._pairs) if len(self._pairs) == 1 else None)
         used: dict[str, tuple[str, ...]] = {}
         for names, roles in self._roles.items():
             for role, added in _name_columns(names, roles).items():
@@ -331,11 +331,6 @@ def _within(systems: Sequence[str]) -> list[str]:
         counts[system] += 1
         numbers.append(str(counts[system]))
     return numbers
-
-
-def _one_pair(pairs: set[str]) -> tuple[str, str] | None:
-    """Return the language pair where all rows have the same one."""
-    return pair_of(next(iter(pairs))) if len(pairs) == 1 else None
 
 
 def pair_of(name: str) -> tuple[str, str] | None:

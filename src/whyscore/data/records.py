@@ -40,17 +40,7 @@ from whyscore.data.formats.jsonl import parse_object
 from whyscore.data.formats.spans import span_object
 from whyscore.errors import ContractError, DataError
 from whyscore.text.files import check_reason, finite, line, number, with_nulls
-from whyscore.types import (
-    HYPOTHESIS,
-    Dataset,
-    Entry,
-    ErrorSpan,
-    ExplanationRecord,
-    Finding,
-    Place,
-    Scores,
-    Side,
-)
+from whyscore.types import HYPOTHESIS, Dataset, Entry, ErrorSpan, ExplanationRecord, Finding, Place, Scores, Side
 
 T = TypeVar("T")
 SCHEMA = "whyscore/1"

@@ -52,11 +52,7 @@ def _patterns(**variants: str) -> dict[str, "regex.Pattern[str]"]:
 _MARKS = (
     _Mark("quotation marks", _patterns(straight='"', curly="[“”„‟]", angular="[«»]", corner="[「」『』]"), "quotes"),
     _Mark("apostrophes", _patterns(straight=r"(?<=\p{L})'", curly=r"(?<=\p{L})[’ʼ]"), "apostrophes"),
-    _Mark(
-        "dashes",
-        _patterns(hyphen=r"(?<=\s)-+(?=\s)", en_dash=r"(?<=\s)–(?=\s)", em_dash=r"—"),
-        "dashes",
-    ),
+    _Mark("dashes", _patterns(hyphen=r"(?<=\s)-+(?=\s)", en_dash=r"(?<=\s)–(?=\s)", em_dash=r"—"), "dashes"),
     _Mark("spaces between words", _patterns(plain=r"(?<=\S) (?=\S)", no_break="[\u00a0\u202f]"), "spaces"),
     _Mark(
         "decimal separators",

@@ -80,13 +80,7 @@ def measure_of(name: str, level: str | None = None) -> Measure:
 
 
 def agree(
-    x: ArrayLike,
-    z: ArrayLike,
-    measure: Measure,
-    *,
-    missing: Missing = "paired",
-    seed: int = 0,
-    fine: Fine = FINE,
+    x: ArrayLike, z: ArrayLike, measure: Measure, *, missing: Missing = "paired", seed: int = 0, fine: Fine = FINE
 ) -> tuple[Correlation, Mapping[str, float]]:
     """Return the agreement of a metric with people, and further facts (epsilon of `acc_eq`)."""
     name, at = measure.name, measure.level

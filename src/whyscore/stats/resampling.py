@@ -130,12 +130,7 @@ def draw_counts(segments: int, draws: int, seed: int) -> Iterator[FloatMatrix]:
 
 
 def bootstrap_total(
-    rows: FloatMatrix,
-    total: Callable[[FloatVector], float],
-    *,
-    draws: int = DRAWS,
-    level: float = LEVEL,
-    seed: int = 0,
+    rows: FloatMatrix, total: Callable[[FloatVector], float], *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0
 ) -> Estimate:
     """Return the score of all rows together, with the percentile interval over resampled segments."""
     rows = rows[content_order(rows)]

@@ -220,12 +220,11 @@ def permutation_test(
     """
     at, named = level_of(level), coefficient_of(coefficient)
     check_options(permute, alternative, n, compat, ("nlpstats",))
-    matrices, dropped = align(x, y, z, missing=missing, level=at)
     own = seed if isinstance(seed, int) else None
+    (first, second, human), dropped = align(x, y, z, missing=missing, level=at)
     if compat is None and own is not None:  # a generator of the caller's own draws by place
-        matrices = sort_by_content(*matrices)
+        first, second, human = sort_by_content(first, second, human)
     tolerance = tie_tolerance if tie_tolerance is not None else (0.0 if compat else TIE_TOLERANCE)
-    first, second, human = matrices
     swapping = _Swapping(standardise(first), standardise(second), human, at, named, permute, tolerance, memory)
     listed = _list_swaps(permute, human.shape, exact=False if compat else exact)
     test = PermutationTest(
@@ -236,8 +235,7 @@ def permutation_test(
     if math.isnan(observed):
         warnings.warn(f"{named}@{at} is not defined for both metrics", DegenerateStatisticWarning, stacklevel=2)
         return test
-    tossed = swapping.toss(None if listed else as_random(seed, compat), n, watched=early_stop)
-    parts = map(swapping.deltas, tossed)
+    parts = map(swapping.deltas, swapping.toss(None if listed else as_random(seed, compat), n, watched=early_stop))
     deltas = np.concatenate(list(_stop_early(parts, observed, alternative) if early_stop and not listed else parts))
     return replace(test.with_deltas(observed, deltas, keep=keep), stopped=not listed and len(deltas) < n)
 

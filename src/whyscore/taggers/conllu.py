@@ -12,15 +12,7 @@ from typing import ClassVar, NamedTuple
 
 from whyscore.errors import DataError
 from whyscore.protocols import Tagged
-from whyscore.taggers.aligned import (
-    FileTagger,
-    Tags,
-    Word,
-    check_length,
-    entities,
-    lines_of,
-    tag_words,
-)
+from whyscore.taggers.aligned import FileTagger, Tags, Word, check_length, entities, lines_of, tag_words
 
 _COLUMNS = 10
 _DIGITS = 9  # no sentence has a billion words

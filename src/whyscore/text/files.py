@@ -52,9 +52,7 @@ def read_once(
     What cannot be read is left to the function to refuse, and tried again.
     """
 
-    def decorate(
-        read: Callable[Concatenate[File, Options], Content],
-    ) -> Callable[Concatenate[File, Options], Content]:
+    def decorate(read: Callable[Concatenate[File, Options], Content]) -> Callable[Concatenate[File, Options], Content]:
         @lru_cache(maxsize=most)
         def keep(path: File, _: object, /, *args: Options.args, **options: Options.kwargs) -> Content:
             return read(path, *args, **options)

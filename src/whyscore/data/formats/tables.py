@@ -230,17 +230,13 @@ def _rows(path: str | Path) -> Iterator[list[str]]:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         try:
             for row in book.worksheets[0].iter_rows(values_only=True):
-                yield _texts(row)
+                yield ["" if cell is None else _text(cell) for cell in row]
         finally:
             book.close()
     except DataError:
         raise
     except Exception as error:  # openpyxl raises whatever its parsers do on a damaged file
         raise DataError(f"the workbook is damaged: {error or type(error).__name__}", file=str(path)) from error
-
-
-def _texts(row: Sequence[object]) -> list[str]:
-    return ["" if cell is None else _text(cell) for cell in row]
 
 
 def _text(cell: object) -> str:

@@ -18,14 +18,16 @@ Without such a window, or with too few lines behind it, nothing is claimed.
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from whyscore.data.files import STDIN, Limits, Lines, display_name, read_lines
+from whyscore.data.files import STDIN, Limits, display_name, read_lines
 from whyscore.data.gathering import Present, missing_note, note_dropped_references, per_segment, present
 from whyscore.data.naming import refuse_twice, system_names
-from whyscore.data.realigning import FileLines, Realign, realign_lines
+from whyscore.data.realigning import FileLines, Realign, Realigned, realign_lines
 from whyscore.errors import DataError
 from whyscore.types import Dataset, Entry, Finding, FloatVector, Origin, Segment
 
@@ -97,34 +99,64 @@ def read_texts(
     names = system_names(hypotheses, systems)
     read = [read_lines(file, encoding=encoding, limits=limits) for file in files]
     lines = [FileLines(display_name(file), content.texts) for file, content in zip(files, read, strict=True)]
-    inputs, outputs = lines[: -len(names)], lines[-len(names) :]
-    realigned = None
+    aligned = _LineAligned(lines[: len(references)], lines[len(references) : -len(names)], lines[-len(names) :])
     if realign is not None:
-        own_source = inputs[-1] if source is not None else None
-        realigned = realign_lines(inputs[: len(references)], own_source, outputs, realign)
-        inputs = [FileLines(file.name, texts) for file, texts in zip(inputs, realigned.shared, strict=True)]
-        outputs = [FileLines(file.name, texts) for file, texts in zip(outputs, realigned.hypotheses, strict=True)]
-    _check_counts(inputs, outputs, references=bool(references))
-    n = len(outputs[0].texts)
-    sets = [file.texts for file in inputs[: len(references)]]
-    references_present = present(zip(*sets, strict=True)) if sets else Present([()] * n, [], [])
-    sources = inputs[-1].texts if source is not None else [None] * n
-    texts = {name: file.texts for name, file in zip(names, outputs, strict=True)}
-    moved = {name for name, changed in zip(names, realigned.changed, strict=True) if changed} if realigned else set()
-    numbers = realigned.numbers if realigned else range(1, n + 1)
-    origin = Origin(
-        {name: file.name for name, file in zip(names, outputs, strict=True) if name not in moved},
-        [*numbers] * len(names),
-        None if source is None else display_name(source),
-        tuple(display_name(file) for file in references),
-    )
-    notes = (
-        *_note_lines(read),
-        *(realigned.notes if realigned else ()),
-        *_reference_notes(references_present, origin.references, numbers),
-    )
-    entries = _entries(texts, sources, references_present.rows, realigned and realigned.documents, moved)
-    return Dataset(Path(display_name(files[0])).name, entries, languages, notes, origin)
+        aligned = aligned.realign(realign)
+    aligned.check_counts()
+    findings = [finding for content in read for finding in content.findings]
+    return aligned.dataset(names, languages, findings)
+
+
+class _LineAligned(NamedTuple):
+    """Files that go line by line: those of the references, of the source (one or none) and of the hypotheses."""
+
+    references: Sequence[FileLines]
+    source: Sequence[FileLines]
+    hypotheses: Sequence[FileLines]
+    realigned: Realigned | None = None
+
+    def realign(self, mode: Realign) -> "_LineAligned":
+        """Return the files with the hypotheses cut into the segments of the references."""
+        realigned = realign_lines(self.references, next(iter(self.source), None), self.hypotheses, mode)
+        shared = zip((*self.references, *self.source), realigned.shared, strict=True)
+        inputs = [FileLines(file.name, texts) for file, texts in shared]
+        outputs = zip(self.hypotheses, realigned.hypotheses, strict=True)
+        count = len(self.references)
+        hypotheses = [FileLines(file.name, texts) for file, texts in outputs]
+        return _LineAligned(inputs[:count], inputs[count:], hypotheses, realigned)
+
+    def check_counts(self) -> None:
+        """Refuse files of different length; the first file (a reference, where there is one) is the measure."""
+        first, *others = (*self.references, *self.source, *self.hypotheses)
+        for file in others:
+            if len(file.texts) != len(first.texts):
+                can_realign = self.references and file in self.hypotheses
+                hint = f"; if {file.name} is segmented differently, pass --realign file" if can_realign else ""
+                raise DataError(
+                    f"{file.name} has {len(file.texts)} lines, {first.name} has {len(first.texts)}: line counts must "
+                    f"match; {_drift(file.name, file.texts, first.name, first.texts)}{hint}"
+                )
+
+    def dataset(self, names: Sequence[str], languages: tuple[str, str] | None, findings: Sequence[Finding]) -> Dataset:
+        """Return the segments, system by system, given the names of the systems."""
+        realigned, n = self.realigned, len(self.hypotheses[0].texts)
+        rows = zip(*(file.texts for file in self.references), strict=True)
+        kept = present(rows) if self.references else Present([()] * n, [], [])
+        sources = self.source[0].texts if self.source else [None] * n
+        systems = dict(zip(names, self.hypotheses, strict=True))
+        moved = set(compress(names, realigned.changed)) if realigned else set()
+        numbers = realigned.numbers if realigned else range(1, n + 1)
+        origin = Origin(
+            {name: file.name for name, file in systems.items() if name not in moved},
+            [*numbers] * len(names),
+            self.source[0].name if self.source else None,
+            tuple(file.name for file in self.references),
+        )
+        texts = {name: file.texts for name, file in systems.items()}
+        entries = _entries(texts, sources, kept.rows, realigned and realigned.documents, moved)
+        notes = (*(realigned.notes if realigned else ()), *_reference_notes(kept, origin.references, numbers))
+        first = next(iter((*self.references, *self.source, *self.hypotheses)))
+        return Dataset(Path(first.name).name, entries, languages, (*findings, *notes), origin)
 
 
 def from_texts(
@@ -200,19 +232,6 @@ def _check_files(hypotheses: Sequence[File], files: Sequence[File]) -> None:
         raise DataError("- (the standard input) is given more than once, but can be read once: use a file")
 
 
-def _check_counts(inputs: Sequence[FileLines], outputs: Sequence[FileLines], *, references: bool) -> None:
-    """Refuse files of different length; the first file (a reference, where there is one) is the measure."""
-    first, *others = (*inputs, *outputs)
-    for file in others:
-        if len(file.texts) != len(first.texts):
-            can_realign = references and file in outputs
-            hint = f"; if {file.name} is segmented differently, pass --realign file" if can_realign else ""
-            raise DataError(
-                f"{file.name} has {len(file.texts)} lines, {first.name} has {len(first.texts)}: line counts must match"
-                f"; {_drift(file.name, file.texts, first.name, first.texts)}{hint}"
-            )
-
-
 def _drift(name: str, lines: Sequence[str], other_name: str, other: Sequence[str]) -> str:
     line = first_drift(lines, other)
     if line is not None:
@@ -239,10 +258,6 @@ def _entries(
         for system, texts in systems.items()
         for number, hypothesis, source, row, document in zip(ids, texts, sources, references, parts, strict=True)
     )
-
-
-def _note_lines(read: Sequence[Lines]) -> list[Finding]:
-    return [finding for lines in read for finding in lines.findings]
 
 
 def _reference_notes(kept: Present, files: Sequence[str], numbers: Sequence[int]) -> list[Finding]:

@@ -47,11 +47,7 @@ def is_wmt(path: str | Path) -> bool:
 
 
 def read_wmt(
-    path: str | Path,
-    languages: tuple[str, str] | None = None,
-    *,
-    encoding: str = "utf-8",
-    limits: Limits | None = None,
+    path: str | Path, languages: tuple[str, str] | None = None, *, encoding: str = "utf-8", limits: Limits | None = None
 ) -> Dataset:
     """Return the segments of a language pair with their references, documents, human scores and error spans."""
     root = Path(path)
@@ -81,11 +77,7 @@ def is_submissions(path: str | Path) -> bool:
 
 
 def read_submissions(
-    path: str | Path,
-    languages: tuple[str, str] | None = None,
-    *,
-    encoding: str = "utf-8",
-    limits: Limits | None = None,
+    path: str | Path, languages: tuple[str, str] | None = None, *, encoding: str = "utf-8", limits: Limits | None = None
 ) -> Dataset:
     """Return the segments of all submissions below a folder, or of one language pair; `und` stands for any language."""
     root = Path(path)

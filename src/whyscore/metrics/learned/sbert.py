@@ -31,17 +31,7 @@ from whyscore.protocols import AveragesPieces, Encoded, Encoder
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
 from whyscore.text.alignment import Fill, carry_marks, pool_words
-from whyscore.types import (
-    SOURCE,
-    FloatVector,
-    Inputs,
-    Place,
-    Segment,
-    Side,
-    Signature,
-    Words,
-    WordScores,
-)
+from whyscore.types import SOURCE, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 from whyscore.version import __version__
 
 

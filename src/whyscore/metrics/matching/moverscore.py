@@ -255,19 +255,14 @@ def _kept(text: str, encoded: Encoded, cut: Cut) -> NDArray[np.bool_]:
             written = encoded.pieces[piece]
             real[piece] = "##" not in written and written not in dropped
     elif cut.tokens == "words":
-        starts = {
-            start: text[start:end] for start, end in UnicodeWords().split(text).spans if _says(text[start:end], cut)
-        }
+        words = UnicodeWords().split(text).spans
+        starts = {start for start, end in words if text[start:end].lower() not in cut.stop_words}
         for piece in np.flatnonzero(real).tolist():
             start, end = encoded.spans[piece].tolist()
             written = text[start:end]
             first = start + len(written) - len(written.lstrip())
             real[piece] = first in starts and not _PUNCTUATION.fullmatch(written.strip())
     return real if cut.specials == "exclude" else real | encoded.special
-
-
-def _says(word: str, cut: Cut) -> bool:
-    return word.lower() not in cut.stop_words
 
 
 def _shares(weights: FloatVector, size: int, mean: Mean) -> tuple[FloatMatrix, FloatVector]:
@@ -511,16 +506,12 @@ class _Goal(NamedTuple):
 def _goals(pair: Sides, options: WordOptions, pairs: Pairs, real: list[int], count: int) -> list[list[_Goal]]:
     """Return, for each word, whom its pieces go to."""
     own = pair.own
-    unit_of = {int(piece): _unit(place, own) for place, piece in enumerate(own.kept.tolist())}
+    # The first unit that a kept piece stands in, or the last there is.
+    unit_of = {piece: min(place, len(own.masses) - 1) for place, piece in enumerate(own.kept.tolist())}
     found: list[dict[_Goal, None]] = [{} for _ in range(count)]
     for number, word in zip(pairs.piece.tolist(), pairs.word.tolist(), strict=True):
         found[word][_goal(pair, options, unit_of[real[number]])] = None
     return [list(goals) for goals in found]
-
-
-def _unit(place: int, own: Moving) -> int:
-    """Return the first unit that a kept piece stands in, or the last there is."""
-    return min(place, len(own.masses) - 1)
 
 
 def _goal(pair: Sides, options: WordOptions, unit: int) -> _Goal:

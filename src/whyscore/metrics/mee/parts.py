@@ -122,10 +122,7 @@ def _log_grams(length: NDArray[np.int64], orders: NDArray[np.int64]) -> FloatVec
 
 
 def _matches(
-    pairs: Sequence[tuple[Codes, Codes]],
-    own: NDArray[np.int64],
-    other: NDArray[np.int64],
-    orders: NDArray[np.int64],
+    pairs: Sequence[tuple[Codes, Codes]], own: NDArray[np.int64], other: NDArray[np.int64], orders: NDArray[np.int64]
 ) -> _Matches:
     """Return the clipped matches of all orders, as far as the formula needs them."""
     lengths = np.stack([own, other], axis=1).ravel()

@@ -62,11 +62,7 @@ _WORDS = regex.compile(
 )
 _GRAPHEMES = regex.compile(r"\X")
 
-_OF_LANGUAGE: dict[str, Literal["jieba", "fugashi", "pythainlp"]] = {
-    "zh": "jieba",
-    "ja": "fugashi",
-    "th": "pythainlp",
-}
+_OF_LANGUAGE: dict[str, Literal["jieba", "fugashi", "pythainlp"]] = {"zh": "jieba", "ja": "fugashi", "th": "pythainlp"}
 
 Cut = Callable[[str], Sequence[str]]
 """A run of letters -> its words in order; joined they are the run."""
