@@ -315,20 +315,10 @@ def outcome_test(
     memory: int = MEMORY,
     keep: bool = False,
 ) -> PermutationTest:
-    """Return the test of a difference in accuracy with calibrated ties between X and Y.
+    """Return the test of a difference in accuracy with calibrated ties between X and Y, as `permutation_test` does.
 
-    Args:
-        x: one metric, systems x segments.
-        y: the other metric.
-        z: the human scores.
-        level: which pairs are compared; `segment` for pairs of systems on a segment.
-        epsilons: of X and of Y, where they were fitted elsewhere.
-        alternative: whether X is better (`greater`), worse (`less`) or otherwise.
-        n: number of random swaps.
-        seed: fixes them.
-        missing: what to do with cells that one of the matrices lacks.
-        memory: bytes that resampling may take.
-        keep: return the resampled differences.
+    `level` says which pairs are compared, `segment` those of systems on a segment. `epsilons` are those of X and of Y,
+    where they were fitted elsewhere.
     """
     at = level_of(level)
     if at == "system":
