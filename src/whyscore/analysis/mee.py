@@ -8,8 +8,7 @@
 Where a segment has several references, all of it is about the best one, or about all where their mean counts.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
@@ -169,19 +168,29 @@ def _bar(system: str, metric: PartsMetric, rows: FloatMatrix) -> Bar:
 
 def _pairs(metric: PartsMetric, dataset: Dataset) -> tuple[WordPair, ...]:
     """Return the pairs of words that were matched by root or meaning, the most frequent first."""
-    cosines: dict[tuple[MatchKind, str, str], list[float]] = {}
-    counts: Counter[tuple[MatchKind, str, str]] = Counter()
     # One word that is the whole text holds the matches of all its words.
     texts = [Words(one.hypothesis, ((0, len(one.hypothesis)),)) for one in dataset.segments]
-    for one in metric.word_scores(dataset.segments, HYPOTHESIS, texts):
-        for match in (match for word in one.matches or () for match in word):
-            if match.label not in ("exact", "none"):
-                key = match.label, match.text, match.partner_text or ""
-                counts[key] += 1
-                if match.similarity is not None:
-                    cosines.setdefault(key, []).append(match.similarity)
-    order = sorted(counts, key=lambda key: (-counts[key], key))
-    return tuple(WordPair(*key, counts[key], float(np.mean(cosines[key])) if key in cosines else None) for key in order)
+    scores = metric.word_scores(dataset.segments, HYPOTHESIS, texts)
+    matches = (("", match) for one in scores for word in one.matches or () for match in word)
+    return tuple(pair for pair, _ in count_pairs(matches))
+
+
+def count_pairs(matches: Iterable[tuple[str, WordMatch]]) -> Iterator[tuple[WordPair, str]]:
+    """Yield the pairs of words that were matched by root or meaning, the most frequent first, and where each is first.
+
+    Args:
+        matches: Each with the name of its place.
+    """
+    cosines: dict[tuple[MatchKind, str, str], list[float | None]] = {}
+    first: dict[tuple[MatchKind, str, str], str] = {}
+    for place, match in matches:
+        if match.label not in ("exact", "none"):
+            key = match.label, match.text, match.partner_text or ""
+            cosines.setdefault(key, []).append(match.similarity)
+            first.setdefault(key, place)
+    for key in sorted(cosines, key=lambda key: (-len(cosines[key]), key)):
+        known = [cosine for cosine in cosines[key] if cosine is not None]
+        yield WordPair(*key, len(cosines[key]), float(np.mean(known)) if known else None), first[key]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -21,10 +21,11 @@ What metrics of word matches found, put together: which kinds of match make the 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import islice, zip_longest
 
 import numpy as np
 
+from whyscore.analysis.mee import count_pairs
 from whyscore.models.surprisal import piece_surprisal
 from whyscore.report.model import MatchedPair, MatchedShares, MatchSummary
 from whyscore.runs.folder import Run
@@ -87,45 +88,24 @@ class _Sums:
         self.unknown += sum(one.unknown for one in matches)
 
 
-@dataclass
-class _Pairs:
-    """How often two words were matched, with what cosine, and where first."""
-
-    cosines: dict[tuple[str, str, str], list[float | None]] = field(default_factory=dict)
-    first: dict[tuple[str, str, str], str] = field(default_factory=dict)
-
-    def add(self, matches: Sequence[WordMatch], where: str) -> None:
-        """Add the matches of a word that are not exact."""
-        for one in matches:
-            if one.label not in ("exact", "none"):
-                key = one.label, one.text, one.partner_text or ""
-                self.cosines.setdefault(key, []).append(one.similarity)
-                self.first.setdefault(key, where)
-
-    def most_frequent(self) -> Iterator[MatchedPair]:
-        """Yield the most frequent pairs of each kind."""
-        for kind in ("root", "synonym"):
-            keys = sorted(
-                (key for key in self.cosines if key[0] == kind), key=lambda key: (-len(self.cosines[key]), key)
-            )
-            for key in keys[:SHOWN]:
-                known = [value for value in self.cosines[key] if value is not None]
-                mean = float(np.mean(known)) if known else None
-                yield MatchedPair(*key, len(self.cosines[key]), mean, self.first[key])
-
-
 def _summary(run: Run, metric: str, matched: Sequence[ExplanationRecord]) -> MatchSummary:
     sums: dict[str, _Sums] = {system: _Sums() for system in run.dataset.systems}
-    pairs = _Pairs()
     for one in matched:
         entry = run.dataset.entries[one.entry]
         own = sums[entry.system]
         own.scores.append(float(run.scores[metric][one.entry]))
         for value, matches in zip(one.importance.tolist(), one.matches or (), strict=True):
             own.add(value, matches)
-            pairs.add(matches, entry.id)
     systems = tuple(_shares(system, own) for system, own in sums.items() if own.scores)
-    return MatchSummary(metric, tuple(sorted(systems, key=lambda one: -one.score)), tuple(pairs.most_frequent()))
+    entries = run.dataset.entries
+    placed = ((entries[one.entry].id, match) for one in matched for matches in one.matches or () for match in matches)
+    counted = list(count_pairs(placed))
+    pairs = [
+        MatchedPair(*pair, example)
+        for kind in ("root", "synonym")
+        for pair, example in islice((one for one in counted if one[0].kind == kind), SHOWN)
+    ]
+    return MatchSummary(metric, tuple(sorted(systems, key=lambda one: -one.score)), tuple(pairs))
 
 
 def _shares(system: str, own: _Sums) -> MatchedShares:

@@ -353,7 +353,7 @@ class Report(Result):
 
     def _scores(self, row: SystemRow) -> Iterator[str]:
         for k, digits in enumerate(self.digits):
-            own = with_interval(row.totals[k], digits)
+            own = row.totals[k].interval(digits)
             yield f"{own}; {row.common[k].value:.{digits}f} on {row.common[k].n} common" if row.common else own
 
     def _human(self, row: SystemRow) -> Iterator[Cell]:
@@ -398,7 +398,7 @@ class Report(Result):
     def _agreement_table(self) -> Table:
         rows = [
             (
-                *(row.metric, row.explainer, row.side, with_interval(row.auc, 3), with_interval(row.ap, 3)),
+                *(row.metric, row.explainer, row.side, row.auc.interval(3), row.ap.interval(3)),
                 *(row.chance_ap, *(row.controls.get(name) for name in ("length", "surprisal")), row.n),
             )
             for row in self.agreement
@@ -438,16 +438,6 @@ def feature_name(feature: str) -> str:
     ('nouns', 'words in capitals', 'ent:XYZ')
     """
     return _FEATURES.get(feature, feature.replace("_", " "))
-
-
-def with_interval(total: Estimate, digits: int) -> str:
-    """Return a number with its interval.
-
-    >>> with_interval(Estimate(51.26, 50.1, 52.2), 1)
-    '51.3 [50.1, 52.2]'
-    """
-    interval = "" if total.low is None or total.high is None else f" [{total.low:.{digits}f}, {total.high:.{digits}f}]"
-    return f"{total.value:.{digits}f}{interval}"
 
 
 SMALLEST_P = 0.001

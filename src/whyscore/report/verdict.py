@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Literal
 
 from whyscore.data.style import SYSTEMATIC
-from whyscore.report.model import SMALLEST_P, Report, Step, SystemRow, feature_name, p_value, with_interval
+from whyscore.report.model import SMALLEST_P, Report, Step, SystemRow, feature_name, p_value
 from whyscore.types import PairTest
 
 _CLEAR = 0.8
@@ -175,7 +175,7 @@ def _human_verdict(report: Report, number: int) -> str:
 
 def _single_verdict(report: Report) -> str:
     row = report.systems[0]
-    numbers = [f"{report.metrics[k].name} {with_interval(row.totals[k], report.digits[k])}" for k in report.supported]
+    numbers = [f"{report.metrics[k].name} {row.totals[k].interval(report.digits[k])}" for k in report.supported]
     if not numbers:
         return f"{row.system}: {_UNDECIDED[0].lower()}{_UNDECIDED[1:]}."
     return f"{row.system}: {', '.join(numbers)}. There is no other system to compare with."

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import ClassVar, Literal, Self, cast, get_args
+from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 from whyscore.data.codec import Where, convert
 from whyscore.data.writing import write_lines
@@ -217,8 +217,11 @@ class Calibration(Result):
         for name, value in vars(made).items():
             if isinstance(value, str) and len(value.splitlines()) > 1:
                 raise where.error(f"{name!r} is {value!r}, expected one line")
-        settings, outcomes = (_rows(kind, found.get(name), where) for name, kind in _NESTED.items())
-        return replace(made, settings=settings, outcomes=outcomes)  # type: ignore[arg-type]
+        nested: dict[str, Any] = {}
+        for name, kind in {"settings": SettingReport, "outcomes": Outcome}.items():
+            rows = found.get(name)
+            nested[name] = tuple(convert(kind, row, where) for row in (rows if isinstance(rows, list) else [rows]))
+        return replace(made, **nested)
 
     def check(self, metric: Signature | None, explainer: str | None) -> None:
         """Refuse another metric or explainer than the one this was made with."""
@@ -254,10 +257,3 @@ def _plain(signature: str) -> str:
     """Return a signature without versions: a new release of whyscore does not make a calibration useless."""
     known = Signature.parse(signature)
     return str(replace(known, facts=tuple(fact for fact in known.facts if fact[0] != "version")))
-
-
-_NESTED: dict[str, type] = {"settings": SettingReport, "outcomes": Outcome}
-
-
-def _rows(kind: type, rows: object, where: Where) -> tuple[object, ...]:
-    return tuple(convert(kind, row, where) for row in (rows if isinstance(rows, list) else [rows]))

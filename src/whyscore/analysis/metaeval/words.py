@@ -500,15 +500,11 @@ def _rank_side(side: Judged, results: Sequence[SystemResult], settings: Metaeval
         )
         for measure in MEASURES
     }
-    differences = {
-        measure: mean_estimates(
-            np.stack([values[measure][i] - values[measure][j] for i, j in pairs]),
-            draws=settings.draws,
-            seed=settings.seed,
-        )
-        for measure in MEASURES
-        if pairs
-    }
+    differences: dict[Measure, dict[tuple[int, int], Estimate]] = {}
+    for measure in MEASURES if pairs else ():
+        between = np.stack([values[measure][i] - values[measure][j] for i, j in pairs])
+        estimates = mean_estimates(between, draws=settings.draws, seed=settings.seed)
+        differences[measure] = dict(zip(pairs, estimates, strict=True))
     strengths, warnings = _strengths(values, names, settings) if settings.rank == "bt" and pairs else ({}, ())
     placed = {measure: _ranks(measure, side, results) for measure in MEASURES}
     return SideRanking(
@@ -518,10 +514,7 @@ def _rank_side(side: Judged, results: Sequence[SystemResult], settings: Metaeval
         best=best,
         tests={(names[i], names[j]): {measure: tests[measure][i, j] for measure in MEASURES} for i, j in pairs},
         adjusted={(names[i], names[j]): {measure: adjusted[measure][i, j] for measure in MEASURES} for i, j in pairs},
-        differences={
-            (names[i], names[j]): {measure: differences[measure][k] for measure in MEASURES}
-            for k, (i, j) in enumerate(pairs)
-        },
+        differences={(names[i], names[j]): {one: differences[one][i, j] for one in MEASURES} for i, j in pairs},
         strengths=strengths,
         warnings=warnings,
     )
