@@ -33,6 +33,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from whyscore.errors import DataError, MissingExtra, SpecError, need_package
+from whyscore.models.linear import speed_up
 from whyscore.models.pairs import Coder
 from whyscore.models.tensors import SUFFIX, check_tensors
 from whyscore.registry import spec_of
@@ -354,6 +355,7 @@ def quiet() -> Iterator[None]:
 def ready(network: "Module", device: str, precision: Precision) -> "Module":
     """Return the network on its device, in the precision asked for."""
     moved: Module = network.to(device=device, dtype=getattr(importlib.import_module("torch"), _TYPES[precision]))
+    speed_up(moved)
     return moved
 
 
