@@ -5,7 +5,8 @@ Training: MLQE-PE (CC0-1.0; word tags of both sides, post-edits, direct assessme
 in a development set, letters and digits compared in lower case, is removed.
 
 Development: Eval4NLP 2021 dev (et-en, ro-en), WMT22 QE task 2 en-de, every third segment of the rated TED talks zh-en,
-MLQE-PE dev and test20. Nothing is trained on them; every choice that was made on them is named in `README.md`.
+MLQE-PE dev and test20. Of language pairs without training data: WMT22 QE task 2 en-cs, en-yo and km-en. Nothing is
+trained on them; every choice that was made on them is named in `README.md`.
 """
 
 import csv
@@ -108,14 +109,15 @@ def _tags(line: str) -> tuple[float, ...]:
     return tuple(map(float, line.split()))
 
 
-def news() -> list[Row]:
-    """Return WMT22 QE task 2 en-de; the mark for the end of the text is left out."""
-    folder = SHARED / "wmt22_task2" / "en-de"
+def news(pair: str = "en-de") -> list[Row]:
+    """Return WMT22 QE task 2 without the mark for the end of the text; rows whose tags do not fit are left out."""
+    folder = SHARED / "wmt22_task2" / pair
     columns = [_lines(folder / name) for name in ("src_tok", "mt_tok", "sentence.gold", "target.gold")]
-    return [
-        Row("en-de", "wmt22", source, hypothesis.removesuffix(" <EOS>"), float(score), None, None, _tags(marks)[:-1])
+    rows = [
+        Row(pair, "wmt22", source, hypothesis.removesuffix(" <EOS>"), float(score), None, None, _tags(marks)[:-1])
         for source, hypothesis, score, marks in zip(*columns, strict=True)
     ]
+    return [row for row in rows if len(tokens(row.hypothesis)) == len(row.hypothesis_tags or ())]
 
 
 def talks(step: int = 3) -> list[Row]:
@@ -150,6 +152,11 @@ def touched(text: str, spans: Sequence[Span]) -> tuple[float, ...]:
 def development() -> list[Row]:
     """Return all development sets."""
     return [*eval4nlp("et-en"), *eval4nlp("ro-en"), *news(), *talks(), *post_edited("dev"), *post_edited("test20")]
+
+
+def unseen() -> list[Row]:
+    """Return sets of language pairs that are not trained on."""
+    return [row for pair in ("en-cs", "en-yo", "km-en") for row in news(pair)]
 
 
 def training(development: Sequence[Row]) -> list[Row]:

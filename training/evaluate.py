@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from data import Row, development
+from data import Row, development, unseen
 from whyscore.models.surprisal import piece_surprisal
 from whyscore.registry import build
 from whyscore.stats.words import Ragged, agree
@@ -103,11 +103,12 @@ def main() -> None:
     parser.add_argument(
         "specs", nargs="*", default=["length", "surprisal", "xbertscore(fill='median')", "evidence", "qe"]
     )
+    parser.add_argument("--unseen", action="store_true", help="judge sets of language pairs that are not trained on")
     parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     sets: dict[tuple[str, str], list[Row]] = {}
-    for row in development():
+    for row in unseen() if options.unseen else development():
         sets.setdefault((row.pair, row.name), []).append(row)
     results = []
     for (pair, name), rows in sets.items():

@@ -225,11 +225,11 @@ def main() -> None:
         for name, (own_cuts, own) in pickle.loads(stored.read_bytes()).items():
             if options.choice and not name.startswith("training"):
                 continue
-            measures = judge(own_cuts, own)
+            measures = {key: [round(number, 4) for number in numbers] for key, numbers in judge(own_cuts, own).items()}
             results.append({"pair": pair, "set": name, "n": len(own), "measures": measures})
             shown = " ".join(f"{key} {value:.3f}" for key, (value, *_) in measures.items())
             print(f"{pair} {name}: {shown}", flush=True)
-    options.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    options.output.write_text("[\n" + ",\n".join(map(json.dumps, results)) + "\n]\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import logit
 
 from whyscore.errors import DataError, MissingInput, SpecError
 from whyscore.metrics.estimators.qe import FORMAT, QE, SHIPPED, UnseenNotice, digest_of, load
@@ -169,15 +170,25 @@ def test_highlights_agree_with_human_raters(pair: str, monkeypatch: pytest.Monke
 
 
 @pytest.mark.filterwarnings("ignore::whyscore.metrics.estimators.qe.UnseenNotice")
-def test_words_of_an_unseen_pair_are_judged_by_evidence() -> None:
+@pytest.mark.parametrize("place", [HYPOTHESIS, SOURCE])
+def test_words_of_an_unseen_pair_are_judged_by_what_was_learned_and_by_evidence(place: Place) -> None:
+    words = [white_space(BAD.text(place))]
+    (unseen,) = QE(languages="de-en").word_scores([BAD], place, words)
+    (evidence,) = build("evidence(languages='de-en')", "explainer").word_scores([BAD], place, words)
+    both = (logit(errors(BAD, place)) - evidence.importance + logit(0.3)) / 2
+    np.testing.assert_allclose(logit(-unseen.importance), both, atol=0.01)
+
+
+@pytest.mark.filterwarnings("ignore::whyscore.metrics.estimators.qe.UnseenNotice")
+def test_a_model_without_trees_leaves_words_of_an_unseen_pair_to_evidence(tmp_path: Path) -> None:
+    with np.load(SHIPPED, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files if not name.startswith(("trees.", "digest", "format"))}
+    path = tmp_path / "own.npz"
+    np.savez(path, format=np.array(FORMAT), digest=np.array(digest_of(arrays)), **arrays)
     words = [white_space(BAD.hypothesis)]
-    seen, unseen = (
-        QE(languages=pair).word_scores([BAD], HYPOTHESIS, words)[0].importance for pair in ("ru-en", "de-en")
-    )
-    evidence = build("evidence(languages='de-en')", "explainer").word_scores([BAD], HYPOTHESIS, words)[0].importance
-    assert np.array_equal(np.argsort(unseen), np.argsort(evidence))
-    assert not np.array_equal(seen, unseen)
-    assert np.all((unseen <= 0) & (unseen >= -1))
+    (unseen,) = QE(model=str(path), languages="de-en").word_scores([BAD], HYPOTHESIS, words)
+    (evidence,) = build("evidence(languages='de-en')", "explainer").word_scores([BAD], HYPOTHESIS, words)
+    assert np.array_equal(np.argsort(unseen.importance), np.argsort(evidence.importance))
 
 
 def test_a_named_pair_has_a_sentence_head_of_its_own() -> None:

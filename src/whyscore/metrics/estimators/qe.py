@@ -10,9 +10,10 @@
    translation is changed). For a language pair with marked spans it is the mean of that and of the probability to stand
    in a span: spans alone do not carry over to other domains. Logits are calibrated on segments that were not trained on
    (Platt 1999).
-5. For the words of a language pair that it was not trained on, told by `languages`, unsupervised evidence
-   (`whyscore.models.evidence`) takes the place of networks and trees: those found less on pairs left out of the
-   training. Such numbers rank words; they are not calibrated.
+5. For the words of a language pair that it was not trained on, told by `languages`, the logit is the mean of that and
+   of unsupervised evidence (`whyscore.models.evidence`): on pairs left out of the training, both together found more
+   than each. A model of your own leaves such words to the evidence alone. These numbers rank words; they are not
+   calibrated.
 6. A language pair without training data has no learned tables. Unless `languages` names a pair of the training, the
    columns of the tables count as missing, as in a part of the training, where the lexicon has a translation for fewer
    than a quarter of the words that are not copied from the source. In a pair of the training, such a text is suspect.
@@ -35,7 +36,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from whyscore.errors import DataError, SpecError
 from whyscore.metrics.estimators.features import CLIP, LEARNED, NAMES, Matched, ReadText, match, read_texts, summarise
@@ -67,6 +68,7 @@ _SEGMENTS_AT_ONCE = 256
 _MEMORY = 256 * 1024**2
 DEVIATIONS = 6.0
 """Standard deviations from the worst score to the best."""
+_LEAST = 1e-4  # probability whose logit is taken
 _PRIOR = -0.85  # the logit of 0.3, about the share of wrong words in the training data
 _COPIED, _TRANSLATION = NAMES.index("copied"), NAMES.index("translation")
 _LEARNED = [NAMES.index(name) for name in LEARNED]
@@ -126,15 +128,26 @@ class QE:
         if place.side is Side.REFERENCE:
             raise SpecError("qe reads no reference: explain the hypothesis or the source")
         if self._unseen():
-            self._check(segments)
-            source, _, target = str(self.languages).partition("-")
-            found = error_evidence(segments, place.side, words, Setting(None, (source, target)))
-            return [WordScores(-expit(values + _PRIOR)) for values in found]
+            return [WordScores(-expit(logits)) for logits in self._judge_unseen(segments, place, words)]
+        return [WordScores(-errors) for errors in self._errors(segments, place, words)]
+
+    def _errors(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[FloatVector]:
+        """Return the probability that each word is wrong by what was learned."""
         side = 0 if place.side is Side.HYPOTHESIS else 1
         if side and not self._estimator().judges_source:
             raise SpecError(f"qe: {self.model} was trained without labels of source words: explain the hypothesis")
         estimates = self._estimates(segments)
         return [_pool(own, estimate, side) for own, estimate in zip(words, estimates, strict=True)]
+
+    def _judge_unseen(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[FloatVector]:
+        """Return logits of words of a pair that was not trained on, by evidence and, if they carry over, by errors."""
+        self._check(segments)
+        source, _, target = str(self.languages).partition("-")
+        found = error_evidence(segments, place.side, words, Setting(None, (source, target)))
+        if not self._estimator().carries_over:
+            return [evidence + _PRIOR for evidence in found]
+        errors = [np.clip(own, _LEAST, 1 - _LEAST) for own in self._errors(segments, place, words)]
+        return [(logit(own) + evidence + _PRIOR) / 2 for own, evidence in zip(errors, found, strict=True)]
 
     def gap_errors(self, segments: Sequence[Segment], words: Sequence[Words]) -> list[FloatVector]:
         """Return the probability that something is missing before each word of a hypothesis, and after the last one."""
@@ -157,7 +170,10 @@ class QE:
     def _check(self, segments: Sequence[Segment]) -> None:
         need_source("qe", segments)
         if self._unseen():
-            _warn_unseen(str(self.languages), " ".join(self._estimator().pairs))
+            estimator = self._estimator()
+            _warn_unseen(
+                str(self.languages), " ".join(estimator.pairs), "in part" if estimator.carries_over else "entirely"
+            )
 
     def _unseen(self) -> bool:
         # A model that was trained without naming languages has no pairs: nobody can tell what it saw.
@@ -185,10 +201,10 @@ def _code(language: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _warn_unseen(pair: str, known: str) -> None:
+def _warn_unseen(pair: str, known: str, share: str) -> None:
     warnings.warn(
-        f"qe was not trained on {pair}: scores are less reliable, and highlights come from `evidence`, which needs no "
-        f"training. Trained on: {known}",
+        f"qe was not trained on {pair}: scores are less reliable, and highlights come {share} from `evidence`, which "
+        f"needs no training. Trained on: {known}",
         UnseenNotice,
         stacklevel=4,
     )
@@ -248,6 +264,7 @@ class Estimator:
         self._norm = {name: arrays[name].astype(np.float32) for name in ("mean", "deviation", "scale")}
         self._networks = [make_network(_under(arrays, f"network{number}.")) for number in range(int(card["networks"]))]
         self._trees = {name: make_trees(own) for name in TREES if (own := _under(arrays, f"trees.{name}."))}
+        self.carries_over = bool(self._trees)
         heads = {name: numbers.astype(np.float32) for name, numbers in _under(arrays, "head.").items()}
         self._heads = {name: (factor(numbers[:-1, None]), numbers[-1]) for name, numbers in heads.items()}
         self._texts: Pinned[ReadText] = Pinned(_MEMORY)
@@ -260,6 +277,8 @@ class Estimator:
         self.pairs: dict[str, tuple[Kind, ...]] = {pair: tuple(kinds) for pair, kinds in card["pairs"].items()}
         self._calibration: dict[str, list[float]] = card["calibration"]
         self._judges_gaps = "gaps" in self._calibration
+        self.carries_over = False
+        """Whether it was measured on language pairs left out of its training: the one that ships, with trees."""
         self._known: Pinned[Known] = Pinned(_MEMORY // 4)
 
     def estimates(self, pairs: Sequence[tuple[str, str]], languages: str | None) -> list[Estimate]:
@@ -446,12 +465,11 @@ def _pad(rows: Sequence[Array]) -> Array:
     return result
 
 
-def _pool(words: Words, estimate: Estimate, side: int) -> WordScores:
-    """Return minus the error probability of each word; a word of several units has that of the worst."""
+def _pool(words: Words, estimate: Estimate, side: int) -> FloatVector:
+    """Return the error probability of each word; a word of several units has that of the worst."""
     spans = [(start, end) for start, end in estimate.spans[side].tolist()]
     pieces = Pieces(spans, [words.text[start:end] for start, end in spans])
-    pooled = pool_words(words, pieces, -estimate.errors[side], pool="min", fill="value", value=0.0)
-    return WordScores(pooled.values)
+    return -pool_words(words, pieces, -estimate.errors[side], pool="min", fill="value", value=0.0).values
 
 
 def _pool_gaps(words: Words, estimate: Estimate) -> FloatVector:
