@@ -254,19 +254,14 @@ def simulate_selection(
     rated = data.matrix(data.human(human))
     scores = {requested_name(one): scored_by_language(data, one, resources) for one in metrics}
     possible = [m for m in METHODS if m in ("random", "diversity") or len(scores) >= 1 + (m == "disagreement")]
-    orders: dict[str, list[list[int]]] = {}
-    for method in possible:
-        seeds = range(settings.seed, settings.seed + (settings.repeats if method == "random" else 1))
-        orders[method] = [
-            _order(
-                selection_values(
-                    *(data, method, scores), similarity=settings.similarity, seed=seed, resources=resources
-                ),
-                data.ids,
-                seed,
-            )
-            for seed in seeds
-        ]
+
+    def order(method: Method, seed: int) -> list[int]:
+        given, similarity = (data, method, scores), settings.similarity
+        values = selection_values(*given, similarity=similarity, seed=seed, resources=resources)
+        return _order(values, data.ids, seed)
+
+    repeats = {method: settings.repeats if method == "random" else 1 for method in possible}
+    orders = {method: [order(method, settings.seed + k) for k in range(times)] for method, times in repeats.items()}
     steps = (settings.count // 4, settings.count // 2, settings.count, 2 * settings.count)
     counts = sorted({n for n in steps if 2 <= n <= len(kept)})  # noqa: PLR2004 - fewer tell nothing
     rows = [_bought(method, n, rated, own) for n in counts for method, own in orders.items()]

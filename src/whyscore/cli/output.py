@@ -91,7 +91,12 @@ def tell(output: Says, line: str) -> None:
         print(visible(line), file=sys.stderr)
 
 
+def tell_each(output: Says, kind: str, lines: Iterable[object]) -> None:
+    """Say notes, warnings or names of files beside the data, each on a line of its own."""
+    for line in lines:
+        tell(output, f"{kind}: {line}")
+
+
 def tell_signatures(output: Says, signatures: Iterable[Signature]) -> None:
     """Print each signature once, beside a table."""
-    for text in dict.fromkeys(str(signature) for signature in signatures):
-        tell(output, f"signature: {text}")
+    tell_each(output, "signature", dict.fromkeys(str(signature) for signature in signatures))

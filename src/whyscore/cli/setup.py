@@ -31,7 +31,7 @@ from whyscore.cli.options import (
     RunningSettings,
     UnparsedSettings,
 )
-from whyscore.cli.output import tell
+from whyscore.cli.output import tell, tell_each
 from whyscore.data.checks import FEW, Findings, findings, refuse_findings
 from whyscore.data.dataset import sample
 from whyscore.data.files import Limits, read_lines
@@ -154,8 +154,7 @@ def show_columns(data: Dataset, output: QuietSettings) -> None:
 def warn_unsupported(settings: QuietSettings, data: Dataset, metrics: Mapping[str, Metric]) -> None:
     """Warn once of metrics that do not support the languages of the data, given or identified."""
     found = language_support(data, metrics)[1] if data.entries else ()
-    for finding in found:
-        tell(settings, f"warning: {finding}")
+    tell_each(settings, "warning", found)
     if found:  # what the models have to say of their languages is said
         warnings.simplefilter("ignore", CoverageNotice)
 

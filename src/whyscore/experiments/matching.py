@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from whyscore.analysis.common import MetricLike, as_metric, requested_name, with_languages
 from whyscore.analysis.metaeval import gold_of, segments_of
 from whyscore.cli.options import Command, InputSettings, MetricSettings, OutputSettings, QuietSettings
-from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures
+from whyscore.cli.output import emit, emit_result, format_of, tell, tell_each, tell_signatures
 from whyscore.cli.setup import load_dataset, only_metric
 from whyscore.data.files import read_lines
 from whyscore.data.formats.eval4nlp import SPLITTER, Gold, Judged, read_gold
@@ -455,8 +455,7 @@ def run_layers(settings: LayersCommand) -> int:
     data, gold = _data(settings)
     found = layers(data, metric, human=settings.human[0] if settings.human else None, gold=gold)
     emit_result(found, settings, _DIGITS)
-    for note in found.notes:
-        tell(settings, f"note: {note}")
+    tell_each(settings, "note", found.notes)
     if format_of(settings) not in ("json", "jsonl"):
         tell_signatures(settings, [found.signature])
     return 0
@@ -467,8 +466,7 @@ def _data(settings: LayersCommand) -> tuple[Dataset, Gold | None]:
     gold = read_gold(settings.gold) if settings.gold else None
     if gold is None or settings.data or settings.hypotheses:
         return load_dataset(settings), gold
-    for finding in gold.findings:
-        tell(settings, f"note: {finding}")
+    tell_each(settings, "note", gold.findings)
     pairs = zip(gold.names(), segments_of(gold), strict=True)
     return Dataset(gold.name, tuple(Entry(name, gold.name, segment) for name, segment in pairs)), gold
 

@@ -7,7 +7,7 @@ from whyscore.analysis.common import as_metric, requested_name
 from whyscore.analysis.compare.compare import compare, compared_segments
 from whyscore.analysis.compare.result import CompareSettings, Comparison
 from whyscore.cli.options import GateSettings, InputSettings, MetricSettings, OutputSettings, RunningSettings
-from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures, terminal_width
+from whyscore.cli.output import emit, emit_result, format_of, tell_each, tell_signatures, terminal_width
 from whyscore.cli.setup import (
     baseline_of,
     fail_if_unparsed,
@@ -76,8 +76,7 @@ def _emit(found: Comparison, settings: CompareCommand) -> None:
         tell_signatures(settings, [one.signature for one in found if one.signature])
     else:
         emit_result(found, settings)
-    for note in found.notes if form not in _PAPER else ():
-        tell(settings, f"note: {note}")
+    tell_each(settings, "note", found.notes if form not in _PAPER else ())
 
 
 def _text(found: Comparison, settings: CompareCommand) -> Iterator[str]:

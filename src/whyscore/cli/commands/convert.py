@@ -20,7 +20,7 @@ from whyscore.analysis.convert import (
     to_submission,
 )
 from whyscore.cli.options import InputSettings, QuietSettings
-from whyscore.cli.output import emit, tell
+from whyscore.cli.output import emit, tell, tell_each
 from whyscore.data.formats.eval4nlp import read_gold
 from whyscore.data.formats.mqm import WEIGHTS
 from whyscore.data.formats.text import read_texts
@@ -104,8 +104,7 @@ def _convert(settings: ConvertCommand, dialect: str) -> Converted:
         data = name_spans(data, settings.categories, tagger=settings.tagger or "rules")
     elif settings.tagger:
         data = categorised(data, settings.tagger)
-    for finding in data.findings:
-        tell(settings, f"note: {finding}")
+    tell_each(settings, "note", data.findings)
     words = ("OK", "BAD") if settings.bad else settings.words
     return convert(data, settings.to, settings=settings, origin=origin, words=words)
 

@@ -10,7 +10,7 @@ from whyscore.analysis.decompose.decompose import decompose, plan
 from whyscore.analysis.decompose.result import Decompositions
 from whyscore.analysis.decompose.settings import DecomposeSettings
 from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
-from whyscore.cli.output import emit, emit_result, format_of, tell, tell_signatures
+from whyscore.cli.output import emit, emit_result, format_of, tell_each, tell_signatures
 from whyscore.cli.setup import (
     call_costs,
     load_dataset,
@@ -67,8 +67,7 @@ def run(settings: DecomposeCommand) -> int:
     below = example_lines(found) if text and not settings.segments else ()
     emit_result(shown.by_segment() if settings.segments else shown, settings, below=below)
     if format_of(settings) not in ("markdown", "latex"):  # their tables have the notes
-        for note in found.notes:
-            tell(settings, f"note: {note}")
+        tell_each(settings, "note", found.notes)
     if text:
         tell_signatures(settings, found.signatures.values())
     if settings.figures:
@@ -108,5 +107,4 @@ def _draw(found: Decompositions, settings: DecomposeCommand) -> None:
     # Imported when charts are drawn: altair costs more than all the rest.
     from whyscore.report.figures.decompose import draw  # noqa: PLC0415
 
-    for path in draw(found, Path(str(settings.figures))):
-        tell(settings, f"figure: {path}")
+    tell_each(settings, "figure", draw(found, Path(str(settings.figures))))

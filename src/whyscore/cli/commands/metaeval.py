@@ -40,7 +40,7 @@ from whyscore.analysis.metaeval.tables import (
 )
 from whyscore.analysis.metaeval.words import metaevaluate_words, segments_of, stored_submissions
 from whyscore.cli.options import Command, InputSettings, LimitSettings, MetricSettings, OutputSettings, RunningSettings
-from whyscore.cli.output import emit_result, format_of, tell, tell_signatures
+from whyscore.cli.output import emit_result, format_of, tell, tell_each, tell_signatures
 from whyscore.cli.setup import (
     check_names,
     column_names,
@@ -143,8 +143,7 @@ def run_scores(settings: ScoresCommand) -> int:
     shown = replace(result, decimals=DECIMALS if settings.width is None else settings.width)
     # On a terminal the notes go to stderr, where they do not disturb what is copied or piped.
     emit_result(replace(shown, notes=()) if form == "text" else shown, settings)
-    for note in result.notes if form not in ("markdown", "latex") else ():
-        tell(settings, f"note: {note}")
+    tell_each(settings, "note", result.notes if form not in ("markdown", "latex") else ())
     return 0
 
 
@@ -257,8 +256,7 @@ def run_words(settings: WordsCommand) -> int:
     if annotators is not None:
         result = with_annotators(result, annotators)
     emit_result(result.segments() if settings.segments else result, settings)
-    for warning in result.warnings:
-        tell(settings, f"warning: {warning}")
+    tell_each(settings, "warning", result.warnings)
     if format_of(settings) == "text":
         tell_signatures(settings, [result.signature])
     return 0
@@ -277,8 +275,7 @@ def _word_gold(settings: WordsCommand) -> tuple[Gold, Sequence[Segment], Annotat
     annotators = read_annotators(settings.annotators) if settings.annotators else None
     if settings.gold:
         gold = replace(read_gold(settings.gold), languages=language_pair(settings.lang_pair))
-        for finding in gold.findings:
-            tell(settings, f"note: {finding}")
+        tell_each(settings, "note", gold.findings)
         segments: Sequence[Segment] = segments_of(gold) if gold.target.words is not None else []
         if settings.hypotheses or settings.data:
             segments = _word_texts(settings).segments
@@ -315,8 +312,7 @@ def _submissions(settings: WordsCommand, gold: Gold) -> list[Submission]:
     folders = [path for path in settings.submissions if not {".jsonl", ".ndjson"} & set(Path(path).suffixes[-2:])]
     names = system_names(folders, settings.systems)
     submissions = [read_submission(path, name=name) for path, name in zip(folders, names, strict=True)]
-    for finding in (finding for one in submissions for finding in one.findings):
-        tell(settings, f"note: {finding}")
+    tell_each(settings, "note", (finding for one in submissions for finding in one.findings))
     stored = [path for path in settings.submissions if path not in folders]
     skip = settings.on_mismatch == "skip"
     files = [read_explanations(path) for path in stored]
@@ -379,8 +375,7 @@ def run_spans(settings: SpansCommand) -> int:
 
 def _read_spans(settings: SpansCommand, path: str) -> Dataset:
     data = read_foreign(path)
-    for finding in data.findings:
-        tell(settings, f"note: {finding}")
+    tell_each(settings, "note", data.findings)
     return data
 
 

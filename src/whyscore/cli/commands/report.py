@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from whyscore.cli.options import OutputSettings, QuietSettings
-from whyscore.cli.output import emit, tell, terminal_width
+from whyscore.cli.output import emit, tell, tell_each, terminal_width
 from whyscore.data.writing import write_lines
 from whyscore.errors import UserError
 from whyscore.present import Look, present
@@ -87,8 +87,7 @@ def write_page(report: Report, path: Path) -> None:
 def write_figures(settings: FigureSettings, report: Report) -> None:
     """Save the charts where that was asked for."""
     if settings.figures:
-        for path in save_figures(report, Path(settings.figures), settings.figure_formats):
-            tell(settings, f"figure: {path}")
+        tell_each(settings, "figure", save_figures(report, Path(settings.figures), settings.figure_formats))
 
 
 def _format_of(output: str | None) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from whyscore.analysis.decompose import FeatureSettings
 from whyscore.cli.options import Command, FolderSettings, InputSettings, MetricSettings, OutputSettings, RunningSettings
-from whyscore.cli.output import emit_result, tell
+from whyscore.cli.output import emit_result, tell_each
 from whyscore.cli.setup import load_dataset, only_metric, some_metrics, with_target_language, working
 from whyscore.errors import UserError
 from whyscore.experiments.muler.random import SpecificitySettings, TagnoiseSettings, specificity, tagnoise
@@ -83,8 +83,7 @@ def _experiment(name: str, about: str, settings: type[ShareCommand], work: Work)
 def _draw_figures(given: FiguresCommand) -> int:
     found = figures(given.files, given.folder)
     emit_result(found, given)
-    for path in found.figures:
-        tell(given, f"figure: {path}")
+    tell_each(given, "figure", found.figures)
     return 0
 
 
@@ -98,8 +97,7 @@ def _find_or_tally_pairs(given: PairsCommand) -> int:
     data = load_dataset(with_target_language(given), [metric])
     with working(given) as resources:
         found = pairs(data, metric, settings=given, resources=resources)
-    for path in found.write(given.folder):
-        tell(given, f"written: {path}")
+    tell_each(given, "written", found.write(given.folder))
     emit_result(found, given)
     return 0
 
