@@ -117,3 +117,12 @@ def test_a_wrong_product_is_not_taken(transformers: ModuleType, monkeypatch: pyt
 
     monkeypatch.setattr(linear, "_multiply", lambda _, rows, **__: torch.zeros(len(rows), 4))
     assert not linear.available()
+
+
+def test_looking_for_one_dnn_draws_no_random_numbers(transformers: ModuleType) -> None:
+    del transformers
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    linear.available()
+    assert torch.equal(before, torch.get_rng_state())
