@@ -158,14 +158,23 @@ def test_soft_accuracy_uses_the_segments_that_both_systems_have() -> None:
     x, z = rng.normal(size=(2, 4, 60))
     ragged = x.copy()
     ragged[2, 40:] = np.nan
-    found = soft_pairwise_accuracy(ragged, z, n=2000)
-    short = soft_pairwise_accuracy(x[:, :40], z[:, :40], n=2000)
     # The pair 0-2 is that of the first 40 segments but for the signs drawn, the pair 0-1 that of all of them.
-    assert found.metric is not None
-    assert short.metric is not None
-    assert found.metric[0, 2] == pytest.approx(short.metric[0, 2], abs=0.05)
-    assert preference(ragged, n=2000)[0, 1] == preference(x, n=2000)[0, 1]
-    assert found.n == 6
+    found, short, whole = (preference(one, n=2000) for one in (ragged, x[:, :40], x))
+    assert found[0, 2] == pytest.approx(short[0, 2], abs=0.05)
+    assert found[0, 1] == whole[0, 1]
+    assert soft_pairwise_accuracy(ragged, z, n=2000).n == 6
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000))
+def test_soft_accuracy_does_not_depend_on_the_order_of_systems(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, z = rng.integers(0, 3, (2, 5, 8)).astype(float)  # many equal sums
+    x[rng.random(x.shape) < 0.1] = np.nan
+    rows, columns = rng.permutation(5), rng.permutation(8)
+    found, other = (soft_pairwise_accuracy(*pair, n=50).value for pair in ((x, z), (x[rows], z[rows])))
+    assert found == other
+    assert found == soft_pairwise_accuracy(x[np.ix_(rows, columns)], z[np.ix_(rows, columns)], n=50).value
 
 
 def test_equal_systems_are_as_good_as_each_other() -> None:

@@ -92,6 +92,7 @@ def learn_map(
     pairs = _short_pairs(
         encoder, _pairs(sources, targets, alignments, splitter), settings.limit or _PAIRS[settings.mode]
     )
+    pairs.sort(key=lambda pair: (pair.source.text, pair.target.text, pair.links))  # sums in another order would differ
     known = "given" if alignments is not None else settings.aligner
     if known == "ibm1":
         linked = ibm1([list(pair.source) for pair in pairs], [list(pair.target) for pair in pairs])

@@ -8,8 +8,9 @@
    the sides exchanged.
 4. Prune: probabilities below 0.001 are dropped, the others stay as they are.
 
-Nothing is drawn, so equal text gives equal numbers. `Lexicon.links` says how probable each word of a text is given the
-other text. A word of several tokens has the mean of their logarithms, and punctuation counts only where it is alone.
+Nothing is drawn and texts are sorted, so equal texts in any order give equal numbers. `Lexicon.links` says how probable
+each word of a text is given the other text. A word of several tokens has the mean of their logarithms, and punctuation
+counts only where it is alone.
 
 Files: `.npz` holds arrays and no pickle, with a digest; every other ending is tab-separated text, one pair of words per
 line: source, target, p(target | source) and, where it is known, p(source | target). The empty word is an empty field.
@@ -133,7 +134,8 @@ def learn_lexicon(sources: Sequence[str], targets: Sequence[str], *, least: floa
     if len(sources) != len(targets):
         raise DataError(f"{len(sources)} sources, {len(targets)} targets: every line needs its counterpart")
     kept = [(_all_tokens(source), _all_tokens(target)) for source, target in zip(sources, targets, strict=True)]
-    kept = [pair for pair in kept if all(0 < len(side) <= _MOST_TOKENS for side in pair)]
+    # Sums in another order would differ in the last digits.
+    kept = sorted(pair for pair in kept if all(0 < len(side) <= _MOST_TOKENS for side in pair))
     if not kept:
         raise DataError("no pair of texts to learn from: every text is empty or too long")
     here, there = [source for source, _ in kept], [target for _, target in kept]

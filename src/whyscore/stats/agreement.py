@@ -15,8 +15,10 @@ Soft pairwise accuracy (Thompson, Mathur, Deutsch and Khayrallah 2024, arXiv 240
 2. One matrix of signs serves all pairs and both sides.
 3. The accuracy is 1 - the mean of |p_human - p_metric|.
 
-A pair uses the segments that both systems have in both matrices. Compatible mode (`mtme`): 1000 rows of signs from
-numpy's generator with seed 4, float32 throughout, p = count / 1000, on columns that all systems have.
+Which system of a pair is i changes p where flipped sums equal the observed one: it is decided by what their scores are.
+A pair uses the segments that both systems have in both matrices. Compatible mode (`mtme`): i is the system that comes
+first, 1000 rows of signs from numpy's generator with seed 4, float32 throughout, p = count / 1000, on columns that all
+systems have.
 """
 
 import math
@@ -43,7 +45,7 @@ from whyscore.stats.matrices import (
     row_means,
     tie,
 )
-from whyscore.stats.resampling import content_order, random_rows
+from whyscore.stats.resampling import random_rows, sort_by_content
 from whyscore.types import FloatMatrix, FloatVector
 
 _EQUAL = 1e-12  # accuracies closer than this are equal but for rounding
@@ -237,14 +239,6 @@ _COMPAT_DRAWS, _COMPAT_SEED = 1000, 4
 _MARGIN = 1e-10  # of the largest sum there can be: what is left is rounding
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SoftAccuracy(Correlation):
-    """Soft pairwise accuracy, with the p-values of every pair of systems behind it (NaN on and below the diagonal)."""
-
-    human: FloatMatrix | None = None
-    metric: FloatMatrix | None = None
-
-
 def soft_pairwise_accuracy(
     x: ArrayLike,
     z: ArrayLike,
@@ -253,16 +247,15 @@ def soft_pairwise_accuracy(
     seed: int = 0,
     missing: Missing = "paired",
     compat: Literal["mtme"] | None = None,
-) -> SoftAccuracy:
+) -> Correlation:
     """Return how near the metric's certainty about every two systems comes to that of people."""
     if compat not in (None, "mtme"):
         raise SpecError(f"compat is {compat!r}, expected 'mtme' or None")
     if n < 1:
         raise SpecError(f"n is {n}, expected at least 1 row of signs")
     (a, b), dropped = align(x, z, missing="complete" if compat else missing, level="segment")
-    if compat is None:
-        order = content_order(b.T, a.T)
-        a, b = a[:, order], b[:, order]
+    if compat is None:  # which system of a pair comes first matters where sums are equal
+        a, b = sort_by_content(a, b)
     draws, used = (_COMPAT_DRAWS, _COMPAT_SEED) if compat else (n, seed)
     human, metric = (preference(matrix, n=draws, seed=used, compat=compat) for matrix in (b, a))
     errors = np.abs(human - metric)
@@ -270,8 +263,8 @@ def soft_pairwise_accuracy(
     pairs = len(errors)
     if not pairs:
         _warn("spa", "no two systems share a segment")
-    value, reason = (1 - float(errors.mean()), None) if pairs else (math.nan, "empty")
-    return SoftAccuracy(value, "system", "spa", pairs, pairs, missing, dropped, reason, human, metric)
+    value = 1 - float(errors.mean()) if pairs else math.nan
+    return over_pairs(value, "spa", pairs, missing, dropped, level="system")
 
 
 Signs = NDArray[np.floating]

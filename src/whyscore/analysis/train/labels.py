@@ -192,7 +192,8 @@ def _spans(lines: Iterator[Object], file: str, pair: str | None) -> list[Rated]:
             if start < end and span[0] <= span[1]:
                 found.append((start, end, str(span[2]).lower() if span[2:] else "major"))
         ratings.setdefault(key, []).append(found)
-        documents[key] = "/".join(str(one.value.get(name, "")) for name in ("set", "doc")).strip("/")
+        document = "/".join(str(one.value.get(name, "")) for name in ("set", "doc")).strip("/")
+        documents[key] = min(documents.get(key, document), document)
     if misplaced:
         warnings.warn(
             f"{file}: {len(misplaced)} spans end beyond their text or before they begin, first in line {misplaced[0]}: "

@@ -1,6 +1,6 @@
 """`train`: from texts and labels to a folder that `qe(model='folder/')` loads, with a card that says how good it is.
 
-1. Read the input and make labels (`labels`, `perturbations`).
+1. Read the input, sort it by content and make labels (`labels`, `perturbations`).
 2. Hold out documents, or all translations of a source where no documents are named: half of them for early stopping and
    calibration, half for the card.
 3. Train (`examples`, `loop`). Everything needed to go on after a kill is in `work/` inside the folder; the same command
@@ -14,7 +14,7 @@ import json
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -167,7 +167,7 @@ def train(
     folder = Path(output)
     _refuse_used(folder)
     rows = make_rows(data, parallel, hypotheses, lang_pair, settings)
-    judged = [row for path in test for row in read_rated(path, lang_pair)]
+    judged = _sort_rows(row for path in test for row in read_rated(path, lang_pair))
     kept = without_overlap(rows, [*(Segment(row.hypothesis, row.source) for row in judged), *exclude])
     if len(kept) < len(rows):
         tell(f"{len(rows) - len(kept)} segments were left out: their source or hypothesis occurs in the test data")
@@ -192,14 +192,14 @@ def make_rows(
     settings: TrainSettings,
 ) -> list[Rated]:
     """Return labelled segments from all input, by the label sources that are asked for or that the input allows."""
-    rated = [row for path in data for row in read_rated(path, lang_pair)]
+    rated = _sort_rows(row for path in data for row in read_rated(path, lang_pair))
     texts: list[Rated] = []
     if parallel:
         if len(parallel) != 2:  # noqa: PLR2004 - sources and references
             raise UserError(f"--parallel takes a file of sources and one of references, got {len(parallel)} file(s)")
         lines = [read_lines(path).texts for path in parallel]
         own = None if hypotheses is None else read_lines(hypotheses).texts
-        texts = parallel_rows(lines[0], lines[1], own, lang_pair or "")
+        texts = _sort_rows(parallel_rows(lines[0], lines[1], own, lang_pair or ""))
     if not rated and not texts:
         raise UserError("nothing to train on: give --data with labels, or --parallel SOURCES REFERENCES")
     if hypotheses is not None and not texts:
@@ -216,6 +216,11 @@ def make_rows(
         else:
             made += perturb_rows([*rated, *texts], settings)
     return made
+
+
+def _sort_rows(rows: Iterable[Rated]) -> list[Rated]:
+    """Return rows in an order that depends on what they hold: the same data in another order give the same weights."""
+    return sorted(rows, key=repr)
 
 
 def _usual(texts: Sequence[Rated], hypotheses: str | Path | None) -> tuple[LabelSource, ...]:
