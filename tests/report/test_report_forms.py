@@ -133,6 +133,29 @@ def test_a_change_beyond_chance_is_called_better_or_worse(tmp_path: Path) -> Non
     assert build_report([new, old]).verdict == ("base: token_f1 1.0000 → 0.6667 (significantly worse, p < 0.001).",)
 
 
+def test_runs_with_different_segments_are_compared_on_those_that_both_have(tmp_path: Path) -> None:
+    def made(ends: Sequence[str], start: int, folder: str) -> Run:
+        entries = [
+            Entry(str(start + k), "base", Segment(f"word {start + k} {end}", None, (f"word {start + k} right",)))
+            for k, end in enumerate(ends)
+        ]
+        data = Dataset("gate", tuple(entries))
+        return evaluate(data, ["token_f1"], output=tmp_path / folder, budget=0, settings=QUICK)
+
+    # All that both have got worse; what only the new run has is right, so that its total is higher.
+    old = made([*["wrong"] * 30, *["right"] * 10], 0, "old")
+    new = made([*["wrong"] * 10, *["right"] * 90], 30, "new")
+    found = build_report([old, new])
+    (test,) = (one for one in found.comparisons if one.first == "new: base")
+    assert (test.n, test.better) == (10, "old: base")
+    assert test.difference == pytest.approx(-1 / 3)
+    (said,) = found.verdict
+    assert "token_f1 0.7500 → 0.9667 on 40 and 100 segments, -0.3333 per segment on the 10 that both have" in said
+    apart = build_report([old, made(["right"] * 3, 200, "apart")])
+    assert [one.decisive for one in apart.comparisons] == [None]
+    assert "0.7500 → 1.0000 on 40 and 3 segments, none of them in both runs." in apart.verdict[0]
+
+
 def test_systems_are_the_same_only_by_run_and_name(tmp_path: Path) -> None:
     def made(systems: Sequence[str], folder: str) -> Run:
         entries = tuple(Entry(str(k), name, Segment("a b", None, ("a c",))) for name in systems for k in range(3))

@@ -75,10 +75,18 @@ def _change(report: Report, name: str, old: str, new: str) -> str:
     rows = {row.system: row for row in report.systems}
     parts = []
     for k, metric in enumerate(report.metrics):
-        before, after = (f"{rows[system].score(k):.{report.digits[k]}f}" for system in (old, new))
-        how = _significance(pair_tested(report, metric.name, old, new), new)
-        change = f"{before} → {after}{f' ({how})' if how else ''}" if before != after else f"{after}, unchanged"
-        parts.append(f"{metric.name} {change}")
+        totals = [rows[system].totals[k] for system in (old, new)]
+        before, after = (f"{total.value:.{report.digits[k]}f}" for total in totals)
+        test = pair_tested(report, metric.name, old, new)
+        how = _significance(test, new)
+        change = f"{before} → {after}"
+        if test is not None and any(total.n != test.n for total in totals):
+            common = f"{test.difference:+.{report.digits[k]}f} per segment on the {test.n} that both have"
+            counts = " and ".join(str(total.n) for total in totals)
+            change += f" on {counts} segments, {common if test.n else 'none of them in both runs'}"
+        elif before == after:
+            change, how = f"{after}, unchanged", ""
+        parts.append(f"{metric.name} {change}{f' ({how})' if how else ''}")
     return f"{name}: {'; '.join(parts)}."
 
 

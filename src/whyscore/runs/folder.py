@@ -654,7 +654,10 @@ def merge_runs(runs: Sequence[Run]) -> MergedRun:
 
 
 def _change_tests(run: MergedRun) -> Iterator[PairTest]:
-    """Yield the test of each system against its older self, on the scores of the segments that both have."""
+    """Yield the test of each system against its older self, on the scores of the segments that both have.
+
+    Where one of them has others too, totals cannot be compared: the difference is that of segment scores, in the mean.
+    """
     place = {(entry.system, entry.id): k for k, entry in enumerate(run.dataset.entries)}
     for one in run.metrics:
         values, totals = run.scores[one.name], run.totals[one.name]
@@ -662,10 +665,14 @@ def _change_tests(run: MergedRun) -> Iterator[PairTest]:
             both = [name for name in run.dataset.ids if (old, name) in place and (new, name) in place]
             gaps = values[[place[new, name] for name in both]] - values[[place[old, name] for name in both]]
             known = gaps[np.isfinite(gaps)]
-            p = flip_test(known, n=DRAWS, seed=0).two_sided if len(known) and known.any() else 1.0
-            size = totals[new].value - totals[old].value
+            if not len(known):
+                yield PairTest(one.name, new, old, float("nan"), reason="no segment in both runs")
+                continue
+            p = flip_test(known, n=DRAWS, seed=0).two_sided if known.any() else 1.0
+            same = len(known) == totals[new].n == totals[old].n
+            size = totals[new].value - totals[old].value if same else float(known.mean())
             better = (new if (size > 0) == one.higher_is_better else old) if p <= ALPHA and size else None
-            yield PairTest(one.name, new, old, size, p=p, better=better)
+            yield PairTest(one.name, new, old, size, p=p, better=better, n=len(known))
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:
