@@ -439,3 +439,13 @@ def test_a_quick_evaluation_scores_tests_and_explains_without_features(run: Run,
     made = {file.name for file in (tmp_path / "run").iterdir()}
     assert {"totals.jsonl", "comparisons.jsonl", "explanations.jsonl.gz", "report.html"} <= made
     assert "decomposition.jsonl" not in made
+
+
+@pytest.mark.parametrize("verb", ["compare", "evaluate"])
+@pytest.mark.parametrize("flag", ["--junit", "--gate-summary"])
+def test_a_report_on_gates_needs_a_gate(run: Run, verb: str, flag: str) -> None:
+    done = run(verb, "--sample", "-m", "token_f1", "-q", flag, "gates", *(("-o", "run") if verb == "evaluate" else ()))
+    assert done.code == 2
+    assert f"{flag} has no gate to report on: add --fail-under METRIC=N or --fail-if-worse SYSTEM" in done.err
+    assert not Path("gates").exists()
+    assert not Path("run").exists()

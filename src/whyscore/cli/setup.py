@@ -159,6 +159,14 @@ def warn_unsupported(settings: QuietSettings, data: Dataset, metrics: Mapping[st
         warnings.simplefilter("ignore", CoverageNotice)
 
 
+def refuse_idle_reports(settings: GateSettings) -> None:
+    """Refuse to report on gates where there are none: an empty report reads like a passed one."""
+    named = settings.fail_under or settings.fail_if_worse is not None
+    for flag, file in (("--junit", settings.junit), ("--gate-summary", settings.gate_summary)):
+        if file and not named:
+            raise UserError(f"{flag} has no gate to report on: add --fail-under METRIC=N or --fail-if-worse SYSTEM")
+
+
 def report_gates(gates: Sequence[Gate], settings: GateSettings, name: str) -> None:
     """Write the judged gates to the files that were named."""
     if settings.junit:

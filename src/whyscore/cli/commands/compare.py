@@ -12,6 +12,7 @@ from whyscore.cli.setup import (
     baseline_of,
     fail_if_unparsed,
     load_dataset,
+    refuse_idle_reports,
     report_gates,
     requested_metrics,
     score_costs,
@@ -50,6 +51,7 @@ _PAPER = ("markdown", "latex")
 
 def run(settings: CompareCommand) -> int:
     """Compare the systems and write out what can be said."""
+    refuse_idle_reports(settings)
     metrics = requested_metrics(settings) if settings.human else some_metrics(settings)
     data = load_dataset(settings, metrics)
     under = read_limits(settings.fail_under or (), [*map(requested_name, metrics), *(settings.human or ())])

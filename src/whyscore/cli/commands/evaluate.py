@@ -25,6 +25,7 @@ from whyscore.cli.setup import (
     fail_if_unparsed,
     load_dataset,
     make_resources,
+    refuse_idle_reports,
     report_gates,
     requested_metrics,
     tell_time,
@@ -94,6 +95,7 @@ SETTINGS = EvaluateCommand
 
 def run(settings: EvaluateCommand) -> int:
     """Evaluate, write the run folder with its report, and print the verdict."""
+    refuse_idle_reports(settings)
     metrics = requested_metrics(settings) or None
     data = load_dataset(settings, metrics or (), settings.explainers or ())
     if settings.tagger == "auto":
