@@ -129,6 +129,16 @@ def test_thresholds_are_learnt_on_gold_of_the_same_segments(stored: Path) -> Non
         assert [len(entry.spans or ()) for entry in spans.entries] == [1, 0, 2], options
 
 
+def test_thresholds_are_learnt_on_the_segments_of_one_of_several_systems(stored: Path) -> None:
+    explanations = read_explanations(stored)
+    (system,) = {one.system for sides in explanations.groups.values() for one in sides["target"].values()}
+    tags = Ragged.of([[1, 1], [0, 1, 0, 0], [0, 0, 0], [1, 0, 1]])
+    ids = ("other/0", *(f"{system}/{number}" for number in range(3)))
+    gold = Gold("toy", "eval4nlp2021", GoldSide(tags, "toy"), ids=ids, several=True)
+    spans = spans_by(explanations, thresholds_of(explanations, gold=gold))
+    assert [len(entry.spans or ()) for entry in spans.entries] == [1, 0, 2]
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -139,7 +149,7 @@ def test_thresholds_are_learnt_on_gold_of_the_same_segments(stored: Path) -> Non
         (
             {"gold": Gold("g", "eval4nlp2021", GoldSide(Ragged.of([[0, 1]]), "g"))},
             DataError,
-            "the ids of the explanations and of g do not match: learn on the same segments",
+            "the explanations ('0' ...) and g ('0' ...) are not of the same segments: name gold of these segments",
         ),
     ],
 )

@@ -26,7 +26,7 @@ from whyscore.data.formats.dialects import (
     tags_lines,
     wmtqe_lines,
 )
-from whyscore.data.formats.eval4nlp import Gold, Judged, Track, write_submission
+from whyscore.data.formats.eval4nlp import Gold, Judged, Track, join_id, write_submission
 from whyscore.data.formats.mqm import mqm_rows
 from whyscore.data.formats.wmt26 import wmt26_lines
 from whyscore.data.formats.xliff import read_xliff, with_spans
@@ -268,19 +268,20 @@ def categorised(dataset: Dataset, tagger: str | Tagger) -> Dataset:
 
 
 def _learnt(stored: StoredExplanations, gold: Gold, settings: SpanSettings) -> float:
-    rows = chosen_group(stored, settings.pick)[1].get("target", {})
-    names = gold.names()
-    missing = [name for name in names if name not in rows]
-    if missing or len(rows) != len(names):
+    rows, names = chosen_group(stored, settings.pick)[1].get("target", {}), gold.names()
+    if gold.several:  # of which those of one system are explained
+        rows = {join_id(one.system, name): one for name, one in rows.items()}
+    if not rows or not set(rows) <= set(names) or not (gold.several or len(rows) == len(names)):
+        first, other = (next(iter(ids), "none") for ids in (rows, names))
         raise DataError(
-            f"the ids of the explanations and of {gold.name} do not match: learn on the same segments", file=stored.file
+            f"the explanations ({first!r} ...) and {gold.name} ({other!r} ...) are not of the same segments: name gold "
+            "of these segments with --tune-on",
+            file=stored.file,
         )
-    scores = np.concatenate([-rows[name].importance for name in names])
-    if len(scores) != len(gold.target.tags.values):
-        raise DataError(
-            f"{len(scores)} words are explained, {gold.name} has {len(gold.target.tags.values)}", file=stored.file
-        )
-    tags = gold.target.tags.values
+    scores = np.concatenate([-rows[name].importance for name in names if name in rows])
+    tags = gold.target.tags.select(np.array([name in rows for name in names])).values
+    if len(scores) != len(tags):
+        raise DataError(f"{len(scores)} words are explained, {gold.name} has {len(tags)}", file=stored.file)
     if settings.precision is None and settings.rate is None:
         found = best_threshold(tags, scores)
     else:
