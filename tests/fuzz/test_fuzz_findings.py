@@ -1,12 +1,15 @@
 """What fuzzing found once, with the message that stands there now."""
 
+import gc
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from support.cli import Run
+from support.documents import read_everything
 from support.parsers import parsers
 from whyscore.analysis.calibrate.file import Calibration
 from whyscore.data.formats.dialects import OFFSETS, from_codepoints, to_codepoints
@@ -65,6 +68,26 @@ def test_numbers_beyond_all_floats_are_told(tmp_path: Path) -> None:
 def test_a_first_line_that_is_nested_too_deep_is_no_header(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=re.escape("a.jsonl:1: JSON that cannot be read")):
         read(written(tmp_path, "a.jsonl", f'{{"schema": {DEEP}'))
+
+
+def _take_stack(frames: int) -> int:
+    return frames and _take_stack(frames - 1)
+
+
+def test_no_garbage_is_collected_at_the_bottom_of_deep_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)  # it writes to stderr
+    path = written(tmp_path, "explanations.jsonl", '{"schema": ' + '{"a":' * 3000)
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(lambda *_: _take_stack(20))
+    gc.set_threshold(1)
+    try:
+        read_everything(path)
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.pop()
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

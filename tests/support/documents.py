@@ -7,6 +7,7 @@ from pathlib import Path
 
 from whyscore.data.checks import findings
 from whyscore.data.formats.text import read_texts
+from whyscore.data.gathering import gc_paused
 from whyscore.data.reading import DIALECTS, dialect_of, read, read_foreign
 from whyscore.data.records import read_explanations, read_records
 from whyscore.errors import WhyscoreError
@@ -74,7 +75,11 @@ DOCUMENTS: dict[str, bytes] = {
 
 
 def read_everything(path: Path) -> int:
-    """Return how many readers took a file; the others must refuse it with an error of whyscore's own."""
+    """Return how many readers took a file; the others must refuse it with an error of whyscore's own.
+
+    The collector is paused: at the bottom of JSON nested thousands deep, callbacks such as that of hypothesis have no
+    room on the stack.
+    """
     readers: Sequence[Callable[[], object]] = (
         lambda: findings(read(path)),
         lambda: read_foreign(path, texts=TEXTS),
@@ -86,7 +91,7 @@ def read_everything(path: Path) -> int:
     )
     taken = 0
     for reader in readers:
-        with suppress(WhyscoreError):
+        with suppress(WhyscoreError), gc_paused():
             reader()
             taken += 1
     return taken

@@ -26,6 +26,7 @@ from whyscore.analysis.decompose.sentences import Columns, lexicon_values
 from whyscore.analysis.metaeval.annotators import read_annotators
 from whyscore.analysis.metaeval.tables import read_columns, read_wmt, score_table, with_ratings, with_records
 from whyscore.data.formats.wmt import read_submissions
+from whyscore.data.gathering import gc_paused
 from whyscore.data.reading import read as read_data
 from whyscore.errors import WhyscoreError
 from whyscore.experiments.bmx.summeval import ASPECTS, SPLIT, read_summeval
@@ -81,7 +82,8 @@ class ParserFixture(NamedTuple):
 def refusal(fixture: ParserFixture, folder: Path) -> str | None:
     """Return the error with which a folder is refused, None where it is parsed; anything else is raised."""
     try:
-        fixture.parse(folder)
+        with gc_paused():  # as in read_everything
+            fixture.parse(folder)
     except WhyscoreError as error:
         told = str(error)
         if "\n" in told.strip() or not told.strip():
