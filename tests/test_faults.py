@@ -119,11 +119,11 @@ def test_what_a_killed_writer_left_is_tidied_up(tmp_path: Path) -> None:
     left.write_text("{", "utf-8")
     mine = tmp_path / ".run.json.mine"
     data = Dataset("d", (Entry("0", "a", Segment("a")),))
-    runs.open_or_create(tmp_path, data, {})
+    runs.open_or_create(tmp_path, runs.fingerprint(data, {}))
     assert not left.exists()
     mine.write_text("mine", "utf-8")
     with pytest.raises(UserError, match="is not empty and holds no run"):
-        runs.open_or_create(tmp_path, data, {})
+        runs.open_or_create(tmp_path, runs.fingerprint(data, {}))
     assert mine.exists()
 
 

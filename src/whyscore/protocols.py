@@ -175,6 +175,15 @@ class SupportsNeeds(Protocol):
 
 
 @runtime_checkable
+class SupportsModel(Protocol):
+    """A metric that reads texts through a model, which it names."""
+
+    @property
+    def model(self) -> str | None:
+        """The name of the model or its folder; None for the usual one."""
+
+
+@runtime_checkable
 class SupportsScale(Protocol):
     """A metric that says how large its numbers are; all others count as if they went to 1."""
 
@@ -260,6 +269,14 @@ class HidesWords(Protocol):
     @property
     def masker(self) -> "Masker | None":
         """What a hidden word becomes; None: nothing is hidden."""
+
+
+@runtime_checkable
+class SupportsBudget(Protocol):
+    """An explainer that can ask more probes of each text."""
+
+    def raise_budget(self) -> "Explainer | None":
+        """Return the explainer with twice its budget; None where its budget follows from the text."""
 
 
 @runtime_checkable

@@ -13,20 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from whyscore.data.codec import KINDS, VERSION, Kind, read_records
 from whyscore.data.dataset import dataset_lines, read_dataset
 from whyscore.data.reading import read
-from whyscore.data.records import (
-    KINDS,
-    VERSION,
-    Kind,
-    digest,
-    explanation_lines,
-    read_records,
-    row_lines,
-    schema,
-    score_lines,
-    span_lines,
-)
+from whyscore.data.records import digest, explanation_lines, row_lines, schema, score_lines, span_lines
 from whyscore.data.writing import cut_torn_line, write_lines
 from whyscore.errors import ContractError, DataError
 from whyscore.text.files import REASONS, line

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import NoReturn
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -48,7 +49,7 @@ from whyscore.runs.folder import Blocks, Run, read_run
 from whyscore.runs.gates import check_baseline, check_gates, judge_gates, junit_lines, read_limits
 from whyscore.scoring.executors import Processes, Serial
 from whyscore.scoring.stack import Resources
-from whyscore.types import Dataset, Entry, ErrorSpan, Gate, PairTest, Segment, Total
+from whyscore.types import Dataset, Entry, ErrorSpan, Gate, PairTest, RunFacts, Segment, Total
 
 Files = Callable[[Path], dict[str, str]]
 
@@ -247,7 +248,7 @@ def test_what_could_not_be_explained_before_a_stop_is_told_all_the_same(
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     evaluate(data, [picky], output=whole, settings=QUICK)
 
-    def stop(*_: object) -> list[str]:
+    def stop(*_: object) -> NoReturn:
         raise KeyboardInterrupt
 
     def add(self: Blocks, lines: list[str], work: int, problems: list[str]) -> None:
@@ -257,12 +258,16 @@ def test_what_could_not_be_explained_before_a_stop_is_told_all_the_same(
             raise KeyboardInterrupt
         adding(self, lines, work, problems)
 
+    def describe(self: runs.Folder, facts: RunFacts, changed: Sequence[str] = ()) -> RunFacts:
+        return stop() if runs.EXPLANATIONS in changed else describing(self, facts, changed)
+
+    describing = runs.Folder.describe
     adding, block, count = Blocks.add, runs_evaluate._explain, iter(range(9))
     with monkeypatch.context() as patched:
         if where == "torn":
             patched.setattr(Blocks, "add", add)
         elif where == "before run.json":
-            patched.setattr("whyscore.runs.evaluate._Work.note", stop)
+            patched.setattr(runs.Folder, "describe", describe)
         else:
             late = 2 if where == "in a block" else 1
             patched.setattr(runs_evaluate, "_explain", lambda *given: stop() if next(count) == late else block(*given))
@@ -650,7 +655,7 @@ def test_a_span_outside_of_its_text_stops_the_work_before_it_begins(tmp_path: Pa
 def test_a_run_that_cannot_be_written_says_so(tmp_path: Path, small: Dataset) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     with pytest.raises(UserError, match=re.escape("cannot be made")):
-        runs.open_or_create(tmp_path / "file" / "run", small, {})
+        runs.open_or_create(tmp_path / "file" / "run", runs.fingerprint(small, {}))
 
 
 def test_a_segment_that_cannot_be_explained_is_told_and_left_out(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from whyscore.analysis.calibrate.settings import CalibrateSettings
 from whyscore.analysis.common import MetricLike, Segments, as_dataset, as_metric, as_segments, with_languages
 from whyscore.analysis.explain import MaskingSettings
 from whyscore.analysis.explain import cost as explain_cost
-from whyscore.data.records import Kind, header_of, score_records
+from whyscore.data.codec import Kind
+from whyscore.data.records import header_of, score_records
 from whyscore.errors import DataError, SpecError
 from whyscore.metrics.boosted import BoostComponents, Boosted, OnEmpty, Parts
 from whyscore.protocols import Aggregator, Explainer

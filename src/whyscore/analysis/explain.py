@@ -20,8 +20,8 @@ from whyscore.analysis.common import (
     with_languages,
 )
 from whyscore.analysis.mee import WordMatches, has_parts, word_matches
-from whyscore.data.codec import explanation_record
-from whyscore.data.records import Kind, header_of
+from whyscore.data.codec import Kind, explanation_record
+from whyscore.data.records import header_of
 from whyscore.errors import ContractError, SpecError
 from whyscore.explainers.engine import (
     WINDOW,
@@ -258,7 +258,7 @@ def cost(
     for window in windows(plan, tasks_of(plan, asked, sides_of(settings.sides))):
         known = [Evidence.whole(task.words, np.nan, task.seed) for task in window]
         masks, probes = ask(plan, window, known, 0)
-        first = score_cost(base, list(probe_segments(asked, window, probes)), resources.store)
+        first = score_cost(base, probe_segments(asked, window, probes), resources.store)
         later = sum(plan.explainer.cost(len(task.words)) - len(rows) for task, rows in zip(window, masks, strict=True))
         total, distinct, stored = total + first.asked + later, distinct + first.distinct + later, stored + first.stored
     return Cost(total, distinct, stored)

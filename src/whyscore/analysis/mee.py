@@ -24,7 +24,8 @@ from whyscore.analysis.common import (
     requested_name,
     with_languages,
 )
-from whyscore.data.records import Kind, header_of
+from whyscore.data.codec import Kind
+from whyscore.data.records import header_of
 from whyscore.errors import SpecError
 from whyscore.metrics.mee.words import MARKS
 from whyscore.protocols import PartsMetric, RowMetric

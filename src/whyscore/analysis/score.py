@@ -27,7 +27,8 @@ from whyscore.analysis.common import (
     requested_name,
     with_languages,
 )
-from whyscore.data.records import Kind, header_of, score_records
+from whyscore.data.codec import Kind
+from whyscore.data.records import header_of, score_records
 from whyscore.errors import DataError, GateNotPassed
 from whyscore.models.encoders.loading import CoverageNotice
 from whyscore.models.pairs import watched_cuts
@@ -230,7 +231,7 @@ def score(segments: Segments, metric: MetricLike, *, resources: Resources = LOCA
     known = with_languages(as_metric(metric), languages_of(segments))
     require(known, asked)
     prepared = resources.prepare(known)
-    return _scores(prepared, _rows(prepared, asked), asked)
+    return _scores(prepared, prepared.rows(asked), asked, facts_of_data(known, asked))
 
 
 @takes(ScoreSettings)
@@ -250,20 +251,21 @@ def score_systems(
     whole = slice(None)  # a view where a list of all places would copy a large table
     where = {system: whole if len(own) == len(dataset) else own for system, own in parts.items()}
     for name, prepared in zip(names, map(resources.prepare, known), strict=True):
-        rows = _rows(prepared, dataset.segments)
-        scores = _scores(prepared, rows, dataset.segments)
+        rows, metric = prepared.rows(dataset.segments), prepared.metric
+        facts = facts_of_data(metric, dataset.segments)
+        scores = _scores(prepared, rows, dataset.segments, facts)
         totals = {
-            system: estimate(prepared, rows[indices], scores.values[indices], seed=settings.seed, draws=settings.draws)
+            system: estimate(metric, rows[indices], scores.values[indices], seed=settings.seed, draws=settings.draws)
             for system, indices in where.items()
         }
         common = {
-            system: estimate(prepared, rows[indices], scores.values[indices], seed=settings.seed, draws=0)
+            system: estimate(metric, rows[indices], scores.values[indices], seed=settings.seed, draws=0)
             for system, indices in shared.items()
         }
-        signature = prepared.signature().with_facts(**facts_of_data(prepared, dataset.segments))
+        signature = metric.signature().with_facts(**facts)
         notes = tuple(judge_remarks(prepared, dataset.segments, [entry.system for entry in dataset.entries]))
         told = notes, common, unsupported.get(name, ())
-        results.append(MetricResult(name, totals, scores, signature, prepared.higher_is_better, *told))
+        results.append(MetricResult(name, totals, scores, signature, metric.higher_is_better, *told))
     return SystemScores(dataset, results)
 
 
@@ -309,21 +311,18 @@ def nrefs(segments: Sequence[Segment]) -> str:
     return str(counts.pop()) if len(counts) == 1 else "var"
 
 
-def _rows(prepared: Prepared, segments: Sequence[Segment]) -> FloatMatrix:
-    return prepared.statistics(segments) if isinstance(prepared, RowMetric) else prepared.score(segments)[:, None]
-
-
-def _scores(prepared: Prepared, rows: FloatMatrix, segments: Sequence[Segment]) -> Scores:
+def _scores(prepared: Prepared, rows: FloatMatrix, segments: Sequence[Segment], facts: Mapping[str, str]) -> Scores:
+    metric = prepared.metric
     complete = bool(np.isfinite(rows).all())
     reasons = {} if complete else {k: why.reason for k, why in prepared.missing(segments).items()}
-    signature = prepared.segment_signature() if isinstance(prepared, CorpusMetric) else prepared.signature()
-    has_rows = isinstance(prepared, RowMetric)
+    signature = metric.segment_signature() if isinstance(metric, CorpusMetric) else metric.signature()
+    has_rows = isinstance(metric, RowMetric)
     return Scores(
-        values=prepared.scores(rows) if isinstance(prepared, RowMetric) else rows[:, 0],
-        signature=signature.with_facts(**facts_of_data(prepared, segments)),
-        higher_is_better=prepared.higher_is_better,
+        values=metric.scores(rows) if isinstance(metric, RowMetric) else rows[:, 0],
+        signature=signature.with_facts(**facts),
+        higher_is_better=metric.higher_is_better,
         rows=rows if has_rows else None,
-        columns=prepared.columns if isinstance(prepared, RowMetric) else (),
+        columns=metric.columns if isinstance(metric, RowMetric) else (),
         reasons=reasons,
     )
 

@@ -251,8 +251,8 @@ def add_settings(parser: Parser, kind: type, formats: Sequence[str] = ()) -> Non
 
 def read_settings(kind: type[S], arguments: argparse.Namespace) -> S:
     """Return the settings that were given on the command line."""
-    given = {one.name: value for one in settings_of(kind) if (value := getattr(arguments, one.name, None)) is not None}
-    made = kind(**given)
+    given = vars(arguments)
+    made = kind(**{one.name: given[one.name] for one in settings_of(kind) if given.get(one.name) is not None})
     check(made)
     return made
 

@@ -5,7 +5,7 @@ import itertools
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -34,23 +34,26 @@ class Writes(Protocol):
         """The file, or None for stdout."""
 
 
-def format_of(arguments: argparse.Namespace | OutputSettings) -> str:
-    """Return the output format: as asked, else by the suffix of the file, else text."""
-    if arguments.format:
-        return str(arguments.format)
-    suffix = Path(arguments.output).suffix.lower() if arguments.output else ""
-    offered = getattr(arguments, "formats", None) or tuple(suffixes().values())
-    if suffix and suffixes().get(suffix) not in offered:
-        known = ", ".join(known for known, name in suffixes().items() if name in offered)
-        raise UserError(f"{arguments.output}: {suffix!r} is no format of this command: use {known}, or add -f text")
-    return suffixes()[suffix] if suffix else "text"
+def format_of(output: argparse.Namespace | OutputSettings, formats: Sequence[str] = ()) -> str:
+    """Return the output format: as asked, else by the suffix of the file, else text; `formats` are those there are."""
+    if output.format:
+        return str(output.format)
+    suffix = Path(output.output).suffix.lower() if output.output else ""
+    if not suffix:
+        return "text"
+    offered = {known: name for known, name in suffixes().items() if name in (formats or (name,))}
+    if suffix not in offered:
+        known = ", ".join(offered)
+        raise UserError(f"{output.output}: {suffix!r} is no format of this command: use {known}, or add -f text")
+    return offered[suffix]
 
 
 def check_output(arguments: argparse.Namespace) -> None:
     """Refuse a file that results could not be written to, before any work is done for them."""
-    if not getattr(arguments, "formats", None) or getattr(arguments, "output", None) in (None, "-"):
+    given = vars(arguments)
+    if not given.get("formats") or given.get("output") in (None, "-"):
         return
-    format_of(arguments)
+    format_of(arguments, given["formats"])
     path = Path(arguments.output)
     if path.is_dir():
         raise UserError(f"{path}: is a folder: name a file in it with -o")

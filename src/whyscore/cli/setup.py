@@ -109,14 +109,22 @@ def load_dataset(settings: InputSettings, metrics: Sequence[str] = (), explainer
 
     Unknown metrics and explainers are refused before any file is read.
     """
+    return load_with_findings(settings, metrics, explainers)[0]
+
+
+def load_with_findings(
+    settings: InputSettings, metrics: Sequence[str] = (), explainers: Sequence[str] = ()
+) -> tuple[Dataset, Findings]:
+    """Return the same with all findings."""
     made = check_names(metrics, explainers)
-    data, findings = load_and_validate(settings, metrics)
+    data, noticed = load_and_validate(settings, metrics)
+    told = expected_findings(noticed, settings)
     show_columns(data, settings)
-    show_findings(findings, settings)
-    refuse_data(data, findings, strict=settings.strict)
+    show_findings(told, settings)
+    refuse_data(data, told, strict=settings.strict)
     _check_context(settings, made)
     warn_unsupported(settings, data, made)
-    return data
+    return data, noticed
 
 
 def _check_context(settings: InputSettings, metrics: Mapping[str, Metric]) -> None:
@@ -188,10 +196,12 @@ def load_and_validate(inputs: InputSettings, metrics: Sequence[str] = ()) -> tup
     data = _load(inputs, metrics)
     data = normalize(data, inputs.normalize) if inputs.normalize else data
     data = data.with_context(inputs.context)
-    found = findings(data)
-    if inputs.text:  # nobody expects significance of texts on the command line
-        found = Findings((finding for finding in found if finding.code != FEW), **found.about)
-    return data, found
+    return data, findings(data)
+
+
+def expected_findings(found: Findings, inputs: InputSettings) -> Findings:
+    """Return the findings that are told: nobody expects significance of texts on the command line."""
+    return Findings([one for one in found if one.code != FEW], **found.about) if inputs.text else found
 
 
 def refuse_data(data: Dataset, found: Sequence[Finding], *, strict: bool) -> None:
@@ -524,15 +534,14 @@ class Bars(Stages):
         self._display = display
         self._task = display.add_task(self.stage, total=None)
 
-    def begin(self, stage: str, total: int | None = None) -> None:
-        """Finish the bar of the stage before, and draw a new one."""
-        if stage != self.stage or self.total:
+    def end(self, following: str) -> None:
+        """Finish the bar of the stage, and draw a new one."""
+        if following != self.stage or self.total:
             if self.total:
                 self._display.update(self._task, total=self.done, completed=self.done)
             else:
                 self._display.remove_task(self._task)
-            self._task = self._display.add_task(stage, total=None)
-        super().begin(stage, total)
+            self._task = self._display.add_task(following, total=None)
 
     def changed(self) -> None:
         """Move the bar."""
@@ -550,12 +559,11 @@ class Lines(Stages):
         self._say, self._every_stage, self._clock = say, every_stage, clock
         self._start = self._said = clock()
 
-    def begin(self, stage: str, total: int | None = None) -> None:
-        """Say how the stage before ended."""
-        if stage != self.stage:
+    def end(self, following: str) -> None:
+        """Say how the stage ended."""
+        if following != self.stage:
             self.finish()
             self._start = self._said = self._clock()
-        super().begin(stage, total)
 
     def finish(self) -> None:
         """Say what was done in which time."""

@@ -307,7 +307,7 @@ def findings(dataset: Dataset) -> Findings:
 def _by_system(dataset: Dataset) -> Mapping[str, Sequence[int]]:
     """Return the rows of each system's entries."""
     if len(dataset.systems) == 1:
-        return {dataset.systems[0]: range(len(dataset))}
+        return {dataset.systems[0]: range(len(dataset.entries))}
     rows: dict[str, list[int]] = {system: [] for system in dataset.systems}
     for row, entry in enumerate(dataset.entries):
         rows[entry.system].append(row)
@@ -317,7 +317,7 @@ def _by_system(dataset: Dataset) -> Mapping[str, Sequence[int]]:
 def _group_inputs(dataset: Dataset, systems: Mapping[str, Sequence[int]]) -> Iterator[_Group]:
     """Yield the sources and the reference sets; where they are not written down for every system, once."""
     origin = dataset.origin
-    rows: Sequence[int] = range(len(dataset))
+    rows: Sequence[int] = range(len(dataset.entries))
     if len(systems) > 1 and not (origin is not None and origin.repeats):
         first: dict[str, int] = {}
         for row, entry in enumerate(dataset.entries):

@@ -6,24 +6,31 @@
    (`find_misfit`).
 3. `record_of` returns a fact as a plain object, its keys in the order of the fields.
 4. Explanations are held by columns (spans, importances, notes) and written by words: they have functions of their own.
+5. A file of records (`read_records`) has a header, which says what they are and which data they are about; then one
+   object a line. Readers take all older numbers of `schema_version` and refuse newer ones.
 """
 
 import dataclasses
+import json
 import math
 import sys
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from enum import Enum
 from functools import cache
+from itertools import chain
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import numpy as np
 
+from whyscore.data.files import Limits, TextFile
 from whyscore.data.formats.jsonl import parse_object
 from whyscore.errors import DataError
 from whyscore.text.files import REASONS, check_reason, finite, line, number
-from whyscore.types import ExplanationRecord, Place, Segment, Side, SimilarityMatrix, WordMatch
+from whyscore.types import ExplanationRecord, Finding, Place, Segment, Side, SimilarityMatrix, WordMatch
 
 T = TypeVar("T")
 _ABSENT = object()
@@ -74,7 +81,13 @@ def convert(kind: type[T], value: object, where: Where) -> T:
 def record_of(fact: object) -> dict[str, object]:
     """Return a fact as a plain object, and so a fact inside of it."""
     values = {field.name: getattr(fact, field.name) for field in dataclasses.fields(fact)}  # type: ignore[arg-type]
-    return {name: record_of(value) if dataclasses.is_dataclass(value) else value for name, value in values.items()}
+    return {name: _plain(value) for name, value in values.items()}
+
+
+def _plain(value: object) -> object:
+    if dataclasses.is_dataclass(value):
+        return record_of(value)
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 @cache
@@ -254,6 +267,8 @@ def decode_explanation(
     matches = [word.matches for word in words]
     spread = [word.spread for word in words]
     missing = len(words)
+    importance = np.array([word.importance for word in words], dtype=np.float64)  # None becomes NaN
+    importance.setflags(write=False)
     return ExplanationRecord(
         sys.intern(fields.id),
         sys.intern(fields.system),
@@ -262,7 +277,7 @@ def decode_explanation(
         Place(fields.side, fields.reference),
         tuple([sys.intern(word.text) for word in words]),
         spans,
-        np.array([word.importance for word in words], dtype=np.float64),  # None becomes NaN
+        importance,
         math.nan if fields.score is None else fields.score,
         fields.probes,
         fields.fit,
@@ -358,3 +373,190 @@ def _matrix(matrix: SimilarityMatrix) -> dict[str, object]:
 
 def _float(value: float | None) -> float:
     return math.nan if value is None else value
+
+
+SCHEMA = "whyscore/1"
+SCHEMA_KEY = f'an object with "schema": "{SCHEMA}"'
+VERSION = 1
+Kind = Literal[
+    "dataset",
+    "scores",
+    "totals",
+    "documents",
+    "explanations",
+    "spans",
+    "decomposition",
+    "comparisons",
+    "metaeval",
+    "words",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Header:
+    """The first line: what stands behind the records that follow."""
+
+    kind: Kind
+    signatures: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    created: str | None = None
+    name: str | None = None
+    digest: str | None = None
+    languages: tuple[str, str] | None = None
+    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    schema_version: int = VERSION
+
+    def object(self) -> dict[str, object]:
+        """Return the header as a JSON object; without a date it is dated now."""
+        dataset: dict[str, object] = {"name": self.name, "digest": self.digest}
+        if self.languages is not None:
+            dataset["languages"] = list(self.languages)
+        return {
+            "schema": SCHEMA,
+            "schema_version": self.schema_version,
+            "kind": self.kind,
+            "signatures": dict(self.signatures),
+            "created": self.created or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "dataset": dataset,
+            "counts": dict(self.counts),
+        }
+
+    def line(self) -> str:
+        """Return the header as a line of JSON."""
+        return line(self.object())
+
+
+class _About(msgspec.Struct, frozen=True):
+    name: str | None = None
+    digest: str | None = None
+    languages: tuple[str, str] | None = None
+
+
+class _Version(msgspec.Struct):
+    schema_version: object = None
+
+
+class _Row(msgspec.Struct):
+    row: object = None
+
+
+class _Header(msgspec.Struct):
+    kind: Kind
+    signatures: dict[str, str] = {}
+    created: str | None = None
+    dataset: _About = _About()
+    counts: dict[str, int] = {}
+
+
+def _header(text: str, file: str) -> Header:
+    version = decode(_Version, text, Where(file, 1)).schema_version
+    if not isinstance(version, int) or version < 1:
+        raise DataError(f"'schema_version' is {version!r}, expected a whole number", file=file, line=1)
+    if version > VERSION:
+        raise DataError(
+            f"written by a newer whyscore (schema_version {version}, this one reads up to {VERSION}): update whyscore",
+            file=file,
+            line=1,
+        )
+    header = decode(_Header, text, Where(file, 1))
+    about = header.dataset
+    names = about.name, about.digest, about.languages
+    return Header(header.kind, header.signatures, header.created, *names, header.counts, version)
+
+
+class Records:
+    """The records of a file: the header now, the objects one by one when iterated over (once)."""
+
+    def __init__(self, file: TextFile, *, drop_torn: bool) -> None:
+        self._file, self._drop_torn = file, drop_torn
+        self._torn: tuple[Finding, ...] = ()
+        blocks = file.blocks()
+        first, *rest = next(blocks, ()) or ("",)
+        self._blocks = chain([rest], blocks)
+        if not is_header(first):
+            raise DataError(f"no header of records: expected {SCHEMA_KEY}", file=file.name, line=1)
+        self.header = _header(first, file.name)
+
+    def __iter__(self) -> Iterator[dict[str, object]]:
+        return (record for _, record in self.numbered())
+
+    def numbered(self) -> Iterator[tuple[int, dict[str, object]]]:
+        """Yield the objects with their lines."""
+        return ((at, parse_object(text, self._file.name, at)) for at, text in self._texts())
+
+    def explanations(
+        self, entries: Mapping[tuple[str, str], int] | None = None, cure: str = ""
+    ) -> Iterator[ExplanationRecord]:
+        """Yield the objects as explanations of these entries; `cure` says what to do where one is damaged."""
+        return (decode_explanation(text, Where(self._file.name, at, cure), entries) for at, text in self._texts())
+
+    def typed(self, kind: type[T], cure: str = "") -> Iterator[tuple[Where, T]]:
+        """Yield the objects as a type, with their places."""
+        for at, text in self._texts():
+            where = Where(self._file.name, at, cure)
+            yield where, decode(kind, text, where)
+
+    def rows(self, kinds: Mapping[str | None, type], cure: str = "") -> Iterator[tuple[Where, str | None, object]]:
+        """Yield the objects as the types that their `row` stands for, with their places; others are left out."""
+        for at, text in self._texts():
+            where = Where(self._file.name, at, cure)
+            row = decode(_Row, text, where).row
+            if (row is None or isinstance(row, str)) and row in kinds:
+                yield where, row, decode(kinds[row], text, where)
+
+    def _texts(self) -> Iterator[tuple[int, str]]:
+        return chain.from_iterable(self._numbered_blocks())
+
+    def _numbered_blocks(self) -> Iterator[Iterable[tuple[int, str]]]:
+        start = 2
+        for block in self._blocks:
+            if block and not self._file.ended:  # a line without an end is a block of its own
+                if self._drop_torn:
+                    self._torn = (
+                        Finding("torn-line", "the last line is torn and was left out", self._file.name, start),
+                    )
+                    return
+                self._check_torn(block[0], start)
+            yield enumerate(block, start)
+            start += len(block)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was noticed; complete after the last object."""
+        return self._torn or self._file.findings
+
+    def _check_torn(self, text: str, number: int) -> None:
+        try:
+            parse_object(text, self._file.name, number)
+        except DataError as error:
+            message = "the last line is torn, as when a run was stopped: resume the run, or delete the line"
+            raise DataError(message, file=self._file.name, line=number) from error
+
+
+def read_records(
+    path: str | Path, *, kind: Kind | None = None, drop_torn: bool = False, limits: Limits | None = None
+) -> Records:
+    """Return the records in a file.
+
+    Args:
+        path: the file.
+        kind: refuse records of other kinds.
+        drop_torn: leave out a last line without a newline, for resuming a run that was stopped; otherwise it is an
+            error where it is not whole.
+        limits: guards against huge files.
+    """
+    records = Records(TextFile(path, limits=limits, torn=drop_torn), drop_torn=drop_torn)
+    if kind is not None and records.header.kind != kind:
+        raise DataError(f"holds records of the kind {records.header.kind!r}, expected {kind!r}", file=str(path), line=1)
+    return records
+
+
+def is_header(text: str) -> bool:
+    """Return whether a line is the header of records."""
+    if '"schema"' not in text:
+        return False
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and str(value.get("schema")).startswith("whyscore/")

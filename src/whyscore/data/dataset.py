@@ -6,13 +6,15 @@ Keys that hold nothing are left out. `spans` tells a segment without errors (`[]
 import math
 from collections.abc import Iterator
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 
 import msgspec
 
+from whyscore.data.codec import Records
 from whyscore.data.files import TextFile
 from whyscore.data.formats.spans import BadSpan, span_object, spans_of
-from whyscore.data.records import Records, header_of
+from whyscore.data.records import header_of
 from whyscore.errors import DataError
 from whyscore.text.files import finite, line
 from whyscore.types import Dataset, Entry, Origin, Segment
@@ -20,9 +22,8 @@ from whyscore.types import Dataset, Entry, Origin, Segment
 
 def dataset_lines(dataset: Dataset, *, created: str | None = None) -> Iterator[str]:
     """Yield a data set as the lines of a file of records."""
-    yield header_of("dataset", dataset, created=created).line()
-    for entry in dataset.entries:
-        yield line(_object(entry))
+    head = header_of("dataset", dataset, created=created)
+    return map(line, chain([head.object()], map(_object, dataset.entries)))
 
 
 def read_dataset(path: str | Path) -> Dataset:

@@ -64,6 +64,9 @@ class Limits:
                 raise SpecError(f"Limits: {name} is {getattr(self, name)}, expected 1 or more")
 
 
+_USUAL = Limits()
+
+
 class Bytes(Protocol):
     """Anything that bytes can be read from."""
 
@@ -180,7 +183,7 @@ class TextFile:
         self.name = display_name(path)
         self.ended = True
         """Whether the last line ended in a newline."""
-        self._path, self._encoding, self._limits, self._torn = str(path), encoding, limits or Limits(), torn
+        self._path, self._encoding, self._limits, self._torn = str(path), encoding, limits or _USUAL, torn
         self._begun, self._bom, self._crlf, self._count = False, False, 0, 0
         self._blocks: Iterator[list[str]] | None = None
         try:

@@ -30,6 +30,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Protocol, cast, get_args
 
+from whyscore.data.codec import is_header, read_records
 from whyscore.data.columns import Block, Choice
 from whyscore.data.dataset import dataset_of, read_dataset
 from whyscore.data.files import STDIN, Limits, TextFile
@@ -47,7 +48,6 @@ from whyscore.data.formats.wmt26 import is_wmt26, read_wmt26, with_wmt25_spans, 
 from whyscore.data.formats.xliff import INLINES, Inline, read_xliff, xliff_of
 from whyscore.data.gathering import Gathering, Options, Quoting
 from whyscore.data.naming import plain_name, system_names
-from whyscore.data.records import is_header, read_records
 from whyscore.errors import DataError, MissingExtra, SpecError, UserError, need_package
 from whyscore.stats.annotators import GOOGLE, Weights
 from whyscore.types import Dataset, Entry, ErrorSpan, Origin, Segment

@@ -30,9 +30,10 @@ from whyscore.analysis.metaeval import gold_of, segments_of
 from whyscore.cli.options import Command, InputSettings, MetricSettings, OutputSettings, QuietSettings
 from whyscore.cli.output import emit, emit_result, format_of, tell, tell_each, tell_signatures
 from whyscore.cli.setup import load_dataset, only_metric
+from whyscore.data.codec import Kind
 from whyscore.data.files import read_lines
 from whyscore.data.formats.eval4nlp import SPLITTER, Gold, Judged, read_gold
-from whyscore.data.records import Kind, header_of
+from whyscore.data.records import header_of
 from whyscore.errors import DataError, SpecError, UserError
 from whyscore.metrics.matching.bertscore import BertScore
 from whyscore.metrics.matching.weights import Baseline, baseline_lines, estimate_baseline, layer_of

@@ -153,8 +153,8 @@ def tasks_of(plan: Plan, segments: Sequence[Segment], sides: frozenset[Side]) ->
         if not places:
             reads = ", ".join(str(place) for place in segment.places(plan.metric.inputs))
             raise MissingInput(f"the metric reads {reads} of segment {i}, not {', '.join(sorted(sides))}")
-        for place in places:
-            words = plan.splitter.split(segment.text(place))
+        texts = [segment.text(place) for place in places]
+        for place, words in zip(places, [plan.splitter.split(text) for text in texts], strict=True):
             for number in range(plan.repeat):
                 yield Task(i, place, words, plan.seed + number)
 
@@ -165,7 +165,8 @@ def windows(plan: Plan, tasks: Iterable[Task]) -> Iterator[list[Task]]:
     window: list[Task] = []
     total = 0
     for task in tasks:
-        probes = explainer.cost(len(task.words)) if len(task.words) else 0
+        size = len(task.words.spans)
+        probes = explainer.cost(size) if size else 0
         if window and total + probes > plan.window and task.seed == plan.seed:
             yield window
             window, total = [], 0
@@ -195,12 +196,13 @@ def ask(
     return masks, probes
 
 
-def probe_segments(segments: Sequence[Segment], window: list[Task], probes: list[Probes]) -> Iterator[Segment]:
-    """Yield each probe as a segment: its text in the explained place, all else as it was."""
-    for task, texts in zip(window, probes, strict=True):
-        segment, place = segments[task.segment], task.place
-        for text in texts.texts:
-            yield segment.with_text(place, text)
+def probe_segments(segments: Sequence[Segment], window: Sequence[Task], probes: Sequence[Probes]) -> list[Segment]:
+    """Return each probe as a segment: its text in the explained place, all else as it was."""
+    return [
+        segments[task.segment].with_text(task.place, text)
+        for task, texts in zip(window, probes, strict=True)
+        for text in texts.texts
+    ]
 
 
 def per_mask(probes: Probes, values: FloatVector, masks: int) -> FloatVector:
@@ -244,16 +246,11 @@ def explain_segments(
     """Return one explanation per segment and place, for all segments that can be explained."""
     metric = plan.metric.metric
     plan = replace(plan, metric=orient(resources.prepare(metric)))
-    read = [segment.only(plan.metric.inputs) for segment in segments]
-    require(plan.metric.metric, read)
+    read = [segment.only(metric.inputs) for segment in segments]
+    require(metric, read)
     check_mask(metric, plan.masker, read)
-    if isinstance(plan.explainer, Explainer):
-        explanations, failures = _by_probes(plan, read, sides)
-    else:
-        explanations, failures = _by_words(plan, read, segments, sides)
-    return Outcome(
-        [replace(explanation, segment=segments[explanation.index]) for explanation in explanations], failures
-    )
+    answer = _by_probes if isinstance(plan.explainer, Explainer) else _by_words
+    return answer(plan, read, segments, sides)
 
 
 def failure_message(failures: Mapping[int, str], segments: int) -> str:
@@ -262,30 +259,38 @@ def failure_message(failures: Mapping[int, str], segments: int) -> str:
     return f"{len(failures)} of {segments} segments could not be explained; the first is segment {first}: {reason}"
 
 
-def _by_probes(plan: Plan, segments: Sequence[Segment], sides: frozenset[Side]) -> Outcome:
+def _by_probes(
+    plan: Plan, segments: Sequence[Segment], whole_segments: Sequence[Segment], sides: frozenset[Side]
+) -> Outcome:
     """Return the explanations, and why segments are missing among them."""
     whole, failures = score_segments(plan, segments)
     results: list[Explanation] = []
     for window in windows(plan, tasks_of(plan, segments, sides)):
         tasks = [task for task in window if task.segment not in failures]
-        results += _explain(plan, segments, tasks, whole, failures)
+        groups = _fit(plan, segments, tasks, whole, failures)
+        signature = plan.signature()
+        results += [_explanation(plan, whole_segments, group, signature) for group in groups]
     return Outcome([explanation for explanation in results if explanation.index not in failures], failures)
 
 
-def _explain(
+Fitted = tuple[Task, Evidence, Fit, int]
+
+
+def _fit(
     plan: Plan, segments: Sequence[Segment], window: list[Task], whole: FloatVector, failures: dict[int, str]
-) -> list[Explanation]:
-    """Return the explanations of one window; segments with a failing probe are added to `failures` and left out."""
+) -> list[list[Fitted]]:
+    """Return the fits of one window, repeats of one text together.
+
+    Segments with a failing probe are added to `failures` and left out.
+    """
     explainer = cast("Explainer", plan.explainer)
     evidence_by_task, counts = gather_evidence(plan, segments, window, whole, failures)
-    signature = plan.signature()
     fitted = [
         (task, evidence, explainer.fit(evidence), count)
         for task, evidence, count in zip(window, evidence_by_task, counts, strict=True)
         if task.segment not in failures
     ]
-    groups = [fitted[i : i + plan.repeat] for i in range(0, len(fitted), plan.repeat)]
-    return [_explanation(plan, segments, group, signature) for group in groups]
+    return [fitted[i : i + plan.repeat] for i in range(0, len(fitted), plan.repeat)]
 
 
 def gather_evidence(
@@ -301,7 +306,7 @@ def gather_evidence(
         masks, probes = ask(plan, window, evidence_by_task, number)
         if not any(map(len, masks)):
             break
-        values, failed = score_segments(plan, list(probe_segments(segments, window, probes)))
+        values, failed = score_segments(plan, probe_segments(segments, window, probes))
         for segment, reason in failed_segments(window, probes, failed).items():
             failures.setdefault(segment, reason)
         start = 0
@@ -313,15 +318,12 @@ def gather_evidence(
     return evidence_by_task, counts
 
 
-Fitted = tuple[Task, Evidence, Fit, int]
-
-
 def _explanation(plan: Plan, segments: Sequence[Segment], group: list[Fitted], signature: Signature) -> Explanation:
     """Return the explanation of one text from its repeats: the first one's numbers, and how well all agree."""
     task, evidence, fit, _ = group[0]
-    if fit.importance.shape != (len(task.words),):
-        shape = fit.importance.shape
-        raise ContractError(f"{spec_of(plan.explainer)} gave {shape} importances for {len(task.words)} words")
+    size, shape = len(task.words.spans), fit.importance.shape
+    if shape != (size,):
+        raise ContractError(f"{spec_of(plan.explainer)} gave {shape} importances for {size} words")
     return Explanation(
         segment=segments[task.segment],
         place=task.place,
@@ -353,9 +355,10 @@ def _flags(plan: Plan, task: Task, evidence: Evidence) -> Iterator[str]:
         yield "constant"
     if isinstance(plan.masker, TokenMasker) and plan.masker.token in task.words.text:
         yield "mask string in text"
-    if len(task.words) and len(task.words.text) / len(task.words) > _LONG_UNIT and spec_of(plan.splitter) == "word":
+    size = len(task.words.spans)
+    if size and len(task.words.text) / size > _LONG_UNIT and spec_of(plan.splitter) == "word":
         yield "long units: try unit auto"
-    if len(task.words) > _LONG_TEXT and spec_of(plan.splitter) == "word":
+    if size > _LONG_TEXT and spec_of(plan.splitter) == "word":
         yield "long text: try unit sentence"
 
 
@@ -364,7 +367,7 @@ def _by_words(
 ) -> Outcome:
     """Return what the metric, or an explainer that sees the whole segments, says of each word without any probe."""
     inputs = whole_segments if isinstance(plan.explainer, WordScorer) else segments
-    scorer, signature = _word_scorer(plan), plan.signature()
+    scorer, signature, sign = _word_scorer(plan), plan.signature(), plan.metric.sign
     whole, failures = score_segments(plan, segments)
     tasks = [task for task in tasks_of(replace(plan, repeat=1), segments, sides) if task.segment not in failures]
     explanations: dict[Task, Explanation] = {}
@@ -380,9 +383,8 @@ def _by_words(
                 raise
             continue
         for task, answer in zip(group, answers, strict=True):
-            explanations[task] = _answer(
-                segments, task, answer, plan.metric.sign * float(whole[task.segment]), signature
-            )
+            score = sign * float(whole[task.segment])
+            explanations[task] = _answer(whole_segments, task, answer, score, signature)
     return Outcome([explanations[task] for task in tasks if task in explanations], failures)
 
 

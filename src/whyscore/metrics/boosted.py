@@ -21,8 +21,8 @@ from whyscore.explainers.engine import explain_segments, failure_message, make_p
 from whyscore.explainers.masks.erasure import Erasure
 from whyscore.protocols import Aggregator, Explainer, Masker, Metric, Splitter
 from whyscore.registry import component, spec_of
-from whyscore.scoring.rows import asks_model, needs, orient
-from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.scoring.rows import asks_model, orient
+from whyscore.scoring.stack import LOCAL, Resources, needs
 from whyscore.settings import check_fields
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import Explanation, FloatVector, Inputs, Segment, Side, Signature

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 from markupsafe import Markup
@@ -258,7 +259,7 @@ class Report(Result):
     tagger: str | None = None
     """What found the linguistic features."""
 
-    @property
+    @cached_property
     def clustered(self) -> bool:
         """Whether systems are in clusters."""
         return any(rank is not None for row in self.systems for rank in row.clusters)
@@ -293,7 +294,7 @@ class Report(Result):
             return f"Quality gate not passed: {'; '.join(failed)}."
         return f"Quality gate passed: {'; '.join(map(str, self.gates))}." if self.gates else ""
 
-    @property
+    @cached_property
     def supported(self) -> tuple[int, ...]:
         """The metrics that support the languages of the data, as places."""
         return tuple(k for k, one in enumerate(self.metrics) if not one.unsupported)

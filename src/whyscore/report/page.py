@@ -301,7 +301,7 @@ def _by_frequency(groups: Sequence[tuple[str, list[FeatureShare]]]) -> tuple[lis
 
 def _counts(report: Report) -> Scale:
     """Return the range of too few and too many, for all features."""
-    ends = (report.rate(row, kind) or 0.0 for row in report.features for kind in ("under", "over"))
+    ends = [report.rate(row, kind) or 0.0 for row in report.features for kind in ("under", "over")]
     return Scale(0.0, max([0.1, *ends]))
 
 

@@ -247,7 +247,7 @@ def with_advice(report: Report) -> Report:
 
 def headline(report: Report) -> str:
     """Return which system is best, or that none is; nothing where nothing was tested."""
-    if report.changed:
+    if report.changes:
         return _change_headline(report)
     metrics, tops = _tops(report)
     if len(report.systems) < _PAIR or not metrics:
@@ -326,7 +326,7 @@ def steps(report: Report) -> list[Step]:
 
 def _best_system(report: Report) -> str:
     """Return the system to read first: the last run's, one that is at the top by every metric, or the best by one."""
-    if report.changed and report.pair is not None:
+    if report.changes and report.pair is not None:
         return report.pair[1]
     return (_common(_tops(report)[1]) or [row.system for row in ordered(report, report.main)])[0]
 
@@ -335,7 +335,7 @@ def _pair_step(report: Report) -> list[Step]:
     """Return the segments on which the two systems to compare first differ."""
     if report.pair is None or not report.explorer:
         return []
-    if report.changed:
+    if report.changes:
         old, new = report.pair
         return [Step("Read the segments that got worse", (("system", new), ("other", old), ("sort", "loss")))]
     first, second = report.pair

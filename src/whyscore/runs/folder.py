@@ -11,7 +11,7 @@
 | `spans.jsonl`, `models.json` | error spans, and the models behind the metrics, where there are any |
 
 1. `open_or_create` makes the folder, or finds out that it holds the same work, which then goes on where it stopped.
-2. `finished_file` writes a file that is there whole or not at all. Explanations grow block by block under another name
+2. A file is there whole or not at all. Explanations grow block by block under another name
    and are renamed when they are complete. Until the run is finished, `run.json` holds a digest of each complete file:
    one that was changed since is made again.
 3. The lines of a block are added to `<name>.part`. Then a line in `<name>.blocks` says where they end, how much work
@@ -49,9 +49,8 @@ from typing import IO, Any, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from whyscore.data.codec import Where, convert, record_of
+from whyscore.data.codec import Kind, Where, convert, read_records, record_of
 from whyscore.data.dataset import dataset_lines, read_dataset
-from whyscore.data.records import Kind, read_records
 from whyscore.data.writing import Growing, cut_torn_line, growing, has_name, hold, make_folder, write_lines
 from whyscore.errors import DataError, ExecutionError, UserError
 from whyscore.stats.correction import ALPHA
@@ -162,39 +161,32 @@ class Folder:
         except FileNotFoundError:
             return None
 
-    def finished_file(self, name: str, lines: Iterable[str]) -> None:
-        """Write a file that appears when all its lines are written."""
-        write_lines(self.path / name, lines)
-
-    def describe(self, facts: RunFacts) -> None:
-        """Write `run.json`."""
+    def describe(self, facts: RunFacts, changed: Iterable[str] = ()) -> RunFacts:
+        """Write `run.json`, and return the facts with the digests of files that were written since."""
+        digests = {name: digest for name in changed if (digest := self.digest(name))}
+        facts = replace(facts, digests={**facts.digests, **digests})
         record = record_of(replace(facts, created=self.created, whyscore=__version__))
-        record |= {key: [one.record() for one in getattr(facts, key)] for key in ("findings", "problems")}
-        record |= {
-            "metrics": [record_of(one) for one in facts.metrics],
-            "gates": [record_of(one) for one in facts.gates],
-        }
-        if facts.done:
+        record["findings"] = [*map(Finding.record, facts.findings)]
+        record["problems"] = [*map(Finding.record, facts.problems)]
+        if facts.status == "done":
             del record["noted"], record["digests"]
         head = {"schema": SCHEMA, "schema_version": 1, "kind": "run"}
         text = json.dumps(finite(head | record), ensure_ascii=False, indent=2, allow_nan=False)
         write_lines(self.path / RUN, [f"{text}\n"])
+        return facts
 
 
-def open_or_create(
-    path: str | Path, dataset: Dataset, plan: Mapping[str, object], *, overwrite: bool = False
-) -> Folder:
-    """Return the folder for this work: a new one, or the one where the same work was begun before.
+def open_or_create(path: str | Path, work: str, *, overwrite: bool = False) -> Folder:
+    """Return the folder for the work with this fingerprint: a new one, or the one where it was begun before.
 
     A folder that holds other work is refused, because reports would mix the two.
     """
     target = Path(path)
     _remove_leftovers(target)
-    found = fingerprint(dataset, plan)
     known = _facts(target) if (target / RUN).exists() else None
     if known is None and _holds_files(target) and not overwrite:
         raise UserError(f"{path} is not empty and holds no run: choose another folder, or --overwrite")
-    if known is not None and known.fingerprint == found:
+    if known is not None and known.fingerprint == work:
         return Folder(target, known.created)
     if known is not None and not overwrite:
         raise UserError(f"{path} holds another run, of {known.created}: choose another folder, or --overwrite")
@@ -380,13 +372,13 @@ def _path(folder: Folder, name: str, suffix: str) -> Path:
 Row = Mapping[str, object]
 
 _AGAIN = "the file was changed or damaged; make the run again with whyscore evaluate --overwrite"
-_TYPES: dict[tuple[Kind, str | None], tuple[str, type]] = {
-    ("decomposition", None): ("shares", FeatureShare),
-    ("decomposition", "test"): ("share_tests", ShareTest),
-    ("decomposition", SEGMENT): ("segment_features", SegmentFeatures),
-    ("comparisons", None): ("pairs", PairTest),
-    ("comparisons", CLUSTER): ("ranks", ClusterRank),
-}
+_ROWS: dict[str, dict[str | None, tuple[str, type]]] = {
+    "decomposition": {
+        None: ("shares", FeatureShare), "test": ("share_tests", ShareTest),
+        SEGMENT: ("segment_features", SegmentFeatures),
+    },
+    "comparisons": {None: ("pairs", PairTest), CLUSTER: ("ranks", ClusterRank)},
+}  # fmt: skip
 """The field and the type, by the kind of the file and the `row` of a record; other rows are for other readers."""
 
 
@@ -527,7 +519,7 @@ def read_scores(path: Path, dataset: Dataset) -> dict[str, FloatVector]:
     entries = {(entry.system, entry.id): k for k, entry in enumerate(dataset.entries)}
     found: dict[str, FloatVector] = {}
     for where, record in read_records(path, kind="scores").typed(_Score, _AGAIN):
-        values = found.setdefault(record.metric, np.full(len(dataset), np.nan))
+        values = found.setdefault(record.metric, np.full(len(entries), np.nan))
         if (record.system, record.id) not in entries:
             raise where.error(f"no segment {record.id!r} of system {record.system!r} in {SEGMENTS}")
         values[entries[record.system, record.id]] = np.nan if record.score is None else record.score
@@ -561,26 +553,16 @@ def _read_rows(path: Path, kind: Kind, dataset: Dataset) -> tuple[dict[str, Any]
     if not path.exists():
         return {}, {}
     records = read_records(path, kind=kind)
+    systems, ids = dataset.systems, frozenset(dataset.ids)
+    fields = {row: name for row, (name, _) in _ROWS[kind].items()}
     found: dict[str, list[object]] = {}
-    for number, row in records.numbered():
-        known = row.get("row")
-        if known is None or isinstance(known, str):
-            field_name, expected = _TYPES.get((kind, known), ("", None))
-            if expected is not None:
-                where = Where(str(path), number, _AGAIN)
-                fact: object = convert(expected, row, where)
-                _check_names(fact, dataset, where)
-                found.setdefault(field_name, []).append(fact)
+    for where, row, fact in records.rows({row: expected for row, (_, expected) in _ROWS[kind].items()}, _AGAIN):
+        if isinstance(fact, FeatureShare | SegmentFeatures) and fact.system not in systems:
+            raise where.error(f"'system' is {fact.system!r}, expected one of {', '.join(map(repr, systems))}")
+        if isinstance(fact, SegmentFeatures) and fact.id not in ids:
+            raise where.error(f"no segment {fact.id!r}")
+        found.setdefault(fields[row], []).append(fact)
     return {name: tuple(rows) for name, rows in found.items()}, dict(records.header.signatures)
-
-
-def _check_names(fact: object, dataset: Dataset, where: Where) -> None:
-    """Refuse features of systems and segments that the data do not have."""
-    if isinstance(fact, FeatureShare | SegmentFeatures) and fact.system not in dataset.systems:
-        known = ", ".join(map(repr, dataset.systems))
-        raise where.error(f"'system' is {fact.system!r}, expected one of {known}")
-    if isinstance(fact, SegmentFeatures) and fact.id not in dataset.ids:
-        raise where.error(f"no segment {fact.id!r}")
 
 
 F = TypeVar("F", FeatureShare, ShareTest, SegmentFeatures, PairTest)

@@ -37,7 +37,7 @@ def read_limits(given: Iterable[str], metrics: Iterable[str]) -> dict[str, float
     >>> read_limits(["chrF++=50"], ["bleu", "chrf(word_order=2)"])
     {'chrf(word_order=2)': 50.0}
     """
-    known = {_fold_name(name): name for name in metrics}
+    known = {_fold_name(name): name for name in metrics} if given else {}
     found = {}
     for text in given:
         name, _, value = text.rpartition("=")

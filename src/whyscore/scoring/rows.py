@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from whyscore.errors import ContractError, MissingExtra, TextFailure, WhyscoreError
-from whyscore.protocols import Metric, RowMetric, SupportsNeeds
+from whyscore.protocols import Metric, RowMetric
 from whyscore.registry import spec_of
 from whyscore.scoring.answers import Answers, AsksModel, Missing
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Segment, Signature
@@ -121,22 +121,6 @@ def read_scores(metric: Metric, rows: FloatMatrix) -> FloatVector:
     return metric.scores(rows) if isinstance(metric, RowMetric) else rows[:, 0].copy()
 
 
-def needs(metric: Metric) -> Inputs:
-    """Return what must be there: all that the metric reads, unless it says that it can do with less."""
-    return metric.needs if isinstance(metric, SupportsNeeds) else metric.inputs
-
-
-def describe_needs(metric: Metric) -> str:
-    """Return what a metric needs besides the hypothesis, in words."""
-    names = {Inputs.SOURCE: "a source", Inputs.REFERENCES: "a reference"}
-    return " and ".join(text for flag, text in names.items() if flag in needs(metric))
-
-
-def table_name(signature: Signature) -> str | None:
-    """Return the text that names this metric's table in the store, or None where the scores must not be stored."""
-    return str(signature) if signature.stable else None
-
-
 def _ask_halves(metric: Metric, segments: Sequence[Segment], reason: str) -> Answer:
     """Return the answers of both halves of a batch that failed; one segment alone is the culprit."""
     if len(segments) == 1:
@@ -181,10 +165,9 @@ class Oriented:
     """A metric whose larger scores are always the better ones: lower-is-better metrics are multiplied by -1."""
 
     metric: Metric
-
-    @property
-    def inputs(self) -> Inputs:
-        return self.metric.inputs
+    inputs: Inputs
+    sign: float
+    """What the metric's own numbers are multiplied by."""
 
     @property
     def higher_is_better(self) -> bool:
@@ -192,17 +175,14 @@ class Oriented:
 
     def signature(self) -> Signature:
         signature = self.metric.signature()
-        return signature if self.metric.higher_is_better else signature.with_facts(sign="turned")
+        return signature if self.sign > 0 else signature.with_facts(sign="turned")
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         return self.sign * self.metric.score(segments)
 
-    @property
-    def sign(self) -> float:
-        """What the metric's own numbers are multiplied by."""
-        return 1.0 if self.metric.higher_is_better else -1.0
-
 
 def orient(metric: Metric) -> Oriented:
     """Return the metric with larger meaning better."""
-    return metric if isinstance(metric, Oriented) else Oriented(metric)
+    if isinstance(metric, Oriented):
+        return metric
+    return Oriented(metric, metric.inputs, 1.0 if metric.higher_is_better else -1.0)

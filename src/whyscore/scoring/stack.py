@@ -16,12 +16,13 @@ How fast a metric is, for an estimate before the work:
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
 from whyscore.errors import MissingInput
-from whyscore.protocols import CorpusMetric, Executor, Metric, Part, RowMetric, SizedExecutor
+from whyscore.protocols import CorpusMetric, Executor, Metric, Part, RowMetric, SizedExecutor, SupportsNeeds
 from whyscore.scoring.answers import Answers, AsksModel, Missing
 from whyscore.scoring.executors import Serial
 from whyscore.scoring.rows import (
@@ -30,12 +31,9 @@ from whyscore.scoring.rows import (
     RowSource,
     ask,
     asks_model,
-    describe_needs,
     missing,
     name,
-    needs,
     read_scores,
-    table_name,
     width,
     with_answers,
 )
@@ -99,6 +97,7 @@ class Stages:
     """Whether the stage counts segments that are scored."""
 
     def begin(self, stage: str, total: int | None = None) -> None:
+        self.end(stage)
         self.stage, self.total, self.done, self.stored = stage, total or 0, 0, 0
         self.counts_segments = total is None
         self.changed()
@@ -118,6 +117,9 @@ class Stages:
             self.stored += count if stored else 0
         self.changed()
 
+    def end(self, following: str) -> None:
+        """Hear that a stage ends, and which one follows: nobody looks."""
+
     def changed(self) -> None:
         """Do nothing: no progress is shown."""
 
@@ -134,7 +136,7 @@ class Batched:
         """Yield rows as they are ready."""
         if self.size is None:
             return self.executor.run(self.metric, segments, [range(len(segments))] if segments else [])
-        return self.executor.run(self.metric, segments, batches(segments, self.size))
+        return self.executor.run(self.metric, segments, list(batches(segments, self.size)))
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ class Cached:
         metric = self.inner.metric
         rows = np.full((len(segments), width(metric)), np.nan)
         self.progress.asked(len(segments))
-        table = table_name(metric.signature()) if self.store is not None else None
+        table = _table(metric) if self.store is not None else None
         keys = [] if table is None else [digest(segment) for segment in segments]
         missing = self._fill(rows, table, keys)
         failures: dict[int, str] = {}
@@ -173,7 +175,8 @@ class Cached:
                 missing.append(i)
             else:
                 rows[i] = row
-        self.progress.answered(len(rows) - len(missing), stored=True)
+        if len(missing) < len(rows):
+            self.progress.answered(len(rows) - len(missing), stored=True)
         return missing
 
     def _keep(self, table: str | None, keys: Sequence[bytes], places: Sequence[int], rows: FloatMatrix) -> None:
@@ -182,6 +185,12 @@ class Cached:
         good = [i for i in places if np.isfinite(rows[i]).all()]
         if good:
             self.store.put(table, [keys[i] for i in good], rows[good])
+
+
+def _table(metric: Metric) -> str | None:
+    """Return the text that names a metric's table in the store, or None where the scores must not be stored."""
+    signature = metric.signature()
+    return str(signature) if signature.stable else None
 
 
 @dataclass(frozen=True)
@@ -214,15 +223,15 @@ class Prepared:
     metric: Metric
     source: RowSource
 
-    @property
+    @cached_property
     def inputs(self) -> Inputs:
         return self.metric.inputs
 
-    @property
+    @cached_property
     def needs(self) -> Inputs:
         return needs(self.metric)
 
-    @property
+    @cached_property
     def higher_is_better(self) -> bool:
         return self.metric.higher_is_better
 
@@ -230,7 +239,7 @@ class Prepared:
         return self.metric.signature()
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
-        return read_scores(self.metric, self._rows(segments))
+        return read_scores(self.metric, self.rows(segments))
 
     def attempt(self, segments: Sequence[Segment]) -> Attempt:
         """Return the scores of all segments that can be scored, NaN for the others, and why they cannot."""
@@ -244,8 +253,11 @@ class Prepared:
         """Return why segments have no score, by their numbers; only metrics that ask language models have such."""
         return missing(self.metric, segments)
 
-    def _rows(self, segments: Sequence[Segment]) -> FloatMatrix:
-        """Return one row per segment; a segment that cannot be scored is an error, unless a language model failed."""
+    def rows(self, segments: Sequence[Segment]) -> FloatMatrix:
+        """Return one row per segment; where the metric has no rows, its score.
+
+        A segment that cannot be scored is an error, unless a language model failed.
+        """
         require(self.metric, segments, blank=True)
         rows, failures = self.source.rows(segments)
         if failures and (len(failures) == len(rows) or not asks_model(self.metric)):
@@ -264,7 +276,7 @@ class PreparedRows(Prepared):
         return self.metric.columns
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        return self._rows(segments)
+        return self.rows(segments)
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
         return self.metric.scores(rows)
@@ -314,6 +326,17 @@ def prepare(
     return PreparedRows(metric, source) if isinstance(metric, RowMetric) else Prepared(metric, source)
 
 
+def needs(metric: Metric) -> Inputs:
+    """Return what must be there: all that the metric reads, unless it says that it can do with less."""
+    return metric.needs if isinstance(metric, SupportsNeeds) else metric.inputs
+
+
+def describe_needs(metric: Metric) -> str:
+    """Return what a metric needs besides the hypothesis, in words."""
+    wanted = {Inputs.SOURCE: "a source", Inputs.REFERENCES: "a reference"}
+    return " and ".join(text for flag, text in wanted.items() if flag in needs(metric))
+
+
 def require(metric: Metric, segments: Sequence[Segment], *, blank: bool = False) -> None:
     """Refuse segments that lack a text the metric reads, before anything is scored.
 
@@ -358,7 +381,7 @@ def cost(metric: Metric, segments: Sequence[Segment], store: Store | None = None
     distinct = list(dict.fromkeys(segment.only(metric.inputs) for segment in segments))
     if isinstance(metric, AsksModel):
         return Cost(len(segments), len(distinct), metric.with_answers(Answers(store)).calls(distinct).whole)
-    table = table_name(metric.signature())
+    table = _table(metric)
     if store is None or table is None or not store.path.exists():
         return Cost(len(segments), len(distinct), 0)
     stored = store.get(table, [digest(segment) for segment in distinct], width(metric))

@@ -92,7 +92,8 @@ def available(language: str) -> tuple[str, ...]:
     >>> "negation" in available("en"), "negation" in available("ru")
     (True, False)
     """
-    return tuple(rule for rule in RULES if rule not in _WORD_LISTS or language_code(language) in _WORD_LISTS[rule])
+    code = language_code(language)
+    return tuple(rule for rule in RULES if rule not in _WORD_LISTS or code in _WORD_LISTS[rule])
 
 
 @lru_cache(maxsize=64)
@@ -102,13 +103,13 @@ def finder(rule: str, language: str) -> Finder:
         return _find_capitalised
     if rule in _PATTERNS:
         return _matches(_PATTERNS[rule])
-    lists = _WORD_LISTS[rule]
-    if language_code(language) not in lists:
+    lists, code = _WORD_LISTS[rule], language_code(language)
+    if code not in lists:
         raise SpecError(
             f"rules has no list of {rule} for {language!r}, only for {', '.join(sorted(lists))}: "
             "give the words yourself with words:... or list:FILE, or use another tagger"
         )
-    return _matches(whole_words(lists[language_code(language)].split()))
+    return _matches(whole_words(lists[code].split()))
 
 
 def whole_words(patterns: Sequence[str]) -> "re.Pattern[str]":

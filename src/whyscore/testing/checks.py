@@ -48,6 +48,7 @@ from whyscore.protocols import (
     MatrixMetric,
     Metric,
     RowMetric,
+    SupportsBudget,
     SupportsDecomposition,
     SupportsLabels,
     SupportsMasking,
@@ -329,6 +330,9 @@ def check_explainer(explainer: Explainer, sizes: Sequence[int] = SIZES) -> None:
         _check_fit(explainer, evidence)
     _check_repeatable(explainer, max(sizes))
     _check_masker(explainer)
+    raised = explainer.raise_budget() if isinstance(explainer, SupportsBudget) else None
+    if raised is not None and any(raised.cost(size) < explainer.cost(size) for size in sizes):
+        raise ContractError(f"{_name(explainer)} asks fewer probes with twice its budget")
 
 
 def explain_masks(explainer: Explainer, words: Words, value: Value, seed: int = 0) -> Fit:

@@ -391,7 +391,8 @@ class ExplanationRecord:
     """Where it was read; not in files."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "importance", read_only(self.importance))
+        if self.importance.flags.writeable:
+            object.__setattr__(self, "importance", read_only(self.importance))
 
     @classmethod
     def of(cls, entry: Entry, metric: str, explainer: str, explanation: Explanation, **others: object) -> Self:
@@ -410,7 +411,7 @@ class ExplanationRecord:
             metric,
             explainer,
             explanation.place,
-            tuple(explanation.words),
+            tuple([explanation.words.text[start:end] for start, end in explanation.words.spans]),
             np.array(explanation.words.spans, dtype=np.int64).reshape(-1, 2),
             explanation.importance,
             explanation.score,

@@ -23,7 +23,7 @@ class Words:
         return len(self.spans)
 
     def __iter__(self) -> Iterator[str]:
-        return (self.text[start:end] for start, end in self.spans)
+        return iter([self.text[start:end] for start, end in self.spans])
 
     @cached_property
     def gaps(self) -> tuple[str, ...]:

@@ -11,8 +11,7 @@ from whyscore.analysis.score import score
 from whyscore.errors import MissingInput, UserError
 from whyscore.protocols import Explainer
 from whyscore.registry import build
-from whyscore.scoring.rows import needs
-from whyscore.scoring.stack import Resources
+from whyscore.scoring.stack import Resources, needs
 from whyscore.scoring.store import Store
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import Explanation, Inputs, Segment

@@ -10,8 +10,8 @@ from typing import ClassVar, Literal
 
 from markupsafe import Markup
 
-from whyscore.data.codec import record_of
-from whyscore.data.records import Kind, header_of
+from whyscore.data.codec import Kind, record_of
+from whyscore.data.records import header_of
 from whyscore.settings import Seeded, option
 from whyscore.stats.correction import ALPHA, Clusters
 from whyscore.stats.significance import power_curve

@@ -7,7 +7,8 @@ from typing import ClassVar, NamedTuple, Self
 
 from whyscore.analysis.decompose.settings import DecomposeSettings
 from whyscore.analysis.decompose.tagging import Marking
-from whyscore.data.records import Kind, header_of
+from whyscore.data.codec import Kind
+from whyscore.data.records import header_of
 from whyscore.marking import Span
 from whyscore.types import Dataset, FeatureShare, FloatVector, ShareTest, Signature
 from whyscore.types.records import drop_empty_group

@@ -201,8 +201,7 @@ def questions(
 def pooled(prepared: Prepared, groups: Sequence[Sequence[Segment]]) -> list[FloatMatrix]:
     """Return the rows of each group after one score call for all of them."""
     every = [segment for group in groups for segment in group]
-    rows = prepared.statistics(every) if isinstance(prepared, RowMetric) else prepared.score(every)[:, None]
-    return np.split(rows, np.cumsum([len(group) for group in groups])[:-1])
+    return np.split(prepared.rows(every), np.cumsum([len(group) for group in groups])[:-1])
 
 
 def ask(prepared: Prepared, groups: Sequence[Sequence[Segment]]) -> Answers:

@@ -118,9 +118,10 @@ def mark(dataset: Dataset, settings: FeatureSettings, resources: Resources) -> M
         check_known(features, labels)
     texts = [text for entry in dataset.entries for text in (entry.segment.hypothesis, *entry.segment.references)]
     if isinstance(tagger, AlignedTagger):
-        tagged, fresh = _from_files(dataset, tagger), len(texts)
+        tagged, fresh, signature = _from_files(dataset, tagger), len(texts), tagger.signature()
     else:
-        tagged, fresh = _from_texts(dataset, tagger, resources)
+        signature = tagger.signature()
+        tagged, fresh = _from_texts(dataset, tagger, signature, resources)
     if features is None:
         features = parse_features(default_features(_labels(tagged), labels))
     language = tagger.language if isinstance(tagger, SupportsLanguage) else None
@@ -129,7 +130,7 @@ def mark(dataset: Dataset, settings: FeatureSettings, resources: Resources) -> M
     return Marking(
         _mark_text(dataset.entries, tagged, selection, settings.initial or ("lower" if compat else "any")),
         tuple(feature.name for feature in features),
-        tagger.signature(),
+        signature,
         isinstance(tagger, AlignedTagger) and tagger.gives_tokens,
         len(texts),
         len(set(texts)),
@@ -140,7 +141,7 @@ def mark(dataset: Dataset, settings: FeatureSettings, resources: Resources) -> M
 def groups_of(dataset: Dataset, columns: Sequence[str]) -> dict[str | None, list[int]]:
     """Return the entries of each group: those with the same values in some columns. Without columns all are one."""
     if not columns:
-        return {None: list(range(len(dataset)))}
+        return {None: list(range(len(dataset.entries)))}
     found: dict[str | None, list[int]] = {}
     for place, entry in enumerate(dataset.entries):
         missing = [name for name in columns if entry.extra.get(name) in (None, "")]
@@ -172,18 +173,20 @@ def _labels(tagged: Sequence[_Tagged]) -> set[str]:
     return {label for tag in every for label in tag.features}
 
 
-def _from_texts(dataset: Dataset, tagger: Tagger, resources: Resources) -> tuple[list[_Tagged], int]:
+def _from_texts(
+    dataset: Dataset, tagger: Tagger, signature: Signature, resources: Resources
+) -> tuple[list[_Tagged], int]:
     """Return the tags of every entry, and how many texts had to be tagged now."""
     segments = dataset.segments
     texts = list(dict.fromkeys(text for one in segments for text in (*one.references, one.hypothesis)))
-    signature = tagger.signature()
     kept = TagStore(resources.store) if resources.store is not None and signature.stable else None
-    known = kept.get(str(signature), texts) if kept is not None else {}
+    table = str(signature)
+    known = kept.get(table, texts) if kept is not None else {}
     missing = [text for text in texts if text not in known]
     if missing:
         fresh = dict(zip(missing, tagger.tag(missing), strict=True))
         if kept is not None:
-            kept.put(str(signature), fresh)
+            kept.put(table, fresh)
         known |= fresh
     tags = [_Tagged(known[one.hypothesis], tuple(known[text] for text in one.references)) for one in segments]
     return tags, len(missing)

@@ -53,7 +53,8 @@ from whyscore.analysis.common import (
 )
 from whyscore.analysis.explain import Explanations, explain, refuse_failures
 from whyscore.analysis.metaeval.settings import FaithfulnessSettings, ProbeSettings, StabilitySettings
-from whyscore.data.records import Header, Kind, header_of
+from whyscore.data.codec import Header, Kind
+from whyscore.data.records import header_of
 from whyscore.errors import SpecError
 from whyscore.explainers.engine import (
     Plan,
@@ -68,7 +69,7 @@ from whyscore.explainers.engine import (
     tasks_of,
     windows,
 )
-from whyscore.protocols import Explainer
+from whyscore.protocols import Explainer, SupportsBudget
 from whyscore.registry import build, spec_of
 from whyscore.scoring.rows import orient
 from whyscore.scoring.stack import LOCAL, Resources
@@ -106,7 +107,6 @@ _GAINS = "gains over random order, share of the whole effect; above 0 is good, f
 )
 _FLAT = 1e-9
 _ROUNDING = 1e-9  # 0.1 * 30 is a little more than 3
-_BUDGETS = ("samples", "passes", "budget")
 _MOST_ROUNDS = 10
 
 Order = NDArray[np.intp]
@@ -333,7 +333,7 @@ def _score(
     masks = [np.concatenate([curve_masks(order) for order in _orders(one, settings)]) for one in explanations]
     masker = plan.masker or Delete()
     probes = masker.render([(task.words, rows) for task, rows in zip(tasks, masks, strict=True)])
-    values, failed = score_segments(plan, list(probe_segments(segments, tasks, probes)))
+    values, failed = score_segments(plan, probe_segments(segments, tasks, probes))
     curves: list[list[_Curves] | None] = []
     start = 0
     for task, rows, texts in zip(tasks, masks, probes, strict=True):
@@ -484,12 +484,12 @@ def until_stable(
 
 def _raise_budget(explainer: Explainer) -> Explainer:
     """Return the explainer with twice its budget."""
-    names = [one.name for one in fields(explainer)] if hasattr(explainer, "__dataclass_fields__") else []  # type: ignore[arg-type]
-    for name in _BUDGETS:
-        value = getattr(explainer, name, None) if name in names else None
-        if isinstance(value, int):
-            return replace(explainer, **{name: 2 * value})  # type: ignore[type-var]
-    raise SpecError(f"{requested_name(explainer)} has no budget to raise: expected {', '.join(_BUDGETS)} as a number")
+    raised = explainer.raise_budget() if isinstance(explainer, SupportsBudget) else None
+    if raised is None:
+        raise SpecError(
+            f"{requested_name(explainer)} has no budget to raise: use lime or partition with a number, or shap"
+        )
+    return raised
 
 
 def _repeats(

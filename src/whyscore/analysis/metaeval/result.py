@@ -11,8 +11,8 @@ import numpy as np
 from whyscore.analysis.metaeval.faithfulness import FaithfulnessResult, StabilityResult, gain_table
 from whyscore.analysis.metaeval.settings import MetaevalScoresSettings, MetaevalWordsSettings
 from whyscore.analysis.metaeval.uses import Average, FilterUse, RerankUse, use_tables
+from whyscore.data.codec import Header, Kind
 from whyscore.data.formats.eval4nlp import Gold, Judged
-from whyscore.data.records import Header, Kind
 from whyscore.stats.annotators import PairAgreement
 from whyscore.stats.correction import Clusters
 from whyscore.stats.words import MEASURES, Confusion, Measure, PairedTest, Ragged

@@ -22,13 +22,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from whyscore.data.codec import Records
 from whyscore.data.columns import ALIASES, Block, Choice, quote_names
 from whyscore.data.files import TextFile, read_lines
 from whyscore.data.formats.jsonl import objects
 from whyscore.data.formats.tables import read_blocks
 from whyscore.data.gathering import Gathering, Options
 from whyscore.data.naming import few, plain_name
-from whyscore.data.records import Records
 from whyscore.errors import DataError, UserError
 from whyscore.stats.annotators import GOOGLE, Weights, mqm_scores
 from whyscore.stats.matrices import from_rows, is_human, mean_rating

@@ -23,7 +23,7 @@ from whyscore.cli.output import tell, terminal_width
 from whyscore.cli.setup import (
     baseline_of,
     fail_if_unparsed,
-    load_dataset,
+    load_with_findings,
     make_resources,
     refuse_idle_reports,
     report_gates,
@@ -97,7 +97,7 @@ def run(settings: EvaluateCommand) -> int:
     """Evaluate, write the run folder with its report, and print the verdict."""
     refuse_idle_reports(settings)
     metrics = requested_metrics(settings) or None
-    data = load_dataset(settings, metrics or (), settings.explainers or ())
+    data, noticed = load_with_findings(settings, metrics or (), settings.explainers or ())
     if settings.tagger == "auto":
         settings = with_tagger(settings, data)
         tell(settings, f"linguistic features: {settings.tagger}")
@@ -108,9 +108,10 @@ def run(settings: EvaluateCommand) -> int:
         return _say_costs(settings, data, requested)
     shard = read_shard(settings.shard) if settings.shard else None
     part = data if shard is None else shard_of(data, shard)
-    # The scores of a shard stay beside its run.
-    stored = replace(settings, store=settings.store or str(Path(settings.output) / STORE))
-    used = settings if shard is None else settings_of_shard(stored, requested, shard)
+    used = settings
+    if shard is not None:  # its scores stay beside its run
+        used = replace(settings, store=settings.store or str(Path(settings.output) / STORE))
+        used = settings_of_shard(used, requested, shard)
     cut = truncation_messages({one.name: one.metric for one in requested}, part) if settings.fail_if_truncated else []
     with working(used) as resources:
         found = evaluate(
@@ -119,9 +120,10 @@ def run(settings: EvaluateCommand) -> int:
             output=settings.output,
             settings=used,
             resources=resources,
-            findings=findings(part),
+            findings=noticed if shard is None else findings(part),
             command=command_line("evaluate"),
             overwrite=settings.overwrite,
+            requested=requested if shard is None else None,
         )
         unsupported = {one.name: one.unsupported for one in found.metrics if one.unsupported}
         gates = judge_gates(found, under, worse, unsupported)

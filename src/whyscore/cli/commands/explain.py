@@ -253,8 +253,7 @@ def show(explanations: Iterable[tuple[str, Explanation]], console: Console, digi
         if colour:
             console.print(segment_view(found, digits))
         else:
-            for line in plain_view(found, digits):
-                console.print(Text(visible(line)), soft_wrap=True)
+            console.print(Text(visible("\n".join(plain_view(found, digits)))), soft_wrap=True)
         console.print()
     if colour:
         console.print(legend())

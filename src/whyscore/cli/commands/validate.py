@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from whyscore.cli.options import InputSettings, OutputSettings
 from whyscore.cli.output import emit, emit_result, format_of
-from whyscore.cli.setup import load_and_validate, refuse_data, show_findings
+from whyscore.cli.setup import expected_findings, load_and_validate, refuse_data, show_findings
 from whyscore.data.checks import Findings
 from whyscore.data.formats.eval4nlp import look_at_gold, look_at_submission, metadata_faults, misfits
 from whyscore.data.naming import with_noun
@@ -46,7 +46,8 @@ def run(settings: ValidateCommand) -> int:
     """Write what was found; errors end with exit code 3."""
     if settings.gold is not None:
         return _check_submission(settings, settings.gold)
-    data, found = load_and_validate(settings)
+    data, noticed = load_and_validate(settings)
+    found = expected_findings(noticed, settings)
     if format_of(settings) != "text":
         emit_result(found, settings)
         refuse_data(data, found, strict=settings.strict)

@@ -55,10 +55,9 @@ from whyscore.experiments.bmx.study import Figure, Run, RunFolder, explain_in, g
 from whyscore.models.encoders.stacks import Source as NetworkSource
 from whyscore.models.encoders.stacks import Stack, source, stack
 from whyscore.models.pairs import Row, RowCoder, as_tensors
-from whyscore.protocols import Metric
+from whyscore.protocols import Metric, SupportsModel
 from whyscore.registry import spec_of
-from whyscore.scoring.rows import describe_needs, needs
-from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.scoring.stack import LOCAL, Resources, describe_needs, needs
 from whyscore.settings import again, option, takes
 from whyscore.stats.coefficients import coefficient_of
 from whyscore.stats.correction import correct_p
@@ -731,7 +730,7 @@ if TYPE_CHECKING:
 
 FINE_TUNED = "fine-tuned"
 _WHO = "fine-tuning"
-_WITHOUT_NETWORK = (None, "embedded", "static")
+_WITHOUT_NETWORK = ("embedded", "static")
 
 
 class Training(NamedTuple):
@@ -780,8 +779,8 @@ def fine_tune(
 
 def check_network(metric: Metric) -> str:
     """Return the network of a metric by name; a metric without one is refused."""
-    name = getattr(metric, "model", None)
-    if name in _WITHOUT_NETWORK or not isinstance(name, str):
+    name = metric.model if isinstance(metric, SupportsModel) else None
+    if name is None or name in _WITHOUT_NETWORK:
         raise UserError(
             f"{spec_of(metric)} has no network to fine-tune: use --fine-tune with a metric such as "
             "\"bertscore(model='FOLDER')\" or \"bartscore(model='FOLDER')\""

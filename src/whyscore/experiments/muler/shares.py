@@ -37,7 +37,8 @@ from whyscore.analysis.decompose import (
     questions,
     share_of,
 )
-from whyscore.data.records import Kind, header_of
+from whyscore.data.codec import Kind
+from whyscore.data.records import header_of
 from whyscore.errors import SpecError
 from whyscore.marking import Span
 from whyscore.metrics.needs import traits_of

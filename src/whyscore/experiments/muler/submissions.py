@@ -28,10 +28,9 @@ from whyscore import decompose
 from whyscore.analysis.common import MetricLike, Segments, as_dataset
 from whyscore.analysis.decompose import DecomposeSettings, Decomposition, Decompositions, ScorerDifference, share_of
 from whyscore.analysis.metaeval import Columns, read_columns
-from whyscore.data.codec import Where, convert, decode
+from whyscore.data.codec import Where, convert, decode, is_header, read_records
 from whyscore.data.files import TextFile
 from whyscore.data.naming import few, plain_name
-from whyscore.data.records import is_header, read_records
 from whyscore.data.writing import make_folder
 from whyscore.errors import DataError, UserError
 from whyscore.marking import Span

@@ -32,7 +32,7 @@ The ridge penalty shrinks short texts: for an additive metric and 100 samples, c
 0.94 of the true effect for 1, 2, 3 and 10 words. Texts of at most two words carry the flag `shrunk`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -84,6 +84,9 @@ class Lime:
             )
         if not 0 < self.kernel_width < np.inf:
             raise SpecError(f"lime: kernel_width is {self.kernel_width!r}, expected a number above 0")
+
+    def raise_budget(self) -> "Lime | None":
+        return None if self.samples == "auto" else replace(self, samples=2 * self.samples)
 
     def cost(self, words: int) -> int:
         return self._samples(words) - 1 if words else 0

@@ -12,7 +12,7 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -45,6 +45,9 @@ class Partition:
         check_masker("partition", self.masker)
         check_least("partition", "budget", self.budget, 2)
         check_least("partition", "rounds", self.rounds, 1)
+
+    def raise_budget(self) -> "Partition":
+        return replace(self, budget=2 * self.budget)
 
     def cost(self, words: int) -> int:
         if not words:

@@ -42,7 +42,7 @@ With a budget of 2^n - 2 no set is left out and the result is the exact Shapley 
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import ClassVar, Literal, NamedTuple
 
@@ -348,6 +348,11 @@ class Shap:
                     f"shap: budget is {self.budget!r}, but only method='kernel', method='leverage' and mode='compat' "
                     "read it; set passes instead"
                 )
+
+    def raise_budget(self) -> "Shap":
+        if self.budget is not None:
+            return replace(self, budget=2 * self.budget)
+        return replace(self, passes=2 * self.passes)
 
     def cost(self, words: int) -> int:
         if not words:

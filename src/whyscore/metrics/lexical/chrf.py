@@ -85,8 +85,8 @@ class Chrf(CountedMetric):
         others = [rows.best(segment) if on_hypothesis else segment.hypothesis for segment in segments]
         chains: list[list[Chain]] = [[] for _ in segments]
         if self.char_order:
-            characters = [rows.characters(text) for text in texts]
-            shares = run_credits(characters, [[rows.characters(text)] for text in others], self.char_order)
+            characters, compared = list(map(rows.characters, texts)), list(map(rows.characters, others))
+            shares = run_credits(characters, [[text] for text in compared], self.char_order)
             for chain, text, units, orders in zip(chains, texts, characters, shares, strict=True):
                 chain.append(Chain(_character_spans(rows, units, text), list(starmap(Order, enumerate(orders, 1)))))
         if self.word_order:

@@ -201,7 +201,7 @@ def balances(texts: Sequence[Words], chains: Sequence[Sequence[Chain]]) -> list[
     """
     if not texts:
         return []
-    counts = np.array([len(words) for words in texts], dtype=np.int64)
+    counts = np.array([len(words.spans) for words in texts], dtype=np.int64)
     sums, numbers = np.zeros(counts.sum()), np.zeros(counts.sum(), dtype=np.int64)
     notes: list[list[str]] = []
     for kind in zip(*chains, strict=True):

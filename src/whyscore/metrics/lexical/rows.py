@@ -21,6 +21,7 @@ most often.
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, count, islice
 from typing import ClassVar, NamedTuple
 
@@ -233,6 +234,7 @@ class CountedMetric:
         """What is counted, by sacreBLEU's own code."""
         raise NotImplementedError
 
+    @lru_cache(maxsize=32)  # noqa: B019 - metrics are small values
     def signature(self) -> Signature:
         return Signature(spec_of(self), self.counts.facts())
 
