@@ -55,13 +55,13 @@ def ours(path: Path) -> int:
 def seconds(work: Callable[[Path], int], path: Path) -> float:
     """Return how long a piece of work takes."""
     gc.collect()
-    start = time.perf_counter()
+    start = time.process_time()
     work(path)
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
-def main() -> None:
-    """Print the times and the ratios."""
+def main() -> int:
+    """Print the times and the ratios; return 1 if the reader is beyond its limit."""
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.tsv"
@@ -74,7 +74,8 @@ def main() -> None:
     print(f"csv reader, rows kept       {best[1]:.2f} s")
     print(f"whyscore, read + validated  {best[2]:.2f} s")
     print(f"ratio {best[2] / best[0]:.2f} (limit {LIMIT}); against kept rows {best[2] / best[1]:.2f}")
+    return int(best[2] / best[0] > LIMIT)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from whyscore.stats import resampling
 from whyscore.stats.resampling import bootstrap_mean, bootstrap_total, draw_counts
 
 
@@ -43,3 +44,10 @@ def test_nothing_and_one_value_have_no_interval() -> None:
     assert np.isnan(nothing.value)
     assert nothing.reason == "empty"
     assert bootstrap_mean(np.array([3.0])).low is None
+
+
+def test_rows_that_are_mixed_in_parts_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = np.random.default_rng(0).integers(0, 4, size=(50, 2)).astype(np.float64)
+    whole = resampling.content_order(table, table[::-1])
+    monkeypatch.setattr(resampling, "_PART", 7)
+    assert np.array_equal(resampling.content_order(table, table[::-1]), whole)

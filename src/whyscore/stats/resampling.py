@@ -26,6 +26,7 @@ Indices = NDArray[np.intp]
 DRAWS = 1000
 LEVEL = 0.95
 _CELLS = 4_000_000  # draws x segments held in memory at a time
+_PART = 1 << 16  # rows that are mixed at a time
 
 
 def content_order(*tables: FloatMatrix) -> Indices:
@@ -36,7 +37,7 @@ def content_order(*tables: FloatMatrix) -> Indices:
     2. Sort rows with equal hashes by their exact numbers, the first table first. Rows whose order the last digits
        decide are as good as equal, so drawing one for the other changes no more than these digits.
     """
-    first, *others = (_mix(_round(table)).sum(axis=1, dtype=np.uint64) for table in tables)
+    first, *others = map(_hash_rows, tables)
     second = sum(others, np.zeros_like(first))
     order = np.lexsort([second, first])
     same = (np.diff(first[order]) == 0) & (np.diff(second[order]) == 0)
@@ -64,14 +65,26 @@ def _marks(matrices: Sequence[FloatMatrix]) -> tuple[NDArray[np.uint64], NDArray
     return sum(marks[:-1], np.zeros_like(marks[-1])), marks[-1]
 
 
+def _hash_rows(table: FloatMatrix) -> NDArray[np.uint64]:
+    """Return a hash of each rounded row; mixed in parts, because it takes several tables of the same size."""
+    values = np.asarray(table, dtype=np.float64)
+    steps = _steps(values)
+    parts = (values[start : start + _PART] for start in range(0, max(1, len(values)), _PART))
+    return np.concatenate([_mix(np.rint(part / steps)).sum(axis=1, dtype=np.uint64) for part in parts])
+
+
 def _round(table: FloatMatrix) -> FloatMatrix:
     """Return a table in steps of about 1/256 of the largest number of each column."""
     values = np.asarray(table, dtype=np.float64)
+    rounded: FloatMatrix = np.rint(values / _steps(values))
+    return rounded
+
+
+def _steps(values: FloatMatrix) -> FloatVector:
     largest = np.max(np.abs(values), axis=0, initial=0.0, where=np.isfinite(values))
     # Powers of two keep counts exact. With the square root, a largest number near 1 is not at the border of two steps.
-    steps = np.exp2(np.ceil(np.log2(np.where(largest > 0, largest, 1.0) * np.sqrt(2))) - 8)
-    rounded: FloatMatrix = np.rint(values / steps)
-    return rounded
+    steps: FloatVector = np.exp2(np.ceil(np.log2(np.where(largest > 0, largest, 1.0) * np.sqrt(2))) - 8)
+    return steps
 
 
 def _mix(rows: FloatMatrix) -> NDArray[np.uint64]:

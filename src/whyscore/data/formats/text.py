@@ -249,12 +249,11 @@ def _entries(
 ) -> tuple[Entry, ...]:
     ids = [str(k) for k in range(len(sources))]
     parts: Sequence[str | None] = documents or [None] * len(ids)
+    # Mappings are shared: two of its own for each of a million entries take 120 MiB.
+    human: Mapping[str, float] = {}
+    extra = {system: {"realigned": True} if system in realigned else {} for system in systems}
     return tuple(
-        Entry(
-            *(number, system, Segment(hypothesis, source, row)),
-            document=document,
-            extra={"realigned": True} if system in realigned else {},
-        )
+        Entry(number, system, Segment(hypothesis, source, row), human, document=document, extra=extra[system])
         for system, texts in systems.items()
         for number, hypothesis, source, row, document in zip(ids, texts, sources, references, parts, strict=True)
     )

@@ -129,7 +129,7 @@ class Bleu:
         if self._smoothing in _ZEROS and self.effective_order is False:
             return self.score_scale * _bleu_without_smoothing(rows, self.max_order, _ZEROS[self._smoothing])
         formula, effective = _rows(self).formula, self._by_segment
-        scores = [formula(row, effective_order=effective) for row in rows.tolist()]
+        scores = [formula(row.tolist(), effective_order=effective) for row in rows]
         return np.array(scores, dtype=np.float64) * (self.score_scale / 100)
 
     def total(self, row: FloatVector) -> float:

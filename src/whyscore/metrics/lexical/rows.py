@@ -250,7 +250,7 @@ class CountedMetric:
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
         formula = self.counts.formula
-        return np.array([formula(row) for row in rows.tolist()], dtype=np.float64)
+        return np.array([formula(row.tolist()) for row in rows], dtype=np.float64)  # all as lists: four times the table
 
     def total(self, row: FloatVector) -> float:
         return float(self.counts.formula(row.tolist()))
