@@ -152,9 +152,11 @@ def two_writers(bench: Bench, number: int) -> list[str]:
     """Start the same evaluation twice in one run folder: the second is told who is there, the first ends well."""
     place = bench.place("writers", number)
     first = place.begin(PAUSE="0.02")
-    while not (place.run / ".lock").exists() and first.poll() is None:
+    while first.poll() is None and not any(file.stat().st_size for file in place.run.glob(".lock")):
         time.sleep(0.02)
+    os.killpg(first.pid, signal.SIGSTOP)  # so that it does not end before the second has begun
     second = place.complete()
+    os.killpg(first.pid, signal.SIGCONT)
     told = ended(first)
     wrong = [f"the first: {told}"] * bool(told.code)
     wrong += [f"the second: {second}"] * (second.code != 1 or f"process {first.pid}" not in second.said)
