@@ -44,7 +44,7 @@ from whyscore.errors import DataError, MissingExtra, SpecError, need_package
 from whyscore.settings import check_fields
 from whyscore.types import Finding
 
-CHUNK = 1 << 15  # the lines of a large one, alive together, would leave holes in the heap as large as the file
+CHUNK = 1 << 14  # the lines of a large one, alive together, would leave holes in the heap as large as the file
 _FREE = 1_000_000
 _GZIP, _ZSTD, _ZIP = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
 
