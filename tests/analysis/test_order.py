@@ -92,6 +92,10 @@ FILES: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
         ),
         "out.jsonl",
     ),
+    "metaeval spans": (
+        (("metaeval", "spans", "predicted.jsonl", "--gold", "{data}", "-f", "jsonl", "-o", "out.jsonl"),),
+        "out.jsonl",
+    ),
     "learn-lexicon": ((("learn-lexicon", *PARALLEL, "-o", "out.tsv"),), "out.tsv"),
     "learn-map": ((("learn-map", *PARALLEL, "--aligner", "ibm1", "-o", "out.npz"),), "out.npz"),
     "train": (
@@ -200,6 +204,9 @@ def test_another_order_gives_the_same_files(name: str, run: Run, orders: tuple[D
         place = Path(str(number))
         place.mkdir()
         (place / "data.jsonl").write_text("".join(dataset_lines(data, created="-")), "utf-8")
+        fewer = [replace(entry, spans=(entry.spans or ())[:1]) for entry in data.entries]
+        predicted = replace(data, entries=tuple(fewer))
+        (place / "predicted.jsonl").write_text("".join(dataset_lines(predicted, created="-")), "utf-8")
         texts = [entry.segment for entry in data.entries if entry.system == "MiSS"]
         (place / "source.txt").write_text("".join(f"{one.source}\n" for one in texts), "utf-8")
         (place / "target.txt").write_text("".join(f"{one.references[0]}\n" for one in texts), "utf-8")
