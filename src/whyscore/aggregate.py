@@ -205,11 +205,7 @@ class _Single:
 
 @dataclass(frozen=True, slots=True)
 class PowerMean(_Single):
-    """The power mean of the importances: p = 1 the mean, 0 the geometric mean, -inf the smallest, inf the largest.
-
-    >>> round(PowerMean(2.0).aggregate(np.array([0.5, 0.4, 0.2, 0.0])), 9)
-    0.335410197
-    """
+    """The power mean of the importances: p = 1 the mean, 0 the geometric mean, -inf the smallest, inf the largest."""
 
     p: float = 1.0
     floor: Floor = "tiny"
@@ -237,7 +233,11 @@ def check_power(who: str, p: float) -> None:
 
 
 def power_table(bags: Bags, powers: FloatVector, floor: Floor = "tiny") -> PowerTable:
-    """Return the power means of all segments for all powers, with what the floor carries of each."""
+    """Return the power means of all segments for all powers, with what the floor carries of each.
+
+    >>> power_table(Bags.of([np.array([0.5, 0.4, 0.2, 0.0])]), np.array([2.0])).means.round(9)
+    array([[0.3354102]])
+    """
     values, floors = regularise(bags, floor)
     worker = Powers(bags, values, floors)
     means, floored = np.empty((len(powers), len(bags))), np.empty((len(powers), len(bags)))
