@@ -308,7 +308,7 @@ def main() -> int:
             row(bench, name, given.kills if name == "killed" else given.tries * ROUND.get(name, 1)) for name in wanted
         ]
     texts = f"{2 * given.segments} texts of two systems, explained by erasure under two metrics"
-    tries = f"{given.kills} kills at random moments, {given.tries} rounds of every other fault"
+    tries = f"{given.kills} kills at random moments, {given.tries} round{'s' * (given.tries > 1)} of every other fault"
     facts = f"One run of the script: seed {given.seed}; {tries}; {texts}; {bench.seconds:.1f} seconds undisturbed."
     left_out = [FAULTS[name][0] for name in given.only if name not in wanted]
     made = table(rows, left_out, facts)
