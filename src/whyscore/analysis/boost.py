@@ -118,7 +118,8 @@ class BoostResult(Result):
         for k, (original, aggregate, value) in enumerate(zip(*self._columns(), strict=True)):
             if k == _SEGMENTS:
                 break
-            words = Markup("").join(Markup(one._repr_html_()) for one in self.explanations if one.index == k)  # noqa: S704
+            pictures = [explanation._repr_html_() for explanation in self.explanations if explanation.index == k]
+            words = Markup("").join(map(Markup, pictures))
             pages.append(
                 head.format(boosted=value, w=w, original=original, rest=1 - w, aggregate=aggregate, words=words)
             )

@@ -133,19 +133,19 @@ def spans_by(
         for one in own.values():
             rows.setdefault((one.system, one.id), {})[side] = one
     entries = []
-    for key, found in rows.items():
+    for key, row in rows.items():
         if texts is not None and key not in known:
             raise DataError(
-                f"line {next(iter(found.values())).line}: no text for system {key[0]!r}, id {key[1]!r}",
+                f"line {next(iter(row.values())).line}: no text for system {key[0]!r}, id {key[1]!r}",
                 file=stored.file,
             )
-        segment = known[key].segment if key in known else _segment(found)
+        segment = known[key].segment if key in known else _segment(row)
         spans = tuple(
             span
-            for side, one in found.items()
+            for side, one in row.items()
             for span in to_spans(_words(one, segment, side), -one.importance, thresholds, _SIDES[side])
         )
-        score = next(iter(found.values())).score
+        score = next(iter(row.values())).score
         extra: dict[str, object] = {} if np.isnan(score) else {"score": score, "scored_by": name}
         entries.append(Entry(key[1], key[0], segment, spans=spans, extra=extra))
     return Dataset(f"{Path(stored.file).name} {name}", tuple(entries))
@@ -164,7 +164,7 @@ def thresholds_of(stored: StoredExplanations, gold: Gold | None = None, *, setti
         raise SpecError("spans need thresholds: give numbers, auto, a share of words, or gold to learn on")
     if wanted == ("auto",):
         groups = chosen_group(stored, settings.pick)[1].values()
-        scores = np.concatenate([-one.importance for own in groups for one in own.values()])
+        scores = np.concatenate([-one.importance for group in groups for one in group.values()])
         return Thresholds(*split_scores(scores, stored.file), **joined)  # type: ignore[arg-type]
     names = ("minor", "major", "critical")
     if not 1 <= len(wanted) <= len(names):
@@ -270,7 +270,7 @@ def categorised(dataset: Dataset, tagger: str | Tagger) -> Dataset:
 def _learnt(stored: StoredExplanations, gold: Gold, settings: SpanSettings) -> float:
     rows, names = chosen_group(stored, settings.pick)[1].get("target", {}), gold.names()
     if gold.several:  # of which those of one system are explained
-        rows = {join_id(one.system, name): one for name, one in rows.items()}
+        rows = {join_id(row.system, name): row for name, row in rows.items()}
     if not rows or not set(rows) <= set(names) or not (gold.several or len(rows) == len(names)):
         first, other = (next(iter(ids), "none") for ids in (rows, names))
         raise DataError(

@@ -150,7 +150,11 @@ class Explanations(Result, list[Explanation]):
         """Yield each explanation with its entry, its names, and what stands behind it."""
         names = requested_name(self.metric), requested_name(self.explainer)
         matrices = self.matrices or [None] * len(self)
-        behind = [{}] * len(self) if self.word_matches is None else [one._asdict() for one in self.word_matches]
+        behind = (
+            [{}] * len(self)
+            if self.word_matches is None
+            else [word_match._asdict() for word_match in self.word_matches]
+        )
         for one, matrix, others in zip(self, matrices, behind, strict=True):
             yield ExplanationRecord.of(self.dataset.entries[one.index], *names, one, matrix=matrix, **others)
 
@@ -284,8 +288,8 @@ def word_matrices(explanations: Explanations, unit: str | Splitter = "word") -> 
     plan = make_plan(as_metric(explanations.metric), explanations.explainer, unit=unit)
     asked = cast("_Matching", with_languages(plan.metric.metric, languages_of(explanations.segments)))
     found: dict[int, SimilarityMatrix] = {}
-    for place in dict.fromkeys(one.place for one in explanations):
-        rows = [k for k, one in enumerate(explanations) if one.place == place]
+    for place in dict.fromkeys(explanation.place for explanation in explanations):
+        rows = [k for k, explanation in enumerate(explanations) if explanation.place == place]
         segments = [explanations[k].segment.only(asked.inputs) for k in rows]
         for k, pair in zip(rows, asked.text_pairs(segments, place), strict=True):
             found[k] = _similarity(explanations[k], pair, plan.splitter)

@@ -99,8 +99,8 @@ class MeeView(Result):
 
     def tables(self, *, long: bool = False) -> list[Table]:
         columns = ("metric", *Bar._fields[:-1], "no vectors")
-        bars = Table(columns, tuple((self.metric, *one) for one in self.bars))
-        rows = tuple((self.metric, f"{MARKS[one.kind]} {one.kind}", *one[1:]) for one in self.pairs)
+        bars = Table(columns, tuple((self.metric, *bar) for bar in self.bars))
+        rows = tuple((self.metric, f"{MARKS[pair.kind]} {pair.kind}", *pair[1:]) for pair in self.pairs)
         return (
             [bars] if long else [bars, Table(("metric", "match", "hypothesis", "reference", "times", "cosine"), rows)]
         )
@@ -149,10 +149,10 @@ def has_parts(metric: MetricLike) -> bool:
 def word_matches(data: Segments, metric: MetricLike, explanations: Sequence[Explanation]) -> list[WordMatches]:
     """Return for each explanation of a metric with parts those of its score, and the matches of its words."""
     asked = cast("PartsMetric", with_languages(as_metric(metric), languages_of(data)))
-    segments = [one.segment.only(asked.inputs) for one in explanations]
+    segments = [explanation.segment.only(asked.inputs) for explanation in explanations]
     matches: dict[int, tuple[tuple[WordMatch, ...], ...]] = {}
-    for place in dict.fromkeys(one.place for one in explanations):
-        own = [k for k, one in enumerate(explanations) if one.place == place]
+    for place in dict.fromkeys(explanation.place for explanation in explanations):
+        own = [k for k, explanation in enumerate(explanations) if explanation.place == place]
         known = asked.word_scores([segments[k] for k in own], place, [explanations[k].words for k in own])
         matches |= {k: one.matches or () for k, one in zip(own, known, strict=True)}
     rows = asked.statistics(segments).tolist()
@@ -170,7 +170,7 @@ def _bar(system: str, metric: PartsMetric, rows: FloatMatrix) -> Bar:
 def _pairs(metric: PartsMetric, dataset: Dataset) -> tuple[WordPair, ...]:
     """Return the pairs of words that were matched by root or meaning, the most frequent first."""
     # One word that is the whole text holds the matches of all its words.
-    texts = [Words(one.hypothesis, ((0, len(one.hypothesis)),)) for one in dataset.segments]
+    texts = [Words(segment.hypothesis, ((0, len(segment.hypothesis)),)) for segment in dataset.segments]
     scores = metric.word_scores(dataset.segments, HYPOTHESIS, texts)
     matches = (("", match) for one in scores for word in one.matches or () for match in word)
     return tuple(pair for pair, _ in count_pairs(matches))

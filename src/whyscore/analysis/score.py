@@ -155,7 +155,9 @@ class DocumentScores(Result):
     kind: ClassVar[Kind] = "documents"
 
     def header(self) -> Record:
-        return header_of(self.kind, self.dataset, {one.metric: str(one.signature) for one in self.results}).object()
+        return header_of(
+            self.kind, self.dataset, {result.metric: str(result.signature) for result in self.results}
+        ).object()
 
     def records(self) -> Iterator[Record]:
         places: dict[tuple[str, str], list[int]] = {}
@@ -166,7 +168,7 @@ class DocumentScores(Result):
                     "document=NAME"
                 )
             places.setdefault((entry.document, entry.system), []).append(k)
-        metrics = {one.metric: as_metric(one.metric) for one in self.results}
+        metrics = {result.metric: as_metric(result.metric) for result in self.results}
         for (document, system), own in places.items():
             for one in self.results:
                 values, rows = one.entries.values[own], one.entries.rows
@@ -187,7 +189,7 @@ class DocumentScores(Result):
             kinds[str(record["metric"])] = str(record["aggregation"])
         told = {"corpus": "corpus formula over the segments of a document", "mean": "mean over its segments"}
         note = "; ".join(f"{metric}: {told[kind]}" for metric, kind in kinds.items())
-        cells = tuple((*key, own["n"], *(own.get(metric) for metric in kinds)) for key, own in rows.items())
+        cells = tuple((*key, row["n"], *(row.get(metric) for metric in kinds)) for key, row in rows.items())
         columns = ("document", "system", "segments", *kinds)
         return [Table(columns, cells, best=frozenset(), notes=(note,))]  # type: ignore[arg-type]
 
@@ -249,7 +251,7 @@ def score_systems(
     names = [requested_name(metric) for metric in metrics]
     unsupported, _ = language_support(dataset, dict(zip(names, known, strict=True)))
     whole = slice(None)  # a view where a list of all places would copy a large table
-    where = {system: whole if len(own) == len(dataset) else own for system, own in parts.items()}
+    where = {system: whole if len(part) == len(dataset) else part for system, part in parts.items()}
     for name, prepared in zip(names, map(resources.prepare, known), strict=True):
         rows, metric = prepared.rows(dataset.segments), prepared.metric
         facts = facts_of_data(metric, dataset.segments)
@@ -330,7 +332,7 @@ def _scores(prepared: Prepared, rows: FloatMatrix, segments: Sequence[Segment], 
 def facts_of_data(metric: Metric, segments: Sequence[Segment]) -> dict[str, str]:
     """Return the facts of a metric's signature that only the data know: references, and segments of context."""
     found = {"nrefs": nrefs(segments)} if "nrefs" in dict(metric.signature().facts) else {}
-    context = max((len(one.context) for one in segments), default=0) if Inputs.CONTEXT in metric.inputs else 0
+    context = max((len(segment.context) for segment in segments), default=0) if Inputs.CONTEXT in metric.inputs else 0
     return found | ({"context": str(context)} if context else {})
 
 

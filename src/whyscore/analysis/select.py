@@ -118,7 +118,7 @@ class Simulation(Result):
         return facts | {"clusters_of_all": self.all_clusters, "pairs_of_all": self.all_pairs}
 
     def records(self) -> Iterator[Record]:
-        return (one._asdict() for one in self.rows)
+        return (row._asdict() for row in self.rows)
 
     def display_tables(self) -> list[Table]:
         columns = ("method", "segments", "correlation", "low", "high", "clusters", "significant pairs")
@@ -167,7 +167,9 @@ def _diversity(dataset: Dataset, similarity: MetricLike, resources: Resources) -
     outputs: dict[str, list[str]] = {name: [] for name in dataset.ids}
     for entry in dataset.entries:
         outputs[entry.id].append(entry.segment.hypothesis)
-    pairs = [(name, Segment(a, references=(b,))) for name, own in outputs.items() for a, b in combinations(own, 2)]
+    pairs = [
+        (name, Segment(a, references=(b,))) for name, output in outputs.items() for a, b in combinations(output, 2)
+    ]
     entries = tuple(Entry(str(k), "pair", segment) for k, (_, segment) in enumerate(pairs))
     values = scored_by_language(Dataset("pairs", entries, dataset.languages), similarity, resources)
     place = {name: k for k, name in enumerate(dataset.ids)}
@@ -252,7 +254,7 @@ def simulate_selection(
             f"{data.name} has {len(kept)} segments that are rated for all systems, fewer than {settings.count}"
         )
     rated = data.matrix(data.human(human))
-    scores = {requested_name(one): scored_by_language(data, one, resources) for one in metrics}
+    scores = {requested_name(metric): scored_by_language(data, metric, resources) for metric in metrics}
     possible = [m for m in METHODS if m in ("random", "diversity") or len(scores) >= 1 + (m == "disagreement")]
 
     def order(method: Method, seed: int) -> list[int]:

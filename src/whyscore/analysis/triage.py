@@ -123,19 +123,20 @@ class Triage(Result):
         return {key: None if isinstance(fact, float) and math.isnan(fact) else fact for key, fact in facts.items()}
 
     def records(self) -> Iterator[Record]:
-        for one in self.decisions:
-            score = None if math.isnan(one.score) else one.score
+        for decision in self.decisions:
+            score = None if math.isnan(decision.score) else decision.score
             yield {
-                "rank": one.rank, "id": one.entry.id, "system": one.entry.system, "document": one.entry.document,
-                "decision": REVIEW if one.review else FREE, "score": score,
-                "source": one.entry.segment.source, "hypothesis": one.entry.segment.hypothesis,
+                "rank": decision.rank, "id": decision.entry.id, "system": decision.entry.system,
+                "document": decision.entry.document,
+                "decision": REVIEW if decision.review else FREE, "score": score,
+                "source": decision.entry.segment.source, "hypothesis": decision.entry.segment.hypothesis,
             }  # fmt: skip
 
     def document(self) -> object:
         return {**self.header(), "curve": [one._asdict() for one in self.curve], "segments": list(self.records())}
 
     def lead(self) -> Sequence[str]:
-        total, skipped = len(self.decisions), sum(not one.review for one in self.decisions)
+        total, skipped = len(self.decisions), sum(not decision.review for decision in self.decisions)
         return (f"{skipped:,} of {total:,} segments need no review at a precision of {self.settings.precision:g}",)
 
     def display_tables(self) -> list[Table]:
@@ -151,7 +152,7 @@ class Triage(Result):
             + f"; threshold on {self.metric} learnt on {self.rated:,} rated segments; 95 % intervals over documents"
         )  # fmt: skip
         columns = ("coverage", f"{self.metric} >=", "precision", "low", "high")
-        first = [one for one in self.decisions if one.review][:_LISTED]
+        first = [decision for decision in self.decisions if decision.review][:_LISTED]
         return [
             Table(("", "value", "low", "high"), facts, best=frozenset(), notes=(how, *self.notes)),
             Table(
@@ -232,7 +233,7 @@ def triage(
     decided, curve = scores >= threshold, material.curve(settings)
     if math.isnan(threshold):
         notes.append(_no_threshold(metric, curve, settings))
-    known, ours = ({(one.system, one.segment) for one in data.entries} for data in (rated, dataset))
+    known, ours = ({(entry.system, entry.segment) for entry in data.entries} for data in (rated, dataset))
     if shared := len(known & ours):
         notes.append(f"{shared} segments are rated data too: their decisions are not independent of the ratings")
     draws = {"draws": settings.draws, "seed": settings.seed}

@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
         """Return the parser of the command of a group that was named, or this one."""
         groups = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]  # noqa: SLF001
         parsers: dict[str, argparse.ArgumentParser] = {
-            name: one for group in groups for name, one in group.choices.items()
+            name: choice for group in groups for name, choice in group.choices.items()
         }
         return parsers.get(getattr(found, "command", ""), self)
 
@@ -307,14 +307,14 @@ def _texts(setting: Setting) -> dict[str, Any]:
 def _inner(hint: object) -> object:
     """Return the type of one value: that of an optional one, or of the items of a list."""
     if get_origin(hint) in (Union, types.UnionType):
-        plain = [one for one in get_args(hint) if one is not type(None)]
+        plain = [member for member in get_args(hint) if member is not type(None)]
         return _inner(plain[0])
     return _inner(get_args(hint)[0]) if get_origin(hint) is tuple else hint
 
 
 def _is_many(hint: object) -> bool:
     if get_origin(hint) in (Union, types.UnionType):
-        return any(_is_many(one) for one in get_args(hint))
+        return any(_is_many(member) for member in get_args(hint))
     return get_origin(hint) is tuple
 
 

@@ -188,7 +188,7 @@ def report_gates(gates: Sequence[Gate], settings: GateSettings, name: str) -> No
 def take_first(data: Dataset, limit: int | None) -> Dataset:
     """Return the first segments of each system; all of them without a limit."""
     ids = set(data.ids[:limit])
-    return data if limit is None else replace(data, entries=tuple(one for one in data.entries if one.id in ids))
+    return data if limit is None else replace(data, entries=tuple(entry for entry in data.entries if entry.id in ids))
 
 
 def load_and_validate(inputs: InputSettings, metrics: Sequence[str] = ()) -> tuple[Dataset, Findings]:

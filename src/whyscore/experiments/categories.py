@@ -92,20 +92,27 @@ class CategoryResult(Result):
         return {"spans": self.spans, "nameable": self.nameable, "overlapping": self.overlapping}
 
     def records(self) -> Iterator[Record]:
-        for one in self.namings:
-            for measure, found in (("accuracy", one.accuracy), ("sections", one.sections)):
+        for naming in self.namings:
+            for measure, found in (("accuracy", naming.accuracy), ("sections", naming.sections)):
                 yield {
-                    "naming": one.name, "measure": measure, "value": found.value, "low": found.low, "high": found.high,
-                    "n": self.spans,
+                    "naming": naming.name, "measure": measure,
+                    "value": found.value, "low": found.low, "high": found.high, "n": self.spans,
                 }  # fmt: skip
-            yield {"naming": one.name, "measure": "f1", "value": one.f1, "n": self.spans}
+            yield {"naming": naming.name, "measure": "f1", "value": naming.f1, "n": self.spans}
         for row in self.categories:
             yield {"naming": _LEARNED, **row._asdict()}
 
     def display_tables(self) -> list[Table]:
         rows: list[tuple[Cell, ...]] = [
-            (one.name, one.accuracy.value, _interval(one.accuracy), one.sections.value, _interval(one.sections), one.f1)
-            for one in self.namings
+            (
+                naming.name,
+                naming.accuracy.value,
+                _interval(naming.accuracy),
+                naming.sections.value,
+                _interval(naming.sections),
+                naming.f1,
+            )
+            for naming in self.namings
         ]
         columns = ("named by", "accuracy", "accuracy 95 %", "sections", "sections 95 %", "mean F1")
         what = "marked" if self.overlapping is None else "predicted"
@@ -167,7 +174,7 @@ def _name_spans(
 ) -> tuple[dict[str, list[str]], dict[str, FloatVector]]:
     """Return the category of each span by each way of naming, and the probabilities of the last one by category."""
     examples, kinds = make_examples(dataset.segments, settings.seed, settings.texts)
-    reader = SpanReader.of(settings.tagger, [one.segment.hypothesis for one in examples])
+    reader = SpanReader.of(settings.tagger, [example.segment.hypothesis for example in examples])
     learned = reader.read(examples)
     rows = reader.read([Example(entry.segment, span.start, span.end) for entry, span in marked])
     names, values = SpanNamer.fit(learned, kinds).categories(rows)
@@ -195,13 +202,15 @@ def _usable(entry: Entry, span: ErrorSpan) -> bool:
 
 def predict_spans(dataset: Dataset, metric: str) -> list[tuple[Entry, ErrorSpan]]:
     """Return the spans that a metric's own word scores give by an automatic threshold."""
-    entries = [one for one in dataset.entries if one.segment.hypothesis.split() and other_side(one.segment).split()]
+    entries = [
+        entry for entry in dataset.entries if entry.segment.hypothesis.split() and other_side(entry.segment).split()
+    ]
     segments = [entry.segment for entry in entries]
     words = [white_space(segment.hypothesis) for segment in segments]
     scorer = as_metric(metric)
     if not isinstance(scorer, WordScorer):
         raise DataError(f"{metric} has no word scores of its own: name another metric, such as qe")
-    errors = [-one.importance for one in scorer.word_scores(segments, HYPOTHESIS, words)]
+    errors = [-word_score.importance for word_score in scorer.word_scores(segments, HYPOTHESIS, words)]
     minor, major = split_scores(np.concatenate(errors))
     thresholds = Thresholds(minor, major)
     return [

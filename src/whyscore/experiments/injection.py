@@ -94,7 +94,11 @@ def injection(
 def probed_segments(segments: Sequence[Segment], probes: Sequence[Probe]) -> list[Segment]:
     """Return the segments as they are, then all of them with the first probe, with the second ..."""
     texts = [Probe("", _PLACE), *probes]
-    return [replace(one, hypothesis=probe.text.replace(_PLACE, one.hypothesis)) for probe in texts for one in segments]
+    return [
+        replace(segment, hypothesis=probe.text.replace(_PLACE, segment.hypothesis))
+        for probe in texts
+        for segment in segments
+    ]
 
 
 def _rows(scores: FloatMatrix, probes: list[Probe], margin: float) -> Iterator[Record]:

@@ -194,7 +194,7 @@ def _sides(gold: Gold, dataset: Dataset, metric: BertScore) -> dict[Judged, _Sid
         own = gold.side(side)
         if own is None:
             continue
-        texts = [one.hypothesis if side == "target" else one.source or "" for one in dataset.segments]
+        texts = [segment.hypothesis if side == "target" else segment.source or "" for segment in dataset.segments]
         words = tuple(map(SPLITTER.split, texts))
         fits = tuple(len(one) == count for one, count in zip(words, own.tags.lengths.tolist(), strict=True))
         found[side] = _Side(own.tags, words, fits)
@@ -272,7 +272,7 @@ def _ask(metric: BertScore, segments: Sequence[Segment], words: WordsOf) -> Answ
     """Return what a metric says of segments and of their words."""
     scores = metric.score(segments)
     numbers = {
-        side: [one.importance for one in metric.word_scores(segments, _PLACES[side], own)]
+        side: [word_score.importance for word_score in metric.word_scores(segments, _PLACES[side], own)]
         for side, own in words.items()
     }
     return Answers(scores, numbers)

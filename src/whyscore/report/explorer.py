@@ -52,9 +52,11 @@ def match_summaries(run: Run) -> tuple[MatchSummary, ...]:
     found = []
     for metric in run.metrics:
         matched = [
-            one
-            for one in run.explanations
-            if one.metric == metric.name and one.place.side is Side.HYPOTHESIS and _has_classes(one)
+            explanation
+            for explanation in run.explanations
+            if explanation.metric == metric.name
+            and explanation.place.side is Side.HYPOTHESIS
+            and _has_classes(explanation)
         ]
         # Views that show what a word costs do not add up to the score.
         if matched and not any((one.importance < 0).any() for one in matched):
@@ -78,14 +80,14 @@ class _Sums:
 
     def add(self, importance: float, matches: Sequence[WordMatch]) -> None:
         """Add a word; its importance belongs to the kinds of its matches in proportion to their credits."""
-        whole = sum(one.credit for one in matches)
+        whole = sum(match.credit for match in matches)
         for one in matches:
             if one.label != "none":
                 self.kinds[one.label] += importance * one.credit / whole
         # A word such as `day.` holds two words of the metric, each with its own matches.
         self.words += len(matches)
-        self.unmatched += sum(one.label == "none" for one in matches)
-        self.unknown += sum(one.unknown for one in matches)
+        self.unmatched += sum(match.label == "none" for match in matches)
+        self.unknown += sum(match.unknown for match in matches)
 
 
 def _summary(run: Run, metric: str, matched: Sequence[ExplanationRecord]) -> MatchSummary:
@@ -216,7 +218,7 @@ def explorer(run: Run, features: Mapping[str, object] | None = None) -> dict[str
         "ids": list(data.ids),
         **_place_texts(data, texts),
         "metrics": [_metric(run, k) for k in range(len(run.metrics))],
-        "scores": [_matrix(data, run.scores[one.name]) for one in run.metrics],
+        "scores": [_matrix(data, run.scores[metric.name]) for metric in run.metrics],
         "human": [{"name": name, "values": _matrix(data, data.human(name))} for name in human],
         **_errors(data),
         **_pack_explanations(run, texts),
@@ -326,7 +328,7 @@ def _pack_explanations(run: Run, texts: _Texts) -> dict[str, object]:
     data = run.dataset
     rows = {system: i for i, system in enumerate(data.systems)}
     columns = {name: j for j, name in enumerate(data.ids)}
-    numbers = {one.name: k for k, one in enumerate(run.metrics)}
+    numbers = {metric.name: k for k, metric in enumerate(run.metrics)}
     cuts: dict[int, str] = {}
     known: dict[tuple[str, bytes], str] = {}
     notes = _Notes()
@@ -351,7 +353,7 @@ def _pack_explanations(run: Run, texts: _Texts) -> dict[str, object]:
             size += _AROUND * len(told.matches)
         size += len(values) + _AROUND
         why[numbers[told.metric]].setdefault(f"{rows[entry.system]},{columns[entry.id]}", []).append(packed)
-    found: dict[str, object] = {"why": why, "centres": [middles.get(one.name, {}) for one in run.metrics]}
+    found: dict[str, object] = {"why": why, "centres": [middles.get(metric.name, {}) for metric in run.metrics]}
     if left_out:
         found["left_out"] = left_out
     found["cuts"] = [cuts.get(k, "") for k in range(len(texts.places))]
@@ -361,18 +363,20 @@ def _pack_explanations(run: Run, texts: _Texts) -> dict[str, object]:
 def _match(entry: Entry, place: Place, matches: Sequence[WordMatch]) -> list[str | int]:
     """Return the mark of the first match of a word, then place, start and end (in UTF-16 units) of each partner."""
     found: list[str | int] = [matches[0].mark] if matches else []
-    for one in matches:
-        if one.start is not None and one.end is not None:
-            other = one.partner_place(place)
+    for match in matches:
+        if match.start is not None and match.end is not None:
+            other = match.partner_place(place)
             text = entry.segment.text(other)
-            start = units(text[: one.start])
-            found += [_code(other), start, start + units(text[one.start : one.end])]
+            start = units(text[: match.start])
+            found += [_code(other), start, start + units(text[match.start : match.end])]
     return found
 
 
 def _in_turn(run: Run) -> Iterator[ExplanationRecord]:
     """Yield the explanations of all metrics in turn, so that none is left out altogether where there is no room."""
-    by_metric = [[one for one in run.explanations if one.metric == metric.name] for metric in run.metrics]
+    by_metric = [
+        [explanation for explanation in run.explanations if explanation.metric == metric.name] for metric in run.metrics
+    ]
     for together in zip_longest(*by_metric):
         yield from (one for one in together if one is not None)
 

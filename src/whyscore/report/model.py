@@ -282,7 +282,7 @@ class Report(Result):
     def lead(self) -> list[str]:
         """Return the title and the verdict."""
         gate = [self.gate] if self.gate else []
-        doubts = [f"Warning: {one.message}" for one in self.warnings]
+        doubts = [f"Warning: {warning.message}" for warning in self.warnings]
         headline = [self.headline] if self.headline else []
         return [f"{self.title}: {self.about}", *gate, *doubts, *headline, *self.verdict]
 
@@ -297,7 +297,7 @@ class Report(Result):
     @cached_property
     def supported(self) -> tuple[int, ...]:
         """The metrics that support the languages of the data, as places."""
-        return tuple(k for k, one in enumerate(self.metrics) if not one.unsupported)
+        return tuple(k for k, metric in enumerate(self.metrics) if not metric.unsupported)
 
     def summary(self) -> "Summary":
         """Return the verdict and the systems alone: what a terminal shows."""
@@ -325,7 +325,7 @@ class Report(Result):
         own: dict[str, object] = {
             "metrics": [_pick(one, "name", "higher_is_better", "explainer") | {"digits": k} for one, k in metrics],
             "systems": [_system_object(row) for row in self.systems],
-            "features": [self._feature(one) for one in self.features],
+            "features": [self._feature(feature) for feature in self.features],
             "changed": self.changed,
         }
         own |= {"trend": _plain(self.trend)} if self.trend else {}
@@ -376,11 +376,18 @@ class Report(Result):
     def _tests_table(self) -> Table:
         rows = [
             (
-                *(one.metric, one.first, one.second, one.difference, one.low, one.high),
-                *("" if one.decisive is None else p_value(one.decisive), one.better or ""),
-                "" if one.humans is None else one.humans.summary,
+                *(
+                    comparison.metric,
+                    comparison.first,
+                    comparison.second,
+                    comparison.difference,
+                    comparison.low,
+                    comparison.high,
+                ),
+                *("" if comparison.decisive is None else p_value(comparison.decisive), comparison.better or ""),
+                "" if comparison.humans is None else comparison.humans.summary,
             )
-            for one in self.comparisons
+            for comparison in self.comparisons
         ]
         columns = ("metric", "system", "against", "difference", "low", "high", "p", "better", "human raters agree")
         return Table(columns, tuple(rows), title="Tests between systems")

@@ -52,7 +52,7 @@ class Scale(NamedTuple):
 
 def scale(estimates: Sequence[Estimate]) -> Scale:
     """Return the range that holds all values with their intervals."""
-    ends = [end for one in estimates for end in (one.value, one.low, one.high) if end is not None]
+    ends = [end for estimate in estimates for end in (estimate.value, estimate.low, estimate.high) if end is not None]
     known = [end for end in ends if math.isfinite(end)]
     return Scale(min(known), max(known)) if known else Scale(0.0, 1.0)
 
@@ -136,15 +136,15 @@ def stacked(parts: Sequence[float], on: Scale) -> Markup:
 
 def trend_chart(points: Sequence[TrendPoint]) -> Markup:
     """Return the scores of systems over runs as lines with confidence intervals; names are escaped."""
-    runs = list(dict.fromkeys(one.run for one in points))
-    systems = list(dict.fromkeys(one.system for one in points))
-    on = scale([one.score for one in points])
+    runs = list(dict.fromkeys(point.run for point in points))
+    systems = list(dict.fromkeys(point.system for point in points))
+    on = scale([point.score for point in points])
     across = {run: 60 + 440 * k / max(1, len(runs) - 1) for k, run in enumerate(runs)}
     step = -(-len(runs) // 8)
     parts = [_trend_label(f"{end:.4g}", 52, 190 - 1.7 * on.place(end), "end") for end in (on.low, on.high)]
     parts += [_trend_label(_short(run), across[run], 215, "middle") for run in runs[::step]]
     for number, system in enumerate(systems):
-        own = [one for one in points if one.system == system and math.isfinite(one.score.value)]
+        own = [point for point in points if point.system == system and math.isfinite(point.score.value)]
         places = [(across[one.run], 190 - 1.7 * on.place(one.score.value)) for one in own]
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         parts.append(f'<g class="trend-{number % 4}"><polyline points="{line}"/>')
@@ -200,7 +200,7 @@ def html(report: Report, home: str | None = None) -> str:
 
 def _data(report: Report) -> dict[str, object]:
     """Return what the scripts of the page read."""
-    matched = [one.metric for one in report.matches]
+    matched = [match.metric for match in report.matches]
     return dict(report.explorer) | {"pair": list(report.pair or ()), "changed": report.changed, "matched": matched}
 
 

@@ -50,7 +50,11 @@ def with_changes(report: Report, changes: Mapping[str, tuple[str, str]]) -> Repo
     """
     sentences = [_change(report, name, old, new) for name, (old, new) in changes.items()]
     pairs = tuple(changes.values())
-    tested = [one for one in report.comparisons if (one.second, one.first) in pairs and one.decisive is not None]
+    tested = [
+        comparison
+        for comparison in report.comparisons
+        if (comparison.second, comparison.first) in pairs and comparison.decisive is not None
+    ]
     clearest = min(tested, key=lambda one: (one.decisive or 0.0, -abs(one.difference)), default=None)
     pair = report.pair if clearest is None else (clearest.second, clearest.first)
     return replace(report, verdict=tuple(sentences) or report.verdict, pair=pair, changes=pairs)
@@ -152,7 +156,14 @@ def _cluster_end(report: Report, number: int, level: Sequence[str]) -> str:
 def pair_tested(report: Report, metric: str, first: str, second: str) -> PairTest | None:
     """Return the test of two systems under a metric, in whichever order it stands."""
     wanted = {first, second}
-    return next((one for one in report.comparisons if one.metric == metric and {one.first, one.second} == wanted), None)
+    return next(
+        (
+            comparison
+            for comparison in report.comparisons
+            if comparison.metric == metric and {comparison.first, comparison.second} == wanted
+        ),
+        None,
+    )
 
 
 def p_text(p: float) -> str:
@@ -193,7 +204,7 @@ def _weakest_areas(report: Report) -> list[str]:
     """Return one sentence on the features that lose most, for the first metric that was decomposed."""
     known = [row for row in report.features if row.share is not None and "few" not in row.flags]
     # What typography does to the features is no weakness of a system.
-    if not known or any(one.code == SYSTEMATIC for one in report.warnings):
+    if not known or any(warning.code == SYSTEMATIC for warning in report.warnings):
         return []
     metric = known[0].metric
     means: dict[str, list[float]] = {}
@@ -300,8 +311,8 @@ def _others(best: str, systems: Sequence[str]) -> str:
 
 def _change_headline(report: Report) -> str:
     """Return whether the last run is better than the first, over all systems and metrics."""
-    tests = [one for one in report.comparisons if (one.second, one.first) in report.changes]
-    better, worse = (sum(one.better == getattr(one, side) for one in tests) for side in ("first", "second"))
+    tests = [comparison for comparison in report.comparisons if (comparison.second, comparison.first) in report.changes]
+    better, worse = (sum(test.better == getattr(test, side) for test in tests) for side in ("first", "second"))
     if not tests:
         return ""
     total = f"{len(tests)} comparison{'' if len(tests) == 1 else 's'}"

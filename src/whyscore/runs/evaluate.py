@@ -308,7 +308,9 @@ class _Work:
     def explained_by(self) -> dict[str, str]:
         """The signatures of the explanations, by metric."""
         settings, languages = self.settings, self.dataset.languages
-        return {one.name: explained_signature(one, settings, languages) for one in self.metrics if one.explainer}
+        return {
+            metric.name: explained_signature(metric, settings, languages) for metric in self.metrics if metric.explainer
+        }
 
     @property
     def progress(self) -> Progress:
@@ -410,7 +412,7 @@ def default_executor(dataset: Dataset, metrics: Sequence[RequestedMetric]) -> Ex
 
     A metric with a corpus score counts, and needs next to no memory; a model would be loaded in each process.
     """
-    counts = all(one.spec and isinstance(one.metric, CorpusMetric) for one in metrics)
+    counts = all(metric.spec and isinstance(metric.metric, CorpusMetric) for metric in metrics)
     return Processes() if counts and len(dataset.entries) >= _POOLED and (os.cpu_count() or 1) > 1 else Serial()
 
 
@@ -460,9 +462,9 @@ def _scores(work: _Work) -> None:
         work.scores = read_scores(folder.path / runs.SCORES, dataset)
         work.signatures = read_records(folder.path / runs.TOTALS, kind="totals").header.signatures
         return
-    metrics = [one.metric for one in work.metrics]
+    metrics = [metric.metric for metric in work.metrics]
     results = score_systems(dataset, metrics, seed=used.seed, draws=used.draws, resources=work.resources)
-    named = {one.name: result for one, result in zip(work.metrics, results, strict=True)}
+    named = {metric.name: result for metric, result in zip(work.metrics, results, strict=True)}
     notes = tuple(f"{name}: {note}" for name, one in named.items() for note in one.notes)
     scores = {name: one.entries for name, one in named.items()}
     totals = [
@@ -484,17 +486,17 @@ def _results(work: _Work) -> RunFacts:
     """Return what `run.json` says after the work; models with a licence get a file of their own."""
     metrics = tuple(
         RunMetric(
-            one.name,
-            work.signatures[one.name],
-            one.metric.higher_is_better,
-            one.explainer,
-            work.explained_by.get(one.name),
-            one.budget,
-            work.unsupported.get(one.name, ()),
+            metric.name,
+            work.signatures[metric.name],
+            metric.metric.higher_is_better,
+            metric.explainer,
+            work.explained_by.get(metric.name),
+            metric.budget,
+            work.unsupported.get(metric.name, ()),
         )
-        for one in work.metrics
+        for metric in work.metrics
     )
-    models = [model for one in metrics if "licence" in (model := _model(one))]
+    models = [model for metric in metrics if "licence" in (model := _model(metric))]
     if models:
         write_lines(work.folder.path / runs.MODELS, [f"{json.dumps(models, ensure_ascii=False, indent=2)}\n"])
     data = work.dataset
@@ -548,7 +550,7 @@ class _Piece(NamedTuple):
 
 def _explanations(work: _Work) -> None:
     """Write the explanations of all metrics, and what went wrong on single segments."""
-    chosen = [one for one in work.metrics if one.explainer]
+    chosen = [metric for metric in work.metrics if metric.explainer]
     if work.noted(runs.EXPLANATIONS) or not chosen:
         return
     pieces = [piece for one in chosen for piece in _pieces(work, one, work.scores[one.name])]
@@ -670,7 +672,9 @@ _Step = tuple[dict[str, Iterable[str]], dict[str, tuple[str, ...]]]
 
 def _decompose(work: _Work, tagger: TaggerLike) -> _Step:
     folder, dataset = work.folder, work.dataset
-    chosen = [one.name if one.spec else one.metric for one in work.metrics if can_decompose(one, dataset)]
+    chosen = [
+        metric.name if metric.spec else metric.metric for metric in work.metrics if can_decompose(metric, dataset)
+    ]
     if not chosen:
         return {}, {runs.DECOMPOSITION: ()}
     features = DecomposeSettings(tagger=tagger, seed=work.settings.seed)
@@ -721,13 +725,13 @@ def _comparisons(work: _Work) -> None:
 
 
 def _compare(work: _Work) -> _Step:
-    folder, dataset, metrics = work.folder, work.dataset, [one.metric for one in work.metrics]
+    folder, dataset, metrics = work.folder, work.dataset, [metric.metric for metric in work.metrics]
     human = sorted({name for entry in dataset.entries for name in entry.human})
     try:
         found = compare(dataset, metrics, human=human, seed=work.settings.seed, resources=work.resources)
     except DataError as error:
         return {}, {runs.COMPARISONS: (str(error),)}
-    names = [one.name for one in work.metrics] + human
+    names = [metric.name for metric in work.metrics] + human
     rows: list[Record] = []
     for name, one in zip(names, found.metrics, strict=True):
         rows += [record_of(pair) | {"metric": name} for pair in one.pairs]

@@ -437,7 +437,7 @@ class Run(Result):
     @cached_property
     def clusters(self) -> dict[tuple[str, str], int]:
         """The significance cluster by metric and system; 1 is the top cluster."""
-        return {(one.metric, one.system): one.cluster for one in self.ranks}
+        return {(rank.metric, rank.system): rank.cluster for rank in self.ranks}
 
     def metric(self, name: str) -> RunMetric:
         """Return the metric of that name."""
@@ -470,12 +470,12 @@ class Run(Result):
         if path is None:
             return
         entries = {(entry.system, entry.id): k for k, entry in enumerate(self.dataset.entries)}
-        for one in read_records(path, kind="explanations").explanations(entries, _AGAIN):
-            size = len(self.dataset.entries[one.entry].segment.text(one.place))
-            if len(one.spans) and one.spans[-1, 1] > size:
-                where = Where(str(path), one.line, _AGAIN)
-                raise where.error(f"a word ends at {one.spans[-1, 1]}, expected 0 to {size}")
-            yield one
+        for explanation in read_records(path, kind="explanations").explanations(entries, _AGAIN):
+            size = len(self.dataset.entries[explanation.entry].segment.text(explanation.place))
+            if len(explanation.spans) and explanation.spans[-1, 1] > size:
+                where = Where(str(path), explanation.line, _AGAIN)
+                raise where.error(f"a word ends at {explanation.spans[-1, 1]}, expected 0 to {size}")
+            yield explanation
 
 
 def explanations_in(folder: Path) -> Path | None:
@@ -595,7 +595,11 @@ class MergedRun(Run):
         """Yield the explanations of all runs by the metrics that they have in common."""
         metrics, start = {one.name for one in self.metrics}, 0
         for run in self.runs:
-            yield from (replace(one, entry=one.entry + start) for one in run.explanations if one.metric in metrics)
+            yield from (
+                replace(explanation, entry=explanation.entry + start)
+                for explanation in run.explanations
+                if explanation.metric in metrics
+            )
             start += len(run.dataset)
 
 
@@ -604,8 +608,8 @@ def merge_runs(runs: Sequence[Run]) -> MergedRun:
     labels, metrics = _labels(runs), _common_metrics(runs)
     names = _names(runs, labels)
     entries = [
-        replace(entry, system=known[entry.system])
-        for run, known in zip(runs, names, strict=True)
+        replace(entry, system=name[entry.system])
+        for run, name in zip(runs, names, strict=True)
         for entry in run.dataset.entries
     ]
     whole = MergedRun(
@@ -615,8 +619,8 @@ def merge_runs(runs: Sequence[Run]) -> MergedRun:
         metrics=metrics,
         totals={
             one.name: {
-                known[system]: total
-                for run, known in zip(runs, names, strict=True)
+                name[system]: total
+                for run, name in zip(runs, names, strict=True)
                 for system, total in run.totals[one.name].items()
             }
             for one in metrics
@@ -629,7 +633,7 @@ def merge_runs(runs: Sequence[Run]) -> MergedRun:
         signatures={key: text for run in runs for key, text in run.signatures.items()},
         runs=tuple(runs),
         identities={
-            new: Identity(label, old) for label, known in zip(labels, names, strict=True) for old, new in known.items()
+            new: Identity(label, old) for label, name in zip(labels, names, strict=True) for old, new in name.items()
         },
     )
     return replace(whole, pairs=(*whole.pairs, *_change_tests(whole)))
@@ -700,8 +704,8 @@ def _rename_systems(tables: Sequence[Sequence[F]], names: Sequence[Mapping[str, 
     """Return the facts of all runs with the names that systems have in the merged run."""
     keys = ("system", "first", "second", "better")
     return tuple(
-        replace(fact, **{key: known.get(getattr(fact, key), getattr(fact, key)) for key in keys if hasattr(fact, key)})
-        for facts, known in zip(tables, names, strict=True)
+        replace(fact, **{key: name.get(getattr(fact, key), getattr(fact, key)) for key in keys if hasattr(fact, key)})
+        for facts, name in zip(tables, names, strict=True)
         for fact in facts
     )
 
@@ -722,4 +726,6 @@ def _merged_facts(runs: Sequence[Run], labels: Sequence[str]) -> RunFacts:
 def _label_findings(tables: Sequence[Sequence[Finding]], labels: Sequence[str]) -> tuple[Finding, ...]:
     """Return the findings of all runs; each message begins with the label of its run."""
     each = zip(labels, tables, strict=True)
-    return tuple(replace(one, message=f"{label}: {one.message}") for label, findings in each for one in findings)
+    return tuple(
+        replace(finding, message=f"{label}: {finding.message}") for label, findings in each for finding in findings
+    )

@@ -244,10 +244,10 @@ def _flat(asked: _Asked) -> dict[str, object]:
 def _check_signatures(dataset: Dataset, part: _Part) -> None:
     """Refuse to join where a metric is another one than where the shards were made: files would mix the two."""
     asked = part.file.asked
-    for one in request_metrics(dataset, asked.metrics, asked.whole()):
-        here, there = str(one.metric.signature()), part.signatures.get(one.name)
+    for request in request_metrics(dataset, asked.metrics, asked.whole()):
+        here, there = str(request.metric.signature()), part.signatures.get(request.name)
         if here != there:
-            raise DataError(f"{part.folder}: the signature of {one.name} is {there} there and {here} here")
+            raise DataError(f"{part.folder}: the signature of {request.name} is {there} there and {here} here")
 
 
 class _Plan(msgspec.Struct):

@@ -171,7 +171,7 @@ def _require_texts(metric: str, segments: Sequence[Segment]) -> None:
 def answer_score(question: ScoreQuestion, store: Store | None) -> ScoreAnswer:
     """Return the scores of the segments."""
     metric = allowed.spec("metric", question.metric.name, question.metric.options)
-    segments = [_segment(one) for one in question.segments]
+    segments = [_segment(segment) for segment in question.segments]
     _require_texts(metric, segments)
     found = score(segments, metric, resources=Resources(store))
     return ScoreAnswer(
@@ -195,7 +195,7 @@ def answer_explain(question: ExplainQuestion, store: Store | None) -> ExplainAns
 def is_large(question: ScoreQuestion | ExplainQuestion) -> bool:
     """Return whether a question takes long, by its texts and their lengths; one that takes too long is refused."""
     if isinstance(question, ScoreQuestion):
-        estimate = sum(_cost(one, question.metric.name) for one in question.segments)
+        estimate = sum(_cost(segment, question.metric.name) for segment in question.segments)
     else:
         explainer = allowed.spec("explainer", question.explainer.name, question.explainer.options)
         settings = allowed.allowed_settings(ExplainSettings, {"seed": question.seed} | question.settings)

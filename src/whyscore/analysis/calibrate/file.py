@@ -140,8 +140,8 @@ class Calibration(Result):
         return {"schema": SCHEMA, "schema_version": VERSION, "kind": KIND, **own}
 
     def records(self) -> Iterator[Record]:
-        for one in self.outcomes:
-            yield asdict(one)
+        for outcome in self.outcomes:
+            yield asdict(outcome)
 
     def tables(self, *, long: bool = False) -> list[Table]:
         return [self.outcome_table()] if long else [self._setting_table(), self.outcome_table()]
@@ -154,12 +154,15 @@ class Calibration(Result):
         """Return one row per setting: how much of the grid gains there, and what it would choose alone."""
         rows: list[tuple[Cell, ...]] = [
             (
-                one.name, one.n, one.before, one.after, f"{one.improving}/{one.configurations}", one.improving_more,
-                f"{one.best_gain:+.4f} (p {one.best_p:g}, w {one.best_w:g})",
-                f"p {one.own_p:g}, w {one.own_w:.3g}" if math.isfinite(one.own_p) and one.own_w < 1 else "not boosted",
-                one.degenerate,
+                setting.name, setting.n, setting.before, setting.after,
+                f"{setting.improving}/{setting.configurations}", setting.improving_more,
+                f"{setting.best_gain:+.4f} (p {setting.best_p:g}, w {setting.best_w:g})",
+                f"p {setting.own_p:g}, w {setting.own_w:.3g}"
+                if math.isfinite(setting.own_p) and setting.own_w < 1
+                else "not boosted",
+                setting.degenerate,
             )
-            for one in self.settings
+            for setting in self.settings
         ]  # fmt: skip
         more = f"> {self.epsilon:g}"
         head = ("setting", "n", "original", "fitted", "gain > 0", more, "best", "own choice", "degenerate")

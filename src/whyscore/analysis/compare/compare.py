@@ -141,15 +141,15 @@ def compare(
     progress.begin("test", len(measures) * math.comb(len(common.places), 2))
     unsupported, doubts = language_support(dataset, {requested_name(one): as_metric(one) for one in requested})
     tested = [
-        replace(_compare_systems(one, common, settings, progress), unsupported=unsupported.get(one.name, ()))
-        for one in measures
+        replace(_compare_systems(measure, common, settings, progress), unsupported=unsupported.get(measure.name, ()))
+        for measure in measures
     ]
     found, unknown = _in_human_terms(tested, dataset.languages, common.n, settings.domain)
     blocks = len(set(common.documents)) if common.documents else None
     small = smallness(common.n, blocks, settings.test, settings.alpha)
-    notes += [f"{one.name}: {note}" for one in measures for note in one.notes]
+    notes += [f"{measure.name}: {note}" for measure in measures for note in measure.notes]
     if common.n < len(dataset.ids):
-        notes += [_own_totals(one, dataset) for one in measures]
+        notes += [_own_totals(measure, dataset) for measure in measures]
     told = dict.fromkeys((*notes, *small, *(note for one in found for note in remarks(one)), *unknown))
     return Comparison(dataset, found, settings, common.n, blocks, tuple(told), tuple(map(str, doubts)))
 
@@ -239,7 +239,7 @@ def compared_segments(dataset: Dataset, metric: Metric) -> list[Segment]:
     """Return what a metric is asked about in a comparison."""
     if not compares_texts(metric):
         return list(dataset.segments)
-    return [one.segment for one in _matches(dataset, _common(dataset, documents=False)[0]) if not one.equal]
+    return [match.segment for match in _matches(dataset, _common(dataset, documents=False)[0]) if not match.equal]
 
 
 class _Match(NamedTuple):
@@ -270,8 +270,8 @@ _TIE = 50.0
 def _measure_preference(dataset: Dataset, name: str, prepared: Prepared, common: _Common) -> _Measure:
     """Return how often each hypothesis is preferred to those of the other systems; NaN where one verdict is missing."""
     matches = _matches(dataset, common)
-    open_matches = [one for one in matches if not one.equal]
-    asked = [one.segment for one in open_matches]
+    open_matches = [match for match in matches if not match.equal]
+    asked = [match.segment for match in open_matches]
     verdicts = dict(zip(open_matches, prepared.score(asked).tolist() if asked else [], strict=True))
     rivals = len(common.places) - 1
     values = np.full(len(dataset), np.nan)
@@ -303,10 +303,10 @@ def _compare_systems(
     kept = _in_content_order(_scored_segments(measure, common), measure, common)
     documents = None if common.documents is None else [common.documents[k] for k in kept]
     rows = {system: measure.rows[[places[k] for k in kept]] for system, places in common.places.items()}
-    blocks = {system: in_blocks(own, documents) for system, own in rows.items()}
+    blocks = {system: in_blocks(row, documents) for system, row in rows.items()}
     draws = settings.draws if settings.test == "bootstrap" else min(settings.draws, _INTERVAL_DRAWS)
-    samples = {system: resample(own, measure.totals, draws, settings.seed) for system, own in blocks.items()}
-    totals = {system: _total(measure, own, samples[system], len(kept)) for system, own in blocks.items()}
+    samples = {system: resample(block, measure.totals, draws, settings.seed) for system, block in blocks.items()}
+    totals = {system: _total(measure, block, samples[system], len(kept)) for system, block in blocks.items()}
     tested = []
     for first, second in combinations(common.places, 2):
         deltas = samples[first] - samples[second]
@@ -417,7 +417,7 @@ def _decide(one: PairTest, adjusted: float, measure: _Measure, alpha: float) -> 
 
 def _clusters(measure: _Measure, totals: dict[str, Estimate], pairs: Sequence[PairTest], alpha: float) -> Clusters:
     names = list(totals)
-    better = {frozenset((one.first, one.second)): one for one in pairs}
+    better = {frozenset((pair.first, pair.second)): pair for pair in pairs}
 
     def p(i: int, j: int) -> float:
         one = better[frozenset((names[i], names[j]))]
@@ -471,7 +471,7 @@ def read_preferences() -> tuple[Preferences, ...]:
 
 def is_measured(signature: Signature) -> bool:
     """Return whether anything was measured for a metric, with whatever settings."""
-    return any(one.metric == signature.spec.partition("(")[0] for one in read_preferences())
+    return any(preference.metric == signature.spec.partition("(")[0] for preference in read_preferences())
 
 
 def find_preferences(
@@ -479,7 +479,7 @@ def find_preferences(
 ) -> Preferences | str:
     """Return what is known for a metric on such data, or the reason why nothing is."""
     name = signature.spec.partition("(")[0]
-    known = [one for one in read_preferences() if one.metric == name]
+    known = [preference for preference in read_preferences() if preference.metric == name]
     if not known:
         return f"no human preferences were measured for {name}"
     if languages is None:

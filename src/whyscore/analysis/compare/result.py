@@ -169,12 +169,12 @@ class Comparison(Result):
     @property
     def unsupported(self) -> dict[str, tuple[str, ...]]:
         """By metric, the languages of the data that it does not support."""
-        return {one.metric: one.unsupported for one in self.metrics if one.unsupported}
+        return {metric.metric: metric.unsupported for metric in self.metrics if metric.unsupported}
 
     @property
     def pairs(self) -> tuple[PairTest, ...]:
         """The tested differences of all metrics."""
-        return tuple(pair for one in self.metrics for pair in one.pairs)
+        return tuple(pair for metric in self.metrics for pair in metric.pairs)
 
     @property
     def how(self) -> str:
@@ -190,9 +190,9 @@ class Comparison(Result):
 
     def total_records(self) -> Iterator[Total]:
         """Yield the score of every system under every metric."""
-        for one in self.metrics:
-            for system, total in one.totals.items():
-                yield Total.of(system, one.metric, total, higher_is_better=one.higher_is_better)
+        for metric in self.metrics:
+            for system, total in metric.totals.items():
+                yield Total.of(system, metric.metric, total, higher_is_better=metric.higher_is_better)
 
     def header(self) -> Record:
         signatures = {one.metric: str(one.signature) for one in self if one.signature}
@@ -225,38 +225,41 @@ class Comparison(Result):
     def display_tables(self) -> list[Table]:
         """Return the systems, best first by the first metric, and where there are many pairs a matrix per metric."""
         many = len(self.dataset.systems) > 2  # noqa: PLR2004 - one pair is a sentence
-        return [self._score_table(), *(_matrix(one, self.settings) for one in self.metrics if many)]
+        return [self._score_table(), *(_matrix(metric, self.settings) for metric in self.metrics if many)]
 
     def _score_table(self) -> Table:
-        columns = ("system", *(name for one in self.metrics for name in (one.metric, f"{one.metric} rank")))
+        columns = ("system", *(name for metric in self.metrics for name in (metric.metric, f"{metric.metric} rank")))
         rows: list[tuple[Cell, ...]] = []
         systems = self.metrics[0].clusters.names
         for system in systems:
-            cells = [(one.totals[system].interval(self.decimals), one.ranks[system]) for one in self.metrics]
+            cells = [(metric.totals[system].interval(self.decimals), metric.ranks[system]) for metric in self.metrics]
             rows.append((system, *(cell for pair in cells for cell in pair)))
         best = frozenset(
-            (row, one.metric) for one in self.metrics for row, system in enumerate(systems) if one.ranks[system] == 1
+            (row, metric.metric)
+            for metric in self.metrics
+            for row, system in enumerate(systems)
+            if metric.ranks[system] == 1
         )
-        directions = {one.metric: one.higher_is_better for one in self.metrics}
-        signatures = dict.fromkeys(str(one.signature) for one in self.metrics if one.signature)
+        directions = {metric.metric: metric.higher_is_better for metric in self.metrics}
+        signatures = dict.fromkeys(str(metric.signature) for metric in self.metrics if metric.signature)
         return Table(columns, tuple(rows), directions, best, (self.how, *self.warnings, *self.notes, *signatures))
 
     def scores(self) -> list[dict[str, Cell]]:
         return [
             {
-                "metric": one.metric,
+                "metric": metric.metric,
                 "system": system,
                 "score": total.value,
                 "low": total.low,
                 "high": total.high,
-                "rank": one.ranks[system],
-                "strength": one.strengths[system],
+                "rank": metric.ranks[system],
+                "strength": metric.strengths[system],
                 **({} if ends is None else {"strength_low": ends.low, "strength_high": ends.high}),
                 "n": total.n,
             }
-            for one in self.metrics
-            for system, total in one.totals.items()
-            for ends in [one.strength_intervals.get(system)]
+            for metric in self.metrics
+            for system, total in metric.totals.items()
+            for ends in [metric.strength_intervals.get(system)]
         ]
 
     def __str__(self) -> str:

@@ -97,7 +97,7 @@ class _Simple:
         return agreeing.replace(self.placeholders.agreeing, self.placeholders.differing)
 
     def _strings(self, masks: Sequence[Mask]) -> list[str]:
-        return [getattr(self.placeholders, one) for one in masks]
+        return [getattr(self.placeholders, mask) for mask in masks]
 
     def _pieces(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask]) -> tuple[list[Span], list[str]]:
         """Return what to mask in text, per word or whole spans, and behind which strings."""
@@ -105,7 +105,9 @@ class _Simple:
         if self.unit == "span":
             return list(spans), strings
         pairs = [
-            (piece, one) for span, one in zip(spans, strings, strict=True) for piece in by_words(text.text, [span])
+            (piece, string)
+            for span, string in zip(spans, strings, strict=True)
+            for piece in by_words(text.text, [span])
         ]
         return [piece for piece, _ in pairs], [one for _, one in pairs]
 
@@ -141,7 +143,7 @@ class CharacterMasking(_Simple):
 
     def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
         pieces, strings = self._pieces(text, spans, masks)
-        return hide_in_text(text.text, pieces, [one[: self.lengths[feature]] for one in strings])
+        return hide_in_text(text.text, pieces, [string[: self.lengths[feature]] for string in strings])
 
     def _exchange(self, agreeing: str, feature: int) -> str:
         length = self.lengths[feature]
@@ -160,12 +162,12 @@ class OpaqueMasking(_Simple):
 
 def _token_row(tokens: Sequence[Token], text: str) -> TokenRow:
     """Return the tokens of a text column by column."""
-    places = [(one.start, one.end) for one in tokens]
+    places = [(token.start, token.end) for token in tokens]
     # Two tokens in one place (an entity that became two) must both be found: no shortcut then.
     alone = len(set(places)) == len(places)
     numbers = {place: k for k, place in enumerate(places) if alone and place[0] < place[1]}
     starts, ends = [start for start, _ in places], [end for _, end in places]
-    return TokenRow([one.text for one in tokens], starts, ends, text, numbers)
+    return TokenRow([token.text for token in tokens], starts, ends, text, numbers)
 
 
 def masking_for(metric: Metric, marking: Marking, settings: FeatureSettings, masking: Masking) -> TextMasking:

@@ -159,11 +159,13 @@ class Decompositions(Result, list[Decomposition]):
         raise KeyError(f"no row of {system!r} and {feature!r}")
 
     def header(self) -> Record:
-        return header_of(self.kind, self.dataset, {name: str(one) for name, one in self.signatures.items()}).object()
+        return header_of(
+            self.kind, self.dataset, {name: str(signature) for name, signature in self.signatures.items()}
+        ).object()
 
     def records(self) -> Iterator[Record]:
         for row in self:
-            examples = [asdict(one) for one in row.details]
+            examples = [asdict(detail) for detail in row.details]
             yield row.record() | ({"examples": examples} if self.settings.examples else {})
         yield from (test.record() for test in self.tests)
         yield from (scorer.record() for scorer in self.scorers)
@@ -219,7 +221,7 @@ class Decompositions(Result, list[Decomposition]):
         for number, row in enumerate(self):
             if row.share is not None:
                 shares.setdefault((row.group, row.metric, row.feature), {})[number] = row.share
-        several = [known for known in shares.values() if len(known) > 1]
+        several = [share for share in shares.values() if len(share) > 1]
         best = {number for known in several for number, share in known.items() if share == min(known.values())}
         return frozenset((number, "share") for number in best)
 
@@ -233,7 +235,7 @@ class Decompositions(Result, list[Decomposition]):
         yield from map(str, self.signatures.values())
 
     def _tests(self) -> Table:
-        several = len({one.metric for one in self.tests}) > 1
+        several = len({test.metric for test in self.tests}) > 1
         rows: list[tuple[Cell, ...]] = []
         for one in self.tests:
             names = (*((one.metric,) if several else ()), one.feature, f"{one.first} - {one.second}")
@@ -245,10 +247,10 @@ class Decompositions(Result, list[Decomposition]):
 
     def _scorers(self) -> Table:
         rows: list[tuple[Cell, ...]] = []
-        for one in self.scorers:
-            signed = one.signed, _interval(one.signed_low, one.signed_high, 4)
-            absolute = one.absolute, _interval(one.absolute_low, one.absolute_high, 4)
-            rows.append((one.system, one.scorer, one.n, one.left_out, *signed, *absolute))
+        for scorer in self.scorers:
+            signed = scorer.signed, _interval(scorer.signed_low, scorer.signed_high, 4)
+            absolute = scorer.absolute, _interval(scorer.absolute_low, scorer.absolute_high, 4)
+            rows.append((scorer.system, scorer.scorer, scorer.n, scorer.left_out, *signed, *absolute))
         columns = ("system", "scorer", "n", "left out", "signed", "interval", "absolute", "its interval")
         note = "signed: mean of reference - hypothesis; absolute: mean of the size of that difference"
         return self._group(Table(columns, tuple(rows), {}, frozenset(), (note,)), self.scorers)

@@ -254,8 +254,8 @@ def _hidden_units(entry: MarkedEntry, matrices: Sequence[Similarities], feature:
         )
     own = entry.hypothesis.spans[feature]
     return [
-        (_find_overlaps(one.spans, text.spans[feature]), _find_overlaps(one.hypothesis_spans, own))
-        for one, text in zip(matrices, entry.references, strict=True)
+        (_find_overlaps(matrix.spans, text.spans[feature]), _find_overlaps(matrix.hypothesis_spans, own))
+        for matrix, text in zip(matrices, entry.references, strict=True)
     ]
 
 
@@ -269,15 +269,17 @@ def _find_overlaps(units: NDArray[np.int64], spans: Sequence[Span]) -> NDArray[n
 
 def _best(matrices: Sequence[Similarities], hidden: Sequence[Units]) -> tuple[Similarities, ...]:
     return tuple(
-        one._replace(cosines=np.where(np.outer(*units), 1.0, one.cosines))
-        for one, units in zip(matrices, hidden, strict=True)
+        matrix._replace(cosines=np.where(np.outer(*units), 1.0, matrix.cosines))
+        for matrix, units in zip(matrices, hidden, strict=True)
     )
 
 
 def _worst(matrices: Sequence[Similarities], hidden: Sequence[Units]) -> tuple[Similarities, ...]:
     return tuple(
-        one._replace(cosines=np.where(rows[:, None] | columns[None, :], np.minimum(one.cosines, 0.0), one.cosines))
-        for one, (rows, columns) in zip(matrices, hidden, strict=True)
+        matrix._replace(
+            cosines=np.where(rows[:, None] | columns[None, :], np.minimum(matrix.cosines, 0.0), matrix.cosines)
+        )
+        for matrix, (rows, columns) in zip(matrices, hidden, strict=True)
     )
 
 

@@ -256,7 +256,9 @@ def score_sentences(dataset: Dataset, scorer: ScorerLike, *, settings: Decompose
     """Return for each system how far its texts are from their references on a sentence score."""
     chosen = as_scorer(scorer)
     name = scorer if isinstance(scorer, str) else chosen.signature().spec
-    texts = list(dict.fromkeys(text for one in dataset.segments for text in (*one.references, one.hypothesis)))
+    texts = list(
+        dict.fromkeys(text for segment in dataset.segments for text in (*segment.references, segment.hypothesis))
+    )
     known = dict(zip(texts, chosen.scores(texts), strict=True))
     found = []
     for group, places in groups_of(dataset, settings.group).items():

@@ -178,7 +178,7 @@ def _from_texts(
 ) -> tuple[list[_Tagged], int]:
     """Return the tags of every entry, and how many texts had to be tagged now."""
     segments = dataset.segments
-    texts = list(dict.fromkeys(text for one in segments for text in (*one.references, one.hypothesis)))
+    texts = list(dict.fromkeys(text for segment in segments for text in (*segment.references, segment.hypothesis)))
     kept = TagStore(resources.store) if resources.store is not None and signature.stable else None
     table = str(signature)
     known = kept.get(table, texts) if kept is not None else {}
@@ -188,7 +188,9 @@ def _from_texts(
         if kept is not None:
             kept.put(table, fresh)
         known |= fresh
-    tags = [_Tagged(known[one.hypothesis], tuple(known[text] for text in one.references)) for one in segments]
+    tags = [
+        _Tagged(known[segment.hypothesis], tuple(known[text] for text in segment.references)) for segment in segments
+    ]
     return tags, len(missing)
 
 

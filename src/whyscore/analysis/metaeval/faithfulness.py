@@ -156,7 +156,7 @@ class MeasureResult:
         """Return the values and gains."""
         gains = {"gain": self.gain, "raw_gain": self.raw_gain}
         return {"raw": self.raw, "normalised": self.normalised} | {
-            name: {"value": one.value, "low": one.low, "high": one.high, "n": one.n} for name, one in gains.items()
+            name: {"value": gain.value, "low": gain.low, "high": gain.high, "n": gain.n} for name, gain in gains.items()
         }
 
 
@@ -181,7 +181,7 @@ class FaithfulnessResult:
 
     def record(self) -> dict[str, object]:
         """Return the measures."""
-        measures = {name: own.record() for name, own in self.measures.items()}
+        measures = {name: measure.record() for name, measure in self.measures.items()}
         record: dict[str, object] = {"explainer": self.explainer, "signature": str(self.signature), "n": self.n}
         record |= {"flat": self.flat, "failed": self.failed, "measures": measures}
         return record | ({"reason": "flat"} if self.n == self.flat else {})
@@ -221,8 +221,8 @@ class FaithfulnessResults(Result, list[FaithfulnessResult]):
         rows: list[tuple[Cell, ...]] = []
         for one in self:
             cells: list[Cell] = [one.explainer, one.n, one.flat, one.failed]
-            for own in one.measures.values():
-                cells += [own.raw, own.normalised, own.gain.value, own.gain.low, own.gain.high]
+            for measure in one.measures.values():
+                cells += [measure.raw, measure.normalised, measure.gain.value, measure.gain.low, measure.gain.high]
             rows.append((*cells, *_stability_cells(one)))
         stable = any(one.stability is not None for one in self)
         return [Table((*columns, *(_STABILITY if stable else ())), tuple(rows))]
@@ -237,11 +237,11 @@ def _stability_cells(one: FaithfulnessResult) -> tuple[Cell, ...]:
 
 def gain_table(first: str, results: Mapping[str, FaithfulnessResult]) -> Table:
     """Return gains over random order by name, and how stable explanations are where that is known."""
-    stable = any(one.stability is not None for one in results.values())
+    stable = any(result.stability is not None for result in results.values())
     columns = (first, "n", *MEASURES.values(), *(_STABILITY if stable else ()))
     rows = tuple(
-        (name, one.n, *(one.measures[measure].gain.value for measure in MEASURES), *_stability_cells(one))
-        for name, one in results.items()
+        (name, result.n, *(result.measures[measure].gain.value for measure in MEASURES), *_stability_cells(result))
+        for name, result in results.items()
     )
     return Table(columns, rows, dict.fromkeys(MEASURES.values(), True), notes=(_GAINS,))
 
@@ -267,22 +267,24 @@ def faithfulness(
     shared |= {"resources": resources}
     budgets: list[RaisedBudget] = []
     if settings.until_stable is not None:
-        budgets = [until_stable(segments, metric, one, mark=settings.until_stable, **shared) for one in explainers]
-        explainers = [spec_of(one.explainer) for one in budgets]
+        budgets = [
+            until_stable(segments, metric, explainer, mark=settings.until_stable, **shared) for explainer in explainers
+        ]
+        explainers = [spec_of(budget.explainer) for budget in budgets]
     base = with_languages(as_metric(metric), languages_of(segments))
     masker = build(settings.masker, "masker") if isinstance(settings.masker, str) else settings.masker or Delete()
     plan = make_plan(base, "erasure", unit=settings.unit, masker=masker, seed=settings.seed)
     plan = Plan(orient(resources.prepare(base)), plan.explainer, masker, plan.splitter, settings.seed)
     # The masker is that of the curves: explainers keep their own.
     chosen = {name: value for name, value in shared.items() if name != "masker"}
-    explained = [explain(segments, base, one, **chosen) for one in explainers]
+    explained = [explain(segments, base, explainer, **chosen) for explainer in explainers]
     curves, failures = _score(
         plan, [segment.only(base.inputs) for segment in as_segments(segments)], explained, settings
     )
     results = []
-    for one, explanations, own in zip(explainers, explained, curves, strict=True):
+    for one, explanations, curve in zip(explainers, explained, curves, strict=True):
         failed = explanations.failures | {k: failures[k] for k in sorted({e.index for e in explanations} & {*failures})}
-        result = _result(own, _signature(one, plan, settings), settings, failed)
+        result = _result(curve, _signature(one, plan, settings), settings, failed)
         if settings.seeds is not None:
             result = replace(result, stability=stability(segments, metric, one, seeds=settings.seeds, **shared))
         results.append(result)
@@ -329,8 +331,12 @@ def _score(
     ONE score call. There is None where a probe failed, where there are no words, and for texts without explanation.
     """
     explanations = [one for own in explained for one in own]
-    tasks = [Task(one.index, one.place, one.words, settings.seed) for one in explanations]
-    masks = [np.concatenate([curve_masks(order) for order in _orders(one, settings)]) for one in explanations]
+    tasks = [
+        Task(explanation.index, explanation.place, explanation.words, settings.seed) for explanation in explanations
+    ]
+    masks = [
+        np.concatenate([curve_masks(order) for order in _orders(explanation, settings)]) for explanation in explanations
+    ]
     masker = plan.masker or Delete()
     probes = masker.render([(task.words, rows) for task, rows in zip(tasks, masks, strict=True)])
     values, failed = score_segments(plan, probe_segments(segments, tasks, probes))
@@ -378,7 +384,7 @@ def _result(
     settings: FaithfulnessSettings,
     failures: Mapping[int, str],
 ) -> FaithfulnessResult:
-    kept = [own for own in curves if own is not None]
+    kept = [curve for curve in curves if curve is not None]
     tables = [np.stack([measured(one, settings.shares) for one in own]) for own in kept]
     values = np.stack([table[0] for table in tables]) if tables else np.zeros((0, len(MEASURES)))
     chance = np.stack([table[1:].mean(axis=0) for table in tables]) if tables else values

@@ -132,7 +132,7 @@ class Metaevaluation(Result):
     kind: ClassVar[Kind] = "metaeval"
 
     def __iter__(self) -> Iterator[Agreement]:
-        return (one for group in self.groups for one in group.agreements)
+        return (agreement for group in self.groups for agreement in group.agreements)
 
     def __getitem__(self, metric: str) -> Agreement:
         agreements = [one for one in self if one.metric == metric]
@@ -143,7 +143,7 @@ class Metaevaluation(Result):
     @property
     def tests(self) -> tuple[MetricTest, ...]:
         """The tests between metrics."""
-        return tuple(one for group in self.groups for one in group.tests)
+        return tuple(test for group in self.groups for test in group.tests)
 
     @property
     def how(self) -> str:
@@ -163,7 +163,7 @@ class Metaevaluation(Result):
     def _correction(self) -> str:
         if self.settings.correction == "none":
             return ""
-        sizes = dict.fromkeys(str(one.family_size) for one in self.tests)
+        sizes = dict.fromkeys(str(test.family_size) for test in self.tests)
         over = "of the table" if self.settings.family == "table" else "of each group"
         return f", {self.settings.correction}-corrected over the {' or '.join(sizes)} tests {over}"
 
@@ -184,13 +184,13 @@ class Metaevaluation(Result):
         facts |= {"resample": chosen.resample, "compat": chosen.compat, "alpha": chosen.alpha}
         facts |= {"correction": chosen.correction, "family": None if chosen.correction == "none" else chosen.family}
         facts |= {"notes": list(self.notes), "metrics": list(self.records())}
-        facts |= {"uses": [one.record() for one in self.uses]} if self.uses else {}
+        facts |= {"uses": [use.record() for use in self.uses]} if self.uses else {}
         names, averages = self.averages
         if averages:
             facts["averages"] = [
                 finite(asdict(a) | {"values": dict(zip(names, a.values, strict=True))}) for a in averages
             ]
-        return {**facts, "tests": [{"group": one.group} | asdict(one) for one in self.tests]}
+        return {**facts, "tests": [{"group": test.group} | asdict(test) for test in self.tests]}
 
     def display_tables(self) -> list[Table]:
         tables = [self._agreements(), *([self._tests()] if self.significant else [])]
@@ -199,8 +199,14 @@ class Metaevaluation(Result):
     def _averages(self) -> list[Table]:
         names, averages = self.averages
         rows: tuple[tuple[Cell, ...], ...] = tuple(
-            (one.rank, one.cluster, f"({one.metric})" if one.sentinel else one.metric, one.average, *one.values)
-            for one in averages
+            (
+                average.rank,
+                average.cluster,
+                f"({average.metric})" if average.sentinel else average.metric,
+                average.average,
+                *average.values,
+            )
+            for average in averages
         )
         chosen = self.settings
         title = "average over groups and tasks (equal weights)"
@@ -214,7 +220,7 @@ class Metaevaluation(Result):
     @property
     def significant(self) -> tuple[MetricTest, ...]:
         """The tests in which the first metric agrees significantly better."""
-        return tuple(one for one in self.tests if one.adjusted <= self.settings.alpha)
+        return tuple(test for test in self.tests if test.adjusted <= self.settings.alpha)
 
     def _agreements(self) -> Table:
         shown = {
@@ -318,7 +324,7 @@ class SideResult:
         record |= {name: self.mean(name) for name in (*MEASURES, "recall_at_k_legacy")}
         if tie_interval:
             record["tie_interval"] = [self.mean("recall_at_k_low"), self.mean("recall_at_k_high")]
-        known = {name: one for name, one in self.estimates.items() if one.low is not None}
+        known = {name: estimate for name, estimate in self.estimates.items() if estimate.low is not None}
         record["interval"] = {name: [one.low, one.high] for name, one in known.items()}
         if not self.n_eval:
             record["reason"] = next((reason for reason in ("no_error", "all_error") if self.dropped[reason]), "empty")
@@ -397,17 +403,17 @@ class SystemResult:
         sides = {side: own and own.record(tie_interval=tie_interval) for side, own in self.sides.items()}
         record: dict[str, object] = {"system": self.system, "baseline": self.baseline, "sides": sides}
         record |= {"sentence": self.sentence and self.sentence.record(), "warnings": list(self.warnings)}
-        record |= {"findings": [one.record() for one in self.findings]} if self.findings else {}
+        record |= {"findings": [finding.record() for finding in self.findings]} if self.findings else {}
         missing = {side: "not submitted" for side, own in self.sides.items() if own is None}
         record |= {"reasons": missing} if missing else {}
         if self.decisions is not None:
-            record["decisions"] = {side: one.record() for side, one in self.decisions.items()}
+            record["decisions"] = {side: decision.record() for side, decision in self.decisions.items()}
         if self.faithfulness is not None:
             record["faithfulness"] = self.faithfulness.record()
         if self.stability is not None:
             record["stability"] = self.stability.record() | {"sd": dict(self.spread)}
         if self.continuous is not None:
-            record["continuous"] = {side: asdict(one) for side, one in self.continuous.items()}
+            record["continuous"] = {side: asdict(correlations) for side, correlations in self.continuous.items()}
         return record
 
     def cells(self, side: Judged) -> dict[str, Cell]:
@@ -455,8 +461,8 @@ class SideRanking:
         }
         if self.strengths:
             record["bradley_terry"] = {
-                measure: {name: {"value": one.value, "low": one.low, "high": one.high, "n": one.n}
-                          for name, one in strengths.items()}
+                measure: {name: {"value": strength.value, "low": strength.low, "high": strength.high, "n": strength.n}
+                          for name, strength in strengths.items()}
                 for measure, strengths in self.strengths.items()
             }  # fmt: skip
         return record | {"warnings": list(self.warnings)}
@@ -473,8 +479,8 @@ class SideRanking:
         columns += tuple(f"BT {_SHOWN[measure]}" for measure in self.strengths)
         rows: list[tuple[Cell, ...]] = []
         for name in sorted(self.mean_rank, key=lambda name: self.mean_rank[name]):
-            strengths = [own.get(name) for own in self.strengths.values()]
-            numbers = (None if one is None else one.value for one in strengths)
+            strengths = [strength.get(name) for strength in self.strengths.values()]
+            numbers = (None if strength is None else strength.value for strength in strengths)
             rows.append((name, *self.ranks[name].values(), self.mean_rank[name], *numbers))
         groups = [f"{_SHOWN[measure]} {', '.join(names)}" for measure, names in self.best.items()]
         notes = (f"{side}, {self.n} sentences in common; best group: {'; '.join(groups)}",)
@@ -558,8 +564,8 @@ class WordsResult(Result):
     @property
     def warnings(self) -> list[str]:
         """What a reader of the numbers should know."""
-        warnings = [f"{one.system}: {warning}" for one in self.systems for warning in one.warnings]
-        warnings += [str(finding) for one in self.systems for finding in one.findings]
+        warnings = [f"{system.system}: {warning}" for system in self.systems for warning in system.warnings]
+        warnings += [str(finding) for system in self.systems for finding in system.findings]
         return warnings + [f"{side}: {warning}" for side, own in self.ranking.items() for warning in own.warnings]
 
     def header(self) -> Record:
@@ -577,8 +583,8 @@ class WordsResult(Result):
 
     def _systems(self) -> Iterator[dict[str, object]]:
         facts = {"schema_version": 1, "kind": "words", "signature": str(self.signature), "gold": self.gold.name}
-        for one in self.systems:
-            yield {**facts, **one.record(tie_interval=self.settings.tie_interval)}
+        for system in self.systems:
+            yield {**facts, **system.record(tie_interval=self.settings.tie_interval)}
 
     def _blocks(self) -> dict[str, object]:
         blocks: dict[str, object] = {}
@@ -593,7 +599,7 @@ class WordsResult(Result):
     def tables(self, *, long: bool = False) -> list[Table]:
         if long:
             return [self._sides(long=True)]
-        faithful = {one.system: one.faithfulness for one in self.systems if one.faithfulness is not None}
+        faithful = {system.system: system.faithfulness for system in self.systems if system.faithfulness is not None}
         gains = [gain_table("system", faithful)] if faithful else []
         return [self._sides(long=False), *gains, *(own.table(side) for side, own in self.ranking.items())]
 
@@ -604,9 +610,9 @@ class WordsResult(Result):
         if long:
             columns += ["recall_at_k_legacy", "ties", *(f"{name}_{end}" for name in names for end in ("low", "high"))]
         columns += ["pearson", "spearman"]
-        decided = any(one.decisions is not None for one in self.systems)
+        decided = any(system.decisions is not None for system in self.systems)
         columns += ["threshold", *_DECIDED] if decided else []
-        columns += ["stability"] if any(one.stability is not None for one in self.systems) else []
+        columns += ["stability"] if any(system.stability is not None for system in self.systems) else []
         rows: list[tuple[Cell, ...]] = []
         best: set[tuple[int, str]] = set()
         for one in (*(() if self.annotators is None else self.annotators.ceiling), *self.systems):
@@ -620,12 +626,12 @@ class WordsResult(Result):
         return Table(tuple(columns), tuple(rows), directed, frozenset(best), () if long else tuple(self._notes()))
 
     def _notes(self) -> Iterator[str]:
-        baselines = [one.system for one in self.systems if one.baseline]
+        baselines = [system.system for system in self.systems if system.baseline]
         if baselines:
             yield f"baselines: {', '.join(baselines)}"
         yield from () if self.annotators is None else self.annotators.notes()
-        for side in dict.fromkeys(side for one in self.systems for side in one.sides):
-            own = next((own for one in self.systems if (own := one.sides.get(side)) is not None), None)
+        for side in dict.fromkeys(side for system in self.systems for side in system.sides):
+            own = next((own for system in self.systems if (own := system.sides.get(side)) is not None), None)
             if own is not None:
                 left = ", ".join(f"{count} {reason}" for reason, count in own.dropped.items() if count)
                 yield f"{side}: {own.n_eval} of {own.n} sentences judged; left out: {left or 'none'}"
@@ -643,10 +649,10 @@ class WordSegments(Result):
 
     def records(self) -> Iterator[Record]:
         names = self.whole.gold.names()
-        for one in self.whole.systems:
-            for side, own in one.sides.items():
+        for system in self.whole.systems:
+            for side, own in system.sides.items():
                 if own is not None:
-                    facts = {"system": one.system, "side": side}
+                    facts = {"system": system.system, "side": side}
                     yield from ({"id": name, **facts, **own.segment(k)} for k, name in enumerate(names))
 
     def document(self) -> object:

@@ -174,7 +174,7 @@ def metaevaluate_words(
     systems = _with_baselines(systems, gold, settings, explained=bool(metrics))
     if not systems:
         raise DataError("there is nothing to judge: give submissions, explainers or baselines")
-    refuse_twice([one.system for one in systems])
+    refuse_twice([system.system for system in systems])
     ranking = _rank_sides(gold, systems, settings) if settings.compares else {}
     return WordsResult(gold, tuple(_with_decisions(systems, tuning, settings)), settings, ranking)
 
@@ -191,7 +191,7 @@ def _with_baselines(
 ) -> list[SystemResult]:
     """Return the systems with findings about those below a control, and the baselines where they are asked for."""
     if settings.baselines:
-        taken = {one.system for one in systems}
+        taken = {system.system for system in systems}
         own = [chance_result(gold, settings)]
         own += [judge(gold, one, settings, baseline=True) for one in _baselines(gold, settings.seed)]
         named = [replace(one, system=f"{one.system} (baseline)") if one.system in taken else one for one in own]
@@ -205,12 +205,17 @@ def _with_baselines(
 def _with_findings(systems: Sequence[SystemResult], baselines: Sequence[SystemResult]) -> list[SystemResult]:
     """Return the judged systems, with a finding for each side on which a control has a higher AUC."""
     controls = [one for one in baselines if one.system in CONTROLS]
-    return [one if one.baseline else replace(one, findings=tuple(_findings(one, controls))) for one in systems]
+    return [
+        system if system.baseline else replace(system, findings=tuple(_findings(system, controls)))
+        for system in systems
+    ]
 
 
 def _findings(system: SystemResult, controls: Sequence[SystemResult]) -> Iterator[Finding]:
     for side, own in system.sides.items():
-        known = {one.system: other.mean("auc") for one in controls if (other := one.sides.get(side)) is not None}
+        known = {
+            control.system: other.mean("auc") for control in controls if (other := control.sides.get(side)) is not None
+        }
         finding = None if own is None else below_control(f"{system.system}, {side}", own.mean("auc"), known)
         if finding is not None:
             yield finding
@@ -231,7 +236,7 @@ def _with_trust(
     for metric in dict.fromkeys(metric for metric, _ in pairs) if settings.faithfulness else ():
         own = [pair for pair in pairs if pair[0] == metric]
         results = faithfulness(segments, metric, [name for _, name in own], draws=settings.draws, **shared)
-        judged |= {pair: replace(judged[pair], faithfulness=one) for pair, one in zip(own, results, strict=True)}
+        judged |= {pair: replace(judged[pair], faithfulness=result) for pair, result in zip(own, results, strict=True)}
     for pair in pairs if settings.seeds else ():
         stable = stability(segments, *pair, seeds=settings.seeds, **shared)
         spread = _spread(stable.importances, gold, settings)
@@ -242,9 +247,9 @@ def _with_trust(
 def _spread(repeats: Sequence[FloatMatrix], gold: GoldSide, settings: MetaevalWordsSettings) -> dict[Measure, float]:
     """Return the standard deviation of the measures between seeds; `repeats` holds seeds x words for each text."""
     plain = replace(settings, draws=0)
-    missing = tuple(k for k, own in enumerate(repeats) if not own.shape[1])
+    missing = tuple(k for k, repeat in enumerate(repeats) if not repeat.shape[1])
     judged = [
-        judge_side(gold, Scored(Ragged.of([-own[seed] for own in repeats]), f"seed {seed}", missing), plain)
+        judge_side(gold, Scored(Ragged.of([-repeat[seed] for repeat in repeats]), f"seed {seed}", missing), plain)
         for seed in range(len(repeats[0]) if repeats else 0)
     ]
     return {measure: float(np.std([side.mean(measure) for side in judged])) for measure in MEASURES}
@@ -259,16 +264,16 @@ def _with_decisions(
     if tuning is None:
         if settings.threshold is None and not settings.oracle_threshold:
             return list(systems)
-        return [replace(one, decisions=decide(one, settings.threshold)) for one in systems]
+        return [replace(system, decisions=decide(system, settings.threshold)) for system in systems]
     gold, submissions = tuning
-    judged = [k for k, one in enumerate(systems) if not one.baseline]
+    judged = [k for k, system in enumerate(systems) if not system.baseline]
     if len(submissions) != len(judged):
         raise SpecError(
             f"{len(submissions)} submissions to learn thresholds from for {len(judged)} systems: one for each"
         )
     decided = list(systems)
-    for k, one in zip(judged, submissions, strict=True):
-        decided[k] = replace(systems[k], decisions=decide(systems[k], thresholds(judge(gold, one, settings))))
+    for k, submission in zip(judged, submissions, strict=True):
+        decided[k] = replace(systems[k], decisions=decide(systems[k], thresholds(judge(gold, submission, settings))))
     return decided
 
 
@@ -446,11 +451,11 @@ def _mean_logprob(path: Path, count: int) -> FloatVector | None:
 def _flip(submissions: Sequence[Submission], flip: Sequence[str] | None) -> list[Submission]:
     if flip is None:
         return list(submissions)
-    known = [one.name for one in submissions]
+    known = [submission.name for submission in submissions]
     for name in flip:
         if name not in known:
             raise SpecError(f"no submission named {name!r} to flip; there are: {', '.join(known)}")
-    return [_reverse(one) if not flip or one.name in flip else one for one in submissions]
+    return [_reverse(submission) if not flip or submission.name in flip else submission for submission in submissions]
 
 
 def _reverse(one: Submission) -> Submission:
@@ -478,12 +483,12 @@ def _rank_sides(
     return {
         side: _rank_side(side, systems, settings)
         for side in SIDES
-        if gold.side(side) is not None and any(one.sides.get(side) for one in systems)
+        if gold.side(side) is not None and any(system.sides.get(side) for system in systems)
     }
 
 
 def _rank_side(side: Judged, results: Sequence[SystemResult], settings: MetaevalWordsSettings) -> SideRanking:
-    there = {one.system: own for one in results if (own := one.sides.get(side)) is not None}
+    there = {result.system: own for result in results if (own := result.sides.get(side)) is not None}
     names = list(there)
     common = np.logical_and.reduce([own.judged > 0 for own in there.values()])
     values: dict[Measure, FloatMatrix] = {
@@ -509,8 +514,10 @@ def _rank_side(side: Judged, results: Sequence[SystemResult], settings: Metaeval
     placed = {measure: _ranks(measure, side, results) for measure in MEASURES}
     return SideRanking(
         n=int(common.sum()),
-        ranks={one.system: {measure: placed[measure][one.system] for measure in MEASURES} for one in results},
-        mean_rank={one.system: sum(placed[measure][one.system] for measure in MEASURES) / 3 for one in results},
+        ranks={result.system: {measure: placed[measure][result.system] for measure in MEASURES} for result in results},
+        mean_rank={
+            result.system: sum(placed[measure][result.system] for measure in MEASURES) / 3 for result in results
+        },
         best=best,
         tests={(names[i], names[j]): {measure: tests[measure][i, j] for measure in MEASURES} for i, j in pairs},
         adjusted={(names[i], names[j]): {measure: adjusted[measure][i, j] for measure in MEASURES} for i, j in pairs},
@@ -521,8 +528,8 @@ def _rank_side(side: Judged, results: Sequence[SystemResult], settings: Metaeval
 
 
 def _ranks(measure: Measure, side: Judged, results: Sequence[SystemResult]) -> dict[str, float]:
-    means = [own.mean(measure) if (own := one.sides.get(side)) is not None else np.nan for one in results]
-    return dict(zip([one.system for one in results], ranks(np.array(means)).tolist(), strict=True))
+    means = [own.mean(measure) if (own := result.sides.get(side)) is not None else np.nan for result in results]
+    return dict(zip([result.system for result in results], ranks(np.array(means)).tolist(), strict=True))
 
 
 def _strengths(
@@ -574,15 +581,15 @@ def without_gap_tags(gold: Gold, submissions: Sequence[Submission], gaps: Gaps) 
     )
     plain = replace(gold, target=side)
     kept = []
-    for one in submissions:
-        target = one.sides.get("target")
+    for submission in submissions:
+        target = submission.sides.get("target")
         if target is None:
-            raise DataError(f"{one.name} has no scores of the target: gaps are between its words")
+            raise DataError(f"{submission.name} has no scores of the target: gaps are between its words")
         # Scores of the words alone fit already where gaps are dropped.
         fits = np.array_equal(target.scores.lengths, side.tags.lengths)
         scores = target.scores if fits else without_gaps(target.scores, gaps)
-        sides = {**one.sides, "target": Scored(scores, target.file)}
-        kept.append(replace(one, sides=sides))
+        sides = {**submission.sides, "target": Scored(scores, target.file)}
+        kept.append(replace(submission, sides=sides))
     return plain, kept
 
 
@@ -606,9 +613,9 @@ def explained_submission(
     missing = tuple(sorted(explained.failures))
     rows = {_JUDGED[side]: {one.index: one for one in explained if one.place.side is side} for side in _JUDGED}
     scored = {
-        side: Scored(Ragged.of([own[k].error_scores if k in own else _NO_SCORES for k in range(count)]), name, missing)
-        for side, own in rows.items()
-        if len(own) == count - len(missing)
+        side: Scored(Ragged.of([row[k].error_scores if k in row else _NO_SCORES for k in range(count)]), name, missing)
+        for side, row in rows.items()
+        if len(row) == count - len(missing)
     }
     sentence = np.full(count, np.nan)
     for k, one in rows["target"].items():
@@ -657,9 +664,9 @@ def _join_systems(stored: StoredExplanations) -> dict[str, dict[Judged, dict[str
     joined: dict[str, dict[Judged, dict[str, ExplanationRecord]]] = {}
     for sides in stored.groups.values():
         for side, rows in sides.items():
-            for one in rows.values():
-                texts = joined.setdefault(f"{one.metric} {one.explainer}", {}).setdefault(side, {})
-                texts[join_id(one.system, one.id)] = one
+            for row in rows.values():
+                texts = joined.setdefault(f"{row.metric} {row.explainer}", {}).setdefault(side, {})
+                texts[join_id(row.system, row.id)] = row
     return joined
 
 

@@ -178,21 +178,21 @@ def _spans(lines: Iterator[Object], file: str, pair: str | None) -> list[Rated]:
     ratings: dict[tuple[str, str, str], list[list[tuple[int, int, str]]]] = {}
     documents: dict[tuple[str, str, str], str] = {}
     misplaced: list[int] = []
-    for one in lines:
-        key = (str(one.value.get("lp", pair or "")), _text(one, "src", file), _text(one, "mt", file))
+    for line in lines:
+        key = (str(line.value.get("lp", pair or "")), _text(line, "src", file), _text(line, "mt", file))
         if pair is not None and key[0] != pair:
             continue
         found = []
-        for span in cast("list[object]", one.value["spans"]):
+        for span in cast("list[object]", line.value["spans"]):
             if not isinstance(span, list) or not [type(place) for place in span[:2]] == [int, int] or min(span[:2]) < 0:
-                raise DataError(f"a span is {span!r}, expected [start, end, severity]", file=file, line=one.line)
+                raise DataError(f"a span is {span!r}, expected [start, end, severity]", file=file, line=line.line)
             start, end = span[0], min(max(span[1], span[0] + 1), len(key[2]))
             if span[1] > len(key[2]) or span[0] > span[1]:
-                misplaced.append(one.line)
+                misplaced.append(line.line)
             if start < end and span[0] <= span[1]:
                 found.append((start, end, str(span[2]).lower() if span[2:] else "major"))
         ratings.setdefault(key, []).append(found)
-        document = "/".join(str(one.value.get(name, "")) for name in ("set", "doc")).strip("/")
+        document = "/".join(str(line.value.get(name, "")) for name in ("set", "doc")).strip("/")
         documents[key] = min(documents.get(key, document), document)
     if misplaced:
         warnings.warn(
@@ -201,22 +201,22 @@ def _spans(lines: Iterator[Object], file: str, pair: str | None) -> list[Rated]:
             TrainNotice, stacklevel=2,
         )  # fmt: skip
     return [
-        Rated(source, hypothesis, lp, documents[key], "spans", _penalty(own), _soft(own, len(hypothesis)))
-        for key, own in ratings.items()
+        Rated(source, hypothesis, lp, documents[key], "spans", _penalty(rating), _soft(rating, len(hypothesis)))
+        for key, rating in ratings.items()
         for lp, source, hypothesis in [key]
         if source.split() and hypothesis.split()
     ]
 
 
 def _penalty(ratings: Sequence[Sequence[tuple[int, int, str]]]) -> float:
-    return -float(np.mean([sum(_PENALTY.get(severity, 1.0) for *_, severity in own) for own in ratings]))
+    return -float(np.mean([sum(_PENALTY.get(severity, 1.0) for *_, severity in rating) for rating in ratings]))
 
 
 def _soft(ratings: Sequence[Sequence[tuple[int, int, str]]], length: int) -> Stretches:
     """Return the share of raters who marked each stretch between two borders."""
     marked = np.zeros((len(ratings), length + 1))
-    for row, own in enumerate(ratings):
-        for start, end, _ in own:
+    for row, rating in enumerate(ratings):
+        for start, end, _ in rating:
             marked[row, start:end] = 1
     shares = marked.mean(axis=0)
     borders = [0, *(np.flatnonzero(np.diff(shares)) + 1).tolist(), length]
@@ -306,7 +306,7 @@ def _dataset(data: Dataset, pair: str | None) -> list[Rated]:
         score = entry.human.get(human) if human is not None else None
         row = Rated(segment.source, segment.hypothesis, lp, entry.document or "", "spans", score, reference=reference)
         if annotators is not None:
-            soft = {side: _mean_tags([own.rows()[k] for own in tags]) for side, tags in annotators.tags.items()}
+            soft = {side: _mean_tags([tag.rows()[k] for tag in tags]) for side, tags in annotators.tags.items()}
             row = replace(
                 row,
                 kind="edits",
@@ -348,7 +348,7 @@ def align(rows: Sequence[Rated]) -> list[Rated]:
         np.asarray(metric.score(segments)) * (1 if metric.higher_is_better else -1) for metric in metrics
     ], axis=1)  # fmt: skip
     return [
-        _aligned(row, own, tuple(map(float, numbers))) for row, own, numbers in zip(kept, links, values, strict=True)
+        _aligned(row, link, tuple(map(float, numbers))) for row, link, numbers in zip(kept, links, values, strict=True)
     ]
 
 

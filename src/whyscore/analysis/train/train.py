@@ -524,7 +524,7 @@ def _judge(rows: Sequence[Rated], name: str, metric: Any) -> dict[str, Measured]
         ]
         found = word_errors(name, metric, own, place, words) if chosen else None
         if found is not None:
-            values = agree(Ragged.of([one.astype(np.float64) for one in labels]), Ragged.of(found)).auc
+            values = agree(Ragged.of([label.astype(np.float64) for label in labels]), Ragged.of(found)).auc
             (estimate,) = mean_estimates(values[~np.isnan(values)][None], draws=_DRAWS)
             low, high = (np.nan if bound is None else bound for bound in (estimate.low, estimate.high))
             measures[measure] = Measured(estimate.value, low, high)
@@ -534,7 +534,9 @@ def _judge(rows: Sequence[Rated], name: str, metric: Any) -> dict[str, Measured]
         own = [segments[k] for k in scored]
         if metric is None:
             words = [white_space(segment.hypothesis) for segment in own]
-            scores = np.array([-one.mean() for one in word_errors(name, metric, own, HYPOTHESIS, words) or ()])
+            scores = np.array(
+                [-word_error.mean() for word_error in word_errors(name, metric, own, HYPOTHESIS, words) or ()]
+            )
         else:
             scores = np.asarray(metric.score(own), dtype=np.float64)
         measures["sentences"] = correlate(human, scores)
@@ -556,7 +558,7 @@ def word_errors(
     if name == "evidence":
         return error_evidence(segments, place.side, words, Setting())
     try:
-        return [-own.importance for own in metric.word_scores(segments, place, words)]
+        return [-word_score.importance for word_score in metric.word_scores(segments, place, words)]
     except SpecError:
         return None
 

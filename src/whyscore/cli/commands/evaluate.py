@@ -125,7 +125,7 @@ def run(settings: EvaluateCommand) -> int:
             overwrite=settings.overwrite,
             requested=requested if shard is None else None,
         )
-        unsupported = {one.name: one.unsupported for one in found.metrics if one.unsupported}
+        unsupported = {metric.name: metric.unsupported for metric in found.metrics if metric.unsupported}
         gates = judge_gates(found, under, worse, unsupported)
         (resources.progress or Stages()).begin("report")
         report = make_report(settings, record_gates(found, gates))
@@ -152,8 +152,8 @@ def make_report(settings: RunFolderSettings, found: Run) -> Report:
 def show_report(settings: RunFolderSettings, report: Report, found: Run) -> None:
     """Print the summary of a report."""
     sys.stdout.write(visible("".join(report_lines(report, settings.format, terminal_width()))))
-    for one in found.metrics:
-        tell(settings, f"signature: {one.signature}")
+    for metric in found.metrics:
+        tell(settings, f"signature: {metric.signature}")
     tell(settings, f"report: {Path(settings.output) / PAGE}")
 
 

@@ -170,10 +170,10 @@ def _show(found: Sequence[Explanations], settings: ExplainCommand) -> None:
 
 def _with_titles(found: Explanations) -> Iterator[tuple[str, Explanation]]:
     """Yield each explanation with its title, and the parts of its score as bars where it has such that no word has."""
-    parts = [one.parts for one in found.word_matches or ()] or [{}] * len(found)
-    for one, known in zip(found, parts, strict=True):
+    parts = [word_match.parts for word_match in found.word_matches or ()] or [{}] * len(found)
+    for one, part in zip(found, parts, strict=True):
         entry = found.dataset.entries[one.index]
-        bars = f"\n{part_bars(known)}" if "syn" in known else ""
+        bars = f"\n{part_bars(part)}" if "syn" in part else ""
         title = f"{entry.system} {entry.id} · {found.metric} {one.score:.{_DIGITS}f} · {one.signature.spec}"
         yield f"{title}{bars}", one
 
@@ -210,7 +210,10 @@ class Terminal(Console):
 
 def segment_view(explanations: Sequence[Explanation], digits: int) -> RenderableType:
     """Return all places of one segment below each other, coloured on one common scale."""
-    largest = max((float(abs(one.importance).max()) for one in explanations if len(one.importance)), default=0.0)
+    largest = max(
+        (float(abs(explanation.importance).max()) for explanation in explanations if len(explanation.importance)),
+        default=0.0,
+    )
     grid = Grid.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
@@ -227,7 +230,11 @@ def plain_view(explanations: Sequence[Explanation], digits: int) -> Iterator[str
     """Yield the lines of one segment for where there is no colour: every word in brackets with its number."""
     context = _context(explanations)
     width = (
-        max(len(place) for place in [*(str(one.place) for one in explanations), *(place for place, _ in context)]) + 2
+        max(
+            len(place)
+            for place in [*(str(explanation.place) for explanation in explanations), *(place for place, _ in context)]
+        )
+        + 2
     )
     for one in explanations:
         words = marking.plain(one.words.text, one.words.spans, one.importance.tolist(), digits)
@@ -262,7 +269,7 @@ def show(explanations: Iterable[tuple[str, Explanation]], console: Console, digi
 def _context(explanations: Sequence[Explanation]) -> list[tuple[str, str]]:
     """Return the texts of the segment that are not explained: readers want to see them all the same."""
     segment = explanations[0].segment
-    explained = {one.place for one in explanations}
+    explained = {explanation.place for explanation in explanations}
     everything = Inputs.HYPOTHESIS | Inputs.SOURCE | Inputs.REFERENCES
     return [(str(place), segment.text(place)) for place in segment.places(everything) if place not in explained]
 

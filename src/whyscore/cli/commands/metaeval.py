@@ -304,7 +304,7 @@ def _with_references(segments: Sequence[Segment], files: Sequence[str]) -> list[
         if len(lines) != len(segments):
             raise DataError(f"{file} has {len(lines)} lines, the gold has {len(segments)}: line counts must match")
     rows = zip(*sets, strict=True)
-    return [replace(segment, references=tuple(own)) for segment, own in zip(segments, rows, strict=True)]
+    return [replace(segment, references=tuple(row)) for segment, row in zip(segments, rows, strict=True)]
 
 
 def _submissions(settings: WordsCommand, gold: Gold) -> list[Submission]:
@@ -312,7 +312,7 @@ def _submissions(settings: WordsCommand, gold: Gold) -> list[Submission]:
     folders = [path for path in settings.submissions if not {".jsonl", ".ndjson"} & set(Path(path).suffixes[-2:])]
     names = system_names(folders, settings.systems)
     submissions = [read_submission(path, name=name) for path, name in zip(folders, names, strict=True)]
-    tell_each(settings, "note", (finding for one in submissions for finding in one.findings))
+    tell_each(settings, "note", (finding for submission in submissions for finding in submission.findings))
     stored = [path for path in settings.submissions if path not in folders]
     skip = settings.on_mismatch == "skip"
     files = [read_explanations(path) for path in stored]

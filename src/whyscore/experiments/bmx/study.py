@@ -261,14 +261,14 @@ class GridRun(Run):
     calibrations: list[Calibration]
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        tables = [one.outcome_table() for one in self.calibrations]
+        tables = [calibration.outcome_table() for calibration in self.calibrations]
         rows = tuple(row for table in tables for row in table.rows)
         return [Table(tables[0].columns, rows)] if long else tables
 
     def summary(self) -> Iterator[str]:
         """Yield what each calibration came to."""
-        for one in self.calibrations:
-            yield from (*one.notes, f"{one.explainer}: {one.verdict}")
+        for calibration in self.calibrations:
+            yield from (*calibration.notes, f"{calibration.explainer}: {calibration.verdict}")
 
     def figures(self) -> Iterator[Figure]:
         """Yield curves, heat maps, settings, counts, ordered scores and costs."""
@@ -310,7 +310,7 @@ def bmx_grid(
         ordered += score_rows(found, judged, settings)
         costs.append(cost_row)
     folder.write("grid", grids, epsilon=settings.search.epsilon)
-    folder.write("outcomes", [asdict(one) for judged in calibrations for one in judged.outcomes])
+    folder.write("outcomes", [asdict(outcome) for judged in calibrations for outcome in judged.outcomes])
     folder.write("scores", ordered)
     folder.write("costs", costs)
     return GridRun(folder, calibrations)

@@ -81,7 +81,7 @@ def read_summeval(scores: str | Path, texts: str | Path) -> Dataset:
     instances = [
         decode(_Instance, text, Where(str(texts), number)) for number, text in enumerate(lines_of(texts), start=1)
     ]
-    known = {one.instance_id: one for one in instances}
+    known = {instance.instance_id: instance for instance in instances}
     entries = list(_entries(scores, known, str(texts)))
     if not entries:
         raise DataError("has no rows", file=str(scores))
@@ -199,12 +199,12 @@ class SummevalRun(Run):
 
     def by_aspect(self) -> Table:
         """Return the paper's Table 3: aspects and coefficients, each with the splits that gain significantly."""
-        cells = {(one.source, one.rule, one.aspect, one.coefficient): one for one in self.aspects}
+        cells = {(aspect.source, aspect.rule, aspect.aspect, aspect.coefficient): aspect for aspect in self.aspects}
         asked = [(aspect, coefficient) for aspect in ASPECTS for coefficient in COEFFICIENTS]
         first = self.aspects[0]
         before = [cells[first.source, first.rule, *one].before for one in asked]
         rows: list[tuple[Cell, ...]] = [("original", "-", *(f"{value:.3f}" for value in (*before, np.mean(before))))]
-        for source, rule in dict.fromkeys((one.source, one.rule) for one in self.aspects):
+        for source, rule in dict.fromkeys((aspect.source, aspect.rule) for aspect in self.aspects):
             own = [cells[source, rule, *one] for one in asked]
             mean = f"{np.mean([one.after for one in own]):.3f}"
             shown = (f"{one.after:.3f} ({one.significant}/{one.surviving})" for one in own)
@@ -220,7 +220,7 @@ class SummevalRun(Run):
         for row in self.means[1:]:
             if row.source in CONTROLS:
                 continue
-            controls = [one.kendall_gain for one in self.means if one.rule == row.rule and one.source in CONTROLS]
+            controls = [mean.kendall_gain for mean in self.means if mean.rule == row.rule and mean.source in CONTROLS]
             if not row.kendall_gain > 0:
                 yield f"{row.source}, {row.rule}: boosting does not help here (Kendall {row.kendall_gain:+.4f})"
             elif row.kendall_gain <= max(controls):
@@ -286,7 +286,7 @@ def splits(found: Explained, how: SummevalSettings, controls: Sequence[str] = CO
     search = how.search
     main, *others = sources_of(found, search)
     number = np.array([entry.extra[SPLIT] for entry in found.data.entries])
-    for source in (main, *(one for one in others if one.name in controls)):
+    for source in (main, *(other for other in others if other.name in controls)):
         for rule in how.compared:
             for split in np.unique(number).tolist():
                 fitted, judged = np.flatnonzero(number == split), np.flatnonzero(number != split)
@@ -364,9 +364,9 @@ def aspect_rows(rows: Sequence[Split], correction: str = "holm") -> list[Aspect]
     for row in rows:
         cells.setdefault((row.source, row.rule, row.aspect, row.coefficient), []).append(row)
     aspects = []
-    for names, own in cells.items():
-        before, after = (float(np.mean([getattr(row, name) for row in own])) for name in ("before", "after"))
-        aspects.append(Aspect(*names, before, after, after - before, *_counts(own, correction)))
+    for names, cell in cells.items():
+        before, after = (float(np.mean([getattr(row, name) for row in cell])) for name in ("before", "after"))
+        aspects.append(Aspect(*names, before, after, after - before, *_counts(cell, correction)))
     return aspects
 
 
@@ -392,7 +392,11 @@ def summaries(rows: Sequence[Split], correction: str = "holm") -> list[Summary]:
         powers = [row.p for row in own if row.w < 1]
         chosen = (float(np.mean(powers)) if powers else float("nan"), float(np.mean([row.w for row in own])))
         counts = [
-            sum(getattr(one, name) for one in aspects if (one.source, one.rule, one.coefficient) == (source, rule, c))
+            sum(
+                getattr(aspect, name)
+                for aspect in aspects
+                if (aspect.source, aspect.rule, aspect.coefficient) == (source, rule, c)
+            )
             for c in COEFFICIENTS
             for name in ("significant", "surviving")
         ]

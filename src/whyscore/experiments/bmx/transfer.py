@@ -163,8 +163,8 @@ class Subject(NamedTuple):
     def lacks(self, metric: Metric) -> str:
         """Return what a metric needs and some entry does not have, in words, or nothing."""
         wanted, segments = needs(metric), self.data.segments
-        source = Inputs.SOURCE in wanted and any(one.source is None for one in segments)
-        references = Inputs.REFERENCES in wanted and any(not one.references for one in segments)
+        source = Inputs.SOURCE in wanted and any(segment.source is None for segment in segments)
+        references = Inputs.REFERENCES in wanted and any(not segment.references for segment in segments)
         return describe_needs(metric) if source or references else ""
 
 
@@ -252,8 +252,8 @@ class TransferRun(Run):
     """Settings that could not be judged, and why."""
 
     def records(self) -> Iterator[Record]:
-        for one in self.judgements:
-            yield asdict(one)
+        for judgement in self.judgements:
+            yield asdict(judgement)
 
     def display_tables(self) -> list[Table]:
         choices = Table(Chosen._fields, tuple(tuple(one) for one in self.chosen), title="Calibrations")
@@ -264,14 +264,14 @@ class TransferRun(Run):
         cells: dict[tuple[str, ...], dict[str, Judgement]] = {}
         for one in self.judgements:
             cells.setdefault(one.row, {})[one.column] = one
-        sources = tuple(dict.fromkeys(one.column for one in self.judgements))
+        sources = tuple(dict.fromkeys(judgement.column for judgement in self.judgements))
         columns = (*_HEAD, "n", "original", *sources)
         rows: list[tuple[Cell, ...]] = []
         marks: dict[tuple[int, str], frozenset[Mark]] = {}
-        for names, own in cells.items():
-            marks |= {(len(rows), source): own[source].marks for source in own}
-            first = next(iter(own.values()))
-            rows.append((*names, first.n, first.before, *(own[one].after if one in own else None for one in sources)))
+        for names, cell in cells.items():
+            marks |= {(len(rows), source): cell[source].marks for source in cell}
+            first = next(iter(cell.values()))
+            rows.append((*names, first.n, first.before, *(cell[one].after if one in cell else None for one in sources)))
         for names, means in self._averages(cells, sources):
             marks |= {
                 (len(rows), source): frozenset[Mark]({"higher"}) for source in sources if means[source] > means[""]
@@ -285,8 +285,8 @@ class TransferRun(Run):
     ) -> Iterator[tuple[tuple[str, ...], dict[str, float]]]:
         """Yield the mean over the pairs and human scores of each kind of data set, measure and metric."""
         groups: dict[tuple[str, str, str], list[Mapping[str, Judgement]]] = {}
-        for (data, _, _, measure, metric), own in cells.items():
-            groups.setdefault((kind_of(data), measure, metric), []).append(own)
+        for (data, _, _, measure, metric), cell in cells.items():
+            groups.setdefault((kind_of(data), measure, metric), []).append(cell)
         for (kind, measure, metric), members in groups.items():
             if len(members) > 1:
                 means = {"": float(np.mean([next(iter(one.values())).before for one in members]))}
@@ -297,13 +297,13 @@ class TransferRun(Run):
     def summary(self) -> Iterator[str]:
         """Yield the mean gain of every metric and explainer, beside the controls."""
         yield from (f"note: {note}" for note in self.left_out)
-        for metric in dict.fromkeys(one.metric for one in self.judgements):
-            own = [one for one in self.judgements if one.metric == metric]
+        for metric in dict.fromkeys(judgement.metric for judgement in self.judgements):
+            own = [judgement for judgement in self.judgements if judgement.metric == metric]
             columns = dict.fromkeys(one.column for one in own)
             gains = {name: float(np.mean([o.gain for o in own if o.column == name])) for name in columns}
             controls = {name: gains[name] for name in (LENGTH, RANDOM) if name in gains}
             shown = ", ".join(f"{name} {gain:+.4f}" for name, gain in controls.items())
-            for name in (one for one in gains if one not in controls):
+            for name in (gain for gain in gains if gain not in controls):
                 tested = [one for one in own if one.column == name]
                 sure = sum("corrected" in one.marks and one.gain > 0 for one in tested)
                 beside = f" (controls: {shown})" if shown else ""
@@ -331,7 +331,7 @@ class TransferRun(Run):
         ]
         yield "settings", figure.settings(rows), "Original (black) and boosted correlation in every setting"
         yield "counts", figure.counts(rows), "Settings that got better or worse"
-        if any(one.source == FINE_TUNED for one in self.judgements):
+        if any(judgement.source == FINE_TUNED for judgement in self.judgements):
             chosen = [row for row in rows if row["source"] not in (LENGTH, RANDOM)]
             yield "fine_tuning", figure.bars(chosen), "Original, boosted and fine-tuned: mean correlation by data set"
 
@@ -386,7 +386,7 @@ def subjects_of(given: Sequence[Dataset], settings: TransferSettings, *, choosin
         raise DataError(f"{first}: no human score was named. {known}. Say --human '{first}:COLUMN'")
     found = []
     for given_data in given:
-        data = replace(given_data, entries=tuple(one for one in given_data.entries if not is_human(one.system)))
+        data = replace(given_data, entries=tuple(entry for entry in given_data.entries if not is_human(entry.system)))
         kind = kind_of(data.name)
         task: Task = "summarisation" if kind in _SUMMARIES else "translation"
         measures = _measures_of(data.name, settings, choosing=choosing)
@@ -473,8 +473,8 @@ def _refuse_overlap(calibrate: Sequence[Dataset], evaluate: Sequence[Dataset], s
 def _refuse_unusable(metric: Metric, groups: Mapping[str, Sequence[Subject]]) -> None:
     """Refuse a metric that none of the data sets has the texts for."""
     for role, subjects in groups.items():
-        if all(one.lacks(metric) for one in subjects):
-            named = ", ".join(one.data.name for one in subjects)
+        if all(subject.lacks(metric) for subject in subjects):
+            named = ", ".join(subject.data.name for subject in subjects)
             raise UserError(
                 f"{metric.signature().spec} needs {subjects[0].lacks(metric)}, which no data set to {role} has: {named}"
             )
@@ -553,7 +553,7 @@ class _Study:
         calibration.save(self.folder.path / file)
         grid = grid_rows(fitted, question.settings, search)
         self.folder.write(f"grid_{number}", grid, epsilon=search.epsilon, metric=work[0])
-        improving = sum(one.improving_more for one in calibration.settings)
+        improving = sum(setting.improving_more for setting in calibration.settings)
         about = (choice.p, choice.w, improving, len(question.settings), calibration.degenerate, file)
         self.chosen.append(Chosen(work[0], fitted.explainer, work[1], *about))
         return calibration
@@ -591,9 +591,11 @@ class _Study:
         count = self.splits
         if count == 1:
             return question.choose(source, question.settings)
-        blocks = {one.name: _blocks(source, one, count) for one in question.settings}
+        blocks = {setting.name: _blocks(source, setting, count) for setting in question.settings}
         found = [
-            question.choose(source, [one.on(one.rows[blocks[one.name] == k]) for one in question.settings])
+            question.choose(
+                source, [setting.on(setting.rows[blocks[setting.name] == k]) for setting in question.settings]
+            )
             for k in range(count)
         ]
         powers = [one.p for one in found if one.boosted]
@@ -610,7 +612,7 @@ class _Study:
         self, source: Source, choice: Choice, question: Question, held: Sequence[Placed], work: tuple[str, int]
     ) -> None:
         """Add what a choice does in every setting of the other data sets."""
-        values = source.mixed(choice, np.unique(np.concatenate([one.rows for one in question.settings])))
+        values = source.mixed(choice, np.unique(np.concatenate([setting.rows for setting in question.settings])))
         self._judge_values(source, choice, values, held, work)
 
     def _judge_values(
@@ -631,7 +633,7 @@ class _Study:
     def finish(self) -> TransferRun:
         """Return everything, with p-values corrected, written to the folder."""
         judgements = corrected_judgements(self.judgements, self.settings.testing.correction)
-        self.folder.write("judgements", [asdict(one) for one in judgements], mode=self.settings.mode)
+        self.folder.write("judgements", [asdict(judgement) for judgement in judgements], mode=self.settings.mode)
         self.folder.write("chosen", [one._asdict() for one in self.chosen], splits=self.splits)
         left_out = tuple(dict.fromkeys(self.left_out))
         return TransferRun(self.folder, judgements, tuple(self.chosen), tuple(self._notes()), left_out)
@@ -664,15 +666,15 @@ def _join_explained(parts: Sequence[Explained]) -> Explained:
     """Return explained data sets as one."""
     if not parts:
         raise DataError("no data set can be used with this metric: see the notes for what each lacks")
-    data = join_datasets([one.data for one in parts])
-    scores = np.concatenate([one.material.scores for one in parts])
-    material = material_from(data, scores, _bags([one.material.bags for one in parts]))
-    noise = material.with_bags(_bags([one.noise.bags for one in parts]))
+    data = join_datasets([part.data for part in parts])
+    scores = np.concatenate([part.material.scores for part in parts])
+    material = material_from(data, scores, _bags([part.material.bags for part in parts]))
+    noise = material.with_bags(_bags([part.noise.bags for part in parts]))
     return parts[0]._replace(data=data, material=material, noise=noise)
 
 
 def _bags(parts: Sequence[Bags]) -> Bags:
-    return Bags(np.concatenate([one.values for one in parts]), np.concatenate([one.lengths for one in parts]))
+    return Bags(np.concatenate([part.values for part in parts]), np.concatenate([part.lengths for part in parts]))
 
 
 def _lift(setting: Setting, start: int, total: int) -> Setting:
@@ -809,8 +811,10 @@ class _Regression:
     def predict(self, segments: Sequence[Segment]) -> "Tensor":
         """Return one number per segment."""
         torch = importlib.import_module("torch")
-        others = [(one.source or "") if self.with_source else next(iter(one.references), "") for one in segments]
-        left, right = self._means([one.hypothesis for one in segments]), self._means(others)
+        others = [
+            (segment.source or "") if self.with_source else next(iter(segment.references), "") for segment in segments
+        ]
+        left, right = self._means([segment.hypothesis for segment in segments]), self._means(others)
         answer: Tensor = self.head(torch.cat([left, right, (left - right).abs(), left * right], dim=1))
         return answer.squeeze(1)
 

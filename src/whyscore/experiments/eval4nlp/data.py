@@ -110,7 +110,7 @@ class DataResult(Result):
         if long:
             return [first]
         statistics = [one.record() for one in self.sets]
-        rows = [(name, *(one[name] for one in statistics)) for name in first.columns[1:]]
+        rows = [(name, *(statistic[name] for statistic in statistics)) for name in first.columns[1:]]
         names = tuple(one.gold.name for one in self.sets)
         tables = [Table(("", *names), tuple(rows), best=frozenset(), title="Data")]  # type: ignore[arg-type]
         tables += [self._scores()] if any(one.histogram() for one in self.sets) else []
@@ -172,7 +172,7 @@ def post_edit_labels(gold: Gold) -> PostEdits | None:
     target, inserted = [], []
     for translated, text in zip(words, edited, strict=True):
         operations = alignment(list(translated), list(SPLITTER.split(text)))
-        target.append([float(one != " ") for one in operations if one != "i"])
+        target.append([float(operation != " ") for operation in operations if operation != "i"])
         inserted.append("i" in operations)
     labels: dict[Judged, Ragged] = {"target": Ragged.of(target)}
     links, sources = gold_links(gold), gold.words("source")
@@ -180,8 +180,8 @@ def post_edit_labels(gold: Gold) -> PostEdits | None:
         rows = zip(map(len, sources), links, target, inserted, strict=True)
         labels["source"] = Ragged.of([_source(*row) for row in rows])
     tags = {side: marked.tags for side in labels if (marked := gold.side(side)) is not None}
-    agreements = {side: agreement(own, labels[side]) for side, own in tags.items()}
-    f1 = {side: confusion(own.values, labels[side].values > 0).f1_bad for side, own in tags.items()}
+    agreements = {side: agreement(tag, labels[side]) for side, tag in tags.items()}
+    f1 = {side: confusion(tag.values, labels[side].values > 0).f1_bad for side, tag in tags.items()}
     return PostEdits(labels, agreements, f1)
 
 

@@ -375,7 +375,7 @@ def choose_head(metric: str, rows: Sequence[Rated]) -> BestHead:
 def _metric_attention(gold: Gold, model: Path) -> Submission:
     """Return how much the embeddings of metrics attend to each word, mean over metrics."""
     segments = segments_of(gold)
-    texts = [(one.hypothesis, one.source or "") for one in segments]
+    texts = [(segment.hypothesis, segment.source or "") for segment in segments]
     known = load(model / WEIGHTS).compute(texts, seen=True)  # the recipe trains on the language pair of the gold
     scored: dict[Judged, Scored] = {}
     for number, side in enumerate(SIDES):

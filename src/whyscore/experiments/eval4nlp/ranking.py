@@ -37,7 +37,7 @@ class RankingResult(Result):
     @property
     def systems(self) -> tuple[str, ...]:
         """All systems, by their overall rank."""
-        names = [one.system for one in self.pairs[0].systems]
+        names = [system.system for system in self.pairs[0].systems]
         return tuple(sorted(names, key=self.overall))
 
     def overall(self, system: str, side: Judged | None = None) -> float:
@@ -69,8 +69,12 @@ class RankingResult(Result):
     def document(self) -> object:
         sides = self._sides
         overall = [
-            {"system": one, "mean_rank": self.overall(one), **{side: self.overall(one, side) for side in sides}}
-            for one in self.systems
+            {
+                "system": system,
+                "mean_rank": self.overall(system),
+                **{side: self.overall(system, side) for side in sides},
+            }
+            for system in self.systems
         ]
         return {"kind": self.kind, "overall": overall, "records": list(self.records())}
 
@@ -85,10 +89,10 @@ class RankingResult(Result):
         columns = ("gold", "side", "system", *_SHOWN.values(), "rank", "best group", "Pearson")
         rows: list[tuple[Cell, ...]] = []
         best = set()
-        for one in self.records():
-            groups = [_SHOWN[name] for name in MEASURES if name in one["best"]]  # type: ignore[operator]
+        for record in self.records():
+            groups = [_SHOWN[name] for name in MEASURES if name in record["best"]]  # type: ignore[operator]
             best |= {(len(rows), name) for name in groups}
-            cells = {**one, "best": " ".join(groups)}
+            cells = {**record, "best": " ".join(groups)}
             names = ("gold", "side", "system", *MEASURES, "mean_rank", "best", "pearson")
             rows.append(tuple(cells[name] for name in names))  # type: ignore[misc]
         alpha = self.pairs[0].settings.alpha

@@ -106,9 +106,9 @@ def figures(files: Sequence[str | Path], folder: str | Path | None = None) -> Co
         most = max(len({row.system for row in found if row.group == group}) for group in {row.group for row in found})
         raise UserError(f"no correlation over systems: it takes three in a group, and the largest has {most}")
     drawn = draw(found, Path(folder)) if folder is not None else []
-    ranges = {names: held["range"] for names, held in rows.items()}
+    ranges = {names: row["range"] for names, row in rows.items()}
     turned = {names: None if value is None else -value for names, value in ranges.items()}
-    made = [CorrelationRow(*names, held["sigma_all"], turned[names]) for names, held in rows.items()]
+    made = [CorrelationRow(*names, row["sigma_all"], turned[names]) for names, row in rows.items()]
     return Correlations(made, drawn)
 
 
@@ -201,9 +201,9 @@ class Pairs(Result):
     def tables(self, *, long: bool = False) -> Sequence[Table]:
         del long
         columns = ("group", "feature", "A: smaller share", "B", "score A", "score B", "share A", "share B", "segments")
-        rows = [(one.group or "", one.feature, one.better, one.worse, *one.scores, *one.shares, one.segments)
-                for one in self.pairs]  # fmt: skip
-        grouped = any(one.group for one in self.pairs)
+        rows = [(pair.group or "", pair.feature, pair.better, pair.worse, *pair.scores, *pair.shares, pair.segments)
+                for pair in self.pairs]  # fmt: skip
+        grouped = any(pair.group for pair in self.pairs)
         return [Table(columns[not grouped :], tuple(row[not grouped :] for row in rows))]
 
     def write(self, folder: str | Path) -> list[Path]:
@@ -320,16 +320,16 @@ def sheet_lines(items: Sequence[Item]) -> str:
     held = io.StringIO()
     writer = csv.writer(held, delimiter="\t", lineterminator="\n")
     writer.writerow(_COLUMNS)
-    for one in items:
-        cells = (one.source, one.reference, *one.texts)
-        writer.writerow((one.item, one.feature, *(" ".join(cell.split()) for cell in cells), ""))
+    for item in items:
+        cells = (item.source, item.reference, *item.texts)
+        writer.writerow((item.item, item.feature, *(" ".join(cell.split()) for cell in cells), ""))
     return held.getvalue()
 
 
 def key_lines(items: Sequence[Item]) -> str:
     """Return who wrote which text, one line of JSON per item."""
     kept = ("item", "group", "feature", "id", "systems", "better")
-    return "".join(f"{json.dumps({name: getattr(one, name) for name in kept})}\n" for one in items)
+    return "".join(f"{json.dumps({name: getattr(item, name) for name in kept})}\n" for item in items)
 
 
 _HEAD = Markup("""\
@@ -367,14 +367,14 @@ def sheet_page(items: Sequence[Item]) -> str:
     """Return the sheet as a page that saves the judgements as TSV."""
     parts = [
         _ITEM.format(
-            item=one.item,
-            feature=one.feature,
-            source=one.source,
-            reference=one.reference,
-            one=one.texts[0],
-            two=one.texts[1],
+            item=item.item,
+            feature=item.feature,
+            source=item.source,
+            reference=item.reference,
+            one=item.texts[0],
+            two=item.texts[1],
         )
-        for one in items
+        for item in items
     ]
     return str(_HEAD + Markup("").join(parts) + _TAIL)
 

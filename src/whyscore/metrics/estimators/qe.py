@@ -146,8 +146,8 @@ class QE:
         found = error_evidence(segments, place.side, words, Setting(None, (source, target)))
         if not self._estimator().carries_over:
             return [evidence + _PRIOR for evidence in found]
-        errors = [np.clip(own, _LEAST, 1 - _LEAST) for own in self._errors(segments, place, words)]
-        return [(logit(own) + evidence + _PRIOR) / 2 for own, evidence in zip(errors, found, strict=True)]
+        errors = [np.clip(error, _LEAST, 1 - _LEAST) for error in self._errors(segments, place, words)]
+        return [(logit(error) + evidence + _PRIOR) / 2 for error, evidence in zip(errors, found, strict=True)]
 
     def gap_errors(self, segments: Sequence[Segment], words: Sequence[Words]) -> list[FloatVector]:
         """Return the probability that something is missing before each word of a hypothesis, and after the last one."""
@@ -331,8 +331,8 @@ class Estimator:
         normed = [[self._normed(side) for side in one.features] for one in matched]
         batch = self._batch(read, matched, normed)
         networks = [run(network, batch) for network in self._networks]
-        here, there = (np.mean([own.words[side] for own in networks], axis=0) for side in (0, 1))
-        sentences = np.mean([own.sentences for own in networks], axis=0)
+        here, there = (np.mean([network.words[side] for network in networks], axis=0) for side in (0, 1))
+        sentences = np.mean([network.sentences for network in networks], axis=0)
         trees = {name: self._ask_trees(name, TREES[name], matched) for name in self._trees}
         gaps, attention = networks[0].gaps, networks[0].attention
         heads = self._ask_heads(read, normed) if self._heads else {}
@@ -362,7 +362,7 @@ class Estimator:
     def _ask_trees(self, name: str, side: int, matched: Sequence[Matched]) -> list[Array]:
         features = [one.features[side] for one in matched]
         return np.split(
-            self._trees[name].logits(np.concatenate(features)), np.cumsum([len(own) for own in features])[:-1]
+            self._trees[name].logits(np.concatenate(features)), np.cumsum([len(feature) for feature in features])[:-1]
         )
 
     def _batch(
@@ -371,7 +371,7 @@ class Estimator:
         matched: Sequence[Matched],
         words: Sequence[Sequence[Array]],
     ) -> Batch:
-        sizes = np.array([[len(own) for own in one.features] for one in matched])
+        sizes = np.array([[len(feature) for feature in one.features] for one in matched])
         cosines = np.zeros((len(read), *sizes.max(axis=0).tolist()), dtype=np.float32)
         for place, (one, (here, there)) in enumerate(zip(matched, sizes.tolist(), strict=True)):
             cosines[place, :here, :there] = one.cosines
@@ -460,8 +460,8 @@ def _groups(read: Sequence[tuple[ReadText, ReadText]]) -> Iterator[list[int]]:
 
 def _pad(rows: Sequence[Array]) -> Array:
     result = np.zeros((len(rows), max(map(len, rows)), rows[0].shape[1]), dtype=np.float32)
-    for place, own in enumerate(rows):
-        result[place, : len(own)] = own
+    for place, row in enumerate(rows):
+        result[place, : len(row)] = row
     return result
 
 
