@@ -113,7 +113,7 @@ READING = {
         "taggers/aligned.py", "text/files.py",
     },
     "test_fuzz_readers": {
-        "data/columns.py", "data/formats/dialects.py", "data/formats/jsonl.py", "data/formats/spans.py",
+        "data/codec.py", "data/columns.py", "data/formats/dialects.py", "data/formats/jsonl.py", "data/formats/spans.py",
         "data/formats/tables.py", "data/formats/xliff.py", "data/records.py",
     },
     "test_fuzz_commands": {"cli/commands/convert.py"},
