@@ -113,8 +113,8 @@ READING = {
         "taggers/aligned.py", "text/files.py",
     },
     "test_fuzz_readers": {
-        "data/codec.py", "data/columns.py", "data/formats/dialects.py", "data/formats/jsonl.py", "data/formats/spans.py",
-        "data/formats/tables.py", "data/formats/xliff.py", "data/records.py",
+        "data/codec.py", "data/columns.py", "data/formats/dialects.py", "data/formats/jsonl.py",
+        "data/formats/spans.py", "data/formats/tables.py", "data/formats/xliff.py", "data/records.py",
     },
     "test_fuzz_commands": {"cli/commands/convert.py"},
     "files that come with whyscore, or with a package of a fixed version": {
