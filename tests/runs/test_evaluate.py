@@ -38,7 +38,7 @@ from whyscore.runs import evaluate as runs_evaluate
 from whyscore.runs import folder as runs
 from whyscore.runs.evaluate import (
     EvaluateSettings,
-    chosen_segments,
+    choose_segments,
     default_executor,
     default_metrics,
     evaluate,
@@ -396,8 +396,8 @@ def test_a_folder_is_filled_by_one_process_at_a_time(tmp_path: Path, small: Data
     folder = tmp_path / "run"
     holding = f"""
 import sys
-from whyscore.runs.folder import locked
-with locked({str(folder)!r}):
+from whyscore.runs.folder import lock
+with lock({str(folder)!r}):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -474,9 +474,9 @@ def test_wrong_plans_are_refused(small: Dataset) -> None:
 
 def test_worst_best_and_random_take_turns() -> None:
     matrix = np.array([[5.0, 1.0, 3.0, 4.0, 2.0, np.nan]])
-    assert chosen_segments(matrix, 2, higher_is_better=True, seed=0) == [5, 0]
-    assert chosen_segments(matrix, 2, higher_is_better=False, seed=0)[0] == 0
-    assert sorted(chosen_segments(matrix, None, higher_is_better=True, seed=0)) == list(range(6))
+    assert choose_segments(matrix, 2, higher_is_better=True, seed=0) == [5, 0]
+    assert choose_segments(matrix, 2, higher_is_better=False, seed=0)[0] == 0
+    assert sorted(choose_segments(matrix, None, higher_is_better=True, seed=0)) == list(range(6))
 
 
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=2, max_size=20), st.randoms(use_true_random=False))
@@ -484,18 +484,18 @@ def test_segments_are_chosen_by_what_they_are_and_not_by_where_they_stand(values
     places = list(range(len(values)))
     draw.shuffle(places)
     ids = [f"id {place}" for place in range(len(values))]
-    first = chosen_segments(np.array([values]), None, higher_is_better=True, seed=0, ids=ids)
+    first = choose_segments(np.array([values]), None, higher_is_better=True, seed=0, ids=ids)
     moved = np.array([[values[place] for place in places]])
-    second = chosen_segments(moved, None, higher_is_better=True, seed=0, ids=[ids[place] for place in places])
+    second = choose_segments(moved, None, higher_is_better=True, seed=0, ids=[ids[place] for place in places])
     assert [places[column] for column in second] == first
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.integers(0, 40), st.integers(0, 5))
 def test_a_smaller_budget_is_the_beginning_of_a_larger_one(values: list[float], budget: int, seed: int) -> None:
     matrix = np.array([values])
-    every = chosen_segments(matrix, None, higher_is_better=True, seed=seed)
+    every = choose_segments(matrix, None, higher_is_better=True, seed=seed)
     assert sorted(every) == list(range(len(values)))
-    assert chosen_segments(matrix, budget, higher_is_better=True, seed=seed) == every[:budget]
+    assert choose_segments(matrix, budget, higher_is_better=True, seed=seed) == every[:budget]
 
 
 def test_gates_pass_and_fail(run: Run) -> None:

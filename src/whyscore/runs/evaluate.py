@@ -158,15 +158,15 @@ def request_metrics(
     dataset: Dataset, metrics: Sequence[MetricLike] | None, settings: EvaluateSettings
 ) -> list[RequestedMetric]:
     """Return each metric with its explainer and budget: as asked for, or by default."""
-    given = list(metrics or default_metrics(dataset))
-    made = [as_metric(metric) for metric in given]
-    for metric in made:
+    requested = list(metrics or default_metrics(dataset))
+    instances = [as_metric(metric) for metric in requested]
+    for metric in instances:
         require(metric, dataset.segments)  # before any model is loaded
-    names = [requested_name(metric) for metric in given]
+    names = [requested_name(metric) for metric in requested]
     for name in names:
         if names.count(name) > 1:
             raise SpecError(f"the metric {name!r} is given twice: name it once")
-    chosen = explainers_for(made, settings.explainers)
+    explainers = explainers_for(instances, settings.explainers)
     budget = settings.budget
     return [
         RequestedMetric(
@@ -174,9 +174,9 @@ def request_metrics(
             with_languages(metric, dataset.languages),
             None if budget == 0 else who,
             default_budget(who, budget),
-            isinstance(requested, str),
+            isinstance(request, str),
         )
-        for name, requested, metric, who in zip(names, given, made, chosen, strict=True)
+        for name, request, metric, who in zip(names, requested, instances, explainers, strict=True)
     ]
 
 
@@ -187,13 +187,15 @@ def plan_of(
 
     Files that any component names are part of it by what they hold.
     """
-    others = [build(one.explainer, "explainer") for one in requested if one.explainer]
+    others = [build(request.explainer, "explainer") for request in requested if request.explainer]
     others += [tagger] if tagger else []
-    parts = [build(settings.unit, "splitter"), *(one.metric for one in requested), *others]
+    parts = [build(settings.unit, "splitter"), *(request.metric for request in requested), *others]
     check_files(parts)
     files = files_of(parts)
     return {
-        "metrics": [[one.name, str(one.metric.signature()), one.explainer, one.budget] for one in requested],
+        "metrics": [
+            [request.name, str(request.metric.signature()), request.explainer, request.budget] for request in requested
+        ],
         "unit": settings.unit,
         "tagger": settings.tagger,
         "seed": settings.seed,
@@ -227,15 +229,15 @@ def default_explainer(metric: Metric) -> str | None:
     return "intrinsic" if isinstance(metric, WordScorer) else "erasure"
 
 
-def explainers_for(metrics: Sequence[Metric], given: Sequence[str] | None) -> list[str | None]:
+def explainers_for(metrics: Sequence[Metric], explainers: Sequence[str] | None) -> list[str | None]:
     """Return one explainer per metric: as given (one for all, or one each), or else the default of each."""
-    if not given:
+    if not explainers:
         return [default_explainer(metric) for metric in metrics]
-    if len(given) not in (1, len(metrics)):
-        raise SpecError(f"{len(given)} explainers for {len(metrics)} metrics: give one for all, or one for each")
-    for explainer in given:
+    if len(explainers) not in (1, len(metrics)):
+        raise SpecError(f"{len(explainers)} explainers for {len(metrics)} metrics: give one for all, or one for each")
+    for explainer in explainers:
         build(explainer, "explainer")
-    return [*given] if len(given) == len(metrics) else [*given] * len(metrics)
+    return [*explainers] if len(explainers) == len(metrics) else [*explainers] * len(metrics)
 
 
 def default_budget(explainer: str | None, budget: int | None) -> int | None:
@@ -245,7 +247,7 @@ def default_budget(explainer: str | None, budget: int | None) -> int | None:
     return None if explainer == "intrinsic" else PROBED_BUDGET
 
 
-def chosen_segments(
+def choose_segments(
     matrix: FloatMatrix, budget: int | None, *, higher_is_better: bool, seed: int, ids: Sequence[str] | None = None
 ) -> list[int]:
     """Return columns of a matrix (systems x segments), the ones to look at first first.
@@ -253,7 +255,7 @@ def chosen_segments(
     The worst, the best (by the mean over systems) and a random one take turns. Random numbers come from the ids of the
     segments, and decide between equal means too, so that the order of the segments changes nothing.
 
-    >>> chosen_segments(np.array([[3.0, 1.0, 2.0]]), 2, higher_is_better=True, seed=0)
+    >>> choose_segments(np.array([[3.0, 1.0, 2.0]]), 2, higher_is_better=True, seed=0)
     [1, 0]
     """
     names = ids or [str(column) for column in range(matrix.shape[1])]
@@ -309,7 +311,9 @@ class _Work:
         """The signatures of the explanations, by metric."""
         settings, languages = self.settings, self.dataset.languages
         return {
-            metric.name: explained_signature(metric, settings, languages) for metric in self.metrics if metric.explainer
+            metric.name: explanation_signature(metric, settings, languages)
+            for metric in self.metrics
+            if metric.explainer
         }
 
     @property
@@ -325,14 +329,14 @@ class _Work:
 
     def done(self, name: str) -> bool:
         """Return whether a file is complete and as it was written."""
-        known = self.facts.digests.get(name)
-        if known is None:
+        recorded = self.facts.digests.get(name)
+        if recorded is None:
             return False
-        found = self.folder.digest(name)
-        if known != found:
-            state = "is gone" if found is None else "was changed"
+        digest = self.folder.digest(name)
+        if recorded != digest:
+            state = "is gone" if digest is None else "was changed"
             warnings.warn(f"{self.folder.path / name} {state} since it was written: it is made again", stacklevel=2)
-        return known == found
+        return recorded == digest
 
     def finish(self, files: Mapping[str, Iterable[str]], noted: Mapping[str, tuple[str, ...]] = _NOTHING) -> None:
         """Write files, with the digests by which they are known later, and what is to be known about files.
@@ -344,7 +348,7 @@ class _Work:
         facts = replace(self.facts, noted={**self.facts.noted, **noted})
         self.facts = self.folder.describe(facts, (*files, *noted))
 
-    def noted(self, name: str) -> bool:
+    def step_done(self, name: str) -> bool:
         """Return whether a step is done: its file, where it has one, and what is to be known about it."""
         return name in self.facts.noted and (name not in self.facts.digests or self.done(name))
 
@@ -381,26 +385,26 @@ def evaluate(
     """
     settings = with_tagger(settings, dataset)
     requested = list(requested or request_metrics(dataset, metrics, settings))
-    unsupported, told = language_support(dataset, {one.name: one.metric for one in requested})
+    unsupported, language_findings = language_support(dataset, {request.name: request.metric for request in requested})
     tagger = as_tagger(settings.tagger, dataset.languages) if settings.tagger else None
     plan = plan_of(requested, settings, tagger)
     if tagger is not None:
         check_tagger(dataset, tagger)
     executor = resources.executor or (Serial() if settings.quick else default_executor(dataset, requested))
     resources = replace(resources, executor=executor)
-    with runs.locked(output):
+    with runs.lock(output):
         fingerprint = runs.fingerprint(dataset, plan)
         folder = runs.open_or_create(output, fingerprint, overwrite=overwrite)
-        known = _known_facts(folder, overwrite=overwrite)
-        if not known.done:
+        earlier = _earlier_facts(folder, overwrite=overwrite)
+        if not earlier.done:
             facts = RunFacts(
                 fingerprint=fingerprint,
                 plan=plan,
                 command=None if command is None else tuple(command),
                 versions=_versions(),
-                findings=(*told, *findings),
-                noted=known.noted,
-                digests=known.digests,
+                findings=(*language_findings, *findings),
+                noted=earlier.noted,
+                digests=earlier.digests,
                 first_line=dataset.first_line if first_line is None else first_line,
             )
             _fill(_Work(folder, dataset, requested, settings, tagger, resources, explained, unsupported, facts=facts))
@@ -465,16 +469,16 @@ def _scores(work: _Work) -> None:
     metrics = [metric.metric for metric in work.metrics]
     results = score_systems(dataset, metrics, seed=used.seed, draws=used.draws, resources=work.resources)
     named = {metric.name: result for metric, result in zip(work.metrics, results, strict=True)}
-    notes = tuple(f"{name}: {note}" for name, one in named.items() for note in one.notes)
-    scores = {name: one.entries for name, one in named.items()}
+    notes = tuple(f"{name}: {note}" for name, result in named.items() for note in result.notes)
+    scores = {name: result.entries for name, result in named.items()}
     totals = [
-        Total.of(system, name, total, one.common.get(system), higher_is_better=one.higher_is_better)
-        for name, one in named.items()
-        for system, total in one.totals.items()
+        Total.of(system, name, total, result.common.get(system), higher_is_better=result.higher_is_better)
+        for name, result in named.items()
+        for system, total in result.totals.items()
     ]
     rows = map(runs.total_record, totals)
-    work.scores = {name: one.values for name, one in scores.items()}
-    work.signatures = {name: str(one.signature) for name, one in named.items()}
+    work.scores = {name: column.values for name, column in scores.items()}
+    work.signatures = {name: str(result.signature) for name, result in named.items()}
     files = {
         runs.SCORES: score_lines(dataset, scores, created=folder.created),
         runs.TOTALS: row_lines("totals", dataset, rows, work.signatures, created=folder.created),
@@ -509,36 +513,36 @@ def _results(work: _Work) -> RunFacts:
 def _model(metric: RunMetric) -> dict[str, str]:
     """Return what a signature says of the model behind a metric."""
     facts = dict(Signature.parse(metric.signature).facts)
-    wanted = {"rev": "revision", "licence": "licence", "prec": "precision", "layer": "layer"}
-    return {"metric": metric.name} | {name: facts[key] for key, name in wanted.items() if key in facts}
+    names = {"rev": "revision", "licence": "licence", "prec": "precision", "layer": "layer"}
+    return {"metric": metric.name} | {name: facts[key] for key, name in names.items() if key in facts}
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
-def _known_facts(folder: runs.Folder, *, overwrite: bool) -> RunFacts:
+def _earlier_facts(folder: runs.Folder, *, overwrite: bool) -> RunFacts:
     """Return what is known of the run in a folder, nothing of a new one.
 
     What other versions began is cleared or refused: half of its numbers would be theirs.
     """
-    known, now = runs.facts_of(folder.path) if folder.has(runs.RUN) else RunFacts(), _versions()
-    if not known.done and overwrite and known.versions not in ({}, now):
+    earlier, now = runs.facts_of(folder.path) if folder.has(runs.RUN) else RunFacts(), _versions()
+    if not earlier.done and overwrite and earlier.versions not in ({}, now):
         runs.clear(folder.path)
         return RunFacts()
-    for package, before in known.versions.items() if not known.done else ():
+    for package, before in earlier.versions.items() if not earlier.done else ():
         if now.get(package) != before:
             raise UserError(
                 f"{folder.path} was begun with {package} {before}, but {now.get(package, 'none')} is installed: "
                 "begin again with --overwrite, or choose another folder with -o"
             )
-    return known
+    return earlier
 
 
 class _Piece(NamedTuple):
@@ -550,10 +554,10 @@ class _Piece(NamedTuple):
 
 def _explanations(work: _Work) -> None:
     """Write the explanations of all metrics, and what went wrong on single segments."""
-    chosen = [metric for metric in work.metrics if metric.explainer]
-    if work.noted(runs.EXPLANATIONS) or not chosen:
+    metrics = [metric for metric in work.metrics if metric.explainer]
+    if work.step_done(runs.EXPLANATIONS) or not metrics:
         return
-    pieces = [piece for one in chosen for piece in _pieces(work, one, work.scores[one.name])]
+    pieces = [piece for metric in metrics for piece in _pieces(work, metric, work.scores[metric.name])]
     head = header_of("explanations", work.dataset, work.explained_by, work.folder.created).line()
     work.progress.begin("explain", len(pieces))
     with growing_blocks(work.folder, runs.EXPLANATIONS, head) as file:
@@ -569,25 +573,25 @@ def _explanations(work: _Work) -> None:
     work.finish({}, {runs.EXPLANATIONS: tuple(file.problems)})
 
 
-def explained_signature(
-    one: RequestedMetric, settings: EvaluateSettings, languages: tuple[str, str] | None = None
+def explanation_signature(
+    metric: RequestedMetric, settings: EvaluateSettings, languages: tuple[str, str] | None = None
 ) -> str:
     """Return the signature of a metric's explanations."""
-    explainer = explainer_with_languages(one.explainer or "", languages)
-    return str(make_plan(one.metric, explainer, unit=settings.unit, seed=settings.seed).signature())
+    explainer = explainer_with_languages(metric.explainer or "", languages)
+    return str(make_plan(metric.metric, explainer, unit=settings.unit, seed=settings.seed).signature())
 
 
-def _pieces(work: _Work, one: RequestedMetric, values: FloatVector) -> Iterator[_Piece]:
+def _pieces(work: _Work, metric: RequestedMetric, values: FloatVector) -> Iterator[_Piece]:
     """Yield the entries to explain, segment by segment, so that systems can be seen side by side."""
-    dataset, better = work.dataset, one.metric.higher_is_better
+    dataset, better = work.dataset, metric.metric.higher_is_better
     matrix = dataset.matrix(values)
     seed, ids = work.settings.seed, dataset.ids
-    columns = chosen_segments(matrix, one.budget, higher_is_better=better, seed=seed, ids=ids)
+    columns = choose_segments(matrix, metric.budget, higher_is_better=better, seed=seed, ids=ids)
     by_id: dict[str, list[Entry]] = {}
     for entry in dataset.entries:
         by_id.setdefault(entry.id, []).append(entry)
     for column in columns:
-        yield from (_Piece(one, entry) for entry in by_id[dataset.ids[column]])
+        yield from (_Piece(metric, entry) for entry in by_id[dataset.ids[column]])
 
 
 def _blocks(
@@ -595,14 +599,14 @@ def _blocks(
 ) -> Iterator[tuple[list[str], list[str]]]:
     """Yield the lines and problems of each block in turn; other processes help where metrics score words themselves."""
     executor = work.resources.executor
-    alone = work.explained or not all(one.spec and one.explainer == "intrinsic" for one, _ in blocks)
+    alone = work.explained or not all(metric.spec and metric.explainer == "intrinsic" for metric, _ in blocks)
     if alone or not isinstance(executor, Processes):
         yield from (_block(work, *block) for block in blocks)
         return
     used, languages = work.settings, work.dataset.languages
     calls = (
-        (one.name, used.unit, used.seed, languages, [(entry.id, entry.system, entry.segment) for entry in block])
-        for one, block in blocks
+        (metric.name, used.unit, used.seed, languages, [(entry.id, entry.system, entry.segment) for entry in block])
+        for metric, block in blocks
     )
     yield from executor.map(_block_elsewhere, calls, "explanations")
 
@@ -612,8 +616,10 @@ def _block_elsewhere(
 ) -> tuple[list[str], list[str]]:
     """Return the lines and problems of a block in another process."""
     metric = RequestedMetric(spec, with_languages(as_metric(spec), languages), "intrinsic", None)
-    made, problems = _explain(metric, [Entry(*one) for one in texts], languages, ExplainSettings(unit=unit, seed=seed))
-    return [line for lines in made.values() for line in lines], problems
+    lines_by_key, problems = _explain(
+        metric, [Entry(*text) for text in texts], languages, ExplainSettings(unit=unit, seed=seed)
+    )
+    return [line for lines in lines_by_key.values() for line in lines], problems
 
 
 def _block(work: _Work, metric: RequestedMetric, block: Sequence[Entry]) -> tuple[list[str], list[str]]:
@@ -622,12 +628,12 @@ def _block(work: _Work, metric: RequestedMetric, block: Sequence[Entry]) -> tupl
     new = [entry for entry, key in zip(block, keys, strict=True) if key not in work.explained]
     used = ExplainSettings(unit=work.settings.unit, seed=work.settings.seed)
     how = work.dataset.languages, used, work.resources
-    made, problems = _explain(metric, new, *how) if new else ({}, [])
+    new_lines, problems = _explain(metric, new, *how) if new else ({}, [])
     if problems and len(new) < len(block):
         # Problems are told of whole blocks, whoever explained the rest of it.
         _, problems = _explain(metric, block, *how)
-    known = work.explained
-    return [line for key in keys for line in (known[key] if key in known else made.get(key, ()))], problems
+    elsewhere = work.explained
+    return [line for key in keys for line in (elsewhere[key] if key in elsewhere else new_lines.get(key, ()))], problems
 
 
 def _explain(
@@ -648,7 +654,9 @@ def _explain(
         problems.append(f"{metric.name}: {message} (id {first.id} of {first.system})")
     who = requested_name(metric.explainer or "")
     lines: dict[Key, list[str]] = {}
-    records = [ExplanationRecord.of(entries[one.index], metric.name, who, one) for one in outcome]
+    records = [
+        ExplanationRecord.of(entries[explanation.index], metric.name, who, explanation) for explanation in outcome
+    ]
     for record, line in zip(records, [encode_explanation(record) for record in records], strict=True):
         lines.setdefault((metric.name, record.system, record.id), []).append(line)
     return lines, problems
@@ -662,7 +670,7 @@ def key_of(line: str | bytes) -> Key:
 
 def _decomposition(work: _Work) -> None:
     """Write the decomposition of every metric that can be decomposed, or note why nothing was written."""
-    if work.tagger is not None and not work.noted(runs.DECOMPOSITION):
+    if work.tagger is not None and not work.step_done(runs.DECOMPOSITION):
         work.finish(*_decompose(work, work.tagger))
 
 
@@ -672,20 +680,20 @@ _Step = tuple[dict[str, Iterable[str]], dict[str, tuple[str, ...]]]
 
 def _decompose(work: _Work, tagger: TaggerLike) -> _Step:
     folder, dataset = work.folder, work.dataset
-    chosen = [
+    metrics = [
         metric.name if metric.spec else metric.metric for metric in work.metrics if can_decompose(metric, dataset)
     ]
-    if not chosen:
+    if not metrics:
         return {}, {runs.DECOMPOSITION: ()}
     features = DecomposeSettings(tagger=tagger, seed=work.settings.seed)
-    found = decompose(dataset, chosen, settings=features, resources=work.resources)
-    signatures = {f"{name}, features": str(signature) for name, signature in found.signatures.items()}
-    shares = [row.record() | {"examples": list(row.examples)} for row in found]
-    tests = [test.record() for test in found.tests]
-    segments = _segment_features(dataset, found.marking) if found.marking else ()
+    decompositions = decompose(dataset, metrics, settings=features, resources=work.resources)
+    signatures = {f"{name}, features": str(signature) for name, signature in decompositions.signatures.items()}
+    shares = [row.record() | {"examples": list(row.examples)} for row in decompositions]
+    tests = [test.record() for test in decompositions.tests]
+    segments = _segment_features(dataset, decompositions.marking) if decompositions.marking else ()
     rows = [*map(_with_reason, shares), *map(_with_reason, tests), *segments]
     lines = row_lines("decomposition", dataset, rows, signatures, created=folder.created)
-    return {runs.DECOMPOSITION: lines}, {runs.DECOMPOSITION: tuple(found.notes)}
+    return {runs.DECOMPOSITION: lines}, {runs.DECOMPOSITION: tuple(decompositions.notes)}
 
 
 def _with_reason(row: Record) -> Record:
@@ -696,23 +704,23 @@ def _with_reason(row: Record) -> Record:
     return {**row, "reason": "undefined" if row.get("n") else "empty", "because": reason}
 
 
-def can_decompose(one: RequestedMetric, dataset: Dataset) -> bool:
+def can_decompose(metric: RequestedMetric, dataset: Dataset) -> bool:
     """Return whether a metric is decomposed by feature: it counts or matches, and every segment has a reference."""
-    if not (Inputs.REFERENCES in one.metric.inputs and isinstance(one.metric, CorpusMetric | MatrixMetric)):
+    if not (Inputs.REFERENCES in metric.metric.inputs and isinstance(metric.metric, CorpusMetric | MatrixMetric)):
         return False
     return all(segment.references for segment in dataset.segments)
 
 
 def _segment_features(dataset: Dataset, marking: Marking) -> Iterator[Record]:
     """Yield the features of which a hypothesis has fewer than every reference, or more."""
-    for entry, found in zip(dataset.entries, marking.entries, strict=True):
+    for entry, marked in zip(dataset.entries, marking.entries, strict=True):
         under, over = [], []
         for number, feature in enumerate(marking.features):
-            counts = [len(text.spans[number]) for text in found.references]
-            own = len(found.hypothesis.spans[number])
-            if counts and own < min(counts):
+            counts = [len(text.spans[number]) for text in marked.references]
+            count = len(marked.hypothesis.spans[number])
+            if counts and count < min(counts):
                 under.append(feature)
-            if counts and own > max(counts):
+            if counts and count > max(counts):
                 over.append(feature)
         if under or over:
             yield {"row": runs.SEGMENT, "system": entry.system, "id": entry.id, "under": under, "over": over}
@@ -720,7 +728,7 @@ def _segment_features(dataset: Dataset, marking: Marking) -> Iterator[Record]:
 
 def _comparisons(work: _Work) -> None:
     """Write the tests between the systems and the clusters they form, or note why there are none."""
-    if len(work.dataset.systems) > 1 and not work.noted(runs.COMPARISONS):
+    if len(work.dataset.systems) > 1 and not work.step_done(runs.COMPARISONS):
         work.finish(*_compare(work))
 
 
@@ -728,17 +736,17 @@ def _compare(work: _Work) -> _Step:
     folder, dataset, metrics = work.folder, work.dataset, [metric.metric for metric in work.metrics]
     human = sorted({name for entry in dataset.entries for name in entry.human})
     try:
-        found = compare(dataset, metrics, human=human, seed=work.settings.seed, resources=work.resources)
+        comparison = compare(dataset, metrics, human=human, seed=work.settings.seed, resources=work.resources)
     except DataError as error:
         return {}, {runs.COMPARISONS: (str(error),)}
     names = [metric.name for metric in work.metrics] + human
     rows: list[Record] = []
-    for name, one in zip(names, found.metrics, strict=True):
-        rows += [record_of(pair) | {"metric": name} for pair in one.pairs]
-        ranks = [ClusterRank(name, system, rank) for system, rank in one.ranks.items()]
+    for name, result in zip(names, comparison.metrics, strict=True):
+        rows += [record_of(pair) | {"metric": name} for pair in result.pairs]
+        ranks = [ClusterRank(name, system, rank) for system, rank in result.ranks.items()]
         rows += [{"row": runs.CLUSTER} | record_of(rank) for rank in ranks]
-    lines = row_lines("comparisons", dataset, rows, {"tests": found.how}, created=folder.created)
-    return {runs.COMPARISONS: lines}, {runs.COMPARISONS: tuple(found.notes)}
+    lines = row_lines("comparisons", dataset, rows, {"tests": comparison.how}, created=folder.created)
+    return {runs.COMPARISONS: lines}, {runs.COMPARISONS: tuple(comparison.notes)}
 
 
 _STEPS = {

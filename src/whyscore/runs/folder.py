@@ -99,7 +99,7 @@ BLOCKS = ".blocks"
 
 
 @contextmanager
-def locked(path: str | Path) -> Iterator[None]:
+def lock(path: str | Path) -> Iterator[None]:
     """Hold a run folder against other processes; where another one holds it, say which."""
     target = Path(path)
     if target.exists() and not target.is_dir():
@@ -183,13 +183,13 @@ def open_or_create(path: str | Path, work: str, *, overwrite: bool = False) -> F
     """
     target = Path(path)
     _remove_leftovers(target)
-    known = _facts(target) if (target / RUN).exists() else None
-    if known is None and _holds_files(target) and not overwrite:
+    facts = _facts(target) if (target / RUN).exists() else None
+    if facts is None and _holds_files(target) and not overwrite:
         raise UserError(f"{path} is not empty and holds no run: choose another folder, or --overwrite")
-    if known is not None and known.fingerprint == work:
-        return Folder(target, known.created)
-    if known is not None and not overwrite:
-        raise UserError(f"{path} holds another run, of {known.created}: choose another folder, or --overwrite")
+    if facts is not None and facts.fingerprint == work:
+        return Folder(target, facts.created)
+    if facts is not None and not overwrite:
+        raise UserError(f"{path} holds another run, of {facts.created}: choose another folder, or --overwrite")
     clear(target)
     return Folder(target, _now())
 
@@ -218,8 +218,8 @@ def record_gates(run: "Run", gates: Sequence[Gate]) -> "Run":
 def write_triage(run: "Run", facts: Mapping[str, object], review: Mapping[tuple[str, str], bool]) -> None:
     """Write which segments of a run, by system and id, need review, and how that was decided."""
     nested: dict[str, dict[str, bool]] = {}
-    for (system, one), flag in review.items():
-        nested.setdefault(system, {})[one] = flag
+    for (system, segment_id), flag in review.items():
+        nested.setdefault(system, {})[segment_id] = flag
     text = json.dumps(finite({**facts, "review": nested}), ensure_ascii=False, allow_nan=False)
     write_lines(run.folder / TRIAGE, [f"{text}\n"])
 
@@ -235,21 +235,21 @@ def facts_of(path: str | Path) -> RunFacts:
 def _facts(folder: Path) -> RunFacts:
     file = folder / RUN
     try:
-        found = json.loads(file.read_text("utf-8"), parse_int=whole)
+        record = json.loads(file.read_text("utf-8"), parse_int=whole)
     except (ValueError, RecursionError) as error:
         raise DataError(f"not JSON: {error}", file=str(file)) from error
-    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
         raise DataError(f'expected an object with "schema": "{SCHEMA}"', file=str(file))
     for key in ("findings", "problems"):
-        if isinstance(listed := found.get(key), list):
-            found[key] = [_finding(item) for item in listed]
-    return convert(RunFacts, found, Where(str(file), cure=_AGAIN))
+        if isinstance(listed := record.get(key), list):
+            record[key] = [_finding(item) for item in listed]
+    return convert(RunFacts, record, Where(str(file), cure=_AGAIN))
 
 
 def _finding(item: object) -> object:
     """Return a finding as it is recorded now; early runs recorded messages alone, whose kind is not known."""
-    known = {"message": item} if isinstance(item, str) else item
-    return {"code": ""} | known if isinstance(known, dict) else known
+    record = {"message": item} if isinstance(item, str) else item
+    return {"code": ""} | record if isinstance(record, dict) else record
 
 
 def _remove_leftovers(folder: Path) -> None:
@@ -313,16 +313,16 @@ class Blocks:
 @contextmanager
 def growing_blocks(folder: Folder, name: str, head: str) -> Iterator[Blocks]:
     """Yield a file, with the blocks it has from before, that takes its name when all ends well."""
-    whole, part, told = folder.path / name, _path(folder, name, GROWING), _path(folder, name, BLOCKS)
-    if whole.exists() and told.exists() and not part.exists():
+    whole, part, index = folder.path / name, _path(folder, name, GROWING), _path(folder, name, BLOCKS)
+    if whole.exists() and index.exists() and not part.exists():
         whole.replace(part)  # stopped after the last block, before `run.json` told of it
-    done = _read_blocks(part, told)
+    done = _read_blocks(part, index)
     if not done:
-        told.unlink(missing_ok=True)
+        index.unlink(missing_ok=True)
         part.unlink(missing_ok=True)
         with growing(part, packed=True) as lines:
             lines.writelines([head])
-    with growing(part, packed=True) as lines, growing(told) as telling:
+    with growing(part, packed=True) as lines, growing(index) as telling:
         yield Blocks(done, lines, telling)
     part.replace(whole)
 
@@ -332,22 +332,22 @@ def forget(folder: Folder, name: str) -> None:
     _path(folder, name, BLOCKS).unlink(missing_ok=True)
 
 
-def _read_blocks(part: Path, told: Path) -> list[Block]:
+def _read_blocks(part: Path, index: Path) -> list[Block]:
     """Return the blocks that both files hold as they were written, and cut off what stands behind them."""
-    if not (part.exists() and told.exists()):
+    if not (part.exists() and index.exists()):
         return []
-    cut_torn_line(told)
+    cut_torn_line(index)
     size = part.stat().st_size
     try:
-        known = [Block(**json.loads(line)) for line in told.read_text("utf-8").splitlines()]
-        done = list(takewhile(lambda block: block.work > 0 and isinstance(block.problems, list), known))
+        blocks = [Block(**json.loads(line)) for line in index.read_text("utf-8").splitlines()]
+        done = list(takewhile(lambda block: block.work > 0 and isinstance(block.problems, list), blocks))
         done = list(_intact_blocks(part, [block for block in done if 0 < block.end <= size]))
     except (ValueError, TypeError, RecursionError):
         return []  # not what was written: the work begins again
-    if len(done) < len(known):
+    if len(done) < len(blocks):
         warnings.warn(f"{part} was changed or cut since it was written: the rest is made again", stacklevel=2)
     if done:
-        write_lines(told, [f"{json.dumps(block._asdict())}\n" for block in done])
+        write_lines(index, [f"{json.dumps(block._asdict())}\n" for block in done])
         os.truncate(part, done[-1].end)
     return done
 
@@ -409,20 +409,20 @@ class Run(Result):
 
     def total_records(self) -> Iterator[Total]:
         """Yield the score of every system under every metric."""
-        for one in self.metrics:
-            for system, total in self.totals[one.name].items():
-                shared = self.common.get(one.name, {}).get(system)
-                yield Total.of(system, one.name, total, shared, higher_is_better=one.higher_is_better)
+        for metric in self.metrics:
+            for system, total in self.totals[metric.name].items():
+                shared = self.common.get(metric.name, {}).get(system)
+                yield Total.of(system, metric.name, total, shared, higher_is_better=metric.higher_is_better)
 
     def records(self) -> Iterator[Row]:
         return (total_record(total) for total in self.total_records())
 
     def display_tables(self) -> list[Table]:
-        names = tuple(one.name for one in self.metrics)
+        names = tuple(metric.name for metric in self.metrics)
         rows: list[tuple[Cell, ...]] = [
             (system, *(self.totals[name][system].value for name in names)) for system in self.dataset.systems
         ]
-        directions = {one.name: one.higher_is_better for one in self.metrics}
+        directions = {metric.name: metric.higher_is_better for metric in self.metrics}
         return [Table(("system", *names), tuple(rows), directions, notes=(f"run folder: {self.folder}",))]
 
     def __repr__(self) -> str:
@@ -431,8 +431,8 @@ class Run(Result):
     @cached_property
     def shared_ids(self) -> frozenset[str]:
         """The segments that all systems have."""
-        own = [{entry.id for entry in self.dataset.of(system).entries} for system in self.dataset.systems]
-        return frozenset(set.intersection(*own))
+        ids = [{entry.id for entry in self.dataset.of(system).entries} for system in self.dataset.systems]
+        return frozenset(set.intersection(*ids))
 
     @cached_property
     def clusters(self) -> dict[tuple[str, str], int]:
@@ -441,10 +441,12 @@ class Run(Result):
 
     def metric(self, name: str) -> RunMetric:
         """Return the metric of that name."""
-        found = next((one for one in self.metrics if one.name == name), None)
-        if found is None:
-            raise DataError(f"the run has no metric {name!r}; it has: {', '.join(one.name for one in self.metrics)}")
-        return found
+        match = next((metric for metric in self.metrics if metric.name == name), None)
+        if match is None:
+            raise DataError(
+                f"the run has no metric {name!r}; it has: {', '.join(metric.name for metric in self.metrics)}"
+            )
+        return match
 
     @cached_property
     def explanations(self) -> tuple[ExplanationRecord, ...]:
@@ -458,7 +460,9 @@ class Run(Result):
             return {}
         try:
             review = json.loads(path.read_text("utf-8"))["review"]
-            return {(system, one): bool(flag) for system, own in review.items() for one, flag in own.items()}
+            return {
+                (system, segment): bool(flag) for system, flags in review.items() for segment, flag in flags.items()
+            }
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
             raise DataError(
                 "not what whyscore triage wrote: run it again, or remove the file", file=str(path)
@@ -495,11 +499,13 @@ def read_run(path: str | Path) -> Run:
     (totals, common), scores = read_totals(folder / TOTALS), read_scores(folder / SCORES, dataset)
     if not facts.metrics:
         raise Where(str(folder / RUN), cure=_AGAIN).error("it names no metrics")
-    for one in facts.metrics:
-        known = [totals, common] if common else [totals]
-        if one.name not in scores or any(not set(dataset.systems) <= set(every.get(one.name, ())) for every in known):
+    for metric in facts.metrics:
+        tables = [totals, common] if common else [totals]
+        if metric.name not in scores or any(
+            not set(dataset.systems) <= set(every.get(metric.name, ())) for every in tables
+        ):
             raise DataError(
-                f"{path} lacks scores of {one.name!r}: make the run again with whyscore evaluate --overwrite"
+                f"{path} lacks scores of {metric.name!r}: make the run again with whyscore evaluate --overwrite"
             )
     signatures = first | second
     return Run(
@@ -517,13 +523,13 @@ class _Score(msgspec.Struct):
 def read_scores(path: Path, dataset: Dataset) -> dict[str, FloatVector]:
     """Return the scores by metric, aligned with the entries; NaN where there is none."""
     entries = {(entry.system, entry.id): k for k, entry in enumerate(dataset.entries)}
-    found: dict[str, FloatVector] = {}
+    scores: dict[str, FloatVector] = {}
     for where, record in read_records(path, kind="scores").typed(_Score, _AGAIN):
-        values = found.setdefault(record.metric, np.full(len(entries), np.nan))
+        values = scores.setdefault(record.metric, np.full(len(entries), np.nan))
         if (record.system, record.id) not in entries:
             raise where.error(f"no segment {record.id!r} of system {record.system!r} in {SEGMENTS}")
         values[entries[record.system, record.id]] = np.nan if record.score is None else record.score
-    return found
+    return scores
 
 
 def total_record(total: Total) -> Row:
@@ -538,14 +544,16 @@ Totals = dict[str, dict[str, Estimate]]
 
 def read_totals(path: Path) -> tuple[Totals, Totals]:
     """Return the corpus scores over all segments of a system, and over those that all systems have."""
-    found: Totals = {}
+    totals: Totals = {}
     common: Totals = {}
-    for _, one in read_records(path, kind="totals").typed(Total, _AGAIN):
-        found.setdefault(one.metric, {})[one.system] = Estimate(one.score, one.low, one.high, one.level, one.n)
-        if one.common_n is not None:
-            value = float("nan") if one.common_score is None else one.common_score
-            common.setdefault(one.metric, {})[one.system] = Estimate(value, n=one.common_n)
-    return found, common
+    for _, total in read_records(path, kind="totals").typed(Total, _AGAIN):
+        totals.setdefault(total.metric, {})[total.system] = Estimate(
+            total.score, total.low, total.high, total.level, total.n
+        )
+        if total.common_n is not None:
+            value = float("nan") if total.common_score is None else total.common_score
+            common.setdefault(total.metric, {})[total.system] = Estimate(value, n=total.common_n)
+    return totals, common
 
 
 def _read_rows(path: Path, kind: Kind, dataset: Dataset) -> tuple[dict[str, Any], dict[str, str]]:
@@ -555,14 +563,14 @@ def _read_rows(path: Path, kind: Kind, dataset: Dataset) -> tuple[dict[str, Any]
     records = read_records(path, kind=kind)
     systems, ids = dataset.systems, frozenset(dataset.ids)
     fields = {row: name for row, (name, _) in _ROWS[kind].items()}
-    found: dict[str, list[object]] = {}
+    tables: dict[str, list[object]] = {}
     for where, row, fact in records.rows({row: expected for row, (_, expected) in _ROWS[kind].items()}, _AGAIN):
         if isinstance(fact, FeatureShare | SegmentFeatures) and fact.system not in systems:
             raise where.error(f"'system' is {fact.system!r}, expected one of {', '.join(map(repr, systems))}")
         if isinstance(fact, SegmentFeatures) and fact.id not in ids:
             raise where.error(f"no segment {fact.id!r}")
-        found.setdefault(fields[row], []).append(fact)
-    return {name: tuple(rows) for name, rows in found.items()}, dict(records.header.signatures)
+        tables.setdefault(fields[row], []).append(fact)
+    return {name: tuple(rows) for name, rows in tables.items()}, dict(records.header.signatures)
 
 
 F = TypeVar("F", FeatureShare, ShareTest, SegmentFeatures, PairTest)
@@ -593,7 +601,7 @@ class MergedRun(Run):
 
     def read_explanations(self) -> Iterator[ExplanationRecord]:
         """Yield the explanations of all runs by the metrics that they have in common."""
-        metrics, start = {one.name for one in self.metrics}, 0
+        metrics, start = {metric.name for metric in self.metrics}, 0
         for run in self.runs:
             yield from (
                 replace(explanation, entry=explanation.entry + start)
@@ -614,18 +622,18 @@ def merge_runs(runs: Sequence[Run]) -> MergedRun:
     ]
     whole = MergedRun(
         folder=runs[-1].folder,
-        facts=_merged_facts(runs, labels),
+        facts=_merge_facts(runs, labels),
         dataset=Dataset(" → ".join(labels), tuple(entries), runs[0].dataset.languages),
         metrics=metrics,
         totals={
-            one.name: {
+            metric.name: {
                 name[system]: total
                 for run, name in zip(runs, names, strict=True)
-                for system, total in run.totals[one.name].items()
+                for system, total in run.totals[metric.name].items()
             }
-            for one in metrics
+            for metric in metrics
         },
-        scores={one.name: np.concatenate([run.scores[one.name] for run in runs]) for one in metrics},
+        scores={metric.name: np.concatenate([run.scores[metric.name] for run in runs]) for metric in metrics},
         shares=_rename_systems([run.shares for run in runs], names),
         share_tests=_rename_systems([run.share_tests for run in runs], names),
         segment_features=_rename_systems([run.segment_features for run in runs], names),
@@ -645,20 +653,20 @@ def _change_tests(run: MergedRun) -> Iterator[PairTest]:
     Where one of them has others too, totals cannot be compared: the difference is that of segment scores, in the mean.
     """
     place = {(entry.system, entry.id): k for k, entry in enumerate(run.dataset.entries)}
-    for one in run.metrics:
-        values, totals = run.scores[one.name], run.totals[one.name]
+    for metric in run.metrics:
+        values, totals = run.scores[metric.name], run.totals[metric.name]
         for old, new in run.changes.values():
             both = [name for name in run.dataset.ids if (old, name) in place and (new, name) in place]
             gaps = values[[place[new, name] for name in both]] - values[[place[old, name] for name in both]]
-            known = gaps[np.isfinite(gaps)]
-            if not len(known):
-                yield PairTest(one.name, new, old, float("nan"), reason="no segment in both runs")
+            finite_gaps = gaps[np.isfinite(gaps)]
+            if not len(finite_gaps):
+                yield PairTest(metric.name, new, old, float("nan"), reason="no segment in both runs")
                 continue
-            p = flip_test(known, n=DRAWS, seed=0).two_sided if known.any() else 1.0
-            same = len(known) == totals[new].n == totals[old].n
-            size = totals[new].value - totals[old].value if same else float(known.mean())
-            better = (new if (size > 0) == one.higher_is_better else old) if p <= ALPHA and size else None
-            yield PairTest(one.name, new, old, size, p=p, better=better, n=len(known))
+            p = flip_test(finite_gaps, n=DRAWS, seed=0).two_sided if finite_gaps.any() else 1.0
+            same = len(finite_gaps) == totals[new].n == totals[old].n
+            size = totals[new].value - totals[old].value if same else float(finite_gaps.mean())
+            better = (new if (size > 0) == metric.higher_is_better else old) if p <= ALPHA and size else None
+            yield PairTest(metric.name, new, old, size, p=p, better=better, n=len(finite_gaps))
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:
@@ -672,14 +680,16 @@ def _labels(runs: Sequence[Run]) -> list[str]:
 
 
 def _common_metrics(runs: Sequence[Run]) -> tuple[RunMetric, ...]:
-    shared = [one for one in runs[0].metrics if all(one.name in {m.name for m in run.metrics} for run in runs)]
+    shared = [metric for metric in runs[0].metrics if all(metric.name in {m.name for m in run.metrics} for run in runs)]
     if not shared:
         raise DataError("the runs have no metric in common: evaluate both with the same -m")
-    for one in shared:
-        signatures = {run.metric(one.name).signature for run in runs}
+    for metric in shared:
+        signatures = {run.metric(metric.name).signature for run in runs}
         if len(signatures) > 1:
             both = "' and '".join(sorted(signatures))
-            raise DataError(f"{one.name} has different signatures: '{both}'. Evaluate both runs with the same settings")
+            raise DataError(
+                f"{metric.name} has different signatures: '{both}'. Evaluate both runs with the same settings"
+            )
     return tuple(shared)
 
 
@@ -687,17 +697,17 @@ def _names(runs: Sequence[Run], labels: Sequence[str]) -> list[dict[str, str]]:
     """Return, for each run, the names that its systems have in the merged run: all different."""
     every = [system for run in runs for system in run.dataset.systems]
     taken = {system for system in every if every.count(system) == 1}
-    found: list[dict[str, str]] = []
+    renamings: list[dict[str, str]] = []
     for run, label in zip(runs, labels, strict=True):
-        known = {}
+        names = {}
         for system in run.dataset.systems:
             name = system
             while every.count(system) > 1 and (name == system or name in taken):
                 name = f"{label}: {name}"
-            known[system] = name
+            names[system] = name
             taken.add(name)
-        found.append(known)
-    return found
+        renamings.append(names)
+    return renamings
 
 
 def _rename_systems(tables: Sequence[Sequence[F]], names: Sequence[Mapping[str, str]]) -> tuple[F, ...]:
@@ -710,7 +720,7 @@ def _rename_systems(tables: Sequence[Sequence[F]], names: Sequence[Mapping[str, 
     )
 
 
-def _merged_facts(runs: Sequence[Run], labels: Sequence[str]) -> RunFacts:
+def _merge_facts(runs: Sequence[Run], labels: Sequence[str]) -> RunFacts:
     same_lines = len({(run.facts.first_line, run.dataset.ids) for run in runs}) == 1
     return replace(
         runs[-1].facts,

@@ -29,7 +29,7 @@ class Tested(Protocol):
         """Yield the corpus scores."""
 
 
-def read_limits(given: Iterable[str], metrics: Iterable[str]) -> dict[str, float]:
+def read_limits(texts: Iterable[str], metrics: Iterable[str]) -> dict[str, float]:
     """Return by metric the limits that `METRIC=NUMBER` texts name; metrics are written in any way that `-m` takes.
 
     >>> read_limits(["chrf=50", "ter=60.5"], ["chrf", "ter"])
@@ -37,9 +37,9 @@ def read_limits(given: Iterable[str], metrics: Iterable[str]) -> dict[str, float
     >>> read_limits(["chrF++=50"], ["bleu", "chrf(word_order=2)"])
     {'chrf(word_order=2)': 50.0}
     """
-    known = {_fold_name(name): name for name in metrics} if given else {}
-    found = {}
-    for text in given:
+    spellings = {_fold_name(name): name for name in metrics} if texts else {}
+    limits = {}
+    for text in texts:
         name, _, value = text.rpartition("=")
         try:
             limit = float(value)
@@ -47,10 +47,10 @@ def read_limits(given: Iterable[str], metrics: Iterable[str]) -> dict[str, float
             name, limit = "", 0.0
         if not name:
             raise UserError(f"cannot read the gate {text!r}: write METRIC=NUMBER, for example chrf=50")
-        if _fold_name(name) not in known:
-            raise UserError(f"--fail-under: no metric {name!r}. Metrics: {', '.join(known.values())}")
-        found[known[_fold_name(name)]] = limit
-    return found
+        if _fold_name(name) not in spellings:
+            raise UserError(f"--fail-under: no metric {name!r}. Metrics: {', '.join(spellings.values())}")
+        limits[spellings[_fold_name(name)]] = limit
+    return limits
 
 
 def _fold_name(name: str) -> str:
@@ -84,23 +84,27 @@ def judge_gates(
         worse: The baseline that no candidate may be significantly worse than; it is no candidate itself.
         unsupported: By metric, the languages that it was not made for: a reason why it should not decide.
     """
-    told = {name: f"does not support {', '.join(codes)}" for name, codes in (unsupported or {}).items()}
+    warnings = {name: f"does not support {', '.join(codes)}" for name, codes in (unsupported or {}).items()}
     totals = [total for total in tested.total_records() if total.system != worse]
-    found = []
+    gates = []
     for total in totals:
         limit = under.get(total.metric)
         if limit is not None:
             passed = total.score >= limit if total.higher_is_better else total.score <= limit  # a NaN does not pass
-            up, note = total.higher_is_better, told.get(total.metric)
+            up, note = total.higher_is_better, warnings.get(total.metric)
             names = total.metric, total.system, passed, total.score
-            found.append(Gate(*names, limit=limit, higher_is_better=up, warning=note))
+            gates.append(Gate(*names, limit=limit, higher_is_better=up, warning=note))
     if worse is not None:
         scores = {(total.metric, total.system): total for total in totals}
-        found += [_against(pair, worse, scores, told) for pair in tested.pairs if worse in (pair.first, pair.second)]
-    return found
+        gates += [
+            _against(pair, worse, scores, warnings) for pair in tested.pairs if worse in (pair.first, pair.second)
+        ]
+    return gates
 
 
-def _against(pair: PairTest, baseline: str, scores: Mapping[tuple[str, str], Total], told: Mapping[str, str]) -> Gate:
+def _against(
+    pair: PairTest, baseline: str, scores: Mapping[tuple[str, str], Total], warnings: Mapping[str, str]
+) -> Gate:
     """Return the gate of a candidate against the baseline."""
     system = pair.second if pair.first == baseline else pair.first
     total = scores.get((pair.metric, system))
@@ -115,7 +119,7 @@ def _against(pair: PairTest, baseline: str, scores: Mapping[tuple[str, str], Tot
         difference=gap if up else -gap,
         p=pair.decisive,
         higher_is_better=up,
-        warning=told.get(pair.metric),
+        warning=warnings.get(pair.metric),
     )
 
 
@@ -124,8 +128,8 @@ def check_gates(gates: Sequence[Gate], worse: str | None, under: Mapping[str, fl
     failed = [str(gate) for gate in gates if not gate.passed]
     if failed:
         raise GateNotPassed(f"the quality gate is not passed: {'; '.join(failed)}")
-    judged = {gate.metric for gate in gates if gate.limit is not None}
-    if not set(under or ()) <= judged or (worse is not None and not any(gate.baseline == worse for gate in gates)):
+    limited = {gate.metric for gate in gates if gate.limit is not None}
+    if not set(under or ()) <= limited or (worse is not None and not any(gate.baseline == worse for gate in gates)):
         raise DataError("nothing was tested, so the gates cannot be judged: evaluate more systems, and with --draws")
 
 

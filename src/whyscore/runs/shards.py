@@ -69,14 +69,14 @@ def read_shard(text: str) -> Shard:
 
 def shard_of(dataset: Dataset, shard: Shard) -> Dataset:
     """Return every n-th segment of a data set with all its systems."""
-    found = replace(dataset, entries=tuple(dataset.entries[k] for k in _positions(dataset, shard)))
-    if not found.entries:
+    part = replace(dataset, entries=tuple(dataset.entries[k] for k in _positions(dataset, shard)))
+    if not part.entries:
         count = len(dataset.ids)
         raise UserError(
             f"shard {shard} is empty: the data have {count} segments. Nothing is to do here: "
             f"whyscore merge needs the first {count} shards alone"
         )
-    return found
+    return part
 
 
 def share(budget: int | None, shard: Shard) -> int | None:
@@ -90,11 +90,11 @@ def share(budget: int | None, shard: Shard) -> int | None:
 
 def settings_of_shard(settings: S, requested: Sequence[RequestedMetric], shard: Shard) -> S:
     """Return the settings with the shard's part of the budget; without one, of the default, which each would use up."""
-    budgets = [one.budget for one in requested if one.budget is not None]
+    budgets = [request.budget for request in requested if request.budget is not None]
     return replace(settings, budget=share(max(budgets), shard) if budgets else None)
 
 
-class _Asked(msgspec.Struct):
+class _Request(msgspec.Struct):
     """What the whole run was asked for."""
 
     metrics: list[str]
@@ -119,7 +119,7 @@ class _ShardFile(msgspec.Struct):
     whyscore: str
     whole: str
     """The fingerprint of the whole run."""
-    asked: _Asked
+    asked: _Request
     positions: list[int]
     first_line: int | None = None
 
@@ -129,13 +129,13 @@ def describe(
 ) -> None:
     """Write where the entries of a shard belong, and what the whole run was asked for."""
     used = {name: getattr(settings, name) for name in ("unit", "tagger", "seed", "draws")}
-    asked = _Asked(list(metrics), settings.explainers, settings.budget, used)
+    request = _Request(list(metrics), settings.explainers, settings.budget, used)
     facts = _ShardFile(
         *shard,
         segments=len(dataset.ids),
         whyscore=__version__,
-        whole=runs.fingerprint(dataset, asked.plain()),
-        asked=asked,
+        whole=runs.fingerprint(dataset, request.plain()),
+        asked=request,
         positions=_positions(dataset, shard),
         first_line=dataset.first_line,
     )
@@ -208,12 +208,12 @@ def _parts(folders: Sequence[str | Path]) -> list[_Part]:
         difference = _difference(part, first)
         if difference:
             raise DataError(f"{part.folder} is a shard of another run than {first.folder}: {difference}")
-    for one, other in pairwise(parts):
-        if one.shard == other.shard:
-            raise DataError(f"shard {one.shard} is given twice: {one.folder} and {other.folder}")
+    for part, following in pairwise(parts):
+        if part.shard == following.shard:
+            raise DataError(f"shard {part.shard} is given twice: {part.folder} and {following.folder}")
     # Shards behind the last segment are empty, and nobody could make them.
-    wanted = range(1, min(first.shard.of, first.file.segments) + 1)
-    missing = sorted(set(wanted) - {part.shard.number for part in parts})
+    numbers = range(1, min(first.shard.of, first.file.segments) + 1)
+    missing = sorted(set(numbers) - {part.shard.number for part in parts})
     if missing:
         raise DataError(f"shards are missing: {', '.join(f'{number}/{first.shard.of}' for number in missing)}")
     return parts
@@ -237,17 +237,17 @@ def _difference(part: _Part, first: _Part) -> str | None:
     return None
 
 
-def _flat(asked: _Asked) -> dict[str, object]:
-    return {name: value for name, value in asked.plain().items() if name != "settings"} | asked.settings
+def _flat(request: _Request) -> dict[str, object]:
+    return {name: value for name, value in request.plain().items() if name != "settings"} | request.settings
 
 
 def _check_signatures(dataset: Dataset, part: _Part) -> None:
     """Refuse to join where a metric is another one than where the shards were made: files would mix the two."""
-    asked = part.file.asked
-    for request in request_metrics(dataset, asked.metrics, asked.whole()):
-        here, there = str(request.metric.signature()), part.signatures.get(request.name)
+    request = part.file.asked
+    for metric in request_metrics(dataset, request.metrics, request.whole()):
+        here, there = str(metric.metric.signature()), part.signatures.get(metric.name)
         if here != there:
-            raise DataError(f"{part.folder}: the signature of {request.name} is {there} there and {here} here")
+            raise DataError(f"{part.folder}: the signature of {metric.name} is {there} there and {here} here")
 
 
 class _Plan(msgspec.Struct):
@@ -260,12 +260,12 @@ def _part(folder: Path) -> _Part:
         raise DataError(
             f"{folder} is no shard: it has no {SHARD}. Make one with whyscore evaluate --shard 1/2 -o {folder}"
         )
-    known = runs.facts_of(folder)
-    if not known.done:
+    facts = runs.facts_of(folder)
+    if not facts.done:
         raise DataError(f"{folder} is not finished: run the same whyscore evaluate command again to go on")
     where = Where(str(path), cure="not what whyscore evaluate --shard writes")
     file = convert(_ShardFile, json_of(text_of(path), path), where)
-    plan = convert(_Plan, known.plan, where._replace(file=str(folder / runs.RUN)))
+    plan = convert(_Plan, facts.plan, where._replace(file=str(folder / runs.RUN)))
     signatures = {name: signature for name, signature, *_ in plan.metrics}
     return _Part(folder, Shard(file.number, file.of), file, signatures)
 
@@ -342,7 +342,7 @@ class ShardExplanations(Mapping[Key, Sequence[str]]):
         next(lines, None)
         for text in lines:
             line = f"{text}\n".encode()
-            self._places.setdefault(_known_key(line, path), []).append((self._lines.tell(), len(line)))
+            self._places.setdefault(_read_key(line, path), []).append((self._lines.tell(), len(line)))
             self._lines.write(line)
 
     def close(self) -> None:
@@ -363,7 +363,7 @@ class ShardExplanations(Mapping[Key, Sequence[str]]):
         return len(self._places)
 
 
-def _known_key(line: bytes, path: Path) -> Key:
+def _read_key(line: bytes, path: Path) -> Key:
     """Return what a line of another run explains."""
     try:
         key = key_of(line)
