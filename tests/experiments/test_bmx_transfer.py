@@ -20,7 +20,7 @@ from whyscore.experiments.bmx.transfer import (
     Task,
     TransferRun,
     bmx,
-    corrected_judgements,
+    correct_judgements,
     kind_of,
     spread,
 )
@@ -133,14 +133,14 @@ def test_bonferroni_counts_all_tests_of_a_metric_and_task() -> None:
         judgement("bleu", "translation", 0.03),
         judgement("chrf", "translation", 0.03, "random"),
     ]
-    found = corrected_judgements(given, "bonferroni")
+    found = correct_judgements(given, "bonferroni")
     assert [one.adjusted for one in found] == pytest.approx([0.02, 0.04, 0.02, 0.03, 0.03])
 
 
 def test_marks_are_shown_in_text_markdown_and_latex(run: TransferRun) -> None:
     own = (judgement("chrf", "translation", 0.01), replace(judgement("chrf", "translation", 0.04), pair="x"),
            replace(judgement("chrf", "translation", 0.3), pair="y"))  # fmt: skip
-    marked = replace(run, judgements=corrected_judgements(own, "bonferroni"), chosen=())
+    marked = replace(run, judgements=correct_judgements(own, "bonferroni"), chosen=())
     look = Look()
     assert [line.split()[-1] for line in list(text.lines(marked, look))[2:5]] == ["0.600+*!", "0.600+*", "0.600+"]
     shown = "".join(markdown.lines(marked, look))

@@ -22,7 +22,7 @@ PAPERS = (
 def experiments() -> dict[str, Command]:
     """Return every experiment by its name."""
     tables = [importlib.import_module(f"whyscore.experiments.{module}").EXPERIMENTS for module in PAPERS]
-    return {name: one for table in tables for name, one in cast("dict[str, Command]", table).items()}
+    return {name: command for table in tables for name, command in cast("dict[str, Command]", table).items()}
 
 
 def experiment(name: str, *given: object, **options: object) -> object:
@@ -36,18 +36,20 @@ def experiment(name: str, *given: object, **options: object) -> object:
         given: What its function takes: data, a metric, explainers.
         options: Its options.
     """
-    known = experiments()
-    if name not in known:
-        raise UnknownName.among("experiment", name, known)
-    work = cast("Callable[..., object]", known[name].function)
+    commands = experiments()
+    if name not in commands:
+        raise UnknownName.among("experiment", name, commands)
+    work = cast("Callable[..., object]", commands[name].function)
     _check(name, work, given, options)
     return work(*given, **options)
 
 
-def _check(name: str, work: Callable[..., object], given: tuple[object, ...], options: Mapping[str, object]) -> None:
+def _check(
+    name: str, work: Callable[..., object], arguments: tuple[object, ...], options: Mapping[str, object]
+) -> None:
     """Refuse what the function does not take, before it begins."""
-    known = inspect.signature(work)
+    signature = inspect.signature(work)
     try:
-        known.bind(*given, **options)
+        signature.bind(*arguments, **options)
     except TypeError as error:
-        raise SpecError(f"{name}: {error}. Its options: {', '.join(known.parameters)}") from None
+        raise SpecError(f"{name}: {error}. Its options: {', '.join(signature.parameters)}") from None

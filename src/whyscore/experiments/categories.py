@@ -93,10 +93,10 @@ class CategoryResult(Result):
 
     def records(self) -> Iterator[Record]:
         for naming in self.namings:
-            for measure, found in (("accuracy", naming.accuracy), ("sections", naming.sections)):
+            for measure, estimate in (("accuracy", naming.accuracy), ("sections", naming.sections)):
                 yield {
                     "naming": naming.name, "measure": measure,
-                    "value": found.value, "low": found.low, "high": found.high, "n": self.spans,
+                    "value": estimate.value, "low": estimate.low, "high": estimate.high, "n": self.spans,
                 }  # fmt: skip
             yield {"naming": naming.name, "measure": "f1", "value": naming.f1, "n": self.spans}
         for row in self.categories:
@@ -128,8 +128,8 @@ class CategoryResult(Result):
         ]
 
 
-def _interval(found: Estimate) -> str:
-    return "" if found.low is None or found.high is None else f"[{found.low:.3f}, {found.high:.3f}]"
+def _interval(estimate: Estimate) -> str:
+    return "" if estimate.low is None or estimate.high is None else f"[{estimate.low:.3f}, {estimate.high:.3f}]"
 
 
 @takes(CategorySettings)
@@ -147,26 +147,26 @@ def categories(dataset: Dataset, *, settings: CategorySettings) -> CategoryResul
         )
     overlapping = None
     if settings.metric is not None:
-        marked, overlapping = _touching(predict_spans(dataset, settings.metric))
+        marked, overlapping = _match_marked(predict_spans(dataset, settings.metric))
     gold = [span.category or "" for _, span in marked]
     answers, probabilities = _name_spans(dataset, marked, gold, settings)
     blocks = [other_side(entry.segment) for entry, _ in marked]
     namings = tuple(_judge(name, names, gold, blocks, settings) for name, names in answers.items())
-    known = [category in CATEGORIES.values() for category in gold]
+    nameable = [category in CATEGORIES.values() for category in gold]
     table = tuple(
         _category_row(category, gold, answers[_LEARNED], probabilities.get(category))
         for category, _ in Counter(gold).most_common()
     )
-    return CategoryResult(namings, table, len(gold), float(np.mean(known)), overlapping)
+    return CategoryResult(namings, table, len(gold), float(np.mean(nameable)), overlapping)
 
 
-def _touching(predicted: Sequence[tuple[Entry, ErrorSpan]]) -> tuple[list[tuple[Entry, ErrorSpan]], float]:
+def _match_marked(predicted: Sequence[tuple[Entry, ErrorSpan]]) -> tuple[list[tuple[Entry, ErrorSpan]], float]:
     """Return the predicted spans that touch a marked one, with its category, and their share."""
     named = [(entry, replace_category(span, entry)) for entry, span in predicted]
-    kept = [(entry, span) for entry, span in named if span.category is not None]
-    if not kept:
+    overlapping = [(entry, span) for entry, span in named if span.category is not None]
+    if not overlapping:
         raise DataError(f"none of {len(named)} predicted spans touches a marked one: there is nothing to compare")
-    return kept, len(kept) / len(named)
+    return overlapping, len(overlapping) / len(named)
 
 
 def _name_spans(
@@ -215,8 +215,8 @@ def predict_spans(dataset: Dataset, metric: str) -> list[tuple[Entry, ErrorSpan]
     thresholds = Thresholds(minor, major)
     return [
         (entry, span)
-        for entry, own, scores in zip(entries, words, errors, strict=True)
-        for span in to_spans(own, scores, thresholds, Side.HYPOTHESIS)
+        for entry, tokens, scores in zip(entries, words, errors, strict=True)
+        for span in to_spans(tokens, scores, thresholds, Side.HYPOTHESIS)
     ]
 
 
@@ -233,23 +233,23 @@ def replace_category(span: ErrorSpan, entry: Entry) -> ErrorSpan:
 def _judge(
     name: str, answers: Sequence[str], gold: Sequence[str], blocks: Sequence[str], settings: CategorySettings
 ) -> Naming:
-    found = []
+    estimates = []
     pairs = list(zip(answers, gold, strict=True))
     for same in (
         [answer == category for answer, category in pairs],
         [answer.split("/")[0] == category.split("/")[0] for answer, category in pairs],
     ):
         right = np.array(same, dtype=np.float64)
-        found.append(bootstrap_ratio(right, np.ones(len(right)), blocks, draws=settings.draws, seed=settings.seed))
-    rows = [_category_row(one, gold, answers, None) for one in dict.fromkeys(gold)]
+        estimates.append(bootstrap_ratio(right, np.ones(len(right)), blocks, draws=settings.draws, seed=settings.seed))
+    rows = [_category_row(category, gold, answers, None) for category in dict.fromkeys(gold)]
     f1 = [2 * row.precision * row.recall / (row.precision + row.recall) if row.recall else 0.0 for row in rows]
-    return Naming(name, found[0], found[1], float(np.mean(f1)))
+    return Naming(name, estimates[0], estimates[1], float(np.mean(f1)))
 
 
 def _category_row(
     category: str, gold: Sequence[str], answers: Sequence[str], scores: FloatVector | None
 ) -> CategoryRow:
-    true, named = (np.array([one == category for one in column]) for column in (gold, answers))
+    true, named = (np.array([label == category for label in column]) for column in (gold, answers))
     both = int((true & named).sum())
     precision = both / named.sum() if named.any() else float("nan")
     auc = float("nan")

@@ -82,16 +82,16 @@ def injection(
         settings: Probes, and how far is moved.
         resources: Store, executor and progress.
     """
-    asked, probes = as_segments(segments), read_probes(settings.probes)
+    originals, probes = as_segments(segments), read_probes(settings.probes)
     prepared = resources.prepare(with_languages(as_metric(metric), languages_of(segments)))
     margin = settings.margin * traits_of(prepared.metric).scale
-    values, _ = prepared.attempt(probed_segments(asked, probes))
-    scores = (orient(prepared.metric).sign * values).reshape(1 + len(probes), len(asked))
+    values, _ = prepared.attempt(apply_probes(originals, probes))
+    scores = (orient(prepared.metric).sign * values).reshape(1 + len(probes), len(originals))
     signature = prepared.signature().with_facts(probes=len(probes), margin=f"{settings.margin:g}")
     return Injection(tuple(_rows(scores, probes, margin)), signature)
 
 
-def probed_segments(segments: Sequence[Segment], probes: Sequence[Probe]) -> list[Segment]:
+def apply_probes(segments: Sequence[Segment], probes: Sequence[Probe]) -> list[Segment]:
     """Return the segments as they are, then all of them with the first probe, with the second ..."""
     texts = [Probe("", _PLACE), *probes]
     return [
@@ -106,13 +106,13 @@ def _rows(scores: FloatMatrix, probes: list[Probe], margin: float) -> Iterator[R
     kinds = np.array([probe.kind for probe in probes])
     control = rest[kinds == _CONTROL].mean(axis=0)
     for kind in dict.fromkeys(kinds.tolist()):
-        own = rest[kinds == kind]
-        known = np.isfinite(own + control + original)
+        probe_scores = rest[kinds == kind]
+        known = np.isfinite(probe_scores + control + original)
         count = int(known.sum())
-        against, beyond = (own - control)[known], (own - original)[known]
-        shares = [float((one > margin).mean()) if count else None for one in (against, beyond)]
-        shifts = [float(one.mean()) if count else None for one in (against, beyond)]
-        named = {"kind": kind, "probes": len(own), "n": count, "missing": own.size - count}
+        against, beyond = (probe_scores - control)[known], (probe_scores - original)[known]
+        shares = [float((shift > margin).mean()) if count else None for shift in (against, beyond)]
+        shifts = [float(shift.mean()) if count else None for shift in (against, beyond)]
+        named = {"kind": kind, "probes": len(probe_scores), "n": count, "missing": probe_scores.size - count}
         yield named | {
             "moved_up": shares[0],
             "above_original": shares[1],
@@ -126,15 +126,15 @@ def read_probes(file: str | None = None) -> list[Probe]:
     if file is None:
         shipped = (resources.files("whyscore.metrics.judge") / "probes.jsonl").read_text(encoding="utf-8")
         return [Probe(**json.loads(line)) for line in shipped.splitlines()]
-    found = []
+    probes = []
     for number, value in read_lines(Path(file)):
         kind, text = value.get("kind"), value.get("text")
         if not isinstance(kind, str) or not isinstance(text, str) or _PLACE not in text:
             raise DataError(f"a probe has a 'kind' and a 'text' with {_PLACE}", file=file, line=number)
-        found.append(Probe(kind, text))
-    if not any(probe.kind == _CONTROL for probe in found):
+        probes.append(Probe(kind, text))
+    if not any(probe.kind == _CONTROL for probe in probes):
         raise DataError(f"no probe of the kind {_CONTROL!r}: add one that asks for nothing", file=file)
-    return found
+    return probes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,13 +149,13 @@ def run_injection(settings: InjectionCommand) -> int:
     metric = only_metric(settings)
     data = take_first(load_dataset(settings, [metric]), settings.limit)
     if settings.dry_run:
-        probed = probed_segments(data.segments, read_probes(settings.probes))
+        probed = apply_probes(data.segments, read_probes(settings.probes))
         emit(settings, (f"{line}\n" for line in score_costs(settings, [metric], probed, data.languages)))
         return 0
     with working(settings) as resources:
-        found = injection(data, metric, settings=settings, resources=resources)
-    emit_result(found, settings)
-    tell_signatures(settings, [found.signature])
+        result = injection(data, metric, settings=settings, resources=resources)
+    emit_result(result, settings)
+    tell_signatures(settings, [result.signature])
     return 0
 
 

@@ -141,17 +141,17 @@ def layers(
         human: the name of the human score; None for the gold's sentence scores, if any.
         gold: word tags of the same segments in the same order; None for those of the data set, if any.
     """
-    asked = _prepare(metric, dataset)
+    prepared = _prepare(metric, dataset)
     marked = _marks(dataset, gold)
     people = dataset.human(human) if human is not None else None if marked is None else marked.sentence
     if people is None and marked is None:
         raise DataError(f"{dataset.name} says nothing to compare layers with: name a human score, or give word tags")
-    sides = {} if marked is None else _sides(marked, dataset, asked)
-    found = answers_of(asked, dataset.segments, {side: one.words for side, one in sides.items()})
-    rows = tuple(_row(layer, own, people, sides) for layer, own in enumerate(found.layers))
-    signature = asked.signature().with_facts(layer=f"0-{len(rows) - 1}")
-    notes = (*found.notes, *_left_out(found.layers, sides))
-    return LayerSweep(dataset, rows, replace(signature, spec=spec_of(replace(asked, layer=None))), notes)
+    sides = {} if marked is None else _sides(marked, dataset, prepared)
+    answers = answers_of(prepared, dataset.segments, {side: marks.words for side, marks in sides.items()})
+    rows = tuple(_row(layer, layer_answers, people, sides) for layer, layer_answers in enumerate(answers.layers))
+    signature = prepared.signature().with_facts(layer=f"0-{len(rows) - 1}")
+    notes = (*answers.notes, *_left_out(answers.layers, sides))
+    return LayerSweep(dataset, rows, replace(signature, spec=spec_of(replace(prepared, layer=None))), notes)
 
 
 class _Side(NamedTuple):
@@ -162,18 +162,18 @@ class _Side(NamedTuple):
 
 def matching_metric(metric: MetricLike) -> BertScore:
     """Return a metric that matches the vectors of one layer; any other is refused."""
-    found = as_metric(metric)
-    if not isinstance(found, BertScore):
+    matcher = as_metric(metric)
+    if not isinstance(matcher, BertScore):
         raise SpecError(f"{requested_name(metric)} matches no vectors of one layer: name bertscore or xbertscore")
-    return found
+    return matcher
 
 
 def _prepare(metric: MetricLike, dataset: Dataset) -> BertScore:
     """Return the metric as it is asked in every layer: by pieces, words that were not read without a number."""
-    given = matching_metric(metric)
-    fill = "null" if given.fill == "error" else given.fill
-    own = replace(given, layer=0, phrases=given.phrases or 0, fill=fill)
-    return cast("BertScore", with_languages(own, dataset.languages))
+    matcher = matching_metric(metric)
+    fill = "null" if matcher.fill == "error" else matcher.fill
+    prepared = replace(matcher, layer=0, phrases=matcher.phrases or 0, fill=fill)
+    return cast("BertScore", with_languages(prepared, dataset.languages))
 
 
 def _marks(dataset: Dataset, gold: Gold | None) -> Gold | None:
@@ -188,22 +188,22 @@ def _marks(dataset: Dataset, gold: Gold | None) -> Gold | None:
 
 def _sides(gold: Gold, dataset: Dataset, metric: BertScore) -> dict[Judged, _Side]:
     """Return the marked sides that the metric reads, with the words that tags are given for."""
-    found: dict[Judged, _Side] = {}
+    marked_sides: dict[Judged, _Side] = {}
     sides: tuple[Judged, ...] = ("target", "source") if Inputs.SOURCE in metric.inputs else ("target",)
     for side in sides:
-        own = gold.side(side)
-        if own is None:
+        marks = gold.side(side)
+        if marks is None:
             continue
         texts = [segment.hypothesis if side == "target" else segment.source or "" for segment in dataset.segments]
         words = tuple(map(SPLITTER.split, texts))
-        fits = tuple(len(one) == count for one, count in zip(words, own.tags.lengths.tolist(), strict=True))
-        found[side] = _Side(own.tags, words, fits)
-    return found
+        fits = tuple(len(tokens) == count for tokens, count in zip(words, marks.tags.lengths.tolist(), strict=True))
+        marked_sides[side] = _Side(marks.tags, words, fits)
+    return marked_sides
 
 
-def _row(layer: int, own: Answers, people: FloatVector | None, sides: dict[Judged, _Side]) -> LayerRow:
-    numbers = {} if people is None else _correlations(own.scores, people)
-    aucs = {side: _auc(own, side, one) for side, one in sides.items()}
+def _row(layer: int, answers: Answers, people: FloatVector | None, sides: dict[Judged, _Side]) -> LayerRow:
+    numbers = {} if people is None else _correlations(answers.scores, people)
+    aucs = {side: _auc(answers, side, marks) for side, marks in sides.items()}
     auc = aucs.get("target")
     return LayerRow(
         layer=layer,
@@ -224,33 +224,33 @@ def _correlations(scores: FloatVector, people: FloatVector) -> dict[str, float]:
     }
 
 
-def _auc(own: Answers, side: Judged, marked: _Side) -> FloatVector:
+def _auc(answers: Answers, side: Judged, marked: _Side) -> FloatVector:
     """Return the AUC of each sentence with marked and unmarked words, where all of its words have a number."""
-    kept = _usable(own, side, marked)
-    rows = [row for row, good in zip(own.words[side], kept, strict=True) if good]
-    tags = marked.tags.select(np.array(kept, dtype=np.bool_))
+    usable = _usable(answers, side, marked)
+    rows = [row for row, good in zip(answers.words[side], usable, strict=True) if good]
+    tags = marked.tags.select(np.array(usable, dtype=np.bool_))
     return agree(tags, Ragged.of(rows).negate()).of("auc")
 
 
-def _usable(own: Answers, side: Judged, marked: _Side) -> list[bool]:
-    return [fit and bool(np.isfinite(row).all()) for fit, row in zip(marked.fits, own.words[side], strict=True)]
+def _usable(answers: Answers, side: Judged, marked: _Side) -> list[bool]:
+    return [fit and bool(np.isfinite(row).all()) for fit, row in zip(marked.fits, answers.words[side], strict=True)]
 
 
 def _mean(values: FloatVector) -> float:
     return float(values.mean()) if len(values) else math.nan
 
 
-def _left_out(found: Sequence[Answers], sides: dict[Judged, _Side]) -> list[str]:
+def _left_out(answers: Sequence[Answers], sides: dict[Judged, _Side]) -> list[str]:
     """Return how many sentences have no AUC because of their words."""
-    told = []
+    notes = []
     for side, marked in sides.items():
         unfit = marked.fits.count(False)
-        unread = len(marked.fits) - unfit - sum(_usable(found[0], side, marked))
+        unread = len(marked.fits) - unfit - sum(_usable(answers[0], side, marked))
         if unfit:
-            told.append(f"{unfit} sentences of the {side} have another number of words than of tags; they have no AUC")
+            notes.append(f"{unfit} sentences of the {side} have another number of words than of tags; they have no AUC")
         if unread:
-            told.append(f"{unread} sentences of the {side} have words that the model did not read; they have no AUC")
-    return told
+            notes.append(f"{unread} sentences of the {side} have words that the model did not read; they have no AUC")
+    return notes
 
 
 def answers_of(metric: BertScore, segments: Sequence[Segment], words: WordsOf) -> Found:
@@ -265,15 +265,15 @@ def answers_of(metric: BertScore, segments: Sequence[Segment], words: WordsOf) -
         layers = len(LAYERS) if isinstance(encoder, Embedded) else 1
         note = f"one pass per layer, not one for all: {metric.model} gives one layer at a time"
     each = [replace(metric, layer=layer) for layer in range(layers)]
-    return Found([_ask(one, segments, words) for one in each], (note,) if layers > 1 else ())
+    return Found([_ask(layer_metric, segments, words) for layer_metric in each], (note,) if layers > 1 else ())
 
 
 def _ask(metric: BertScore, segments: Sequence[Segment], words: WordsOf) -> Answers:
     """Return what a metric says of segments and of their words."""
     scores = metric.score(segments)
     numbers = {
-        side: [word_score.importance for word_score in metric.word_scores(segments, _PLACES[side], own)]
-        for side, own in words.items()
+        side: [word_score.importance for word_score in metric.word_scores(segments, _PLACES[side], side_words)]
+        for side, side_words in words.items()
     }
     return Answers(scores, numbers)
 
@@ -310,29 +310,31 @@ class _Layer(BertScore):
 
 
 def _by_one_pass(metric: BertScore, encoder: Transformer, segments: Sequence[Segment], words: WordsOf) -> Found:
-    held = [_Held(replace(encoder, layer=layer)) for layer in range(encoder.layers)]
-    options = {one.name: getattr(metric, one.name) for one in fields(metric)}
-    metrics = [_Layer(**(options | {"layer": layer, "held": own})) for layer, own in enumerate(held)]
+    encoders = [_Held(replace(encoder, layer=layer)) for layer in range(encoder.layers)]
+    options = {option.name: getattr(metric, option.name) for option in fields(metric)}
+    metrics = [
+        _Layer(**(options | {"layer": layer, "held": layer_encoder})) for layer, layer_encoder in enumerate(encoders)
+    ]
     texts = [_texts(segment, metric) for segment in segments]
-    later = Counter(text for own in texts for text in own)
-    parts: list[list[Answers]] = [[] for _ in held]
+    later = Counter(text for segment_texts in texts for text in segment_texts)
+    parts: list[list[Answers]] = [[] for _ in encoders]
     order: list[int] = []
     passes = 0
-    for window in _windows(texts, int(_MEMORY / _LETTER / len(held))):
+    for window in _windows(texts, int(_MEMORY / _LETTER / len(encoders))):
         used = [text for row in window for text in texts[row]]
-        new = [text for text in dict.fromkeys(used) if text not in held[0].vectors]
-        for own, found in zip(held, encoder.every_layer(new), strict=True):
-            own.vectors.update(zip(new, found, strict=True))
-        chosen = {side: [own[row] for row in window] for side, own in words.items()}
-        for part, one in zip(parts, metrics, strict=True):
-            part.append(_ask(one, [segments[row] for row in window], chosen))
+        new = [text for text in dict.fromkeys(used) if text not in encoders[0].vectors]
+        for layer_encoder, vectors in zip(encoders, encoder.every_layer(new), strict=True):
+            layer_encoder.vectors.update(zip(new, vectors, strict=True))
+        window_words = {side: [rows[row] for row in window] for side, rows in words.items()}
+        for part, layer_metric in zip(parts, metrics, strict=True):
+            part.append(_ask(layer_metric, [segments[row] for row in window], window_words))
         later.subtract(used)
-        for own in held:
-            for text in [text for text in own.vectors if not later[text]]:
-                del own.vectors[text]
+        for layer_encoder in encoders:
+            for text in [text for text in layer_encoder.vectors if not later[text]]:
+                del layer_encoder.vectors[text]
         order += window
         passes += len(new)
-    note = f"{passes} distinct texts went through the network once, for all {len(held)} layers"
+    note = f"{passes} distinct texts went through the network once, for all {len(encoders)} layers"
     return Found([_join_answers(part, order) for part in parts], (note,))
 
 
@@ -429,13 +431,13 @@ class BaselineCommand(QuietSettings, BaselineSettings, MetricSettings):
 def run_baseline(settings: BaselineCommand) -> int:
     """Write the table that `bertscore(baseline=FILE)` reads."""
     lines = read_lines(settings.texts, encoding=settings.encoding)
-    found = baseline(lines.texts, only_metric(settings, "bertscore"), settings=settings)
-    emit(settings, baseline_lines(found.baseline, found.layer))
-    left = len(lines.texts) - found.texts
+    result = baseline(lines.texts, only_metric(settings, "bertscore"), settings=settings)
+    emit(settings, baseline_lines(result.baseline, result.layer))
+    left = len(lines.texts) - result.texts
     if left:
         tell(settings, f"note: {left} blank or repeated lines were left out")
-    tell(settings, f"{found.pairs:,} random pairs of {found.texts:,} texts, layer {found.layer}")
-    tell_signatures(settings, [found.signature])
+    tell(settings, f"{result.pairs:,} random pairs of {result.texts:,} texts, layer {result.layer}")
+    tell_signatures(settings, [result.signature])
     return 0
 
 
@@ -454,11 +456,11 @@ def run_layers(settings: LayersCommand) -> int:
         raise UserError(f"--human {' '.join(settings.human)}: layers are compared with one human score at a time")
     metric = only_metric(settings, "xbertscore")
     data, gold = _data(settings)
-    found = layers(data, metric, human=settings.human[0] if settings.human else None, gold=gold)
-    emit_result(found, settings, _DIGITS)
-    tell_each(settings, "note", found.notes)
+    sweep = layers(data, metric, human=settings.human[0] if settings.human else None, gold=gold)
+    emit_result(sweep, settings, _DIGITS)
+    tell_each(settings, "note", sweep.notes)
     if format_of(settings) not in ("json", "jsonl"):
-        tell_signatures(settings, [found.signature])
+        tell_signatures(settings, [sweep.signature])
     return 0
 
 

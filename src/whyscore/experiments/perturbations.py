@@ -64,8 +64,10 @@ class PerturbationResult(Result):
         cells = {(row.kind, row.metric): row for row in self.rows}
         rows: list[tuple[Cell, ...]] = []
         for kind in dict.fromkeys(row.kind for row in self.rows):
-            own = [cells[kind, metric] for metric in metrics]
-            rows.append((kind, own[0].n, *(value for one in own for value in (one.noticed, one.drop))))
+            metric_cells = [cells[kind, metric] for metric in metrics]
+            rows.append(
+                (kind, metric_cells[0].n, *(value for cell in metric_cells for value in (cell.noticed, cell.drop)))
+            )
         columns = ("error", "n", *(column for metric in metrics for column in (metric, f"{metric} drop")))
         note = "share of texts that score worse with the error; drop: mean loss in standard deviations of the scores"
         return [Table(columns, tuple(rows), best=frozenset(), notes=(note,))]

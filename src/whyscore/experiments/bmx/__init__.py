@@ -102,14 +102,14 @@ def _load(file: str, settings: TransferCommand) -> Dataset:
     A folder with `scores.csv` and `texts.jsonl` is SummEval in two files.
     """
     two = [Path(file) / name for name in ("scores.csv", "texts.jsonl")]
-    if all(one.is_file() for one in two):
-        found = read_summeval(*two)
+    if all(path.is_file() for path in two):
+        data = read_summeval(*two)
     else:
         there = {name for entry in read(file).entries for name in (*entry.human, *entry.extra)}
-        asked = dict.fromkeys(name.rpartition(":")[2] for name in settings.human or ())
-        human = tuple(name for name in asked if name in there)
-        found = load_dataset(InputSettings(data=(file,), human=human, quiet=settings.quiet, verbose=settings.verbose))
-    return replace(spread(found, settings.limit, settings.group), name=short_name(file))
+        names = dict.fromkeys(name.rpartition(":")[2] for name in settings.human or ())
+        human = tuple(name for name in names if name in there)
+        data = load_dataset(InputSettings(data=(file,), human=human, quiet=settings.quiet, verbose=settings.verbose))
+    return replace(spread(data, settings.limit, settings.group), name=short_name(file))
 
 
 def short_name(file: str) -> str:
@@ -181,26 +181,26 @@ def _run(settings: BmxCommand, plans: Sequence[Plan], work: Callable[[str, Resou
     """Run an experiment, draw its figures and print its tables; or say how many texts each explainer would score."""
     if settings.dry_run:
         costs = [(name, cost(data, metric, explainer)) for name, data, metric, explainer in plans]
-        return print_lines(f"{name}: {one.asked} texts, {one.distinct} distinct" for name, one in costs)
+        return print_lines(f"{name}: {estimate.asked} texts, {estimate.distinct} distinct" for name, estimate in costs)
     if not settings.folder:
         raise UserError("no folder for the run: name one with -o, for example -o run/")
     with working(settings) as resources:
-        found = work(settings.folder, resources)
+        run = work(settings.folder, resources)
     if not settings.no_figures:
-        _draw(found, settings)
-    emit_result(found, settings)
-    for line in (*found.summary(), f"tables and figures are in {found.folder.path}"):
+        _draw(run, settings)
+    emit_result(run, settings)
+    for line in (*run.summary(), f"tables and figures are in {run.folder.path}"):
         tell(settings, line)
     return 0
 
 
-def _draw(found: Run, settings: BmxCommand) -> None:
+def _draw(run: Run, settings: BmxCommand) -> None:
     """Draw the figures of a run from its tables; without the packages for that, say which are missing."""
     from whyscore.report.figures import save_chart  # noqa: PLC0415 - an extra
 
     try:
-        for name, chart, caption in found.figures():
-            save_chart(chart, found.folder.path / "figures", name, caption=caption)
+        for name, chart, caption in run.figures():
+            save_chart(chart, run.folder.path / "figures", name, caption=caption)
     except MissingExtra as error:
         tell(settings, f"note: no figures: {error}")
 
@@ -209,13 +209,13 @@ def first_documents(data: Dataset, limit: int | None) -> Dataset:
     """Return the first documents of every split, for a quick look."""
     if limit is None:
         return data
-    kept: dict[object, dict[str, None]] = {}
+    by_split: dict[object, dict[str, None]] = {}
     for entry in data.entries:
-        documents = kept.setdefault(entry.extra[SPLIT], {})
+        documents = by_split.setdefault(entry.extra[SPLIT], {})
         if len(documents) < limit:
             documents[entry.id] = None
-    wanted = {name for documents in kept.values() for name in documents}
-    return Dataset(data.name, tuple(entry for entry in data.entries if entry.id in wanted))
+    selection = {name for documents in by_split.values() for name in documents}
+    return Dataset(data.name, tuple(entry for entry in data.entries if entry.id in selection))
 
 
 EXPERIMENTS = {

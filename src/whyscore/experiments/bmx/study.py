@@ -104,10 +104,10 @@ class RunFolder:
 
     def _rows(self, name: str) -> list[Row]:
         path = self.path / f"{name}.jsonl"
-        found = [json_of(text, path, number) for number, text in enumerate(lines_of(path), start=1)]
-        if not found or not all(isinstance(row, dict) for row in found):
+        rows = [json_of(text, path, number) for number, text in enumerate(lines_of(path), start=1)]
+        if not rows or not all(isinstance(row, dict) for row in rows):
             raise DataError("expected a header and one object a line: make the table again", file=str(path))
-        return cast("list[Row]", found)
+        return cast("list[Row]", rows)
 
 
 class Run(Result):
@@ -148,39 +148,41 @@ def explain_in(
     resources: Resources = LOCAL,
 ) -> Explained:
     """Return the entries explained, going on from what the folder holds."""
-    chosen = as_metric(metric)
+    scorer = as_metric(metric)
     explaining = cast("Explainer", build(explainer, "explainer") if isinstance(explainer, str) else explainer)
     path = folder.path / f"importances_{plain_name(spec_of(explaining))}_{seed}.jsonl"
     head = {
         "schema": SCHEMA,
         "kind": "importances",
-        "metric": str(chosen.signature()),
+        "metric": str(scorer.signature()),
         "explainer": spec_of(explaining),
         "parts": parts,
         "seed": seed,
         "entries": len(data),
         "data": _digest(data),
     }
-    known = _read_known(path, head)
+    entries = _read_stored(path, head)
     with path.open("a", encoding="utf-8") as file:
-        if not known and path.stat().st_size == 0:
+        if not entries and path.stat().st_size == 0:
             file.write(line(head))
-        for start in range(len(known), len(data), PIECE):
+        for start in range(len(entries), len(data), PIECE):
             segments = data.segments[start : start + PIECE]
-            found = explain(segments, chosen, explaining, seed=seed, resources=resources)
-            if found.failures:
-                reason = next(iter(found.failures.values()))
-                raise DataError(f"the study needs a score for every text, {len(found.failures)} have none: {reason}")
-            scores, bags = gather_importances(found, len(segments), parts)
+            explanations = explain(segments, scorer, explaining, seed=seed, resources=resources)
+            if explanations.failures:
+                reason = next(iter(explanations.failures.values()))
+                raise DataError(
+                    f"the study needs a score for every text, {len(explanations.failures)} have none: {reason}"
+                )
+            scores, bags = gather_importances(explanations, len(segments), parts)
             for k in range(len(segments)):
-                known.append(_Importances(start + k, float(scores[k]), bags.of_segment(k).tolist()))
-                file.write(line(asdict(known[-1])))
+                entries.append(_Importances(start + k, float(scores[k]), bags.of_segment(k).tolist()))
+                file.write(line(asdict(entries[-1])))
             file.flush()
-    scores = orient(chosen).sign * np.array([entry.score for entry in known])
-    bags = Bags.of([np.array(entry.importance, dtype=np.float64) for entry in known])
+    scores = orient(scorer).sign * np.array([entry.score for entry in entries])
+    bags = Bags.of([np.array(entry.importance, dtype=np.float64) for entry in entries])
     material = material_from(data, scores, bags)
-    noise = material.with_bags(random_bags(data, chosen, parts, seed))
-    return Explained(data, chosen, spec_of(explaining), material, noise, parts=parts, seed=seed)
+    noise = material.with_bags(random_bags(data, scorer, parts, seed))
+    return Explained(data, scorer, spec_of(explaining), material, noise, parts=parts, seed=seed)
 
 
 def explain_by_each(
@@ -195,30 +197,30 @@ def explain_by_each(
     """Yield the data explained by each explainer, with what that cost."""
     for explainer in explainers:
         planned, start = cost(data, metric, explainer), time.perf_counter()
-        found = explain_in(folder, data, metric, explainer, seed=seed, resources=resources)
+        explained = explain_in(folder, data, metric, explainer, seed=seed, resources=resources)
         seconds = round(time.perf_counter() - start, 3)
-        yield found, {"explainer": found.explainer, "texts": planned.distinct, "seconds": seconds}
+        yield explained, {"explainer": explained.explainer, "texts": planned.distinct, "seconds": seconds}
 
 
 def random_bags(data: Dataset, metric: Metric, parts: Parts, seed: int) -> Bags:
     """Return random importances for the words that an explainer would explain."""
-    splitter, found = WhiteSpace(), []
+    splitter, bags = WhiteSpace(), []
     for segment in data.segments:
         places = segment.places(metric.inputs)
-        kept = [
+        places_used = [
             place
             for place in places
             if parts == "all" or place == places[0] or (parts == "first_reference" and place.reference == 0)
         ]
-        words = [splitter.split(segment.text(place)) for place in kept]
-        found.append(np.concatenate([Random().fit(Evidence.whole(one, 0.0, seed)).importance for one in words]))
-    return Bags.of(found)
+        words = [splitter.split(segment.text(place)) for place in places_used]
+        bags.append(np.concatenate([Random().fit(Evidence.whole(tokens, 0.0, seed)).importance for tokens in words]))
+    return Bags.of(bags)
 
 
 def _digest(data: Dataset) -> str:
     """Return sixteen characters that name all texts."""
-    held = b"".join(digest(segment) for segment in data.segments)
-    return blake2b(held, digest_size=8).hexdigest()
+    digests = b"".join(digest(segment) for segment in data.segments)
+    return blake2b(digests, digest_size=8).hexdigest()
 
 
 def plain_name(spec: str) -> str:
@@ -226,7 +228,7 @@ def plain_name(spec: str) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in spec).strip("_")
 
 
-def _read_known(path: Path, head: Mapping[str, object]) -> list[_Importances]:
+def _read_stored(path: Path, head: Mapping[str, object]) -> list[_Importances]:
     """Return what a stopped run left; a file of other work is refused."""
     if not path.exists():
         return []
@@ -237,14 +239,14 @@ def _read_known(path: Path, head: Mapping[str, object]) -> list[_Importances]:
     if json_of(first, path, 1) != json.loads(line(head)):
         message = "holds other work (another metric, explainer or data): choose another folder with -o"
         raise DataError(message, file=str(path))
-    found: list[_Importances] = []
+    entries: list[_Importances] = []
     for number, text in enumerate(lines, start=2):
         where = Where(str(path), number, cure="delete the file, and run the same command again")
         entry = decode(_Importances, text, where)
         # Two runs that filled the same folder at a time have written entries twice: the first counts.
-        if entry.index == len(found):
-            found.append(entry)
-    return found
+        if entry.index == len(entries):
+            entries.append(entry)
+    return entries
 
 
 def lines_of(path: str | Path) -> list[str]:
@@ -302,59 +304,61 @@ def bmx_grid(
     grids: list[Row] = []
     ordered: list[Row] = []
     costs: list[Row] = []
-    for found, cost_row in explain_by_each(folder, data, metric, explainers, seed=settings.seed, resources=resources):
-        judged = calibrate_explained(found, settings)
-        judged.save(folder.path / f"calibration_{len(calibrations)}.json")
-        calibrations.append(judged)
-        grids += grid_rows(found, judged_settings(found, settings)[0], settings.search)
-        ordered += score_rows(found, judged, settings)
+    for explained, cost_row in explain_by_each(
+        folder, data, metric, explainers, seed=settings.seed, resources=resources
+    ):
+        calibration = calibrate_explained(explained, settings)
+        calibration.save(folder.path / f"calibration_{len(calibrations)}.json")
+        calibrations.append(calibration)
+        grids += grid_rows(explained, judged_settings(explained, settings)[0], settings.search)
+        ordered += score_rows(explained, calibration, settings)
         costs.append(cost_row)
     folder.write("grid", grids, epsilon=settings.search.epsilon)
-    folder.write("outcomes", [asdict(outcome) for judged in calibrations for outcome in judged.outcomes])
+    folder.write("outcomes", [asdict(outcome) for calibration in calibrations for outcome in calibration.outcomes])
     folder.write("scores", ordered)
     folder.write("costs", costs)
     return GridRun(folder, calibrations)
 
 
-def grid_rows(found: Explained, settings: Sequence[Setting], search: Search) -> Iterator[Row]:
+def grid_rows(explained: Explained, settings: Sequence[Setting], search: Search) -> Iterator[Row]:
     """Yield the whole grid: what every p and w gains in every setting, and where the aggregate is degenerate."""
-    columns = columns_of(found.material, search.family, search.parameters)
+    columns = columns_of(explained.material, search.family, search.parameters)
     for setting in settings:
-        judged = setting.at(found.material)
-        gains = judged.gains(columns, search.weights)
+        agreement = setting.at(explained.material)
+        gains = agreement.gains(columns, search.weights)
         shares = columns.degenerate_share(setting.rows)
         for i, p in enumerate(columns.parameters.tolist()):
             for j, w in enumerate(search.weights.tolist()):
                 yield {
-                    "explainer": found.explainer,
+                    "explainer": explained.explainer,
                     "setting": setting.name,
                     "group": setting.group,
                     "p": p,
                     "w": w,
-                    "original": judged.before,
-                    "correlation": judged.before + float(gains[i, j]),
+                    "original": agreement.before,
+                    "correlation": agreement.before + float(gains[i, j]),
                     "gain": float(gains[i, j]),
                     "degenerate": float(shares[i]),
                 }
 
 
-def score_rows(found: Explained, calibration: Calibration, how: JudgingSettings) -> Iterator[Row]:
+def score_rows(explained: Explained, calibration: Calibration, how: JudgingSettings) -> Iterator[Row]:
     """Yield human, original and aggregated score of every judged entry, each with mean 0 and deviation 1 in its group.
 
     Ordered by the human score, they show what the aggregate adds.
     """
     parameter = calibration.p if calibration.boosted else 1.0
     family = build(calibration.aggregator, "aggregator")
-    values = columns_of(found.material, family, np.array([parameter])).values[0]
-    groups = np.array(groups_of(found.data, how.group))
-    judged = next(iter(human_of(found.data, how.human).values()))
+    values = columns_of(explained.material, family, np.array([parameter])).values[0]
+    groups = np.array(groups_of(explained.data, how.group))
+    human = next(iter(human_of(explained.data, how.human).values()))
     for name in dict.fromkeys(groups.tolist()):
-        rows = np.flatnonzero((groups == name) & ~np.isnan(judged) & ~np.isnan(values))
-        order = rows[np.argsort(judged[rows], kind="stable")]
-        parts = {"human": judged, "original": found.material.scores, "aggregate": values}
+        rows = np.flatnonzero((groups == name) & ~np.isnan(human) & ~np.isnan(values))
+        order = rows[np.argsort(human[rows], kind="stable")]
+        parts = {"human": human, "original": explained.material.scores, "aggregate": values}
         for score, numbers in parts.items():
             for place, number in enumerate(_standard(numbers[order]).tolist()):
-                yield {"explainer": found.explainer, "group": name, "place": place, "score": score, "z": number}
+                yield {"explainer": explained.explainer, "group": name, "place": place, "score": score, "z": number}
 
 
 def _standard(values: FloatVector) -> FloatVector:
@@ -414,14 +418,14 @@ def bmx_stability(
     folder, groups = RunFolder.make(output, "bmx-stability"), groups_of(part, settings.group)
     rows: list[Row] = []
     for count in settings.samples:
-        found = [
+        runs = [
             explain_in(
                 folder, part, metric, f"lime(samples={count})", seed=settings.seed + run, resources=resources
             ).material
             for run in range(settings.runs)
         ]
-        raw = importance_stability([one.bags for one in found])
-        agreed = stability(found, groups, search.family, search.parameters, search.weights)
+        raw = importance_stability([run.bags for run in runs])
+        agreed = stability(runs, groups, search.family, search.parameters, search.weights)
         rows += [{"samples": count, **row._asdict(), "importances": raw} for row in agreed]
     folder.write("stability", rows, runs=settings.runs, every=settings.every)
     return StabilityRun(folder, rows)
@@ -430,12 +434,12 @@ def bmx_stability(
 def thin(data: Dataset, group: str | None, every: int) -> Dataset:
     """Return every N-th entry of each group."""
     seen: dict[str, int] = {}
-    kept = []
+    entries = []
     for entry, name in zip(data.entries, groups_of(data, group), strict=True):
         number = seen[name] = seen.get(name, -1) + 1
         if number % every == 0:
-            kept.append(entry)
-    return Dataset(data.name, tuple(kept), data.languages)
+            entries.append(entry)
+    return Dataset(data.name, tuple(entries), data.languages)
 
 
 class Stability(NamedTuple):
@@ -452,10 +456,10 @@ def stability(
     """Return the agreement of repeated runs by weight, for each group and for all of them together."""
     tables = [columns_of(run, family, parameters).values for run in runs]
     names = list(dict.fromkeys(groups))
-    held = np.array(groups)
+    labels = np.array(groups)
     rows: list[Stability] = []
     for name in names:
-        members = np.flatnonzero(held == name)
+        members = np.flatnonzero(labels == name)
         by_weight = _by_weight(tables, runs[0].scores, members, weights)
         rows += [Stability(name, w, value) for w, value in zip(weights.tolist(), by_weight.tolist(), strict=True)]
     everything = [
@@ -469,22 +473,22 @@ def _by_weight(
     tables: Sequence[FloatMatrix], scores: FloatVector, members: IntVector, weights: FloatVector
 ) -> FloatVector:
     """Return the mean correlation between runs for each weight, over all parameters."""
-    found = []
+    means = []
     for weight in weights.tolist():
         mixed = [weight * scores[members] + (1 - weight) * table[:, members] for table in tables]
-        pairs = [float(np.nanmean(pearson(one, other))) for one, other in combinations(mixed, 2)]
-        found.append(float(np.mean(pairs)))
-    return np.array(found)
+        pairs = [float(np.nanmean(pearson(first, second))) for first, second in combinations(mixed, 2)]
+        means.append(float(np.mean(pairs)))
+    return np.array(means)
 
 
 def importance_stability(runs: Sequence[Bags]) -> float:
     """Return the mean correlation of the raw importances of a segment between runs; constant ones are left out."""
-    found = [value for one, other in combinations(runs, 2) for value in _within(one, other)]
-    return float(np.mean(found)) if found else float("nan")
+    correlations = [value for first, second in combinations(runs, 2) for value in _within(first, second)]
+    return float(np.mean(correlations)) if correlations else float("nan")
 
 
-def _within(one: Bags, other: Bags) -> Iterator[float]:
-    for k in range(len(one)):
-        value = float(pearson(one.of_segment(k), other.of_segment(k))) if one.lengths[k] > 1 else float("nan")
+def _within(first: Bags, second: Bags) -> Iterator[float]:
+    for k in range(len(first)):
+        value = float(pearson(first.of_segment(k), second.of_segment(k))) if first.lengths[k] > 1 else float("nan")
         if not np.isnan(value):
             yield value

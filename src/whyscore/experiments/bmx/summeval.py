@@ -81,8 +81,8 @@ def read_summeval(scores: str | Path, texts: str | Path) -> Dataset:
     instances = [
         decode(_Instance, text, Where(str(texts), number)) for number, text in enumerate(lines_of(texts), start=1)
     ]
-    known = {instance.instance_id: instance for instance in instances}
-    entries = list(_entries(scores, known, str(texts)))
+    by_id = {instance.instance_id: instance for instance in instances}
+    entries = list(_entries(scores, by_id, str(texts)))
     if not entries:
         raise DataError("has no rows", file=str(scores))
     return Dataset("summeval", tuple(entries))
@@ -93,11 +93,11 @@ def with_splits(data: Dataset, count: int = _BLOCKS) -> Dataset:
 
     Entries without the four expert ratings are refused.
     """
-    known = {name for entry in data.entries for name in entry.human}
-    missing = [aspect for aspect in ASPECTS if aspect not in known]
+    names = {name for entry in data.entries for name in entry.human}
+    missing = [aspect for aspect in ASPECTS if aspect not in names]
     if missing:
-        told = f"has no human score {', '.join(missing)}; it has: {', '.join(sorted(known)) or 'none'}"
-        raise DataError(f"{data.name} {told}. Give SummEval's model_annotations.aligned.jsonl")
+        problem = f"has no human score {', '.join(missing)}; it has: {', '.join(sorted(names)) or 'none'}"
+        raise DataError(f"{data.name} {problem}. Give SummEval's model_annotations.aligned.jsonl")
     places = {name: k for k, name in enumerate(dict.fromkeys(entry.document or entry.id for entry in data.entries))}
     size = -(-len(places) // count)
     split = [places[entry.document or entry.id] // size for entry in data.entries]
@@ -116,10 +116,10 @@ class _Instance:
     systems: dict[str, str]
 
 
-def _entries(scores: str | Path, known: Mapping[str, _Instance], texts: str) -> Iterator[Entry]:
+def _entries(scores: str | Path, instances: Mapping[str, _Instance], texts: str) -> Iterator[Entry]:
     reader = csv.DictReader(lines_of(scores), restval="")
-    wanted = ["instance_id", "system", SPLIT, *(f"expert_{aspect}_raw" for aspect in ASPECTS)]
-    missing = [name for name in wanted if name not in (reader.fieldnames or ())]
+    columns = ["instance_id", "system", SPLIT, *(f"expert_{aspect}_raw" for aspect in ASPECTS)]
+    missing = [name for name in columns if name not in (reader.fieldnames or ())]
     if missing:
         raise DataError(f"has no column {', '.join(missing)}", file=str(scores), line=1)
     try:
@@ -128,10 +128,10 @@ def _entries(scores: str | Path, known: Mapping[str, _Instance], texts: str) -> 
         raise DataError(f"cannot be read as a table: {error}", file=str(scores)) from error
     for number, row in enumerate(rows, start=2):
         name, system = row["instance_id"], row["system"]
-        if name not in known or system not in known[name].systems:
+        if name not in instances or system not in instances[name].systems:
             raise DataError(f"{texts} has no text of {system} for {name}", file=str(scores), line=number)
         human = {aspect: _mean(row[f"expert_{aspect}_raw"], str(scores), number) for aspect in ASPECTS}
-        segment = Segment(known[name].systems[system], references=known[name].references)
+        segment = Segment(instances[name].systems[system], references=instances[name].references)
         yield Entry(name, system, segment, human, document=name, extra={SPLIT: _split(row[SPLIT], str(scores), number)})
 
 
@@ -179,9 +179,9 @@ class SummevalSettings(TestedSettings, Seeded):
     @property
     def notes(self) -> tuple[str, ...]:
         """What was chosen, for the output."""
-        chosen = f"p and w are chosen by system-level {' and '.join(self.fitted)} of the four aspects"
+        criterion = f"p and w are chosen by system-level {' and '.join(self.fitted)} of the four aspects"
         over = f"corrected: {self.testing.correction} over the splits, for each aspect and coefficient"
-        return chosen, f"{over}; {self.testing.name}", *self.choices("the splits of an aspect and coefficient")
+        return criterion, f"{over}; {self.testing.name}", *self.choices("the splits of an aspect and coefficient")
 
 
 @dataclass(frozen=True, repr=False)
@@ -200,17 +200,17 @@ class SummevalRun(Run):
     def by_aspect(self) -> Table:
         """Return the paper's Table 3: aspects and coefficients, each with the splits that gain significantly."""
         cells = {(aspect.source, aspect.rule, aspect.aspect, aspect.coefficient): aspect for aspect in self.aspects}
-        asked = [(aspect, coefficient) for aspect in ASPECTS for coefficient in COEFFICIENTS]
+        measures = [(aspect, coefficient) for aspect in ASPECTS for coefficient in COEFFICIENTS]
         first = self.aspects[0]
-        before = [cells[first.source, first.rule, *one].before for one in asked]
+        before = [cells[first.source, first.rule, *measure].before for measure in measures]
         rows: list[tuple[Cell, ...]] = [("original", "-", *(f"{value:.3f}" for value in (*before, np.mean(before))))]
         for source, rule in dict.fromkeys((aspect.source, aspect.rule) for aspect in self.aspects):
-            own = [cells[source, rule, *one] for one in asked]
-            mean = f"{np.mean([one.after for one in own]):.3f}"
-            shown = (f"{one.after:.3f} ({one.significant}/{one.surviving})" for one in own)
+            row_cells = [cells[source, rule, *measure] for measure in measures]
+            mean = f"{np.mean([cell.after for cell in row_cells]):.3f}"
+            shown = (f"{cell.after:.3f} ({cell.significant}/{cell.surviving})" for cell in row_cells)
             rows.append((source, rule, *shown, mean))
         short = {"kendall_b": "tau", "spearman": "rho"}
-        columns = ("source", "rule", *(f"{aspect} {short[name]}" for aspect, name in asked), "average")
+        columns = ("source", "rule", *(f"{aspect} {short[name]}" for aspect, name in measures), "average")
         notes = ("in brackets: splits with p <= .05, and of these those that survive the correction",)
         return Table(columns, tuple(rows), notes=notes)
 
@@ -232,7 +232,7 @@ class SummevalRun(Run):
 
         rows = self.folder.read("splits")
         names = ("source", "rule", "split", "p", "w")
-        chosen = dict.fromkeys(tuple(row[name] for name in names) for row in rows)
+        keys = dict.fromkeys(tuple(row[name] for name in names) for row in rows)
         outcomes = [
             {
                 **row,
@@ -243,7 +243,7 @@ class SummevalRun(Run):
             for row in rows
             if row["coefficient"] == COEFFICIENTS[0]
         ]
-        choices = figure.choices([dict(zip(names, values, strict=True)) for values in chosen])
+        choices = figure.choices([dict(zip(names, values, strict=True)) for values in keys])
         yield "choices", choices, "p and w as chosen on every split"
         yield "counts", figure.counts(outcomes), "Splits and aspects that got better or worse (Kendall), by rule"
         yield "costs", figure.costs(self.folder.read("costs")), "Texts scored and seconds by explainer"
@@ -267,9 +267,11 @@ def bmx_summeval(
     folder = RunFolder.make(output, "bmx-summeval")
     rows: list[Split] = []
     costs: list[Row] = []
-    for found, cost_row in explain_by_each(folder, data, metric, explainers, seed=settings.seed, resources=resources):
+    for explained, cost_row in explain_by_each(
+        folder, data, metric, explainers, seed=settings.seed, resources=resources
+    ):
         costs.append(cost_row)
-        rows += splits(found, settings)
+        rows += splits(explained, settings)
     unique = list(dict.fromkeys(rows))  # the length control is the same for every explainer
     method = settings.testing.correction
     means, aspects = summaries(unique, method), aspect_rows(unique, method)
@@ -281,24 +283,24 @@ def bmx_summeval(
     return SummevalRun(folder, means, aspects, settings.notes)
 
 
-def splits(found: Explained, how: SummevalSettings, controls: Sequence[str] = CONTROLS) -> Iterator[Split]:
+def splits(explained: Explained, how: SummevalSettings, controls: Sequence[str] = CONTROLS) -> Iterator[Split]:
     """Yield what every source and rule did on every split, then what the controls did."""
     search = how.search
-    main, *others = sources_of(found, search)
-    number = np.array([entry.extra[SPLIT] for entry in found.data.entries])
+    main, *others = sources_of(explained, search)
+    number = np.array([entry.extra[SPLIT] for entry in explained.data.entries])
     for source in (main, *(other for other in others if other.name in controls)):
         for rule in how.compared:
             for split in np.unique(number).tolist():
-                fitted, judged = np.flatnonzero(number == split), np.flatnonzero(number != split)
-                question = Question.of(_settings(found.data, fitted, how.fitted), search, rule)
+                fitted, rest = np.flatnonzero(number == split), np.flatnonzero(number != split)
+                question = Question.of(_settings(explained.data, fitted, how.fitted), search, rule)
                 choice = question.choose(source, question.settings)
-                votes = sum(question.counts(source.material, one) for one in question.settings)
+                votes = sum(question.counts(source.material, setting) for setting in question.settings)
                 values = source.mixed(choice, fitted)
-                for setting in _settings(found.data, judged, COEFFICIENTS):
+                for setting in _settings(explained.data, rest, COEFFICIENTS):
                     p_value = None
                     if choice.boosted and how.resamples:
-                        given = source.material, setting, values
-                        p_value = gain_p(*given, n=how.resamples, seed=how.seed, testing=how.testing)
+                        comparison = source.material, setting, values
+                        p_value = gain_p(*comparison, n=how.resamples, seed=how.seed, testing=how.testing)
                     yield _row(source, setting, rule, split, len(fitted), votes, choice, values, p_value)
 
 
@@ -312,11 +314,11 @@ def _row(  # noqa: PLR0917 - the columns of one row
     source: Source, setting: Setting, rule: str, split: int, fitted: int, votes: int, choice: Choice,
     values: FloatVector, p_value: float | None,
 ) -> Split:  # fmt: skip
-    judged = setting.at(source.material)
-    after = judged.correlation(values) if choice.boosted else judged.before
+    agreement = setting.at(source.material)
+    after = agreement.correlation(values) if choice.boosted else agreement.before
     return Split(
-        source.name, rule, split, setting.human_name, setting.coefficient, fitted, judged.n, votes,
-        choice.p, choice.w, choice.shrinkage, judged.before, after, p_value,
+        source.name, rule, split, setting.human_name, setting.coefficient, fitted, agreement.n, votes,
+        choice.p, choice.w, choice.shrinkage, agreement.before, after, p_value,
     )  # fmt: skip
 
 
@@ -386,11 +388,11 @@ def summaries(rows: Sequence[Split], correction: str = "holm") -> list[Summary]:
     result = [Summary("original", "-", before[0], before[1], 0.0, 0.0, float("nan"), 1.0, 0, 0, 0, 0, 0)]
     aspects = aspect_rows(rows, correction)
     for source, rule in dict.fromkeys((row.source, row.rule) for row in rows):
-        own = [row for row in rows if (row.source, row.rule) == (source, rule)]
-        after = [_mean_of(own, name, "after") for name in COEFFICIENTS]
-        boosted = len({row.split for row in own if row.w < 1})
-        powers = [row.p for row in own if row.w < 1]
-        chosen = (float(np.mean(powers)) if powers else float("nan"), float(np.mean([row.w for row in own])))
+        members = [row for row in rows if (row.source, row.rule) == (source, rule)]
+        after = [_mean_of(members, name, "after") for name in COEFFICIENTS]
+        boosted = len({row.split for row in members if row.w < 1})
+        powers = [row.p for row in members if row.w < 1]
+        choice = (float(np.mean(powers)) if powers else float("nan"), float(np.mean([row.w for row in members])))
         counts = [
             sum(
                 getattr(aspect, name)
@@ -401,7 +403,7 @@ def summaries(rows: Sequence[Split], correction: str = "holm") -> list[Summary]:
             for name in ("significant", "surviving")
         ]
         gains = (after[0] - before[0], after[1] - before[1])
-        result.append(Summary(source, rule, after[0], after[1], *gains, *chosen, boosted, *counts))
+        result.append(Summary(source, rule, after[0], after[1], *gains, *choice, boosted, *counts))
     return result
 
 

@@ -162,9 +162,9 @@ class Subject(NamedTuple):
 
     def lacks(self, metric: Metric) -> str:
         """Return what a metric needs and some entry does not have, in words, or nothing."""
-        wanted, segments = needs(metric), self.data.segments
-        source = Inputs.SOURCE in wanted and any(segment.source is None for segment in segments)
-        references = Inputs.REFERENCES in wanted and any(not segment.references for segment in segments)
+        inputs, segments = needs(metric), self.data.segments
+        source = Inputs.SOURCE in inputs and any(segment.source is None for segment in segments)
+        references = Inputs.REFERENCES in inputs and any(not segment.references for segment in segments)
         return describe_needs(metric) if source or references else ""
 
 
@@ -217,12 +217,12 @@ class Judgement:
     @property
     def marks(self) -> frozenset[Mark]:
         """Whether it is above the original, significantly so, and after correction."""
-        told: dict[Mark, bool] = {
+        conditions: dict[Mark, bool] = {
             "higher": self.gain > 0,
             "significant": self.p_value is not None and self.p_value <= _ALPHA,
             "corrected": self.adjusted is not None and self.adjusted <= _ALPHA,
         }
-        return frozenset(mark for mark, holds in told.items() if holds)
+        return frozenset(mark for mark, holds in conditions.items() if holds)
 
 
 class Chosen(NamedTuple):
@@ -256,14 +256,14 @@ class TransferRun(Run):
             yield asdict(judgement)
 
     def display_tables(self) -> list[Table]:
-        choices = Table(Chosen._fields, tuple(tuple(one) for one in self.chosen), title="Calibrations")
+        choices = Table(Chosen._fields, tuple(tuple(choice) for choice in self.chosen), title="Calibrations")
         return [self.results(), choices]
 
     def results(self) -> Table:
         """Return original beside boosted: one row per setting and metric, and the mean of each data set below."""
         cells: dict[tuple[str, ...], dict[str, Judgement]] = {}
-        for one in self.judgements:
-            cells.setdefault(one.row, {})[one.column] = one
+        for judgement in self.judgements:
+            cells.setdefault(judgement.row, {})[judgement.column] = judgement
         sources = tuple(dict.fromkeys(judgement.column for judgement in self.judgements))
         columns = (*_HEAD, "n", "original", *sources)
         rows: list[tuple[Cell, ...]] = []
@@ -271,7 +271,9 @@ class TransferRun(Run):
         for names, cell in cells.items():
             marks |= {(len(rows), source): cell[source].marks for source in cell}
             first = next(iter(cell.values()))
-            rows.append((*names, first.n, first.before, *(cell[one].after if one in cell else None for one in sources)))
+            rows.append(
+                (*names, first.n, first.before, *(cell[source].after if source in cell else None for source in sources))
+            )
         for names, means in self._averages(cells, sources):
             marks |= {
                 (len(rows), source): frozenset[Mark]({"higher"}) for source in sources if means[source] > means[""]
@@ -289,51 +291,56 @@ class TransferRun(Run):
             groups.setdefault((kind_of(data), measure, metric), []).append(cell)
         for (kind, measure, metric), members in groups.items():
             if len(members) > 1:
-                means = {"": float(np.mean([next(iter(one.values())).before for one in members]))}
+                means = {"": float(np.mean([next(iter(cell.values())).before for cell in members]))}
                 for source in sources:
-                    means[source] = float(np.mean([one[source].after if source in one else np.nan for one in members]))
+                    means[source] = float(
+                        np.mean([cell[source].after if source in cell else np.nan for cell in members])
+                    )
                 yield (kind, "average", "", measure, metric), means
 
     def summary(self) -> Iterator[str]:
         """Yield the mean gain of every metric and explainer, beside the controls."""
         yield from (f"note: {note}" for note in self.left_out)
         for metric in dict.fromkeys(judgement.metric for judgement in self.judgements):
-            own = [judgement for judgement in self.judgements if judgement.metric == metric]
-            columns = dict.fromkeys(one.column for one in own)
-            gains = {name: float(np.mean([o.gain for o in own if o.column == name])) for name in columns}
+            judgements = [judgement for judgement in self.judgements if judgement.metric == metric]
+            columns = dict.fromkeys(judgement.column for judgement in judgements)
+            gains = {
+                name: float(np.mean([judgement.gain for judgement in judgements if judgement.column == name]))
+                for name in columns
+            }
             controls = {name: gains[name] for name in (LENGTH, RANDOM) if name in gains}
             shown = ", ".join(f"{name} {gain:+.4f}" for name, gain in controls.items())
             for name in (gain for gain in gains if gain not in controls):
-                tested = [one for one in own if one.column == name]
-                sure = sum("corrected" in one.marks and one.gain > 0 for one in tested)
+                tested = [judgement for judgement in judgements if judgement.column == name]
+                sure = sum("corrected" in judgement.marks and judgement.gain > 0 for judgement in tested)
                 beside = f" (controls: {shown})" if shown else ""
-                told = f"{metric}, {name}: mean gain {gains[name]:+.4f}{beside}"
+                sentence = f"{metric}, {name}: mean gain {gains[name]:+.4f}{beside}"
                 if gains[name] > 0 and any(gains[name] <= gain for gain in controls.values()):
-                    told += "; not distinguishable from length/noise"
-                yield f"{told}; significant after correction in {sure} of {len(tested)} settings"
+                    sentence += "; not distinguishable from length/noise"
+                yield f"{sentence}; significant after correction in {sure} of {len(tested)} settings"
 
     def figures(self) -> Iterator[Figure]:
         """Yield box plots of the p and w that gain, curves, and original against boosted."""
         from whyscore.report.figures import boost as figure  # noqa: PLC0415 - an extra
 
-        grids = {one.file: self.folder.read(f"grid_{number}") for number, one in enumerate(self.chosen)}
-        for number, one in enumerate(self.chosen):
-            about = f"{one.metric}, {one.source}"
-            yield f"curves_{number}", figure.curves(grids[one.file]), f"Correlation over p for each w: {about}"
-        for number, metric in enumerate(dict.fromkeys(one.metric for one in self.chosen)):
-            rows = [row for one in self.chosen if one.metric == metric for row in grids[one.file]]
+        grids = {choice.file: self.folder.read(f"grid_{number}") for number, choice in enumerate(self.chosen)}
+        for number, choice in enumerate(self.chosen):
+            about = f"{choice.metric}, {choice.source}"
+            yield f"curves_{number}", figure.curves(grids[choice.file]), f"Correlation over p for each w: {about}"
+        for number, metric in enumerate(dict.fromkeys(choice.metric for choice in self.chosen)):
+            rows = [row for choice in self.chosen if choice.metric == metric for row in grids[choice.file]]
             epsilon = float(cast("float", self.folder.head("grid_0").get("epsilon", 0.0)))
             yield f"improving_{number}", figure.improving(rows, epsilon), f"The p and w that gain: {metric}"
         stored = zip(self.judgements, self.folder.read("judgements"), strict=True)
         rows = [
-            {**row, "source": one.column, "protocol": one.metric, "setting": " ".join(one.row[:4])}
-            for one, row in stored
+            {**row, "source": judgement.column, "protocol": judgement.metric, "setting": " ".join(judgement.row[:4])}
+            for judgement, row in stored
         ]
         yield "settings", figure.settings(rows), "Original (black) and boosted correlation in every setting"
         yield "counts", figure.counts(rows), "Settings that got better or worse"
         if any(judgement.source == FINE_TUNED for judgement in self.judgements):
-            chosen = [row for row in rows if row["source"] not in (LENGTH, RANDOM)]
-            yield "fine_tuning", figure.bars(chosen), "Original, boosted and fine-tuned: mean correlation by data set"
+            compared = [row for row in rows if row["source"] not in (LENGTH, RANDOM)]
+            yield "fine_tuning", figure.bars(compared), "Original, boosted and fine-tuned: mean correlation by data set"
 
 
 @takes(TransferSettings)
@@ -358,17 +365,17 @@ def bmx(
         settings: human scores, measures, rule, tests.
         resources: store, executor and progress.
     """
-    kept = [data for data in calibrate if not any(name.lower() in data.name.lower() for name in settings.drop)]
-    if not (kept and evaluate and metrics):
+    fitting = [data for data in calibrate if not any(name.lower() in data.name.lower() for name in settings.drop)]
+    if not (fitting and evaluate and metrics):
         raise UserError("nothing to do: name data sets to --calibrate and to --evaluate, and metrics with -m")
-    fitted = subjects_of(kept, settings, choosing=True)
-    judged = subjects_of(evaluate, settings)
-    _refuse_overlap(kept, evaluate, settings)
+    fitted = subjects_of(fitting, settings, choosing=True)
+    evaluated = subjects_of(evaluate, settings)
+    _refuse_overlap(fitting, evaluate, settings)
     for metric in metrics:
-        _refuse_unusable(as_metric(metric), {"calibrate": fitted, "evaluate": judged})
+        _refuse_unusable(as_metric(metric), {"calibrate": fitted, "evaluate": evaluated})
         if settings.fine_tune:
             check_network(as_metric(metric))
-    study = _Study(fitted, judged, RunFolder.make(output, "bmx"), settings, resources)
+    study = _Study(fitted, evaluated, RunFolder.make(output, "bmx"), settings, resources)
     controls = [name for name in (LENGTH, RANDOM) if settings.controls and name not in explainers]
     controls += [FINE_TUNED] * settings.fine_tune
     for metric in metrics:
@@ -377,21 +384,23 @@ def bmx(
     return study.finish()
 
 
-def subjects_of(given: Sequence[Dataset], settings: TransferSettings, *, choosing: bool = False) -> tuple[Subject, ...]:
+def subjects_of(
+    datasets: Sequence[Dataset], settings: TransferSettings, *, choosing: bool = False
+) -> tuple[Subject, ...]:
     """Return what is asked about each data set; those without the human scores that were named are refused."""
-    lacking = [data for data in given if not _human_of(data, settings)]
+    lacking = [data for data in datasets if not _human_of(data, settings)]
     if lacking:
-        known = "; ".join(f"{data.name} has {', '.join(_scores_of(data)) or 'none'}" for data in given)
+        available = "; ".join(f"{data.name} has {', '.join(_scores_of(data)) or 'none'}" for data in datasets)
         first = lacking[0].name
-        raise DataError(f"{first}: no human score was named. {known}. Say --human '{first}:COLUMN'")
-    found = []
-    for given_data in given:
+        raise DataError(f"{first}: no human score was named. {available}. Say --human '{first}:COLUMN'")
+    subjects = []
+    for given_data in datasets:
         data = replace(given_data, entries=tuple(entry for entry in given_data.entries if not is_human(entry.system)))
         kind = kind_of(data.name)
         task: Task = "summarisation" if kind in _SUMMARIES else "translation"
         measures = _measures_of(data.name, settings, choosing=choosing)
-        found.append(Subject(data, kind, task, _human_of(data, settings), measures, _pairs_of(data, settings.group)))
-    return tuple(found)
+        subjects.append(Subject(data, kind, task, _human_of(data, settings), measures, _pairs_of(data, settings.group)))
+    return tuple(subjects)
 
 
 def kind_of(name: str) -> str:
@@ -411,58 +420,58 @@ def _scores_of(data: Dataset) -> list[str]:
     return sorted({name for entry in data.entries for name in entry.human})
 
 
-def _split_named(given: Sequence[str], data: str) -> tuple[list[str], list[str]]:
+def _split_named(texts: Sequence[str], data: str) -> tuple[list[str], list[str]]:
     """Return what was given for one data set (DATA:VALUE), and what was given for all."""
-    own, shared = [], []
-    for text in given:
+    specific, shared = [], []
+    for text in texts:
         name, sign, value = text.rpartition(":")
         if not sign:
             shared.append(text)
         elif data in (name, PurePath(name).name, PurePath(name).stem) or name.lower() == kind_of(data):
-            own.append(value)
-    return own, shared
+            specific.append(value)
+    return specific, shared
 
 
 def _human_of(data: Dataset, settings: TransferSettings) -> tuple[str, ...]:
     """Return the human scores of a data set that are judged: its own, the shared ones it has, or its only one."""
-    known = _scores_of(data)
-    own, shared = _split_named(settings.human or (), data.name)
-    wrong = [name for name in own if name not in known]
+    available = _scores_of(data)
+    specific, shared = _split_named(settings.human or (), data.name)
+    wrong = [name for name in specific if name not in available]
     if wrong:
-        raise DataError(f"{data.name} has no human score {wrong[0]!r}; it has: {', '.join(known) or 'none'}")
-    if own:
-        return tuple(own)
+        raise DataError(f"{data.name} has no human score {wrong[0]!r}; it has: {', '.join(available) or 'none'}")
+    if specific:
+        return tuple(specific)
     if not shared:
-        aspects = tuple(name for name in ASPECTS if name in known)
-        return aspects or (tuple(known) if len(known) == 1 else ())
-    return tuple(name for name in shared if name in known)
+        aspects = tuple(name for name in ASPECTS if name in available)
+        return aspects or (tuple(available) if len(available) == 1 else ())
+    return tuple(name for name in shared if name in available)
 
 
 def _measures_of(name: str, settings: TransferSettings, *, choosing: bool) -> tuple[Measure, ...]:
-    own, shared = _split_named(settings.measure, name)
+    specific, shared = _split_named(settings.measure, name)
     kind = kind_of(name)
     usual = (_CHOOSING.get(kind) if choosing else None) or MEASURES.get(kind, _USUAL)
-    return tuple(Measure.parse(text) for text in own or shared or usual)
+    return tuple(Measure.parse(text) for text in specific or shared or usual)
 
 
 def _pairs_of(data: Dataset, group: str | None) -> tuple[str, ...]:
     if group is not None and not any(group in entry.extra for entry in data.entries):
-        known = sorted({name for entry in data.entries for name in entry.extra})
-        raise DataError(f"{data.name} has no column {group!r} to group by; it has: {', '.join(known) or 'none'}")
+        available = sorted({name for entry in data.entries for name in entry.extra})
+        raise DataError(f"{data.name} has no column {group!r} to group by; it has: {', '.join(available) or 'none'}")
     whole = "-".join(data.languages) if data.languages else ""
-    found = []
+    pairs = []
     for entry in data.entries:
         columns = [group] if group is not None else [name for name in entry.extra if name.lower() in _PAIRS][:1]
-        found.append(str(entry.extra[columns[0]]) if columns and columns[0] in entry.extra else whole)
-    return tuple(found)
+        pairs.append(str(entry.extra[columns[0]]) if columns and columns[0] in entry.extra else whole)
+    return tuple(pairs)
 
 
 def _refuse_overlap(calibrate: Sequence[Dataset], evaluate: Sequence[Dataset], settings: TransferSettings) -> None:
     if settings.allow_overlap:
         return
-    known = {input_digest(segment) for data in calibrate for segment in data.segments}
+    digests = {input_digest(segment) for data in calibrate for segment in data.segments}
     for data in evaluate:
-        shared = sum(input_digest(segment) in known for segment in data.segments)
+        shared = sum(input_digest(segment) in digests for segment in data.segments)
         if shared:
             raise DataError(
                 f"{shared} of {len(data)} segments of {data.name} are also in the calibration data: their gains would "
@@ -511,39 +520,46 @@ class _Study:
     def _round(self, name: str, metric: Metric, explainer: str, iteration: int, controls: Sequence[str]) -> Calibration:
         """Explain, calibrate and judge once, the controls too."""
         usable = [
-            [one for one in group if not self._refused(one, metric, name)] for group in (self.fitted, self.judged)
+            [subject for subject in group if not self._must_skip(subject, metric, name)]
+            for group in (self.fitted, self.judged)
         ]
-        parts = {id(one): self._explain(one, metric, explainer, iteration) for group in usable for one in group}
+        parts = {
+            id(subject): self._explain(subject, metric, explainer, iteration) for group in usable for subject in group
+        }
         fitted, placed = self._pool(usable[0], parts)
         every, all_placed = self._pool([*usable[0], *usable[1]], parts)
-        held = [one for one in all_placed if any(one.subject is subject for subject in usable[1])]
-        for role, there in (("calibrate", placed), ("evaluate", held)):
+        evaluation = [
+            placement for placement in all_placed if any(placement.subject is subject for subject in usable[1])
+        ]
+        for role, there in (("calibrate", placed), ("evaluate", evaluation)):
             if not there:
                 raise DataError(f"nothing to {role} {name} on: {'; '.join(self.left_out[-5:])}")
-        question = Question.of((one.setting for one in placed), self.settings.search)
+        question = Question.of((placement.setting for placement in placed), self.settings.search)
         main, *others = sources_of(every._replace(explainer=fitted.explainer), self.settings.search)
         choice = self._choose(main, question)
-        self._judge(main, choice, question, held, (name, iteration))
+        self._judge(main, choice, question, evaluation, (name, iteration))
         for control in others:
             if control.name in controls:
-                self._judge(control, self._choose(control, question), question, held, (name, iteration))
+                self._judge(control, self._choose(control, question), question, evaluation, (name, iteration))
         if FINE_TUNED in controls:
-            self._fine_tune(replace(main, name=FINE_TUNED), metric, every.data, question, held)
+            self._fine_tune(replace(main, name=FINE_TUNED), metric, every.data, question, evaluation)
         return self._calibrate(fitted._replace(metric=metric), question, choice, (name, iteration))
 
     def _fine_tune(
-        self, source: Source, metric: Metric, data: Dataset, question: Question, held: Sequence[Placed]
+        self, source: Source, metric: Metric, data: Dataset, question: Question, placements: Sequence[Placed]
     ) -> None:
         """Add what the fine-tuned network does; human scores are standardised in each setting."""
         segments, examples = data.segments, []
-        for setting in {(one.rows.tobytes(), one.human_name): one for one in question.settings}.values():
+        for setting in {
+            (setting.rows.tobytes(), setting.human_name): setting for setting in question.settings
+        }.values():
             human = setting.human[setting.rows]
             values = (human - human.mean()) / (human.std() or 1.0)
             examples += [(segments[k], float(value)) for k, value in zip(setting.rows, values, strict=True)]
         how = self.settings
         training = Training(how.fine_tune_epochs, how.fine_tune_rate, _BATCH, how.seed)
         values = fine_tune(metric, examples, segments, training)
-        self._judge_values(source, Choice(float("nan"), float("nan")), values, held, (requested_name(metric), 1))
+        self._judge_values(source, Choice(float("nan"), float("nan")), values, placements, (requested_name(metric), 1))
 
     def _calibrate(self, fitted: Explained, question: Question, choice: Choice, work: tuple[str, int]) -> Calibration:
         """Return the calibration that a choice makes; it and its grid are written to the folder."""
@@ -558,31 +574,34 @@ class _Study:
         self.chosen.append(Chosen(work[0], fitted.explainer, work[1], *about))
         return calibration
 
-    def _refused(self, subject: Subject, metric: Metric, name: str) -> bool:
+    def _must_skip(self, subject: Subject, metric: Metric, name: str) -> bool:
         lacking = subject.lacks(metric)
         if lacking:
             self.left_out.append(f"{subject.data.name} was left out for {name}, which needs {lacking}")
         return bool(lacking)
 
     def _explain(self, subject: Subject, metric: Metric, explainer: str, iteration: int) -> Explained:
-        told = with_languages(metric, subject.data.languages)
+        scorer = with_languages(metric, subject.data.languages)
         place = self.folder.path / "explanations" / plain_name(subject.data.name)
         part = RunFolder.make(place / f"{plain_name(metric.signature().spec)[:80]}_{iteration}", "bmx")
-        return explain_in(part, subject.data, told, explainer, seed=self.settings.seed, resources=self.resources)
+        return explain_in(part, subject.data, scorer, explainer, seed=self.settings.seed, resources=self.resources)
 
     def _pool(self, subjects: Sequence[Subject], parts: Mapping[int, Explained]) -> tuple[Explained, list[Placed]]:
         """Return all entries as one material, and the settings that can be judged in it."""
-        own = [parts[id(one)] for one in subjects]
-        joined = _join_explained(own)
+        explained = [parts[id(subject)] for subject in subjects]
+        joined = _join_explained(explained)
         placed, start = [], 0
-        for subject, part in zip(subjects, own, strict=True):
+        for subject, part in zip(subjects, explained, strict=True):
             human = {name: subject.data.human(name) for name in subject.human}
             groups = [f"{subject.data.name} {pair}".strip() for pair in subject.pairs]
             pairs = dict(zip(groups, subject.pairs, strict=True))
             for measure in subject.measures:
-                found, notes = possible_settings(part.material, human, groups, measure.level, [measure.coefficient])
+                settings, notes = possible_settings(part.material, human, groups, measure.level, [measure.coefficient])
                 self.left_out += [note for note in notes if note not in self.left_out]
-                placed += [Placed(_lift(one, start, len(joined.material)), subject, pairs[one.group]) for one in found]
+                placed += [
+                    Placed(_lift(setting, start, len(joined.material)), subject, pairs[setting.group])
+                    for setting in settings
+                ]
             start += len(part.material)
         return joined, placed
 
@@ -592,35 +611,35 @@ class _Study:
         if count == 1:
             return question.choose(source, question.settings)
         blocks = {setting.name: _blocks(source, setting, count) for setting in question.settings}
-        found = [
+        choices = [
             question.choose(
                 source, [setting.on(setting.rows[blocks[setting.name] == k]) for setting in question.settings]
             )
             for k in range(count)
         ]
-        powers = [one.p for one in found if one.boosted]
-        weight = float(np.mean([one.w for one in found]))
+        powers = [choice.p for choice in choices if choice.boosted]
+        weight = float(np.mean([choice.w for choice in choices]))
         return Choice(float(np.mean(powers)) if powers else float("nan"), weight)
 
     @property
     def splits(self) -> int:
         """The blocks of documents that p and w are chosen on."""
-        summaries = all(one.task == "summarisation" for one in self.fitted)
+        summaries = all(subject.task == "summarisation" for subject in self.fitted)
         return self.settings.splits or (_BLOCKS if summaries and self.settings.mode == "paper" else 1)
 
     def _judge(
-        self, source: Source, choice: Choice, question: Question, held: Sequence[Placed], work: tuple[str, int]
+        self, source: Source, choice: Choice, question: Question, placements: Sequence[Placed], work: tuple[str, int]
     ) -> None:
         """Add what a choice does in every setting of the other data sets."""
         values = source.mixed(choice, np.unique(np.concatenate([setting.rows for setting in question.settings])))
-        self._judge_values(source, choice, values, held, work)
+        self._judge_values(source, choice, values, placements, work)
 
     def _judge_values(
-        self, source: Source, choice: Choice, values: FloatVector, held: Sequence[Placed], work: tuple[str, int]
+        self, source: Source, choice: Choice, values: FloatVector, placements: Sequence[Placed], work: tuple[str, int]
     ) -> None:
         """Add what scores in place of the original ones do in every setting of the other data sets."""
         how = self.settings
-        for setting, subject, pair in held:
+        for setting, subject, pair in placements:
             plain = outcome(source, setting, "cross-domain", values, choice)
             tested = with_test(
                 plain, source.material, setting, values, n=how.resamples, seed=how.seed, testing=how.testing
@@ -632,9 +651,9 @@ class _Study:
 
     def finish(self) -> TransferRun:
         """Return everything, with p-values corrected, written to the folder."""
-        judgements = corrected_judgements(self.judgements, self.settings.testing.correction)
+        judgements = correct_judgements(self.judgements, self.settings.testing.correction)
         self.folder.write("judgements", [asdict(judgement) for judgement in judgements], mode=self.settings.mode)
-        self.folder.write("chosen", [one._asdict() for one in self.chosen], splits=self.splits)
+        self.folder.write("chosen", [choice._asdict() for choice in self.chosen], splits=self.splits)
         left_out = tuple(dict.fromkeys(self.left_out))
         return TransferRun(self.folder, judgements, tuple(self.chosen), tuple(self._notes()), left_out)
 
@@ -647,8 +666,8 @@ class _Study:
                 f"test: permute-both, {testing.name}, one-sided, {self.settings.resamples} resamples; correction "
                 f"{testing.correction} over {family}"
             )
-        told = [f"{one.data.name} ({', '.join(map(str, one.measures))})" for one in self.fitted]
-        yield f"calibrated on {'; '.join(told)}"
+        datasets = [f"{subject.data.name} ({', '.join(map(str, subject.measures))})" for subject in self.fitted]
+        yield f"calibrated on {'; '.join(datasets)}"
         if self.settings.fine_tune:
             yield (
                 "fine-tuned: linear head on the means of the encoder's vectors, "
@@ -691,18 +710,18 @@ def _blocks(source: Source, setting: Setting, count: int) -> IntVector:
     return np.asarray(documents // size, dtype=np.int64)
 
 
-def corrected_judgements(given: Sequence[Judgement], method: str) -> tuple[Judgement, ...]:
+def correct_judgements(judgements: Sequence[Judgement], method: str) -> tuple[Judgement, ...]:
     """Return the judgements with p-values corrected over a base metric and task; controls are families of their own."""
-    result = list(given)
+    result = list(judgements)
     families: dict[tuple[str, ...], list[int]] = {}
-    for place, one in enumerate(given):
-        if one.p_value is not None:
-            control = one.source if one.source in (LENGTH, RANDOM) else ""
-            families.setdefault((one.metric, one.task, control), []).append(place)
+    for place, judgement in enumerate(judgements):
+        if judgement.p_value is not None:
+            control = judgement.source if judgement.source in (LENGTH, RANDOM) else ""
+            families.setdefault((judgement.metric, judgement.task, control), []).append(place)
     for places in families.values():
-        values = correct_p(method, [given[k].p_value or 0.0 for k in places]).adjusted
+        values = correct_p(method, [judgements[k].p_value or 0.0 for k in places]).adjusted
         for k, value in zip(places, values, strict=True):
-            result[k] = replace(given[k], adjusted=value)
+            result[k] = replace(judgements[k], adjusted=value)
     return tuple(result)
 
 
@@ -715,15 +734,15 @@ def spread(data: Dataset, limit: int | None, group: str | None = None) -> Datase
     ids: dict[str, dict[str, None]] = {}
     for entry, pair in zip(data.entries, _pairs_of(data, group), strict=True):
         ids.setdefault(pair, {})[entry.id] = None
-    kept = {
+    sample = {
         (pair, names[int(k)])
-        for pair, own in ids.items()
-        for names in [list(own)]
+        for pair, members in ids.items()
+        for names in [list(members)]
         for k in np.linspace(0, len(names) - 1, min(limit, len(names)))
     }
     pairs = _pairs_of(data, group)
-    chosen = tuple(one for one, pair in zip(data.entries, pairs, strict=True) if (pair, one.id) in kept)
-    return replace(data, entries=chosen)
+    entries = tuple(entry for entry, pair in zip(data.entries, pairs, strict=True) if (pair, entry.id) in sample)
+    return replace(data, entries=entries)
 
 
 if TYPE_CHECKING:
@@ -757,7 +776,7 @@ def fine_tune(
     """
     torch = importlib.import_module("torch")
     work = _Regression(metric)
-    ordered = sorted(examples, key=lambda one: (_key(one[0]), one[1]))
+    ordered = sorted(examples, key=lambda example: (_key(example[0]), example[1]))
     random = generator(training.seed, FINE_TUNED, *(_key(segment) for segment, _ in ordered))
     with torch.random.fork_rng():
         torch.manual_seed(training.seed)

@@ -80,9 +80,9 @@ class AnnotatorsResult(Result):
             rows.append(("sentence", "mean", None, None, None, None, self.agreement.pearson))
         agreed = Table(columns, tuple(rows), best=frozenset(), title="Agreement of annotators")
         ceiling: list[tuple[Cell, ...]] = []
-        for one in self.agreement.ceiling:
-            for side in one.sides:
-                cells = one.cells(side)
+        for system in self.agreement.ceiling:
+            for side in system.sides:
+                cells = system.cells(side)
                 ceiling.append(tuple(cells.get(name) for name in ("system", "side", "n_eval", "AUC", "AP", "R@K")))
         title = "Each annotator against the majority of the others"
         shown = ("annotator", "side", "n_eval", "AUC", "AP", "R@K")
@@ -99,18 +99,18 @@ def annotators(*paths: str | Path, texts: str | Path | None = None, draws: int =
     """
     if len(paths) == 1 and Path(paths[0]).suffix in _RECORDS:
         data = read(paths[0])
-        found = annotators_of(data)
-        if found is None:
+        labels = annotators_of(data)
+        if labels is None:
             raise DataError("no column 'annotations': expected {annotator, side, tags} or {annotator, score} in it",
                             file=str(paths[0]))  # fmt: skip
         gold = gold_of(data)
     else:
         if len(paths) < 2:  # noqa: PLR2004 - nobody to agree with
             raise UserError(f"{len(paths)} annotator: agreement needs two or more, or one .jsonl with annotations")
-        found = read_annotators(paths)
-        gold = gold_by_majority(found, None if texts is None else read_gold(texts))
+        labels = read_annotators(paths)
+        gold = gold_by_majority(labels, None if texts is None else read_gold(texts))
     settings = MetaevalWordsSettings(draws=draws)
-    return AnnotatorsResult(gold, found, annotator_agreement(found, gold, settings))
+    return AnnotatorsResult(gold, labels, annotator_agreement(labels, gold, settings))
 
 
 def run_annotators(settings: AnnotatorsCommand) -> int:

@@ -74,9 +74,9 @@ class GoldStatistics:
             counts[f"{side}_without_error"] = None if marked is None else int((marked.tags.sums() == 0).sum())
         counts["target_spans"] = sum(int((np.diff(row, prepend=0) == 1).sum()) for row in gold.target.tags.rows())
         scores = gold.sentence
-        known = None if scores is None else scores[~np.isnan(scores)]
-        counts["score_mean"] = None if known is None else float(known.mean())
-        counts["score_sd"] = None if known is None else float(known.std(ddof=1))
+        ratings = None if scores is None else scores[~np.isnan(scores)]
+        counts["score_mean"] = None if ratings is None else float(ratings.mean())
+        counts["score_sd"] = None if ratings is None else float(ratings.std(ddof=1))
         shares = gold.target.tags.sums() / np.maximum(gold.target.tags.lengths, 1)
         counts["score_errors_pearson"] = None if scores is None else float(pearson(scores, shares))
         return counts
@@ -106,31 +106,31 @@ class DataResult(Result):
             yield {**gold_set.record(), "score_histogram": gold_set.histogram(), "post_edits": labels}
 
     def tables(self, *, long: bool = False) -> list[Table]:
-        first = Table.of(one.record() for one in self.sets)
+        first = Table.of(gold_set.record() for gold_set in self.sets)
         if long:
             return [first]
-        statistics = [one.record() for one in self.sets]
+        statistics = [gold_set.record() for gold_set in self.sets]
         rows = [(name, *(statistic[name] for statistic in statistics)) for name in first.columns[1:]]
-        names = tuple(one.gold.name for one in self.sets)
+        names = tuple(gold_set.gold.name for gold_set in self.sets)
         tables = [Table(("", *names), tuple(rows), best=frozenset(), title="Data")]  # type: ignore[arg-type]
-        tables += [self._scores()] if any(one.histogram() for one in self.sets) else []
-        return tables + ([self._labels()] if any(one.post_edits for one in self.sets) else [])
+        tables += [self._scores()] if any(gold_set.histogram() for gold_set in self.sets) else []
+        return tables + ([self._labels()] if any(gold_set.post_edits for gold_set in self.sets) else [])
 
     def _scores(self) -> Table:
         unknown: list[int | None] = [None] * (len(_EDGES) - 1)
-        columns = [one.histogram() or unknown for one in self.sets]
+        columns = [gold_set.histogram() or unknown for gold_set in self.sets]
         rows: list[tuple[Cell, ...]] = []
         for k, counts in enumerate(zip(*columns, strict=True)):
             rows.append((f"{_EDGES[k]}-{_EDGES[k + 1]}", *counts))
-        names = (one.gold.name for one in self.sets)
+        names = (gold_set.gold.name for gold_set in self.sets)
         return Table(("score", *names), tuple(rows), best=frozenset(), title="Sentence scores")
 
     def _labels(self) -> Table:
         rows: tuple[tuple[Cell, ...], ...] = tuple(
-            (one.gold.name, side, own.sentence, own.pooled, one.post_edits.f1[side])
-            for one in self.sets
-            if one.post_edits is not None
-            for side, own in one.post_edits.agreements.items()
+            (gold_set.gold.name, side, kappas.sentence, kappas.pooled, gold_set.post_edits.f1[side])
+            for gold_set in self.sets
+            if gold_set.post_edits is not None
+            for side, kappas in gold_set.post_edits.agreements.items()
         )
         columns = ("gold", "side", "kappa per sentence", "kappa pooled", "F1")
         return Table(columns, rows, best=frozenset(), title="Labels from post-edits against the gold")
@@ -138,18 +138,18 @@ class DataResult(Result):
     def write(self, folder: str | Path, *, figures: bool = True) -> list[Path]:
         """Return the files written: labels from post-edits as gold folders, and the figure of the sentence scores."""
         written = []
-        for one in self.sets:
-            if one.post_edits is not None:
+        for gold_set in self.sets:
+            if gold_set.post_edits is not None:
                 sides = {
-                    side: GoldSide(labels, "post-edits", one.gold.words(side))
-                    for side, labels in one.post_edits.labels.items()
+                    side: GoldSide(labels, "post-edits", gold_set.gold.words(side))
+                    for side, labels in gold_set.post_edits.labels.items()
                 }
-                gold = replace(one.gold, target=sides["target"], source=sides.get("source"))
-                written += write_gold(Path(folder) / one.gold.name, gold)
+                gold = replace(gold_set.gold, target=sides["target"], source=sides.get("source"))
+                written += write_gold(Path(folder) / gold_set.gold.name, gold)
         rows = [
-            {"set": one.gold.name, "from": int(_EDGES[k]), "sentences": count}
-            for one in self.sets
-            for k, count in enumerate(one.histogram() or ())
+            {"set": gold_set.gold.name, "from": int(_EDGES[k]), "sentences": count}
+            for gold_set in self.sets
+            for k, count in enumerate(gold_set.histogram() or ())
         ]
         return written + (save_chart(_chart(rows), folder, "scores", caption=_CAPTION) if figures and rows else [])
 
@@ -192,8 +192,8 @@ def gold_links(gold: Gold) -> list[tuple[Link, ...]] | None:
         return None
     file = str(Path(gold.target.file).with_suffix(f".{_ALIGNMENTS}"))
     links = read_links(lines, file=file)
-    for line, (here, there, own) in enumerate(zip(sources, targets, links, strict=True), start=1):
-        for source, target in own:
+    for line, (here, there, pairs) in enumerate(zip(sources, targets, links, strict=True), start=1):
+        for source, target in pairs:
             if source >= len(here) or target >= len(there):
                 lengths = f"{len(here)} and {len(there)} words"
                 raise DataError(f"the link {source}-{target} points outside texts of {lengths}", file=file, line=line)
@@ -205,7 +205,7 @@ def _source(words: int, links: Sequence[Link], target: Sequence[float], inserted
     linked: list[list[float]] = [[] for _ in range(words)]
     for source, place in links:
         linked[source].append(target[place])
-    return [max(own) if own else float(inserted) for own in linked]
+    return [max(labels) if labels else float(inserted) for labels in linked]
 
 
 def _chart(rows: Sequence[Mapping[str, object]]) -> "Chart":

@@ -68,11 +68,11 @@ def categories(pairs: Sequence[tuple[Gold, Sequence[Submission]]]) -> CategoryRe
 
 def _rows(gold: Gold, submissions: Sequence[Submission]) -> Iterator[Record]:
     for side in SIDES:
-        own = gold.side(side)
-        if own is None:
+        marks = gold.side(side)
+        if marks is None:
             continue
-        labels, tags = word_categories(gold, side), own.tags
-        found = {
+        labels, tags = word_categories(gold, side), marks.tags
+        recalls = {
             submission.name: top_shares(tags, submission.sides[side].scores)
             for submission in submissions
             if side in submission.sides
@@ -83,7 +83,9 @@ def _rows(gold: Gold, submissions: Sequence[Submission]) -> Iterator[Record]:
             row: dict[str, object] = {"gold": gold.name, "side": side, "category": category, "words": int(here.sum())}
             row |= {"marked": float(marked.sum() / here.sum()) if here.any() else None}
             row |= {"of_all_marked": float(marked.sum() / max(tags.values.sum(), 1))}
-            yield row | {name: float(one[marked].mean()) if marked.any() else None for name, one in found.items()}
+            yield row | {
+                name: float(recall[marked].mean()) if marked.any() else None for name, recall in recalls.items()
+            }
 
 
 def word_categories(gold: Gold, side: Judged) -> "np.ndarray[tuple[int], np.dtype[np.str_]]":
@@ -92,16 +94,16 @@ def word_categories(gold: Gold, side: Judged) -> "np.ndarray[tuple[int], np.dtyp
     tags = gold.side(side)
     if words is None or tags is None:
         raise DataError(f"{gold.name} comes without its words: categories are found by them")
-    short = [k for k, one in enumerate(words) if len(one) != tags.tags.lengths[k]]
+    short = [k for k, tokens in enumerate(words) if len(tokens) != tags.tags.lengths[k]]
     if short:
         raise DataError(f"{len(words[short[0]])} words for {tags.tags.lengths[short[0]]} tags", line=short[0] + 1)
     linked = gold_links(gold)
     labels, surprisal = [], []
-    for k, own in enumerate(words):
-        known = {word.casefold() for word in other[k]} if other is not None else set()
+    for k, sentence in enumerate(words):
+        other_words = {word.casefold() for word in other[k]} if other is not None else set()
         places = None if linked is None else {link[side == "target"] for link in linked[k]}
-        labels += _categories(own, known, places)
-        surprisal.append(piece_surprisal(own))
+        labels += _categories(sentence, other_words, places)
+        surprisal.append(piece_surprisal(sentence))
     values = np.concatenate(surprisal)
     left = np.array([label == "" for label in labels])
     middle = float(np.median(values[left])) if left.any() else 0.0
@@ -112,7 +114,7 @@ def _categories(words: Words, other: set[str], linked: set[int] | None) -> list[
     """Return the categories that the texts decide; an empty text for words that surprisal divides."""
     texts = [*words]
     folded = [word.casefold() for word in texts]
-    repeated = [False, *(one == following for one, following in pairwise(folded))]
+    repeated = [False, *(word == following for word, following in pairwise(folded))]
     return [
         "punctuation" if not any(map(str.isalnum, word))
         else "number" if any(map(str.isdigit, word))

@@ -243,7 +243,7 @@ class _Job:
 
     def open(self) -> None:
         """Write down what the results of this gold set are made from, or check that it is still the same."""
-        trained = [one.name for one in settings_of(TrainSettings) if one.name not in ("labels", "device")]
+        trained = [setting.name for setting in settings_of(TrainSettings) if setting.name not in ("labels", "device")]
         rows = [row for path in self.data for row in read_rated(path, self.lang_pair)]
         plan = {
             "qe": str(as_metric("qe").signature()),  # with the version of whyscore
@@ -258,17 +258,17 @@ class _Job:
                 "-o, or give the same input and options to go on"
             )
 
-    def finished(self, name: str) -> Submission | None:
+    def read_finished(self, name: str) -> Submission | None:
         """Return what an earlier run handed in for these segments."""
         place = self.output / name / self.gold.name
         if not (place / METADATA).exists():  # written last
             return None
-        found = read_submission(place, name=name)
-        return None if misfits(found, self.judged) else found
+        submission = read_submission(place, name=name)
+        return None if misfits(submission, self.judged) else submission
 
     def rebuild(self, name: str) -> Submission:
         """Return the submission of a recipe, which is also written."""
-        before = self.finished(name)
+        before = self.read_finished(name)
         if before is not None:
             self.report(f"{name}: finished before, read from {self.output / name / self.gold.name}")
             return before
@@ -278,7 +278,7 @@ class _Job:
         joined = join_submissions(name, [self._explain(part, name, model) for part in participant.parts])
         write_submission(
             self.output / name / self.gold.name,
-            {side: own.scores.rows() for side, own in joined.sides.items()}, joined.sentence,
+            {side: scored.scores.rows() for side, scored in joined.sides.items()}, joined.sentence,
             team=participant.team, track=participant.track, description=f"{name} as a recipe of whyscore",
         )  # fmt: skip
         return joined
@@ -292,9 +292,11 @@ class _Job:
         if participant.labels and not (model / WEIGHTS).exists():
             self.report(f"{name}: training on {self.gold.name}")
             options: dict[str, Any] = {}
-            for one in settings_of(TrainSettings):
-                value = getattr(self.settings, one.name)
-                options[one.name] = participant.options.get(one.name, value) if value == one.default else value
+            for setting in settings_of(TrainSettings):
+                value = getattr(self.settings, setting.name)
+                options[setting.name] = (
+                    participant.options.get(setting.name, value) if value == setting.default else value
+                )
             options["labels"] = participant.labels
             train(
                 *self.data, output=model, lang_pair=self.lang_pair, exclude=segments_of(self.gold), report=self.report,
@@ -326,7 +328,7 @@ class _Job:
     def cost_lines(self, name: str) -> Iterator[str]:
         """Yield what a recipe has yet to do."""
         participant = PARTICIPANTS[name].on(self.settings.encoder)
-        if self.finished(name) is not None:
+        if self.read_finished(name) is not None:
             yield f"{name}: finished"
             return
         if participant.labels:
@@ -336,9 +338,10 @@ class _Job:
             explainer = self._with_probes(template)
             if TRAINED not in metric:
                 texts = self._dataset(self.judged)
-                found = cost(texts, metric, explainer, sides=["hypothesis", "source"], unit=SPLITTER,
-                             seed=self.settings.seed, resources=self.resources)  # fmt: skip
-                yield f"{name}: {metric}, {explainer}: {found.distinct:,} texts to score, {found.stored:,} in the store"
+                estimate = cost(texts, metric, explainer, sides=["hypothesis", "source"], unit=SPLITTER,
+                                seed=self.settings.seed, resources=self.resources)  # fmt: skip
+                counts = f"{estimate.distinct:,} texts to score, {estimate.stored:,} in the store"
+                yield f"{name}: {metric}, {explainer}: {counts}"
             else:
                 yield f"{name}: the model, {explainer}: {len(self.judged):,} segments"
 
@@ -366,8 +369,8 @@ def choose_head(metric: str, rows: Sequence[Rated]) -> BestHead:
     segments = [Segment(row.hypothesis, row.source) for row in labelled]
     words = [white_space(segment.hypothesis) for segment in segments]
     labels = [
-        (label_spans(np.array(own.spans), row.words) >= WRONG).astype(int).tolist()
-        for own, row in zip(words, labelled, strict=True)
+        (label_spans(np.array(tokens.spans), row.words) >= WRONG).astype(int).tolist()
+        for tokens, row in zip(words, labelled, strict=True)
     ]
     return best_head(Attention().heads(as_metric(metric), segments, HYPOTHESIS, words), labels)
 
@@ -376,19 +379,19 @@ def _metric_attention(gold: Gold, model: Path) -> Submission:
     """Return how much the embeddings of metrics attend to each word, mean over metrics."""
     segments = segments_of(gold)
     texts = [(segment.hypothesis, segment.source or "") for segment in segments]
-    known = load(model / WEIGHTS).compute(texts, seen=True)  # the recipe trains on the language pair of the gold
+    predictions = load(model / WEIGHTS).compute(texts, seen=True)  # the recipe trains on the language pair of the gold
     scored: dict[Judged, Scored] = {}
     for number, side in enumerate(SIDES):
         words = gold.words(side)
         rows: list[FloatVector] = []
-        for own, one in zip(words or (), known, strict=True):
-            if one.logits is None or one.logits.attention is None:
-                rows.append(np.zeros(len(own)))
+        for tokens, prediction in zip(words or (), predictions, strict=True):
+            if prediction.logits is None or prediction.logits.attention is None:
+                rows.append(np.zeros(len(tokens)))
                 continue
-            spans = [(start, end) for start, end in one.spans[number].tolist()]
-            pieces = Pieces(spans, [own.text[start:end] for start, end in spans])
-            weights = one.logits.attention[number].mean(axis=0).astype(np.float64)
-            rows.append(pool_words(own, pieces, weights, pool="max", fill="value", value=0.0).values)
+            spans = [(start, end) for start, end in prediction.spans[number].tolist()]
+            pieces = Pieces(spans, [tokens.text[start:end] for start, end in spans])
+            weights = prediction.logits.attention[number].mean(axis=0).astype(np.float64)
+            rows.append(pool_words(tokens, pieces, weights, pool="max", fill="value", value=0.0).values)
         scored[side] = Scored(Ragged.of(rows), METRIC_ATTENTION)
     return Submission(METRIC_ATTENTION, scored)
 
@@ -399,10 +402,10 @@ def join_submissions(name: str, parts: Sequence[Submission]) -> Submission:
     for side in SIDES:
         rows = [part.sides[side].scores.rows() for part in parts if side in part.sides]
         if rows:
-            joined = [np.mean([rankdata(one) for one in own], axis=0) for own in zip(*rows, strict=True)]
+            joined = [np.mean([rankdata(scores) for scores in ranked], axis=0) for ranked in zip(*rows, strict=True)]
             sides[side] = Scored(Ragged.of(joined), name)
     scores = [part.sentence for part in parts if part.sentence is not None]
-    standardised = [(one - one.mean()) / (one.std() or 1.0) for one in scores]
+    standardised = [(values - values.mean()) / (values.std() or 1.0) for values in scores]
     return Submission(name, sides, np.mean(standardised, axis=0) if standardised else None, name)
 
 
@@ -434,14 +437,14 @@ DATA_PLACES = ("mlqe_pe_train.jsonl.gz", "quality_estimation/mlqe_pe_train.jsonl
 def find_gold(pair: str | None) -> Path:
     """Return the gold folder of a language pair below the working directory."""
     places = [Path(place.format(pair=pair or "ro-en")) for place in GOLD_PLACES]
-    found = next((place for place in places if pair and place.is_dir()), None)
-    if found is None:
+    folder = next((place for place in places if pair and place.is_dir()), None)
+    if folder is None:
         looked = f"; looked for {', '.join(map(str, places))}" if pair else ""
         raise UserError(
             f"no gold folder: give one with --gold dev/{pair or 'ro-en'}{looked}. The gold data are in data/ of the "
             "repository eval4nlp/SharedTask2021"
         )
-    return found
+    return folder
 
 
 def run_participants(settings: ParticipantsCommand) -> int:
@@ -452,19 +455,19 @@ def run_participants(settings: ParticipantsCommand) -> int:
     if not settings.gold or not settings.data:
         tell(settings, f"gold: {' '.join(map(str, places))}; training data: {' '.join(map(str, data)) or 'none'}")
     golds = [read_gold(path) for path in places]
-    chosen = [gold for gold in golds if settings.lang_pair in (None, gold.name)]
-    if not chosen:
+    selection = [gold for gold in golds if settings.lang_pair in (None, gold.name)]
+    if not selection:
         there = ", ".join(gold.name for gold in golds)
         raise UserError(f"-l {settings.lang_pair}: no gold folder of that name. There is {there}")
     if settings.dry_run:
         resources, folder = make_resources(settings), Path(settings.folder)
-        jobs = [_Job(gold, data, folder, settings, lambda _: None, resources) for gold in chosen]
+        jobs = [_Job(gold, data, folder, settings, lambda _: None, resources) for gold in selection]
         lines = (f"{job.gold.name} {line}\n" for job in jobs for name in names for line in job.cost_lines(name))
         emit(settings, lines)
         return 0
     with working(settings) as resources:
         result = participants(
-            chosen, data=data, output=settings.folder, report=lambda line: tell(settings, line), settings=settings,
+            selection, data=data, output=settings.folder, report=lambda line: tell(settings, line), settings=settings,
             resources=resources,
         )  # fmt: skip
     emit_result(result, settings)

@@ -43,27 +43,27 @@ class RankingResult(Result):
     def overall(self, system: str, side: Judged | None = None) -> float:
         """Return the mean rank of a system over pairs, on one side or on both."""
         ranks = [
-            own.mean_rank[system]
+            ranking.mean_rank[system]
             for pair in self.pairs
-            for name, own in pair.ranking.items()
+            for name, ranking in pair.ranking.items()
             if side is None or name == side
         ]
         return sum(ranks) / len(ranks)
 
     def records(self) -> Iterator[Record]:
         for pair in self.pairs:
-            judged = {one.system: one for one in pair.systems}
+            results = {result.system: result for result in pair.systems}
             for side, ranking in pair.ranking.items():
-                for system in sorted(judged, key=lambda name: ranking.mean_rank[name]):
-                    own, sentence = judged[system].sides.get(side), judged[system].sentence
+                for system in sorted(results, key=lambda name: ranking.mean_rank[name]):
+                    words, sentence = results[system].sides.get(side), results[system].sentence
                     yield {
                         "gold": pair.gold.name, "side": side, "system": system, "n": ranking.n,
-                        **{name: None if own is None else own.mean(name) for name in MEASURES},
+                        **{name: None if words is None else words.mean(name) for name in MEASURES},
                         **{f"rank_{name}": ranking.ranks[system][name] for name in MEASURES},
                         "mean_rank": ranking.mean_rank[system],
                         "best": [name for name in MEASURES if system in ranking.best[name]],
                         "pearson": None if sentence is None else sentence.pearson,
-                        "reason": "not submitted" if own is None else None,
+                        "reason": "not submitted" if words is None else None,
                     }  # fmt: skip
 
     def document(self) -> object:
@@ -105,12 +105,12 @@ class RankingResult(Result):
 
     def _overall(self) -> Table:
         columns = ["system"]
-        parts = [(pair.gold.name, side, own) for pair in self.pairs for side, own in pair.ranking.items()]
+        parts = [(pair.gold.name, side, ranking) for pair in self.pairs for side, ranking in pair.ranking.items()]
         columns += [f"{name} {side}" for name, side, _ in parts]
         columns += [f"all {side}" for side in self._sides if len(self.pairs) > 1] + ["mean rank"]
         rows: list[tuple[Cell, ...]] = []
         for system in self.systems:
-            ranks = [own.mean_rank[system] for _, _, own in parts]
+            ranks = [ranking.mean_rank[system] for _, _, ranking in parts]
             ranks += [self.overall(system, side) for side in self._sides if len(self.pairs) > 1]
             rows.append((system, *ranks, self.overall(system)))
         return Table(tuple(columns), tuple(rows), best=frozenset(), title="Mean ranks", decimals=1)
@@ -124,15 +124,15 @@ def ranking(pairs: Sequence[tuple[Gold, Sequence[Submission]]], *, settings: Met
         pairs: The gold of each pair and what was handed in for it; one system has one name in all pairs.
         settings: How words are judged and compared.
     """
-    names = tuple(dict.fromkeys(one.name for _, handed_in in pairs for one in handed_in))
+    names = tuple(dict.fromkeys(submission.name for _, handed_in in pairs for submission in handed_in))
     if len(names) + (1 if settings.baselines else 0) < 2:  # noqa: PLR2004 - nobody to compare with
         raise DataError(f"{len(names)} system cannot be ranked: give two or more, or --baselines")
-    chosen = replace(settings, rank=settings.rank or "mean")
+    ranked = replace(settings, rank=settings.rank or "mean")
     results = []
     for gold, handed_in in pairs:
-        own = {one.name: one for one in handed_in}
-        everybody = [own.get(name, Submission(name, {})) for name in names]
-        results.append(metaevaluate_words(gold, everybody, settings=chosen))
+        by_name = {submission.name: submission for submission in handed_in}
+        everybody = [by_name.get(name, Submission(name, {})) for name in names]
+        results.append(metaevaluate_words(gold, everybody, settings=ranked))
     return RankingResult(tuple(results))
 
 
@@ -151,15 +151,15 @@ def find_submissions(gold: str | Path, paths: Sequence[str | Path], *, optional:
         if not inside and not optional:
             raise DataError("holds no folder with target.submission: name the teams with --submission", file=str(gold))
         return [read_submission(place) for place in inside]
-    found = []
+    submissions = []
     for path in map(Path, paths):
         places = (path / pair, path / f"{pair}.zip", *([] if path.exists() else [root / path]))
-        place = next((one for one in places if one.exists()), None)
+        place = next((candidate for candidate in places if candidate.exists()), None)
         if place is not None:
-            found.append(read_submission(place, name=path.name))
+            submissions.append(read_submission(place, name=path.name))
         elif not path.exists() and not any(root.parent.glob(f"*/{path}/{_SCORED}")):
             raise DataError(f"no submission of {path}: expected {path / pair} or {root / path}")
-    return found
+    return submissions
 
 
 def read_pairs(

@@ -66,39 +66,39 @@ Work = Callable[..., Rows[Any]]
 def _experiment(name: str, about: str, settings: type[ShareCommand], work: Work) -> Command:
     """Return an experiment that runs its function for each metric."""
 
-    def run(given: ShareCommand) -> int:
-        metrics = some_metrics(given, "bleu")
-        if given.dry_run:
+    def run(options: ShareCommand) -> int:
+        metrics = some_metrics(options, "bleu")
+        if options.dry_run:
             raise UserError("--dry-run is for decompose: run whyscore decompose --dry-run with the same options")
-        data = load_dataset(with_target_language(given), metrics)
-        with working(given) as resources:
-            found = [work(data, metric, settings=given, resources=resources) for metric in metrics]
-        emit_result(type(found[0])(data, [row for rows in found for row in rows]), given)
+        data = load_dataset(with_target_language(options), metrics)
+        with working(options) as resources:
+            results = [work(data, metric, settings=options, resources=resources) for metric in metrics]
+        emit_result(type(results[0])(data, [row for rows in results for row in rows]), options)
         return 0
 
     example = f"examples:\n  whyscore experiment {name} -r ref.txt -t sys.txt -m bleu {_TAGS}\n"
     return Command(about, example, settings, run, work)
 
 
-def _draw_figures(given: FiguresCommand) -> int:
-    found = figures(given.files, given.folder)
-    emit_result(found, given)
-    tell_each(given, "figure", found.figures)
+def _draw_figures(options: FiguresCommand) -> int:
+    correlations = figures(options.files, options.folder)
+    emit_result(correlations, options)
+    tell_each(options, "figure", correlations.figures)
     return 0
 
 
-def _find_or_tally_pairs(given: PairsCommand) -> int:
-    if given.sheet:
-        emit_result(tally(given.sheet, given.key, partial=given.partial), given)
+def _find_or_tally_pairs(options: PairsCommand) -> int:
+    if options.sheet:
+        emit_result(tally(options.sheet, options.key, partial=options.partial), options)
         return 0
-    metric = only_metric(given)
-    if given.folder is None:
+    metric = only_metric(options)
+    if options.folder is None:
         raise UserError("no folder for the sheet: name one with -o; a filled sheet is tallied with --sheet")
-    data = load_dataset(with_target_language(given), [metric])
-    with working(given) as resources:
-        found = pairs(data, metric, settings=given, resources=resources)
-    tell_each(given, "written", found.write(given.folder))
-    emit_result(found, given)
+    data = load_dataset(with_target_language(options), [metric])
+    with working(options) as resources:
+        result = pairs(data, metric, settings=options, resources=resources)
+    tell_each(options, "written", result.write(options.folder))
+    emit_result(result, options)
     return 0
 
 

@@ -114,12 +114,12 @@ def specificity(
     data: Segments, metric: MetricLike, *, settings: SpecificitySettings, resources: Resources = LOCAL
 ) -> Rows[SpecificityRow]:
     """Return the shares of random words: p groups of the vocabulary, and groups as frequent as each feature."""
-    study, chosen, name = prepare_study(data, metric, settings, resources)
-    tokens = _token_rows(study, chosen)
+    study, subject, name = prepare_study(data, metric, settings, resources)
+    tokens = _token_rows(study, subject)
     drawn = _draw(study, tokens, settings)
-    real = measure(study, name, chosen)
-    shares = _shares(study, chosen, name, tokens, drawn)
-    found = []
+    real = measure(study, name, subject)
+    shares = _shares(study, subject, name, tokens, drawn)
+    result = []
     for system in study.dataset.systems:
         sides = _sides(study, system, tokens, drawn.words)
         for groups, feature in dict.fromkeys(drawn.plans):
@@ -133,8 +133,8 @@ def specificity(
                     real_reference=_frequency(study, tokens, number, system),
                     real_hypothesis=_frequency(study, tokens, number, system, "hypothesis"),
                 )
-            found.append(row)
-    return Rows(study.dataset, found)
+            result.append(row)
+    return Rows(study.dataset, result)
 
 
 @takes(TagnoiseSettings)
@@ -142,10 +142,10 @@ def tagnoise(
     data: Segments, metric: MetricLike, *, settings: TagnoiseSettings, resources: Resources = LOCAL
 ) -> Rows[NoiseRow]:
     """Return each feature's share with more and more of its tags wrong on one side, or random on both."""
-    study, chosen, name = prepare_study(data, metric, settings, resources)
+    study, subject, name = prepare_study(data, metric, settings, resources)
     noise, side = settings.noise, settings.side
     marking, names = study.marking, study.marking.features
-    tokens = _token_rows(study, chosen)
+    tokens = _token_rows(study, subject)
     plans = [(k, rate) for k in range(len(names)) for rate in settings.rates]
     often = [_frequency(study, tokens, k) for k in range(len(names))]
     seeded = study.settings.seed, "tagnoise"
@@ -156,18 +156,18 @@ def tagnoise(
             return [text.spans[k] for k, _ in plans]
         row = tokens[text.number]
         return [
-            _noisy(text.spans[k], row, _Noise(noise, rate, often[k]), generator(*seeded, here, text.text, names[k]))
+            _add_noise(text.spans[k], row, _Noise(noise, rate, often[k]), generator(*seeded, here, text.text, names[k]))
             for k, rate in plans
         ]
 
     titles = tuple(f"{names[k]} {rate:g}" for k, rate in plans)
-    measured = measure(study._replace(marking=marking.with_features(titles, spans)), name, chosen)
-    found = [
+    measured = measure(study._replace(marking=marking.with_features(titles, spans)), name, subject)
+    rows = [
         NoiseRow(system, name, names[k], noise, side, rate, cell.n, cell.share)
         for number, (k, rate) in enumerate(plans)
         for system, cell in cells_by_system(study, measured, number)
     ]
-    return Rows(study.dataset, found)
+    return Rows(study.dataset, rows)
 
 
 class _Drawn(NamedTuple):
@@ -224,13 +224,15 @@ def _shares_at_once(
     }
     entries = [place for place, entry in enumerate(study.marking.entries) if entry.references]
     marked = [study.marking.entries[place] for place in entries]
-    texts = [(numbers[one.hypothesis.number], [numbers[text.number] for text in one.references]) for one in marked]
+    texts = [
+        (numbers[entry.hypothesis.number], [numbers[text.number] for text in entry.references]) for entry in marked
+    ]
     nothing = np.zeros((1, len(drawn.words)), dtype=np.bool_)
     hidden = np.vstack([nothing, drawn.hidden])
     sums = {system: np.zeros((3, len(drawn.plans))) for system in study.dataset.systems}
     for place, text, (best, worst) in zip(entries, texts, metric.hidden_statistics(texts, hidden), strict=True):
-        own, *others = (drawn.hidden[:, words].any(axis=1) for words in (text[0], *text[1]))
-        inside = own & enough.reduce(others)
+        in_hypothesis, *in_references = (drawn.hidden[:, words].any(axis=1) for words in (text[0], *text[1]))
+        inside = in_hypothesis & enough.reduce(in_references)
         sigma, *oracle = reading.values(best).tolist()
         anti = reading.values(worst)[1:]
         gains = np.array([np.array(oracle) - sigma, np.array(oracle) - anti, np.ones(len(anti))])
@@ -240,15 +242,15 @@ def _shares_at_once(
 
 def _ratio(gains: FloatVector, ranges: FloatVector, counts: FloatVector) -> FloatVector:
     wide = ranges > FLOOR * np.maximum(counts, 1)
-    found: FloatVector = np.divide(gains, ranges, out=np.full(len(gains), np.nan), where=wide)
-    return found
+    ratios: FloatVector = np.divide(gains, ranges, out=np.full(len(gains), np.nan), where=wide)
+    return ratios
 
 
 def _shares_by_segments(
     study: Study[FeatureSettings], metric: Metric, name: str, tokens: Mapping[int, TokenRow], drawn: _Drawn
 ) -> dict[str, FloatVector]:
     """Return the shares of any metric: every draw is a feature."""
-    found: dict[str, list[float]] = {system: [] for system in study.dataset.systems}
+    by_system: dict[str, list[float]] = {system: [] for system in study.dataset.systems}
     size = max(1, _SEGMENTS // max(1, len(study.dataset)))
     for first in range(0, len(drawn.plans), size):
         block = range(first, min(first + size, len(drawn.plans)))
@@ -258,8 +260,8 @@ def _shares_by_segments(
         measured = measure(changed, name, metric)
         for number in range(len(block)):
             for system, cell in cells_by_system(changed, measured, number):
-                found[system].append(np.nan if cell.share is None else cell.share)
-    return {system: np.array(shares) for system, shares in found.items()}
+                by_system[system].append(np.nan if cell.share is None else cell.share)
+    return {system: np.array(shares) for system, shares in by_system.items()}
 
 
 def _spans_of(row: TokenRow, drawn: _Drawn, block: range) -> list[tuple[Span, ...]]:
@@ -292,15 +294,15 @@ def _specificity_row(
     hidden: HiddenWords,
     sides: tuple[FloatVector, FloatVector],
 ) -> SpecificityRow:
-    known = shares[np.isfinite(shares)]
+    defined = shares[np.isfinite(shares)]
     reference, hypothesis = (float((hidden @ side).mean() / max(side.sum(), 1)) for side in sides)
     both = sides[0] + sides[1]
     often = float((hidden @ both).mean() / max(both.sum(), 1)), reference, hypothesis
-    if not len(known):
+    if not len(defined):
         return SpecificityRow(*names, 0, *often, None, None, None, None)
-    variance = float(known.var(ddof=1)) if len(known) > 1 else None
+    variance = float(defined.var(ddof=1)) if len(defined) > 1 else None
     sd = None if variance is None else variance**0.5
-    return SpecificityRow(*names, len(known), *often, float(known.mean()), variance, sd, float(known.min()))
+    return SpecificityRow(*names, len(defined), *often, float(defined.mean()), variance, sd, float(defined.min()))
 
 
 def _frequency(
@@ -328,15 +330,15 @@ class _Noise(NamedTuple):
     often: float
 
 
-def _noisy(spans: Sequence[Span], row: TokenRow, noise: _Noise, rng: Generator) -> tuple[Span, ...]:
+def _add_noise(spans: Sequence[Span], row: TokenRow, noise: _Noise, rng: Generator) -> tuple[Span, ...]:
     """Return spans with a part of them dropped, moved to random words, or all of them random."""
     chances = rng.random(len(spans)).tolist()
-    kept = [span for span, chance in zip(spans, chances, strict=True) if chance >= noise.rate]
+    intact = [span for span, chance in zip(spans, chances, strict=True) if chance >= noise.rate]
     places = [(start, end) for start, end in zip(row.starts, row.ends, strict=True) if start < end]
     if noise.kind == "drop" or not places:
-        return tuple(kept)
+        return tuple(intact)
     if noise.kind == "move":
-        gone = len(spans) - len(kept)
-        return merge_spans([*kept, *(places[k] for k in rng.integers(0, len(places), gone).tolist())])
+        gone = len(spans) - len(intact)
+        return merge_spans([*intact, *(places[k] for k in rng.integers(0, len(places), gone).tolist())])
     drawn = rng.random(len(places)) < noise.often * noise.rate
-    return merge_spans([*kept, *(places[k] for k in np.flatnonzero(drawn).tolist())])
+    return merge_spans([*intact, *(places[k] for k in np.flatnonzero(drawn).tolist())])

@@ -122,19 +122,19 @@ class Hybrids(Rows[HybridRow]):
     def display_tables(self) -> Sequence[Table]:
         several = len({row.metric for row in self}) > 1
         parts = list(dict.fromkeys(row.alpha for row in self))
-        found: dict[tuple[str, ...], dict[float, HybridRow]] = {}
+        by_names: dict[tuple[str, ...], dict[float, HybridRow]] = {}
         for row in self:
             names = (row.system, *((row.metric,) if several else ()), row.feature)
-            found.setdefault(names, {})[row.alpha] = row
-        rows = [(*names, *_hybrid_cells(held, parts)) for names, held in found.items()]
+            by_names.setdefault(names, {})[row.alpha] = row
+        rows = [(*names, *_hybrid_cells(by_part, parts)) for names, by_part in by_names.items()]
         columns = ("system", *(("metric",) if several else ()), "feature", "n", "sigma", "MuLER", "O", "AO")
         note = "50-50: the score if half of the feature's words, by first letter, agree everywhere and half nowhere"
         return [Table((*columns, *map(_split, parts)), tuple(rows), notes=(note,))]
 
 
-def _hybrid_cells(held: Mapping[float, HybridRow], parts: Sequence[float]) -> tuple[TableCell, ...]:
-    first = next(iter(held.values()))
-    return first.n, first.sigma, first.share, first.oracle, first.anti, *(held[part].hybrid for part in parts)
+def _hybrid_cells(by_part: Mapping[float, HybridRow], parts: Sequence[float]) -> tuple[TableCell, ...]:
+    first = next(iter(by_part.values()))
+    return first.n, first.sigma, first.share, first.oracle, first.anti, *(by_part[part].hybrid for part in parts)
 
 
 def _split(alpha: float) -> str:
@@ -158,11 +158,11 @@ class FrequencyRow(PartRow):
 @takes(HybridSettings)
 def hybrid(data: Segments, metric: MetricLike, *, settings: HybridSettings, resources: Resources = LOCAL) -> Hybrids:
     """Return the scores of hybrids in which a share `alpha` of each feature is right and the rest wrong."""
-    study, chosen, name = prepare_study(data, metric, settings, resources)
-    if isinstance(chosen, MatrixMetric):
+    study, subject, name = prepare_study(data, metric, settings, resources)
+    if isinstance(subject, MatrixMetric):
         raise SpecError(f"{name} is decomposed by its matrix: hybrids are made of texts; use another metric")
-    traits, alpha = traits_of(chosen), settings.alpha
-    texts = masking_for(chosen, study.marking, settings, traits.masking)
+    traits, alpha = traits_of(subject), settings.alpha
+    texts = masking_for(subject, study.marking, settings, traits.masking)
     members = members_of(study.marking, settings.need)
     letters = [[letter_of(study.marking, k, part) for part in alpha] for k in range(len(members))]
     base = questions(study.dataset.segments, study.marking, texts, members)
@@ -174,14 +174,14 @@ def hybrid(data: Segments, metric: MetricLike, *, settings: HybridSettings, reso
     rows = pooled(resources.prepare(texts.metric), [*base, *mixed])
     reading = Reading(texts.metric, traits.scale)
     values = [reading.values(part) if len(part) else np.empty(0) for part in rows]
-    found: list[HybridRow] = []
+    result: list[HybridRow] = []
     for feature in range(len(members)):
         cases = values[0][members[feature]], values[1 + 2 * feature], values[2 + 2 * feature]
         for k, (part, letter) in enumerate(zip(alpha, letters[feature], strict=True)):
             hybrids = values[len(base) + feature * len(letters[feature]) + k]
             group = _Group(members[feature], (*cases, hybrids))
-            found += _hybrid_rows(study, (name, study.marking.features[feature]), (part, letter), group)
-    return Hybrids(study.dataset, found)
+            result += _hybrid_rows(study, (name, study.marking.features[feature]), (part, letter), group)
+    return Hybrids(study.dataset, result)
 
 
 @takes(FrequencySettings)
@@ -189,7 +189,7 @@ def frequency(
     data: Segments, metric: MetricLike, *, settings: FrequencySettings, resources: Resources = LOCAL
 ) -> Rows[FrequencyRow]:
     """Return each feature's share when only a part of its words, from a to some letter, is looked at."""
-    study, chosen, name = prepare_study(data, metric, settings, resources, compat=True)
+    study, subject, name = prepare_study(data, metric, settings, resources, compat=True)
     marking = study.marking
     plans = [(k, part, letter_of(marking, k, part)) for k in range(len(marking.features)) for part in settings.alpha]
 
@@ -197,13 +197,13 @@ def frequency(
         return [tuple(span for span in text.spans[k] if _early(text, span, letter)) for k, _, letter in plans]
 
     names = tuple(f"{marking.features[k]} {part:g}" for k, part, _ in plans)
-    measured = measure(study._replace(marking=marking.with_features(names, spans)), name, chosen)
-    found = [
+    measured = measure(study._replace(marking=marking.with_features(names, spans)), name, subject)
+    rows = [
         FrequencyRow(system, name, marking.features[k], part, letter, cell.n, cell.share, cell.guarded, cell.gain)
         for number, (k, part, letter) in enumerate(plans)
         for system, cell in cells_by_system(study, measured, number)
     ]
-    return Rows(study.dataset, found)
+    return Rows(study.dataset, rows)
 
 
 def letter_of(marking: Marking, feature: int, alpha: float) -> str:
@@ -214,9 +214,9 @@ def letter_of(marking: Marking, feature: int, alpha: float) -> str:
         for text in entry.references
         for start, _ in text.spans[feature]
     ]
-    wanted = int(np.floor(alpha * len(initials)))
+    least = int(np.floor(alpha * len(initials)))
     for letter in ascii_lowercase:
-        if sum("a" <= initial <= letter for initial in initials) >= wanted:
+        if sum("a" <= initial <= letter for initial in initials) >= least:
             return letter
     return "any"
 
@@ -229,12 +229,12 @@ def _mix(study: Study[FeatureSettings], texts: TextMasking, place: int, feature:
     """Return a segment whose early words agree and whose late ones do not, not even with early ones."""
     entry, segment = study.marking.entries[place], study.dataset.segments[place]
 
-    def hidden(text: Marked, late: Mask) -> str:
+    def mask(text: Marked, late: Mask) -> str:
         masks: list[Mask] = ["agreeing" if _early(text, span, letter) else late for span in text.spans[feature]]
         return texts.hidden(text, text.spans[feature], masks, feature)
 
-    references = tuple(hidden(text, "apart") for text in entry.references)
-    return Segment(hidden(entry.hypothesis, "differing"), segment.source, references)
+    references = tuple(mask(text, "apart") for text in entry.references)
+    return Segment(mask(entry.hypothesis, "differing"), segment.source, references)
 
 
 class _Group(NamedTuple):
@@ -247,14 +247,14 @@ class _Group(NamedTuple):
 def _hybrid_rows(
     study: Study[FeatureSettings], names: tuple[str, str], split: tuple[float, str], group: _Group
 ) -> list[HybridRow]:
-    found = []
+    rows = []
     for system in study.dataset.systems:
-        chosen = [k for k, place in enumerate(group.members) if study.dataset.entries[place].system == system]
-        if not chosen:
-            found.append(HybridRow(system, *names, *split, 0, None, None, None, None, None))
+        members = [k for k, place in enumerate(group.members) if study.dataset.entries[place].system == system]
+        if not members:
+            rows.append(HybridRow(system, *names, *split, 0, None, None, None, None, None))
             continue
-        sigma, oracle, anti, hybrids = (float(part[chosen].mean()) for part in group.values)
+        sigma, oracle, anti, hybrids = (float(part[members].mean()) for part in group.values)
         way = (hybrids - anti) / (oracle - anti) if oracle > anti else None
         share = share_of(sigma, oracle, anti)
-        found.append(HybridRow(system, *names, *split, len(chosen), sigma, hybrids, oracle, anti, way, share))
-    return found
+        rows.append(HybridRow(system, *names, *split, len(members), sigma, hybrids, oracle, anti, way, share))
+    return rows

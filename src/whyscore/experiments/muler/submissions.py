@@ -90,26 +90,26 @@ def figures(files: Sequence[str | Path], folder: str | Path | None = None) -> Co
             oracle and anti (bleu_all, bleu_indices_implied, max_bleu and min_bleu in the paper's files), perhaps group.
         folder: Where charts are drawn; None draws none.
     """
-    found = Decompositions()
+    shares = Decompositions()
     for path in files:
-        one = read_shares(path)
-        found.extend(one)
-        found.scorers.extend(one.scorers)
-    if not found:
+        part = read_shares(path)
+        shares.extend(part)
+        shares.scorers.extend(part.scorers)
+    if not shares:
         raise UserError("no share to draw: give files that `whyscore decompose -f jsonl` wrote")
     rows: dict[tuple[str | None, str, str, int], dict[str, float | None]] = {}
-    for measured in measure_rows(found):
+    for measured in measure_rows(shares):
         names = tuple(measured[name] for name in ("group", "metric", "feature", "n"))
-        held = rows.setdefault(cast("tuple[str | None, str, str, int]", names), {})
-        held[str(measured["measure"])] = cast("float | None", measured["pearson"])
+        coefficients = rows.setdefault(cast("tuple[str | None, str, str, int]", names), {})
+        coefficients[str(measured["measure"])] = cast("float | None", measured["pearson"])
     if not rows:
-        most = max(len({row.system for row in found if row.group == group}) for group in {row.group for row in found})
+        most = max(len({row.system for row in shares if row.group == group}) for group in {row.group for row in shares})
         raise UserError(f"no correlation over systems: it takes three in a group, and the largest has {most}")
-    drawn = draw(found, Path(folder)) if folder is not None else []
+    drawn = draw(shares, Path(folder)) if folder is not None else []
     ranges = {names: row["range"] for names, row in rows.items()}
     turned = {names: None if value is None else -value for names, value in ranges.items()}
-    made = [CorrelationRow(*names, row["sigma_all"], turned[names]) for names, row in rows.items()]
-    return Correlations(made, drawn)
+    correlations = [CorrelationRow(*names, row["sigma_all"], turned[names]) for names, row in rows.items()]
+    return Correlations(correlations, drawn)
 
 
 def read_shares(path: str | Path) -> Decompositions:
@@ -122,13 +122,13 @@ def read_shares(path: str | Path) -> Decompositions:
             if record.get("row") == "scorer":
                 scorers.append(convert(ScorerDifference, record, where))
             elif "row" not in record:
-                one = convert(FeatureShare, {**record, "examples": ()}, where)
-                rows.append(Decomposition(**{name: getattr(one, name) for name in FeatureShare.__dataclass_fields__}))
+                share = convert(FeatureShare, {**record, "examples": ()}, where)
+                rows.append(Decomposition(**{name: getattr(share, name) for name in FeatureShare.__dataclass_fields__}))
         return Decompositions(rows, scorers=scorers)
-    return Decompositions(_stored_rows(read_columns(path)))
+    return Decompositions(_table_rows(read_columns(path)))
 
 
-def _stored_rows(columns: Columns) -> Iterator[Decomposition]:
+def _table_rows(columns: Columns) -> Iterator[Decomposition]:
     names = {role: role if role in columns.values else other for role, other in _STORED.items()}
     missing = [name for name in ("system", "feature", *names.values()) if name not in columns.values]
     if missing:
@@ -137,11 +137,11 @@ def _stored_rows(columns: Columns) -> Iterator[Decomposition]:
     numbers = {role: columns.numbers(name).tolist() for role, name in names.items()}
     groups = columns.names("group") if "group" in columns.values else (None,) * len(columns.lines)
     for k, (system, feature) in enumerate(zip(columns.names("system"), columns.names("feature"), strict=True)):
-        held = {role: values[k] for role, values in numbers.items()}
-        share = share_of(held["sigma"], held["oracle"], held["anti"])
-        wide = {"gain": held["oracle"] - held["sigma"], "range": held["oracle"] - held["anti"]}
+        cases = {role: values[k] for role, values in numbers.items()}
+        share = share_of(cases["sigma"], cases["oracle"], cases["anti"])
+        wide = {"gain": cases["oracle"] - cases["sigma"], "range": cases["oracle"] - cases["anti"]}
         metric = "bleu" if "bleu_all" in names.values() else "score"
-        yield Decomposition(system, metric, feature, **held, **wide, share=share, group=groups[k])
+        yield Decomposition(system, metric, feature, **cases, **wide, share=share, group=groups[k])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,44 +222,44 @@ class Pairs(Result):
 def pairs(data: Segments, metric: MetricLike, *, settings: PairsSettings, resources: Resources = LOCAL) -> Pairs:
     """Return pairs of systems close in the metric and far apart on a feature, with segments for people to judge."""
     dataset = as_dataset(data)
-    found = decompose(dataset, metric, settings=settings, resources=resources)
-    chosen = _chosen(found, settings)
+    decompositions = decompose(dataset, metric, settings=settings, resources=resources)
+    selection = _choose_pairs(decompositions, settings)
     texts = {(entry.system, entry.id): entry for entry in dataset.entries}
     items: list[Item] = []
     rows: list[PairRow] = []
-    for better, worse in chosen:
-        held = list(_items(better, worse, texts, settings))
-        items += held
-        scores, shares = (float(one.sigma_all or 0.0) for one in (better, worse)), (better.share, worse.share)
+    for better, worse in selection:
+        pair_items = list(_items(better, worse, texts, settings))
+        items += pair_items
+        scores, shares = (float(row.sigma_all or 0.0) for row in (better, worse)), (better.share, worse.share)
         names = better.group, better.metric, better.feature, better.system, worse.system
-        rows.append(PairRow(*names, tuple(scores), shares, len(held)))  # type: ignore[arg-type]
+        rows.append(PairRow(*names, tuple(scores), shares, len(pair_items)))  # type: ignore[arg-type]
     order = generator(settings.seed, "muler-pairs", "order").permutation(len(items)).tolist()
     return Pairs(tuple(rows), tuple(replace(items[k], item=number) for number, k in enumerate(order, start=1)))
 
 
-def _chosen(found: Decompositions, settings: PairsSettings) -> list[tuple[Decomposition, Decomposition]]:
+def _choose_pairs(shares: Decompositions, settings: PairsSettings) -> list[tuple[Decomposition, Decomposition]]:
     """Return the pairs of rows that are wanted, the one with the smaller share first."""
-    held: dict[tuple[str | None, str], list[Decomposition]] = {}
-    for row in found:
+    by_feature: dict[tuple[str | None, str], list[Decomposition]] = {}
+    for row in shares:
         if row.share is not None:
-            held.setdefault((row.group, row.feature), []).append(row)
-    every = [pair for rows in held.values() for pair in combinations(sorted(rows, key=_share), 2)]
+            by_feature.setdefault((row.group, row.feature), []).append(row)
+    every = [pair for rows in by_feature.values() for pair in combinations(sorted(rows, key=_share), 2)]
     if not every:
         raise UserError("no two systems of a group to compare: give two or more systems, or other columns with --group")
-    wanted = [pair for pair in every if _apart(pair) <= settings.close and _between(pair) >= settings.far]
-    if not wanted:
+    eligible = [pair for pair in every if _apart(pair) <= settings.close and _between(pair) >= settings.far]
+    if not eligible:
         nearest = max((pair for pair in every if _apart(pair) <= settings.close), key=_between, default=None)
-        told = "no two systems have scores that close"
+        hint = "no two systems have scores that close"
         if nearest is not None:
             names = f"{nearest[0].system} and {nearest[1].system} on {nearest[0].feature}"
-            told = f"of systems that close the farthest apart are {names}: {_between(nearest):.3f}"
+            hint = f"of systems that close the farthest apart are {names}: {_between(nearest):.3f}"
         limits = f"within {settings.close:g} of each other in the metric and {settings.far:g} apart in the share"
-        raise UserError(f"no two systems are {limits}; {told}. Raise --close or lower --far")
-    kept = []
-    for key in held:
-        own = [pair for pair in wanted if (pair[0].group, pair[0].feature) == key]
-        kept += sorted(own, key=_between, reverse=True)[: settings.pairs]
-    return kept
+        raise UserError(f"no two systems are {limits}; {hint}. Raise --close or lower --far")
+    best = []
+    for key in by_feature:
+        candidates = [pair for pair in eligible if (pair[0].group, pair[0].feature) == key]
+        best += sorted(candidates, key=_between, reverse=True)[: settings.pairs]
+    return best
 
 
 def _share(row: Decomposition) -> float:
@@ -285,8 +285,8 @@ def _items(
     for k in sorted(rng.permutation(len(differing)).tolist()[: settings.items]):
         name = differing[k]
         shown = [
-            _bracket(texts[row.system, name].segment.hypothesis, own[name][0])
-            for row, own in zip((better, worse), spans, strict=True)
+            _bracket(texts[row.system, name].segment.hypothesis, system_spans[name][0])
+            for row, system_spans in zip((better, worse), spans, strict=True)
         ]
         first = int(rng.integers(2))
         entry = texts[better.system, name].segment
@@ -307,8 +307,8 @@ def _spans(row: Decomposition) -> dict[str, tuple[tuple[Span, ...], tuple[Span, 
     """Return the spans of the hypothesis and of the first reference by segment."""
     if row.segments is None:
         return {}
-    held = zip(row.segments.ids, row.segments.hypothesis_spans, row.segments.reference_spans, strict=True)
-    return {name: (own, others[0]) for name, own, others in held}
+    segments = zip(row.segments.ids, row.segments.hypothesis_spans, row.segments.reference_spans, strict=True)
+    return {name: (hypothesis, references[0]) for name, hypothesis, references in segments}
 
 
 def _bracket(text: str, spans: Sequence[Span]) -> str:
@@ -317,19 +317,19 @@ def _bracket(text: str, spans: Sequence[Span]) -> str:
 
 def sheet_lines(items: Sequence[Item]) -> str:
     """Return the sheet as TSV; its last column is for people."""
-    held = io.StringIO()
-    writer = csv.writer(held, delimiter="\t", lineterminator="\n")
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter="\t", lineterminator="\n")
     writer.writerow(_COLUMNS)
     for item in items:
         cells = (item.source, item.reference, *item.texts)
         writer.writerow((item.item, item.feature, *(" ".join(cell.split()) for cell in cells), ""))
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 def key_lines(items: Sequence[Item]) -> str:
     """Return who wrote which text, one line of JSON per item."""
-    kept = ("item", "group", "feature", "id", "systems", "better")
-    return "".join(f"{json.dumps({name: getattr(item, name) for name in kept})}\n" for item in items)
+    names = ("item", "group", "feature", "id", "systems", "better")
+    return "".join(f"{json.dumps({name: getattr(item, name) for name in names})}\n" for item in items)
 
 
 _HEAD = Markup("""\
@@ -407,7 +407,7 @@ class Tally(Result, list[TallyRow]):
 
     def display_tables(self) -> Sequence[Table]:
         columns = ("sheet", "group", "feature", "A: smaller share", "B", "n", "A = B", "A > B", "B > A", "p")
-        rows = [(one.sheet, one.group or "", *tuple(asdict(one).values())[2:]) for one in self]
+        rows = [(row.sheet, row.group or "", *tuple(asdict(row).values())[2:]) for row in self]
         note = "p: two-sided sign test over the items that are not equal"
         return [Table(columns, tuple(rows), notes=(note,))]
 
@@ -431,79 +431,83 @@ def tally(sheets: Sequence[str | Path], key: str | Path | None = None, *, partia
         key: Who wrote which text; None takes `key.jsonl` beside the first sheet.
         partial: Whether items without a judgement are left out instead of refused.
     """
-    known = _read_key(Path(key) if key is not None else Path(sheets[0]).parent / _KEY)
-    found: list[TallyRow] = []
+    key_items = _read_key(Path(key) if key is not None else Path(sheets[0]).parent / _KEY)
+    rows: list[TallyRow] = []
     for sheet in sheets:
-        judged = _read_judgements(Path(sheet), known, partial=partial)
-        pairs = dict.fromkeys((one.group, one.feature, one.systems) for one in known.values())
+        judgements = _read_judgements(Path(sheet), key_items, partial=partial)
+        pairs = dict.fromkeys((item.group, item.feature, item.systems) for item in key_items.values())
         for group, feature, systems in pairs:
-            own = [k for k, one in known.items() if (one.group, one.feature, one.systems) == (group, feature, systems)]
-            found.append(_tally(str(sheet), (group, feature, *systems), own, known, judged))
+            members = [
+                k
+                for k, item in key_items.items()
+                if (item.group, item.feature, item.systems) == (group, feature, systems)
+            ]
+            rows.append(_tally(str(sheet), (group, feature, *systems), members, key_items, judgements))
         if len(pairs) > 1:
-            found.append(_tally(str(sheet), (None, "all", "A", "B"), list(known), known, judged))
-    return Tally(found)
+            rows.append(_tally(str(sheet), (None, "all", "A", "B"), list(key_items), key_items, judgements))
+    return Tally(rows)
 
 
 def _read_key(path: Path) -> dict[int, _Known]:
     if not path.is_file():
         raise UserError(f"{path} is not there: it says who wrote which text. Name the file with --key")
     file = TextFile(path)
-    found = {}
+    items = {}
     for line, text in enumerate(file.lines(), start=1):
-        one = decode(_Known, text, Where(str(path), line, "write the sheet again"))
-        found[one.item] = one
+        item = decode(_Known, text, Where(str(path), line, "write the sheet again"))
+        items[item.item] = item
     file.refuse_empty("one item a line")
-    return found
+    return items
 
 
-def _read_judgements(path: Path, known: Mapping[int, _Known], *, partial: bool) -> dict[int, int]:
+def _read_judgements(path: Path, key: Mapping[int, _Known], *, partial: bool) -> dict[int, int]:
     """Return the judgements of a sheet by item; what is missing, unknown or there twice is refused."""
     columns = read_columns(path)
     for name in ("item", "judgement"):
         if name not in columns.values:
             raise DataError(f"no column {name!r}: fill in the sheet as it was written", file=str(path), line=1)
-    found: dict[int, int] = {}
+    judgements: dict[int, int] = {}
     lines: dict[int, int] = {}
     blank: list[int] = []
     for line, item, cell in zip(columns.lines, columns.values["item"], columns.values["judgement"], strict=True):
-        text, said = str(item or "").strip(), str("" if cell is None else cell).strip()
+        text, answer = str(item or "").strip(), str("" if cell is None else cell).strip()
         number = int(text) if text.isascii() and text.isdigit() else -1
-        if number not in known:
+        if number not in key:
             raise DataError(f"no item {text!r} in the key: keep the numbers of the sheet", file=str(path), line=line)
         if number in lines:
-            told = f"item {number} stands in line {lines[number]} already: keep one judgement of each item"
-            raise DataError(told, file=str(path), line=line)
+            message = f"item {number} stands in line {lines[number]} already: keep one judgement of each item"
+            raise DataError(message, file=str(path), line=line)
         lines[number] = line
-        if not said:
+        if not answer:
             blank.append(number)
-        elif said not in _JUDGEMENTS:
-            told = f"the judgement of item {number} is {said!r}, expected 1 or 2 for the better text, 0 for equal"
-            raise DataError(told, file=str(path), line=line)
+        elif answer not in _JUDGEMENTS:
+            message = f"the judgement of item {number} is {answer!r}, expected 1 or 2 for the better text, 0 for equal"
+            raise DataError(message, file=str(path), line=line)
         else:
-            found[number] = _JUDGEMENTS[said]
-    missing = [str(number) for number in known if number not in lines]
+            judgements[number] = _JUDGEMENTS[answer]
+    missing = [str(number) for number in key if number not in lines]
     if missing:
-        told = f"lacks {len(missing)} of {len(known)} items: {few(missing)}. Put their lines back"
-        raise DataError(told, file=str(path))
-    if blank and not (partial and found):
-        told = f"{len(blank)} of {len(known)} items have no judgement, the first is item {blank[0]}: fill them in"
-        more = ", or count the others with --partial" if found else ""
-        raise DataError(f"{told}{more}", file=str(path), line=lines[blank[0]])
-    return found
+        message = f"lacks {len(missing)} of {len(key)} items: {few(missing)}. Put their lines back"
+        raise DataError(message, file=str(path))
+    if blank and not (partial and judgements):
+        message = f"{len(blank)} of {len(key)} items have no judgement, the first is item {blank[0]}: fill them in"
+        more = ", or count the others with --partial" if judgements else ""
+        raise DataError(f"{message}{more}", file=str(path), line=lines[blank[0]])
+    return judgements
 
 
 def _tally(
     sheet: str,
     names: tuple[str | None, str, str, str],
     items: Sequence[int],
-    known: Mapping[int, _Known],
-    judged: Mapping[int, int],
+    key: Mapping[int, _Known],
+    judgements: Mapping[int, int],
 ) -> TallyRow:
-    said = [(judged[k], known[k].better) for k in items if k in judged]
-    a = sum(one == better for one, better in said)
-    equal = sum(one == 0 for one, _ in said)
-    b = len(said) - a - equal
-    return TallyRow(sheet, *names, len(said), equal, a, b, sign_test(a, b))
+    answers = [(judgements[k], key[k].better) for k in items if k in judgements]
+    a = sum(answer == better for answer, better in answers)
+    equal = sum(answer == 0 for answer, _ in answers)
+    b = len(answers) - a - equal
+    return TallyRow(sheet, *names, len(answers), equal, a, b, sign_test(a, b))
 
 
 def sign_test(a: int, b: int) -> float | None:
