@@ -27,8 +27,8 @@ def build_report(runs: str | Path | Run | Sequence[str | Path | Run], *, setting
 
     `whyscore.report.page.html` makes a page of it; like every result it has tables and records.
     """
-    given = [runs] if isinstance(runs, str | Path | Run) else list(runs)
-    opened = [one if isinstance(one, Run) else read_run(one) for one in given]
+    sources = [runs] if isinstance(runs, str | Path | Run) else list(runs)
+    opened = [run if isinstance(run, Run) else read_run(run) for run in sources]
     if len(opened) > 1:
         merged = merge_runs(opened)
         report = report_of(merged, title=settings.title, baseline=settings.baseline)

@@ -84,19 +84,21 @@ def feature_shares(run: Run) -> tuple[FeatureShare, ...]:
         for share in shares
         if share.n or any(map(share.discrepancy.get("all", {}).get, ("under", "over")))
     }
-    kept = [share for share in shares if share.feature in seen]
-    worst = {feature: _largest_loss(kept, feature) for feature in seen}
-    return tuple(sorted(kept, key=lambda one: (metrics.index(one.metric), worst[one.feature], one.feature)))
+    occurring = [share for share in shares if share.feature in seen]
+    worst = {feature: _largest_loss(occurring, feature) for feature in seen}
+    return tuple(
+        sorted(occurring, key=lambda share: (metrics.index(share.metric), worst[share.feature], share.feature))
+    )
 
 
 def _largest_loss(shares: Sequence[FeatureShare], feature: str) -> float:
     """Return what orders the features: minus the mean share that is lost, where enough segments are behind it."""
-    known = [
+    losses = [
         share.share
         for share in shares
         if share.feature == feature and share.share is not None and "few" not in share.flags
     ]
-    return -sum(known) / len(known) if known else 1.0
+    return -sum(losses) / len(losses) if losses else 1.0
 
 
 def features_by_segment(run: Run) -> dict[str, object]:
@@ -106,18 +108,20 @@ def features_by_segment(run: Run) -> dict[str, object]:
     names: dict[str, int] = {}
     place = {system: i for i, system in enumerate(run.dataset.systems)}
     column = {name: j for j, name in enumerate(run.dataset.ids)}
-    found: dict[str, list[list[list[int]]]] = {key: [[[] for _ in column] for _ in place] for key in ("under", "over")}
+    numbers: dict[str, list[list[list[int]]]] = {
+        key: [[[] for _ in column] for _ in place] for key in ("under", "over")
+    }
     for segment_feature in run.segment_features:
         for key, features in (("under", segment_feature.under), ("over", segment_feature.over)):
-            found[key][place[segment_feature.system]][column[segment_feature.id]] = [
+            numbers[key][place[segment_feature.system]][column[segment_feature.id]] = [
                 names.setdefault(name, len(names)) for name in features
             ]
-    return {"names": [feature_name(name) for name in names], **found}
+    return {"names": [feature_name(name) for name in names], **numbers}
 
 
 def agreement(run: Run) -> tuple[Agreement, ...]:
     """Return one row per metric and side; sides without a text that has both kinds of words are left out."""
-    found = []
+    rows = []
     for metric in run.metrics:
         for side in (Side.HYPOTHESIS, Side.SOURCE):
             records = [
@@ -127,8 +131,8 @@ def agreement(run: Run) -> tuple[Agreement, ...]:
             ]
             row = _agreement(run, records, metric.name, metric.explainer or "", side)
             if row is not None:
-                found.append(row)
-    return tuple(found)
+                rows.append(row)
+    return tuple(rows)
 
 
 def _agreement(run: Run, records: list[ExplanationRecord], metric: str, explainer: str, side: Side) -> Agreement | None:
@@ -136,18 +140,18 @@ def _agreement(run: Run, records: list[ExplanationRecord], metric: str, explaine
         record for record in records if run.dataset.entries[record.entry].spans is not None and len(record.importance)
     ]
     # A word without a number cannot be ranked; its whole text is left out.
-    rated = [one for one in rated if np.isfinite(one.importance).all()]
+    rated = [record for record in rated if np.isfinite(record.importance).all()]
     if not rated:
         return None
-    gold = Ragged.of([_mark_words(one, run.dataset.entries[one.entry].spans or ()) for one in rated])
-    judged = agree(gold, Ragged.of([-one.importance for one in rated]))
-    count = int(judged.evaluated.sum())
+    gold = Ragged.of([_mark_words(record, run.dataset.entries[record.entry].spans or ()) for record in rated])
+    scores = agree(gold, Ragged.of([-record.importance for record in rated]))
+    count = int(scores.evaluated.sum())
     if count == 0:
         return None
     luck = float(chance(gold).of("ap").mean())
-    auc, controls = bootstrap_mean(judged.of("auc")), _controls(run, rated, gold, side)
+    auc, controls = bootstrap_mean(scores.of("auc")), _controls(run, rated, gold, side)
     finding = below_control(f"{metric}, {side}", auc.value, controls)
-    return Agreement(metric, explainer, str(side), auc, bootstrap_mean(judged.of("ap")), luck, count, controls, finding)
+    return Agreement(metric, explainer, str(side), auc, bootstrap_mean(scores.of("ap")), luck, count, controls, finding)
 
 
 def _controls(run: Run, records: Sequence[ExplanationRecord], gold: Ragged, side: Side) -> dict[str, float]:
@@ -158,22 +162,22 @@ def _controls(run: Run, records: Sequence[ExplanationRecord], gold: Ragged, side
         for text, record in zip(texts, records, strict=True)
     ]
     language = None if run.dataset.languages is None else run.dataset.languages[0 if side is Side.SOURCE else 1]
-    found = {name: [control_scores(name, own, language) for own in words] for name in CONTROLS}
-    known = {name: [row for row in rows if row is not None] for name, rows in found.items()}
+    scores = {name: [control_scores(name, text, language) for text in words] for name in CONTROLS}
+    defined = {name: [row for row in rows if row is not None] for name, rows in scores.items()}
     return {
         name: float(np.nanmean(agree(gold, Ragged.of(rows)).auc))
-        for name, rows in known.items()
+        for name, rows in defined.items()
         if len(rows) == len(records)
     }
 
 
 def _mark_words(record: ExplanationRecord, spans: tuple[ErrorSpan, ...]) -> FloatVector:
     """Return 1 for every word that a span touches."""
-    found = np.zeros(len(record.spans))
+    marks = np.zeros(len(record.spans))
     for span in spans:
         if Place(span.side, span.reference) == record.place:
-            found[(record.spans[:, 0] < span.end) & (record.spans[:, 1] > span.start)] = 1.0
-    return found
+            marks[(record.spans[:, 0] < span.end) & (record.spans[:, 1] > span.start)] = 1.0
+    return marks
 
 
 SHOWN = 12
@@ -191,7 +195,7 @@ _SIDES = (Side.HYPOTHESIS, Side.REFERENCE)
 def costly_words(run: Run) -> tuple[CostlyWords, ...]:
     """Return the costliest words of each metric, of hypotheses and of references; metrics without any are left out."""
     middles = centres(run.explanations)
-    found = []
+    lists = []
     for metric in run.metrics:
         for side in _SIDES:
             records = [
@@ -201,8 +205,8 @@ def costly_words(run: Run) -> tuple[CostlyWords, ...]:
             ]
             words = _costly(run, records, middles.get(metric.name, {}).get(str(side), 0.0))
             if words:
-                found.append(CostlyWords(metric.name, str(side), len(records), words, _in_points(records)))
-    return tuple(found)
+                lists.append(CostlyWords(metric.name, str(side), len(records), words, _in_points(records)))
+    return tuple(lists)
 
 
 def word_counts(run: Run) -> tuple[WordCounts, ...]:
@@ -211,7 +215,7 @@ def word_counts(run: Run) -> tuple[WordCounts, ...]:
     Where the median stands for neither good nor bad, half of the words lie below it by definition.
     """
     middles = centres(run.explanations)
-    found = []
+    counts = []
     for metric in run.metrics:
         for side in Side:
             records = [
@@ -222,8 +226,8 @@ def word_counts(run: Run) -> tuple[WordCounts, ...]:
             cost = _costs(records, 0.0)
             if str(side) not in middles.get(metric.name, {}) and cost.any():
                 counted = len(records), len(cost), int((cost < 0).sum()), float(cost.sum())
-                found.append(WordCounts(metric.name, str(side), *counted, _in_points(records)))
-    return tuple(found)
+                counts.append(WordCounts(metric.name, str(side), *counted, _in_points(records)))
+    return tuple(counts)
 
 
 def _in_points(records: Sequence[ExplanationRecord]) -> bool:
@@ -248,23 +252,23 @@ class _Occurrences(NamedTuple):
 
 
 def _costly(run: Run, records: Sequence[ExplanationRecord], middle: float) -> tuple[CostlyWord, ...]:
-    found = _occurrences(records, middle)
-    size = len(found.words)
-    counts = np.bincount(found.number, minlength=size)
-    costing = np.bincount(found.number, weights=found.cost < 0, minlength=size).astype(np.int64)
-    totals = np.bincount(found.number, weights=found.cost, minlength=size)
+    occurrences = _occurrences(records, middle)
+    size = len(occurrences.words)
+    counts = np.bincount(occurrences.number, minlength=size)
+    costing = np.bincount(occurrences.number, weights=occurrences.cost < 0, minlength=size).astype(np.int64)
+    totals = np.bincount(occurrences.number, weights=occurrences.cost, minlength=size)
     excess = totals - totals.sum() / max(1, counts.sum()) * counts
-    likely = [k for k in np.flatnonzero((excess < 0) & (costing >= _LEAST)).tolist() if found.words[k]]
+    likely = [k for k in np.flatnonzero((excess < 0) & (costing >= _LEAST)).tolist() if occurrences.words[k]]
     language = run.dataset.languages[1] if run.dataset.languages else "en"
-    ranked = sorted(likely, key=lambda k: (excess[k], found.words[k]))
-    often = islice((k for k in ranked if not _is_frequent(found.words[k], language)), SHOWN)
+    ranked = sorted(likely, key=lambda k: (excess[k], occurrences.words[k]))
+    often = islice((k for k in ranked if not _is_frequent(occurrences.words[k], language)), SHOWN)
     return tuple(
         CostlyWord(
-            found.words[k],
+            occurrences.words[k],
             int(counts[k]),
             int(costing[k]),
             float(totals[k]),
-            _costliest_segment(run, records, found, k),
+            _costliest_segment(run, records, occurrences, k),
         )
         for k in often
     )
@@ -276,27 +280,27 @@ def _is_frequent(word: str, language: str) -> bool:
     return bool(piece_surprisal(Words(word, ((0, len(word)),)))[0] < least)
 
 
-def _costliest_segment(run: Run, records: Sequence[ExplanationRecord], found: _Occurrences, word: int) -> str:
+def _costliest_segment(run: Run, records: Sequence[ExplanationRecord], occurrences: _Occurrences, word: int) -> str:
     """Return the id of the segment in which a word costs most, the first of several."""
-    there = np.flatnonzero(found.number == word)
-    worst = int(there[found.cost[there].argmin()])
-    return run.dataset.entries[records[int(found.record[worst])].entry].id
+    there = np.flatnonzero(occurrences.number == word)
+    worst = int(there[occurrences.cost[there].argmin()])
+    return run.dataset.entries[records[int(occurrences.record[worst])].entry].id
 
 
 def _occurrences(records: Sequence[ExplanationRecord], middle: float) -> _Occurrences:
-    known: dict[str, int] = {}
+    numbering: dict[str, int] = {}
     forms: dict[str, int] = {}
     numbers: list[int] = []
-    for one in records:
-        for word in one.words:
+    for record in records:
+        for word in record.words:
             number = forms.get(word)
             if number is None:
                 form = _EDGES.sub("", word).casefold()
-                number = forms[word] = known.setdefault(form, len(known))
+                number = forms[word] = numbering.setdefault(form, len(numbering))
             numbers.append(number)
     cost = _costs(records, middle)
     texts = np.repeat(np.arange(len(records)), [len(record.importance) for record in records])
-    return _Occurrences(list(known), np.array(numbers, dtype=np.int64), cost, texts)
+    return _Occurrences(list(numbering), np.array(numbers, dtype=np.int64), cost, texts)
 
 
 FOLDER = "figures"
@@ -318,12 +322,12 @@ _LOCAL = re.compile(r"url\(\s*(?!#)", re.IGNORECASE)
 
 def figures_in(folder: Path) -> tuple[Figure, ...]:
     """Return the SVG pictures in the folder `figures` of a run; a text file of the same name is the caption."""
-    found = []
+    figures = []
     for file in sorted((folder / FOLDER).glob("*.svg")):
         caption = file.with_suffix(".txt")
         words = text_of(caption).strip() if caption.exists() else ""
-        found.append(Figure(file.stem.replace("_", " "), safe_svg(text_of(file), str(file)), words))
-    return tuple(found)
+        figures.append(Figure(file.stem.replace("_", " "), safe_svg(text_of(file), str(file)), words))
+    return tuple(figures)
 
 
 def safe_svg(text: str, name: str = "picture") -> str:
@@ -348,8 +352,10 @@ def safe_svg(text: str, name: str = "picture") -> str:
 
 
 def _clean(element: ET.Element) -> ET.Element:
-    kept = {key: value for key, value in element.attrib.items() if key in _ATTRIBUTES and not _LOCAL.search(value)}
-    copy = ET.Element(element.tag, kept)
+    attributes = {
+        key: value for key, value in element.attrib.items() if key in _ATTRIBUTES and not _LOCAL.search(value)
+    }
+    copy = ET.Element(element.tag, attributes)
     copy.text, copy.tail = element.text, element.tail
     for child in element:
         if child.tag in {f"{_SPACE}{name}" for name in _ELEMENTS}:
@@ -367,7 +373,7 @@ def report_of(run: Run, *, title: str | None = None, baseline: str | None = None
     """Return the report of a run; without `words` it has no segments and no explanations, and is ready at once."""
     if baseline is not None and baseline not in run.dataset.systems:
         raise SpecError(f"--baseline: no system {baseline!r}. Systems: {', '.join(run.dataset.systems)}")
-    judged = (gate.baseline for gate in run.facts.gates if gate.baseline in run.dataset.systems)
+    baselines = (gate.baseline for gate in run.facts.gates if gate.baseline in run.dataset.systems)
     human = tuple(sorted({name for entry in run.dataset.entries for name in entry.human}))
     rows = [_system(run, system, human) for system in run.dataset.systems]
     report = Report(
@@ -390,7 +396,7 @@ def report_of(run: Run, *, title: str | None = None, baseline: str | None = None
         segments=Counter(entry.system for entry in run.dataset.entries),
         gates=run.facts.gates,
         warnings=tuple(finding for finding in run.facts.findings if finding.code in DOUBTS),
-        baseline=baseline or next(judged, None),
+        baseline=baseline or next(baselines, None),
         tagger=str(run.facts.plan["tagger"]) if run.facts.plan.get("tagger") else None,
     )
     return with_advice(with_verdict(report))
@@ -410,16 +416,18 @@ def _system(run: Run, system: str, human: Sequence[str]) -> SystemRow:
     shared = _human_means(data.entries, human, run.shared_ids) if run.common else ()
     clusters = run.clusters
     names = [metric.name for metric in run.metrics]
-    ranks, judged = (tuple(clusters.get((name, system)) for name in every) for every in (names, human))
-    return SystemRow(system, totals, ranks, means, judged, common, shared)
+    ranks, human_ranks = (tuple(clusters.get((name, system)) for name in every) for every in (names, human))
+    return SystemRow(system, totals, ranks, means, human_ranks, common, shared)
 
 
 def _human_means(
     entries: Sequence[Entry], human: Sequence[str], ids: Container[str] | None = None
 ) -> tuple[float, ...]:
     """Return the mean of each human score, over all entries or those of some segments; NaN where there is none."""
-    chosen = [entry.human for entry in entries if ids is None or entry.id in ids]
-    values = [[one[name] for one in chosen if name in one and math.isfinite(one[name])] for name in human]
+    human_scores = [entry.human for entry in entries if ids is None or entry.id in ids]
+    values = [
+        [scores[name] for scores in human_scores if name in scores and math.isfinite(scores[name])] for name in human
+    ]
     return tuple(float(np.mean(value)) if value else math.nan for value in values)
 
 
@@ -452,7 +460,7 @@ def _provenance(run: Run) -> Provenance:
 def licences(run: Run) -> list[tuple[str, str]]:
     """Return the licence of each metric's model, as its signature names it."""
     facts = [(metric.name, dict(Signature.parse(metric.signature).facts)) for metric in run.metrics]
-    return [(name, known["licence"]) for name, known in facts if "licence" in known]
+    return [(name, details["licence"]) for name, details in facts if "licence" in details]
 
 
 def _pairs(facts: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
@@ -468,9 +476,9 @@ SHAREABLE = frozenset({"tests"})
 
 def without_texts(report: Report) -> Report:
     """Return the report without any text of the data."""
-    made = report.made
-    kept = tuple(problem for problem in made.problems if problem.code in SHAREABLE)
-    others = _count_only(len(made.problems) - len(kept), "problem")
+    provenance = report.made
+    shareable = tuple(problem for problem in provenance.problems if problem.code in SHAREABLE)
+    others = _count_only(len(provenance.problems) - len(shareable), "problem")
     return replace(
         report,
         explorer={},
@@ -479,10 +487,10 @@ def without_texts(report: Report) -> Report:
         matches=tuple(replace(match, pairs=()) for match in report.matches),
         steps=tuple(Step(step.text) for step in report.steps if not step.controls),
         made=replace(
-            made,
+            provenance,
             command=None,
-            findings=_count_only(len(made.findings), "finding"),
-            problems=kept + others,
+            findings=_count_only(len(provenance.findings), "finding"),
+            problems=shareable + others,
         ),
         texts=False,
     )

@@ -49,7 +49,7 @@ _ROUNDING = 1e-6
 
 def match_summaries(run: Run) -> tuple[MatchSummary, ...]:
     """Return what each metric of word matches found; other metrics are left out."""
-    found = []
+    summaries = []
     for metric in run.metrics:
         matched = [
             explanation
@@ -59,13 +59,15 @@ def match_summaries(run: Run) -> tuple[MatchSummary, ...]:
             and _has_classes(explanation)
         ]
         # Views that show what a word costs do not add up to the score.
-        if matched and not any((one.importance < 0).any() for one in matched):
-            found.append(_summary(run, metric.name, matched))
-    return tuple(found)
+        if matched and not any((record.importance < 0).any() for record in matched):
+            summaries.append(_summary(run, metric.name, matched))
+    return tuple(summaries)
 
 
-def _has_classes(one: ExplanationRecord) -> bool:
-    return one.matches is not None and not any(match.label == "similar" for own in one.matches for match in own)
+def _has_classes(record: ExplanationRecord) -> bool:
+    return record.matches is not None and not any(
+        match.label == "similar" for matches in record.matches for match in matches
+    )
 
 
 @dataclass
@@ -81,9 +83,9 @@ class _Sums:
     def add(self, importance: float, matches: Sequence[WordMatch]) -> None:
         """Add a word; its importance belongs to the kinds of its matches in proportion to their credits."""
         whole = sum(match.credit for match in matches)
-        for one in matches:
-            if one.label != "none":
-                self.kinds[one.label] += importance * one.credit / whole
+        for match in matches:
+            if match.label != "none":
+                self.kinds[match.label] += importance * match.credit / whole
         # A word such as `day.` holds two words of the metric, each with its own matches.
         self.words += len(matches)
         self.unmatched += sum(match.label == "none" for match in matches)
@@ -92,33 +94,35 @@ class _Sums:
 
 def _summary(run: Run, metric: str, matched: Sequence[ExplanationRecord]) -> MatchSummary:
     sums: dict[str, _Sums] = {system: _Sums() for system in run.dataset.systems}
-    for one in matched:
-        entry = run.dataset.entries[one.entry]
-        own = sums[entry.system]
-        own.scores.append(float(run.scores[metric][one.entry]))
-        for value, matches in zip(one.importance.tolist(), one.matches or (), strict=True):
-            own.add(value, matches)
-    systems = tuple(_shares(system, own) for system, own in sums.items() if own.scores)
+    for record in matched:
+        entry = run.dataset.entries[record.entry]
+        total = sums[entry.system]
+        total.scores.append(float(run.scores[metric][record.entry]))
+        for value, matches in zip(record.importance.tolist(), record.matches or (), strict=True):
+            total.add(value, matches)
+    systems = tuple(_shares(system, total) for system, total in sums.items() if total.scores)
     entries = run.dataset.entries
-    placed = ((entries[one.entry].id, match) for one in matched for matches in one.matches or () for match in matches)
+    placed = (
+        (entries[record.entry].id, match) for record in matched for matches in record.matches or () for match in matches
+    )
     counted = list(count_pairs(placed))
     pairs = [
         MatchedPair(*pair, example)
         for kind in ("root", "synonym")
-        for pair, example in islice((one for one in counted if one[0].kind == kind), SHOWN)
+        for pair, example in islice((item for item in counted if item[0].kind == kind), SHOWN)
     ]
-    return MatchSummary(metric, tuple(sorted(systems, key=lambda one: -one.score)), tuple(pairs))
+    return MatchSummary(metric, tuple(sorted(systems, key=lambda shares: -shares.score)), tuple(pairs))
 
 
-def _shares(system: str, own: _Sums) -> MatchedShares:
-    n = len(own.scores)
-    score = float(np.mean(own.scores))
-    parts = {kind: value / n for kind, value in own.kinds.items()}
+def _shares(system: str, sums: _Sums) -> MatchedShares:
+    n = len(sums.scores)
+    score = float(np.mean(sums.scores))
+    parts = {kind: value / n for kind, value in sums.kinds.items()}
     rest = score - sum(parts.values())
     rest = rest if abs(rest) > _ROUNDING else 0.0
-    words = max(1, own.words)
+    words = max(1, sums.words)
     return MatchedShares(
-        system, score, **parts, rest=rest, unmatched=own.unmatched / words, unknown=own.unknown / words, n=n
+        system, score, **parts, rest=rest, unmatched=sums.unmatched / words, unknown=sums.unknown / words, n=n
     )
 
 
@@ -154,11 +158,11 @@ def pack_number(value: int) -> str:
     >>> pack_number(3), pack_number(40)
     ('D', 'oB')
     """
-    found = []
+    digits = []
     while value >= _MORE:
-        found.append(ALPHABET[value % _MORE + _MORE])
+        digits.append(ALPHABET[value % _MORE + _MORE])
         value //= _MORE
-    return "".join([*found, ALPHABET[value]])
+    return "".join([*digits, ALPHABET[value]])
 
 
 def pack_values(values: FloatVector) -> tuple[float, str]:
@@ -167,12 +171,12 @@ def pack_values(values: FloatVector) -> tuple[float, str]:
     >>> pack_values(np.array([2.0, -2.0, np.nan]))
     (2.0, '__AB..')
     """
-    known = np.isfinite(values)
-    numbers = np.where(known, values, 0.0)
+    finite = np.isfinite(values)
+    numbers = np.where(finite, values, 0.0)
     largest = float(np.abs(numbers).max(initial=0.0))
     scale = float(f"{largest:.4g}") if largest > 0 else 1.0
     steps = np.minimum(np.maximum(np.rint(numbers / scale * STEPS), -STEPS), STEPS)
-    codes = np.where(known, steps.astype(np.int64) + STEPS + 1, -1)
+    codes = np.where(finite, steps.astype(np.int64) + STEPS + 1, -1)
     return scale, "".join([_TWICE[code] for code in codes.tolist()])
 
 
@@ -212,7 +216,7 @@ def explorer(run: Run, features: Mapping[str, object] | None = None) -> dict[str
     """Return the data behind the segment browser, ready for JSON."""
     data = run.dataset
     texts, human = _Texts(), sorted({name for entry in data.entries for name in entry.human})
-    found: dict[str, object] = {
+    contents: dict[str, object] = {
         "systems": list(data.systems),
         **_rarity(data),
         "ids": list(data.ids),
@@ -224,13 +228,13 @@ def explorer(run: Run, features: Mapping[str, object] | None = None) -> dict[str
         **_pack_explanations(run, texts),
     }
     if features:
-        found["features"] = dict(features)
+        contents["features"] = dict(features)
     if review := run.needs_review():
-        found["review"] = [[review.get((system, name)) for name in data.ids] for system in data.systems]
+        contents["review"] = [[review.get((system, name)) for name in data.ids] for system in data.systems]
     if run.facts.first_line is not None:
-        found["first_line"] = run.facts.first_line
-    found["texts"] = list(texts.places)
-    return found
+        contents["first_line"] = run.facts.first_line
+    contents["texts"] = list(texts.places)
+    return contents
 
 
 def _place_texts(data: Dataset, texts: _Texts) -> dict[str, object]:
@@ -240,7 +244,7 @@ def _place_texts(data: Dataset, texts: _Texts) -> dict[str, object]:
     source = [-1] * len(columns)
     references: list[list[int]] = [[] for _ in columns]
     hypotheses = [[-1] * len(columns) for _ in rows]
-    own: dict[str, list[object]] = {}
+    overrides: dict[str, list[object]] = {}
     documents: list[str | None] = [None] * len(columns)
     seen: set[int] = set()
     for entry in data.entries:
@@ -252,10 +256,10 @@ def _place_texts(data: Dataset, texts: _Texts) -> dict[str, object]:
             source[j], references[j] = about
             documents[j] = entry.document
         elif (source[j], references[j]) != about:
-            own[f"{i},{j}"] = list(about)
+            overrides[f"{i},{j}"] = list(about)
     placed: dict[str, object] = {"source": source, "references": references, "hypotheses": hypotheses}
-    if own:
-        placed["own"] = own
+    if overrides:
+        placed["own"] = overrides
     if any(name is not None for name in documents):
         placed["documents"] = documents
     return placed
@@ -266,23 +270,23 @@ def _rarity(data: Dataset) -> dict[str, object]:
     texts = {entry.id: entry.segment.references[0] for entry in data.entries if entry.segment.references}
     split = UnicodeWords().split
     words = [[word for word in split(texts.get(name, "")) if word[0].isalnum()] for name in data.ids]
-    distinct = sorted({word for own in words for word in own})
+    distinct = sorted({word for text in words for word in text})
     if not distinct:
         return {}
     # All words as one text: one call instead of thousands.
     ends = np.cumsum([len(word) + 1 for word in distinct]).tolist()
     spans = tuple((end - len(word) - 1, end - 1) for word, end in zip(distinct, ends, strict=True))
-    known = dict(zip(distinct, piece_surprisal(Words(" ".join(distinct), spans)).tolist(), strict=True))
-    means = [round(sum(map(known.__getitem__, own)) / len(own), 2) if own else None for own in words]
+    surprisals = dict(zip(distinct, piece_surprisal(Words(" ".join(distinct), spans)).tolist(), strict=True))
+    means = [round(sum(map(surprisals.__getitem__, text)) / len(text), 2) if text else None for text in words]
     return {"rarity": means}
 
 
 def _metric(run: Run, number: int) -> dict[str, object]:
-    one = run.metrics[number]
-    values = run.scores[one.name]
+    metric = run.metrics[number]
+    values = run.scores[metric.name]
     spread = float(np.nanmax(values) - np.nanmin(values)) if np.isfinite(values).any() else 0.0
     digits = 1 if spread > 20 else 2 if spread > 2 else 3  # noqa: PLR2004 - what can be told apart at a glance
-    return {"name": one.name, "up": one.higher_is_better, "explainer": one.explainer, "digits": digits}
+    return {"name": metric.name, "up": metric.higher_is_better, "explainer": metric.explainer, "digits": digits}
 
 
 def _matrix(data: Dataset, values: FloatVector) -> list[list[float | None]]:
@@ -301,8 +305,8 @@ def _errors(data: Dataset) -> dict[str, object]:
     errors: list[list[list[list[int]] | None]] = [[None] * len(columns) for _ in rows]
     for entry in data.entries:
         if entry.spans is not None:
-            found = [_error(entry, span, categories) for span in entry.spans]
-            errors[rows[entry.system]][columns[entry.id]] = found
+            marked = [_error(entry, span, categories) for span in entry.spans]
+            errors[rows[entry.system]][columns[entry.id]] = marked
     return {"errors": errors, "categories": list(categories), "severities": list(SEVERITIES)}
 
 
@@ -330,46 +334,46 @@ def _pack_explanations(run: Run, texts: _Texts) -> dict[str, object]:
     columns = {name: j for j, name in enumerate(data.ids)}
     numbers = {metric.name: k for k, metric in enumerate(run.metrics)}
     cuts: dict[int, str] = {}
-    known: dict[tuple[str, bytes], str] = {}
+    packed_borders: dict[tuple[str, bytes], str] = {}
     notes = _Notes()
     why: list[dict[str, list[object]]] = [{} for _ in run.metrics]
     middles = centres(run.explanations)
     size, left_out = 0, 0
-    for told in _in_turn(run):
+    for record in _in_turn(run):
         if size > EXPLAINED:
             left_out += 1
             continue
-        entry = data.entries[told.entry]
-        text = entry.segment.text(told.place)
-        key = text, told.spans.tobytes()
-        borders = known.get(key) or known.setdefault(key, pack_borders(text, told.spans.tolist()))
+        entry = data.entries[record.entry]
+        text = entry.segment.text(record.place)
+        key = text, record.spans.tobytes()
+        borders = packed_borders.get(key) or packed_borders.setdefault(key, pack_borders(text, record.spans.tolist()))
         usual = cuts.setdefault(texts.place(text), borders)
-        scale, values = pack_values(told.importance)
-        packed: list[object] = [_code(told.place), scale, values, notes.add(told.notes)]
-        if borders != usual or told.matches is not None:
+        scale, values = pack_values(record.importance)
+        packed: list[object] = [_code(record.place), scale, values, notes.add(record.notes)]
+        if borders != usual or record.matches is not None:
             packed.append(borders if borders != usual else 0)
-        if told.matches is not None:
-            packed.append([_match(entry, told.place, matches) for matches in told.matches])
-            size += _AROUND * len(told.matches)
+        if record.matches is not None:
+            packed.append([_match(entry, record.place, matches) for matches in record.matches])
+            size += _AROUND * len(record.matches)
         size += len(values) + _AROUND
-        why[numbers[told.metric]].setdefault(f"{rows[entry.system]},{columns[entry.id]}", []).append(packed)
-    found: dict[str, object] = {"why": why, "centres": [middles.get(metric.name, {}) for metric in run.metrics]}
+        why[numbers[record.metric]].setdefault(f"{rows[entry.system]},{columns[entry.id]}", []).append(packed)
+    result: dict[str, object] = {"why": why, "centres": [middles.get(metric.name, {}) for metric in run.metrics]}
     if left_out:
-        found["left_out"] = left_out
-    found["cuts"] = [cuts.get(k, "") for k in range(len(texts.places))]
-    return found | ({"notes": list(notes.known)} if notes.known else {})
+        result["left_out"] = left_out
+    result["cuts"] = [cuts.get(k, "") for k in range(len(texts.places))]
+    return result | ({"notes": list(notes.known)} if notes.known else {})
 
 
 def _match(entry: Entry, place: Place, matches: Sequence[WordMatch]) -> list[str | int]:
     """Return the mark of the first match of a word, then place, start and end (in UTF-16 units) of each partner."""
-    found: list[str | int] = [matches[0].mark] if matches else []
+    packed: list[str | int] = [matches[0].mark] if matches else []
     for match in matches:
         if match.start is not None and match.end is not None:
             other = match.partner_place(place)
             text = entry.segment.text(other)
             start = units(text[: match.start])
-            found += [_code(other), start, start + units(text[match.start : match.end])]
-    return found
+            packed += [_code(other), start, start + units(text[match.start : match.end])]
+    return packed
 
 
 def _in_turn(run: Run) -> Iterator[ExplanationRecord]:
@@ -378,7 +382,7 @@ def _in_turn(run: Run) -> Iterator[ExplanationRecord]:
         [explanation for explanation in run.explanations if explanation.metric == metric.name] for metric in run.metrics
     ]
     for together in zip_longest(*by_metric):
-        yield from (one for one in together if one is not None)
+        yield from (record for record in together if record is not None)
 
 
 @dataclass
@@ -391,14 +395,14 @@ class _Notes:
     def add(self, notes: Sequence[str] | None) -> list[int] | int:
         if notes is None or self.size > NOTES:
             return 0
-        found = []
+        numbers = []
         for note in notes:
             if note not in self.known:
                 self.known[note] = len(self.known)
                 self.size += len(note) + 3
-            found.append(self.known[note])
-        self.size += 4 * len(found)
-        return found
+            numbers.append(self.known[note])
+        self.size += 4 * len(numbers)
+        return numbers
 
 
 def centres(explanations: Iterable[ExplanationRecord]) -> dict[str, dict[str, float]]:
@@ -407,12 +411,12 @@ def centres(explanations: Iterable[ExplanationRecord]) -> dict[str, dict[str, fl
     Similarities are all above 0; where nearly every value is, the median is the middle.
     """
     values: dict[tuple[str, str], list[FloatVector]] = {}
-    for told in explanations:
-        values.setdefault((told.metric, str(told.place.side)), []).append(told.importance)
-    found: dict[str, dict[str, float]] = {}
+    for record in explanations:
+        values.setdefault((record.metric, str(record.place.side)), []).append(record.importance)
+    middles: dict[str, dict[str, float]] = {}
     for (metric, side), parts in values.items():
         every = np.concatenate(parts)
         every = every[np.isfinite(every)]
         if len(every) and (every > 0).mean() > _ALL:
-            found.setdefault(metric, {})[side] = float(f"{np.median(every):.4g}")
-    return found
+            middles.setdefault(metric, {})[side] = float(f"{np.median(every):.4g}")
+    return middles

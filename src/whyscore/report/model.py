@@ -67,7 +67,7 @@ class SystemRow:
         """Return the score under a metric that can be compared with those of other systems."""
         return (self.common or self.totals)[number].value
 
-    def judged(self, number: int) -> float:
+    def human_score(self, number: int) -> float:
         """Return the mean human score that can be compared with those of other systems."""
         return (self.human_common or self.human)[number]
 
@@ -289,7 +289,7 @@ class Report(Result):
     @property
     def gate(self) -> str:
         """What became of the quality gates, in one sentence; empty where there were none."""
-        failed = [str(one) for one in self.gates if not one.passed]
+        failed = [str(gate) for gate in self.gates if not gate.passed]
         if failed:
             return f"Quality gate not passed: {'; '.join(failed)}."
         return f"Quality gate passed: {'; '.join(map(str, self.gates))}." if self.gates else ""
@@ -320,47 +320,53 @@ class Report(Result):
         return [*parts, *([self._agreement_table()] if self.agreement else [])]
 
     def document(self) -> dict[str, object]:
-        whole = {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name not in _PACKED}
+        whole = {
+            field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name not in _PACKED
+        }
         metrics = zip(self.metrics, self.digits, strict=True)
-        own: dict[str, object] = {
-            "metrics": [_pick(one, "name", "higher_is_better", "explainer") | {"digits": k} for one, k in metrics],
+        parts: dict[str, object] = {
+            "metrics": [
+                _pick(metric, "name", "higher_is_better", "explainer") | {"digits": k} for metric, k in metrics
+            ],
             "systems": [_system_object(row) for row in self.systems],
             "features": [self._feature(feature) for feature in self.features],
             "changed": self.changed,
         }
-        own |= {"trend": _plain(self.trend)} if self.trend else {}
-        return {name: own[name] if name in own else _plain(value) for name, value in whole.items()} | own
+        parts |= {"trend": _plain(self.trend)} if self.trend else {}
+        return {name: parts[name] if name in parts else _plain(value) for name, value in whole.items()} | parts
 
-    def _feature(self, one: FeatureShare) -> dict[str, object]:
-        names = _pick(one, "metric", "feature", "system", "share", "low", "high", "n")
-        rates = {kind: self.rate(one, kind) for kind in ("under", "over")}
-        lists = {"flags": list(one.flags), "reason": one.because or one.reason, "examples": list(one.examples)}
+    def _feature(self, share: FeatureShare) -> dict[str, object]:
+        names = _pick(share, "metric", "feature", "system", "share", "low", "high", "n")
+        rates = {kind: self.rate(share, kind) for kind in ("under", "over")}
+        lists = {"flags": list(share.flags), "reason": share.because or share.reason, "examples": list(share.examples)}
         return names | rates | lists
 
     def systems_table(self, *, notes: bool = False) -> Table:
         """Return systems x metrics with intervals; the top cluster is bold, or the best where nothing was tested."""
         names = [metric.name for metric in self.metrics]
         rows: list[tuple[Cell, ...]] = [(row.system, *self._scores(row), *self._human(row)) for row in self.systems]
-        told = [f"{self.about}; 95 % bootstrap confidence intervals in brackets"]
-        told += [text for name, text in self.made.signatures if name in names]
+        remarks = [f"{self.about}; 95 % bootstrap confidence intervals in brackets"]
+        remarks += [text for name, text in self.made.signatures if name in names]
         return Table(
             ("system", *names, *(f"human: {name}" for name in self.human)),
             tuple(rows),
             {metric.name: metric.higher_is_better for metric in self.metrics},
             frozenset(self._top()),
-            tuple(told) if notes else (),
+            tuple(remarks) if notes else (),
             "Systems",
         )
 
     def _scores(self, row: SystemRow) -> Iterator[str]:
         for k, digits in enumerate(self.digits):
-            own = row.totals[k].interval(digits)
-            yield f"{own}; {row.common[k].value:.{digits}f} on {row.common[k].n} common" if row.common else own
+            interval = row.totals[k].interval(digits)
+            yield (
+                f"{interval}; {row.common[k].value:.{digits}f} on {row.common[k].n} common" if row.common else interval
+            )
 
     def _human(self, row: SystemRow) -> Iterator[Cell]:
         if not row.human_common:
             return iter(row.human)
-        return (f"{own:.2f}; {shared:.2f} on common" for own, shared in zip(row.human, row.human_common, strict=True))
+        return (f"{mean:.2f}; {shared:.2f} on common" for mean, shared in zip(row.human, row.human_common, strict=True))
 
     def _top(self) -> Iterator[tuple[int, str]]:
         if len(self.systems) < 2:  # noqa: PLR2004 - one system is not best
@@ -416,8 +422,8 @@ class Report(Result):
         return Table((*columns, "texts"), tuple(rows), title="Do highlights match human error marks?", notes=notes)
 
     def __repr__(self) -> str:
-        said = self.headline or next(iter(self.verdict), "")
-        return f"<Report {self.title!r}: {self.about}. {said}>"
+        summary = self.headline or next(iter(self.verdict), "")
+        return f"<Report {self.title!r}: {self.about}. {summary}>"
 
     def _repr_html_(self) -> str:
         title, *sentences = self.lead()
@@ -488,7 +494,7 @@ def _pick(value: object, *names: str) -> dict[str, object]:
 
 def _system_object(row: SystemRow) -> dict[str, object]:
     """Return a system; what it has on common segments, where that is something else."""
-    names = [one.name for one in dataclasses.fields(row)]
+    names = [field.name for field in dataclasses.fields(row)]
     return {name: _plain(getattr(row, name)) for name in names if row.common or name not in ("common", "human_common")}
 
 
@@ -496,7 +502,7 @@ def _plain(value: object) -> object:
     if isinstance(value, Finding):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {one.name: _plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, Sequence) and not isinstance(value, str) else value

@@ -22,7 +22,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from whyscore.report.model import Report, TrendPoint, feature_name, p_value
-from whyscore.report.verdict import pair_tested
+from whyscore.report.verdict import find_test
 from whyscore.text.files import finite
 from whyscore.types import Estimate, FeatureShare
 from whyscore.version import __version__
@@ -53,20 +53,20 @@ class Scale(NamedTuple):
 def scale(estimates: Sequence[Estimate]) -> Scale:
     """Return the range that holds all values with their intervals."""
     ends = [end for estimate in estimates for end in (estimate.value, estimate.low, estimate.high) if end is not None]
-    known = [end for end in ends if math.isfinite(end)]
-    return Scale(min(known), max(known)) if known else Scale(0.0, 1.0)
+    finite = [end for end in ends if math.isfinite(end)]
+    return Scale(min(finite), max(finite)) if finite else Scale(0.0, 1.0)
 
 
-def interval(one: Estimate, on: Scale, chance: float | None = None) -> Markup:
+def interval(estimate: Estimate, on: Scale, chance: float | None = None) -> Markup:
     """Return a dot with its interval as a line, and a small upright line where chance is."""
-    if not math.isfinite(one.value):
+    if not math.isfinite(estimate.value):
         return Markup("")
     line = ""
-    if one.low is not None and one.high is not None:
-        line = f'<line class="reach" x1="{on.place(one.low)}" x2="{on.place(one.high)}" y1="6" y2="6"/>'
+    if estimate.low is not None and estimate.high is not None:
+        line = f'<line class="reach" x1="{on.place(estimate.low)}" x2="{on.place(estimate.high)}" y1="6" y2="6"/>'
     if chance is not None:
         line += f'<line class="chance" x1="{on.place(chance)}" x2="{on.place(chance)}" y1="0" y2="12"/>'
-    dot = f'<circle class="point" cx="{on.place(one.value)}" cy="6" r="3.2"/>'
+    dot = f'<circle class="point" cx="{on.place(estimate.value)}" cy="6" r="3.2"/>'
     return _svg(f'<line class="axis" x1="0" x2="100" y1="6" y2="6"/>{line}{dot}')
 
 
@@ -124,14 +124,14 @@ def dots(under: float, over: float, on: Scale) -> Markup:
 
 def stacked(parts: Sequence[float], on: Scale) -> Markup:
     """Return parts of a whole in one bar, one after the other; each has its own shade and a gap to the next."""
-    found, start = [], 0.0
+    rectangles, start = [], 0.0
     for number, part in enumerate(parts):
         left, right = on.place(start), on.place(start + max(0.0, part))
         if right > left:
             width = round(max(0.3, right - left - 0.6), 2)
-            found.append(f'<rect class="part part-{number}" x="{left}" y="1" width="{width}" height="10"/>')
+            rectangles.append(f'<rect class="part part-{number}" x="{left}" y="1" width="{width}" height="10"/>')
         start += max(0.0, part)
-    return _svg("".join(found))
+    return _svg("".join(rectangles))
 
 
 def trend_chart(points: Sequence[TrendPoint]) -> Markup:
@@ -144,13 +144,13 @@ def trend_chart(points: Sequence[TrendPoint]) -> Markup:
     parts = [_trend_label(f"{end:.4g}", 52, 190 - 1.7 * on.place(end), "end") for end in (on.low, on.high)]
     parts += [_trend_label(_short(run), across[run], 215, "middle") for run in runs[::step]]
     for number, system in enumerate(systems):
-        own = [point for point in points if point.system == system and math.isfinite(point.score.value)]
-        places = [(across[one.run], 190 - 1.7 * on.place(one.score.value)) for one in own]
+        series = [point for point in points if point.system == system and math.isfinite(point.score.value)]
+        places = [(across[point.run], 190 - 1.7 * on.place(point.score.value)) for point in series]
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         parts.append(f'<g class="trend-{number % 4}"><polyline points="{line}"/>')
-        for (x, y), one in zip(places, own, strict=True):
-            if one.score.low is not None and one.score.high is not None:
-                low, high = (190 - 1.7 * on.place(end) for end in (one.score.low, one.score.high))
+        for (x, y), point in zip(places, series, strict=True):
+            if point.score.low is not None and point.score.high is not None:
+                low, high = (190 - 1.7 * on.place(end) for end in (point.score.low, point.score.high))
                 parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{low:.1f}" y2="{high:.1f}"/>')
             parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>')
         parts.append("</g>")
@@ -240,14 +240,14 @@ def policy(style: str, script: str) -> str:
 @cache
 def environment() -> Environment:
     """Return the templates, with every value escaped."""
-    found = Environment(
+    templates = Environment(
         loader=FunctionLoader(_template),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals.update(
+    templates.globals.update(
         interval=interval,
         axis=axis,
         bars=bars,
@@ -255,17 +255,17 @@ def environment() -> Environment:
         stacked=stacked,
         trend_chart=trend_chart,
         scale=scale,
-        pair_tested=pair_tested,
+        pair_tested=find_test,
         unit_scale=Scale(0.0, 1.0),
     )
-    found.filters["p"] = p_value
-    found.filters["feature_name"] = feature_name
-    found.filters["flag"] = lambda flag: _FLAGS.get(flag, flag)
-    found.filters["minus"] = lambda text: _MINUS.sub("−", text)
-    found.filters["grouped"] = _grouped
-    found.filters["by_frequency"] = _by_frequency
-    found.filters["trusted"] = Markup  # pictures that were cleaned
-    return found
+    templates.filters["p"] = p_value
+    templates.filters["feature_name"] = feature_name
+    templates.filters["flag"] = lambda flag: _FLAGS.get(flag, flag)
+    templates.filters["minus"] = lambda text: _MINUS.sub("−", text)
+    templates.filters["grouped"] = _group_rows
+    templates.filters["by_frequency"] = _by_frequency
+    templates.filters["trusted"] = Markup  # pictures that were cleaned
+    return templates
 
 
 @cache
@@ -283,12 +283,12 @@ def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _grouped(rows: Iterable[object], attribute: str) -> list[tuple[object, list[object]]]:
+def _group_rows(rows: Iterable[object], attribute: str) -> list[tuple[object, list[object]]]:
     """Return rows with the same value of an attribute together, in the order in which the values first occur."""
-    found: dict[object, list[object]] = {}
+    groups: dict[object, list[object]] = {}
     for row in rows:
-        found.setdefault(getattr(row, attribute), []).append(row)
-    return list(found.items())
+        groups.setdefault(getattr(row, attribute), []).append(row)
+    return list(groups.items())
 
 
 def _by_frequency(groups: Sequence[tuple[str, list[FeatureShare]]]) -> tuple[list[object], list[object]]:
@@ -311,6 +311,6 @@ def _shares(report: Report) -> Scale:
     Features of few segments lie anywhere; they must not press the others together.
     """
     every = [row for row in report.features if row.share is not None]
-    known = [row for row in every if "few" not in row.flags] or every
-    ends = [end for row in known for end in (row.share, row.low, row.high) if end is not None]
+    shares = [row for row in every if "few" not in row.flags] or every
+    ends = [end for row in shares for end in (row.share, row.low, row.high) if end is not None]
     return Scale(min([0.0, *ends]), max([0.1, *ends]))

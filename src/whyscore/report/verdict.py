@@ -55,7 +55,7 @@ def with_changes(report: Report, changes: Mapping[str, tuple[str, str]]) -> Repo
         for comparison in report.comparisons
         if (comparison.second, comparison.first) in pairs and comparison.decisive is not None
     ]
-    clearest = min(tested, key=lambda one: (one.decisive or 0.0, -abs(one.difference)), default=None)
+    clearest = min(tested, key=lambda test: (test.decisive or 0.0, -abs(test.difference)), default=None)
     pair = report.pair if clearest is None else (clearest.second, clearest.first)
     return replace(report, verdict=tuple(sentences) or report.verdict, pair=pair, changes=pairs)
 
@@ -69,7 +69,7 @@ def _baseline_verdict(report: Report, system: str) -> str:
         gap = rows[system].score(k) - rows[str(report.baseline)].score(k)
         if not math.isfinite(gap):
             continue
-        how = _significance(pair_tested(report, metric.name, system, str(report.baseline)), system)
+        how = _significance(find_test(report, metric.name, system, str(report.baseline)), system)
         parts.append(f"{gap:+.{report.digits[k]}f} {metric.name} ({how or 'not tested'})")
     return f"{system} vs {report.baseline}: {'; '.join(parts)}." if parts else ""
 
@@ -81,7 +81,7 @@ def _change(report: Report, name: str, old: str, new: str) -> str:
     for k, metric in enumerate(report.metrics):
         totals = [rows[system].totals[k] for system in (old, new)]
         before, after = (f"{total.value:.{report.digits[k]}f}" for total in totals)
-        test = pair_tested(report, metric.name, old, new)
+        test = find_test(report, metric.name, old, new)
         how = _significance(test, new)
         change = f"{before} → {after}"
         if test is not None and any(total.n != test.n for total in totals):
@@ -104,7 +104,7 @@ def _significance(test: PairTest | None, system: str) -> str:
     return f"{how}, {p_text(test.decisive)}"
 
 
-def ordered(report: Report, number: int) -> list[SystemRow]:
+def rank_systems(report: Report, number: int) -> list[SystemRow]:
     """Return the systems ordered by one metric, the best first."""
     sign = -1 if report.metrics[number].higher_is_better else 1
     return sorted(report.systems, key=lambda row: (sign * row.score(number), row.system))
@@ -113,13 +113,13 @@ def ordered(report: Report, number: int) -> list[SystemRow]:
 def _metric_verdict(report: Report, number: int) -> str:
     """Return which system leads on one metric, and whether significantly."""
     metric = report.metrics[number]
-    first, second, *_ = ordered(report, number)
+    first, second, *_ = rank_systems(report, number)
     best, following = (f"{row.score(number):.{report.digits[number]}f}" for row in (first, second))
-    level = [row.system for row in ordered(report, number) if row.score(number) == first.score(number)]
+    level = [row.system for row in rank_systems(report, number) if row.score(number) == first.score(number)]
     if len(level) > 1:
-        return f"{metric.name}: {named(level)} tie at {best}."
+        return f"{metric.name}: {join_names(level)} tie at {best}."
     leads = f"{metric.name}: {first.system} scores {'highest' if metric.higher_is_better else 'lowest (best)'} ({best})"
-    test = pair_tested(report, metric.name, first.system, second.system)
+    test = find_test(report, metric.name, first.system, second.system)
     if test is None or test.decisive is None:
         return f"{leads}, followed by {second.system} ({following}); not tested."
     beyond = f"significantly {'above' if metric.higher_is_better else 'below'}"
@@ -129,13 +129,13 @@ def _metric_verdict(report: Report, number: int) -> str:
         how = f"but not {beyond}" if others else beyond
         return f"{leads}, {how} {second.system} ({following}, {p_text(test.decisive)}){end}."
     numbers = f"{second.system}: {following}, {p_text(test.decisive)}"
-    return f"{leads}, but not {beyond} {named(others, 'or')} ({numbers}){end}."
+    return f"{leads}, but not {beyond} {join_names(others, 'or')} ({numbers}){end}."
 
 
 def _level_with(report: Report, number: int, best: str) -> list[str]:
     """Return the systems that were tested against the best one and are not significantly worse."""
     metric = report.metrics[number].name
-    tests = [(row.system, pair_tested(report, metric, best, row.system)) for row in ordered(report, number)]
+    tests = [(row.system, find_test(report, metric, best, row.system)) for row in rank_systems(report, number)]
     return [name for name, test in tests if test is not None and test.decisive is not None and test.better != best]
 
 
@@ -144,23 +144,23 @@ def _cluster_end(report: Report, number: int, level: Sequence[str]) -> str:
 
     The cluster ends at the first system that any member, not only the best one, is significantly better than.
     """
-    rows = ordered(report, number)
+    rows = rank_systems(report, number)
     if all(row.clusters[number] in (None, 1) for row in rows if row.system in level):
         return ""
     end = next(row.system for row in rows if row.clusters[number] not in (None, 1))
-    tests = [pair_tested(report, report.metrics[number].name, row.system, end) for row in rows if row.system != end]
+    tests = [find_test(report, report.metrics[number].name, row.system, end) for row in rows if row.system != end]
     better = next((test.better for test in tests if test is not None and test.better not in (None, end)), None)
     return f"; the top cluster ends above {end}, which is significantly worse than {better or 'another system'}"
 
 
-def pair_tested(report: Report, metric: str, first: str, second: str) -> PairTest | None:
+def find_test(report: Report, metric: str, first: str, second: str) -> PairTest | None:
     """Return the test of two systems under a metric, in whichever order it stands."""
-    wanted = {first, second}
+    systems = {first, second}
     return next(
         (
             comparison
             for comparison in report.comparisons
-            if comparison.metric == metric and {comparison.first, comparison.second} == wanted
+            if comparison.metric == metric and {comparison.first, comparison.second} == systems
         ),
         None,
     )
@@ -177,19 +177,19 @@ def p_text(p: float) -> str:
 
 def _human_verdict(report: Report, number: int) -> str:
     """Return which system human raters rank first, and which metrics agree."""
-    rows = [row for row in report.systems if math.isfinite(row.judged(number))]
+    rows = [row for row in report.systems if math.isfinite(row.human_score(number))]
     if len(rows) < _PAIR:
         return ""
-    best = max(rows, key=lambda row: row.judged(number))
-    agreeing = [report.metrics[k].name for k in report.supported if ordered(report, k)[0] is best]
+    best = max(rows, key=lambda row: row.human_score(number))
+    agreeing = [report.metrics[k].name for k in report.supported if rank_systems(report, k)[0] is best]
     name = report.human[number]
-    said = f"Human raters ({name}) rank {best.system} first (mean {best.judged(number):.2f})"
+    sentence = f"Human raters ({name}) rank {best.system} first (mean {best.human_score(number):.2f})"
     equal = [row.system for row in rows if row.human_clusters and row.human_clusters[number] == 1 and row is not best]
     if equal:
-        said += f", not significantly above {named(equal, 'or')}"
+        sentence += f", not significantly above {join_names(equal, 'or')}"
     if not agreeing:
-        return f"{said}; no metric agrees."
-    return f"{said}; {named(agreeing)} {'agrees' if len(agreeing) == 1 else 'agree'}."
+        return f"{sentence}; no metric agrees."
+    return f"{sentence}; {join_names(agreeing)} {'agrees' if len(agreeing) == 1 else 'agree'}."
 
 
 def _single_verdict(report: Report) -> str:
@@ -202,20 +202,20 @@ def _single_verdict(report: Report) -> str:
 
 def _weakest_areas(report: Report) -> list[str]:
     """Return one sentence on the features that lose most, for the first metric that was decomposed."""
-    known = [row for row in report.features if row.share is not None and "few" not in row.flags]
+    rows = [row for row in report.features if row.share is not None and "few" not in row.flags]
     # What typography does to the features is no weakness of a system.
-    if not known or any(warning.code == SYSTEMATIC for warning in report.warnings):
+    if not rows or any(warning.code == SYSTEMATIC for warning in report.warnings):
         return []
-    metric = known[0].metric
+    metric = rows[0].metric
     means: dict[str, list[float]] = {}
-    for row in known:
+    for row in rows:
         if row.metric == metric and row.share is not None:
             means.setdefault(row.feature, []).append(row.share)
     worst = sorted(means, key=lambda name: -sum(means[name]) / len(means[name]))[:2]
     lost = [f"{100 * sum(means[name]) / len(means[name]):.0f} %" for name in worst]
     lost[0] += " of the achievable score lost"
     areas = [f"{feature_name(name)} ({share})" for name, share in zip(worst, lost, strict=True)]
-    return [f"By {metric}, the weakest area{'s are' if len(areas) > 1 else ' is'} {named(areas)}."]
+    return [f"By {metric}, the weakest area{'s are' if len(areas) > 1 else ' is'} {join_names(areas)}."]
 
 
 def _highlight_verdict(report: Report) -> list[str]:
@@ -232,16 +232,16 @@ def _highlight_verdict(report: Report) -> list[str]:
 def _pair(report: Report) -> tuple[str, str] | None:
     if len(report.systems) < _PAIR:
         return None
-    first, second, *_ = ordered(report, report.main)
+    first, second, *_ = rank_systems(report, report.main)
     if report.baseline is not None:
         return (second if first.system == report.baseline else first).system, report.baseline
     return first.system, second.system
 
 
-def named(names: Sequence[str], last: str = "and") -> str:
+def join_names(names: Sequence[str], last: str = "and") -> str:
     """Return names as one writes them in a sentence.
 
-    >>> named(["a", "b", "c"])
+    >>> join_names(["a", "b", "c"])
     'a, b and c'
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
@@ -269,7 +269,7 @@ def headline(report: Report) -> str:
 def _tops(report: Report) -> tuple[list[str], list[list[str]]]:
     """Return the metrics by which systems were tested, and for each the systems at the top, the best first."""
     tested = [k for k in report.supported if any(row.clusters[k] is not None for row in report.systems)]
-    tops = [[row.system for row in ordered(report, k) if row.clusters[k] == 1] for k in tested]
+    tops = [[row.system for row in rank_systems(report, k) if row.clusters[k] == 1] for k in tested]
     return [report.metrics[k].name for k in tested], tops
 
 
@@ -327,19 +327,19 @@ def _change_headline(report: Report) -> str:
 
 def steps(report: Report) -> list[Step]:
     """Return what to do next, the most useful first."""
-    found = [*_pair_step(report), *_more(report)]
+    advice = [*_pair_step(report), *_more(report)]
     if report.explorer and report.systems:
         best = _best_system(report)
         whose = f" of {best}" if len(report.systems) > 1 else ""
-        found.append(Step(f"Read the worst segments{whose}", (("system", best), ("sort", "worst"))))
-    return [*found, *_severe_steps(report)]
+        advice.append(Step(f"Read the worst segments{whose}", (("system", best), ("sort", "worst"))))
+    return [*advice, *_severe_steps(report)]
 
 
 def _best_system(report: Report) -> str:
     """Return the system to read first: the last run's, one that is at the top by every metric, or the best by one."""
     if report.changes and report.pair is not None:
         return report.pair[1]
-    return (_common(_tops(report)[1]) or [row.system for row in ordered(report, report.main)])[0]
+    return (_common(_tops(report)[1]) or [row.system for row in rank_systems(report, report.main)])[0]
 
 
 def _pair_step(report: Report) -> list[Step]:
@@ -359,7 +359,7 @@ def _more(report: Report) -> list[Step]:
     if report.pair is None or not report.metrics:
         return []
     metric = report.metrics[report.main]
-    test = pair_tested(report, metric.name, *report.pair)
+    test = find_test(report, metric.name, *report.pair)
     if test is None or test.better is not None or test.detectable is None or not test.detectable > abs(test.difference):
         return []
     gap, needed = (f"{abs(value):.{report.digits[report.main]}f}" for value in (test.difference, test.detectable))
@@ -376,7 +376,7 @@ def _severe_steps(report: Report) -> list[Step]:
         return []
     for name in _SEVERE:
         code = severities.index(name)
-        there = {j for row in errors for j, found in enumerate(row) if any(error[3] == code for error in found or ())}
+        there = {j for row in errors for j, marks in enumerate(row) if any(error[3] == code for error in marks or ())}
         if there:
             counted = f"{len(there):,} segment{'' if len(there) == 1 else 's'}"
             return [Step(f"Read the {counted} with {name} errors marked by human raters", (("error", f"s{code}"),))]
@@ -393,7 +393,7 @@ def _each(tops: Sequence[Sequence[str]], names: Sequence[str]) -> str:
     for top, name in zip(tops, names, strict=True):
         metrics.setdefault(tuple(top), []).append(name)
     leads = {top: "leads" if len(top) == 1 else "are in the top cluster" for top in metrics}
-    return ", ".join(f"{_few(top)} {leads[top]} on {named(on)}" for top, on in metrics.items())
+    return ", ".join(f"{_few(top)} {leads[top]} on {join_names(on)}" for top, on in metrics.items())
 
 
 def _on(names: Sequence[str], how: Literal["all", "any"] = "all") -> str:
@@ -416,5 +416,5 @@ def _few(names: Sequence[str]) -> str:
     'a, b, c and 3 others'
     """
     if len(names) <= _SHOWN:
-        return named(list(names))
+        return join_names(list(names))
     return f"{', '.join(names[: _SHOWN - 1])} and {len(names) - _SHOWN + 1} others"

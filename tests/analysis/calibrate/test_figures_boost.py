@@ -10,7 +10,7 @@ import pytest
 
 from whyscore.errors import MissingExtra, SpecError
 from whyscore.report.figures import boost as figures_boost
-from whyscore.report.figures import drawn, save_chart
+from whyscore.report.figures import render_chart, save_chart
 
 GRID = [
     {
@@ -58,7 +58,7 @@ COSTS = [{"explainer": "erasure", "texts": 100, "seconds": 1.5}]
     ],
 )
 def test_every_figure_says_what_it_shows(draw: Callable[[], object], words: str) -> None:
-    assert words in drawn(draw(), "svg").decode()  # type: ignore[arg-type]
+    assert words in render_chart(draw(), "svg").decode()  # type: ignore[arg-type]
 
 
 def test_a_chart_is_saved_in_all_formats_with_its_caption(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_chart_is_saved_in_all_formats_with_its_caption(tmp_path: Path) -> Non
 
 def test_an_unknown_format_is_refused() -> None:
     with pytest.raises(SpecError, match=re.escape("no chart format named 'gif': use html, svg, png, pdf")):
-        drawn(figures_boost.costs(COSTS), "gif")
+        render_chart(figures_boost.costs(COSTS), "gif")
 
 
 def test_without_the_packages_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def test_without_the_packages_the_extra_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(MissingExtra, match=re.escape("pip install 'whyscore[report]'")):
-        drawn(chart, "svg")
+        render_chart(chart, "svg")
     with pytest.raises(MissingExtra, match=re.escape("pip install 'whyscore[report]'")):
         figures_boost.costs(COSTS)
 

@@ -49,7 +49,7 @@ def save_chart(
     place, written = make_folder(folder), []
     for form in formats:
         path = place / f"{name}.{form}"
-        path.write_bytes(drawn(chart, form))
+        path.write_bytes(render_chart(chart, form))
         written.append(path)
     if caption:
         path = place / f"{name}.txt"
@@ -66,7 +66,7 @@ def load_package(name: str) -> ModuleType:
         raise MissingExtra.of("drawing figures", "report") from error
 
 
-def drawn(chart: Chart, form: str) -> bytes:
+def render_chart(chart: Chart, form: str) -> bytes:
     """Return a chart in one format; HTML carries the libraries it needs."""
     if form not in FORMATS:
         raise SpecError(f"no chart format named {form!r}: use {', '.join(FORMATS)}")
@@ -93,12 +93,12 @@ def save_figures(report: Report, folder: Path, formats: Sequence[str] = FORMATS)
 def figures(report: Report) -> dict[str, tuple[Chart, str]]:
     """Return the charts with their captions, by name."""
     about = f"{report.title}: {report.about}; with 95 % confidence intervals."
-    found = {"systems": (systems_chart(report), f"Systems. {about}")}
+    charts = {"systems": (systems_chart(report), f"Systems. {about}")}
     if any(row.share is not None for row in report.features):
-        found["features"] = (features_chart(report), f"Score lost by feature. {about}")
+        charts["features"] = (features_chart(report), f"Score lost by feature. {about}")
     if report.agreement:
-        found["highlights"] = (highlights_chart(report), f"Highlights against human error marks. {about}")
-    return found
+        charts["highlights"] = (highlights_chart(report), f"Highlights against human error marks. {about}")
+    return charts
 
 
 def systems_chart(report: Report) -> Chart:
@@ -130,15 +130,21 @@ def features_chart(report: Report) -> Chart:
     lines = base.mark_rule(color="#222222").encode(x="low:Q", x2="high:Q")
     height = _ROW * len({row["feature"] for row in rows}) * max(1, len(order)) * 0.6
     whole = alt.layer(bars, lines, data=alt.Data(values=rows)).properties(width=_WIDTH, height=height)
-    return _styled(whole.facet(column=alt.Column("metric:N", title=None)))
+    return _apply_style(whole.facet(column=alt.Column("metric:N", title=None)))
 
 
 def highlights_chart(report: Report) -> Chart:
     """Return AUC and AP of each metric's highlights, with intervals."""
     rows: Rows = [
-        {"metric": f"{row.metric} ({row.side})", "measure": name, "value": one.value, "low": one.low, "high": one.high}
+        {
+            "metric": f"{row.metric} ({row.side})",
+            "measure": name,
+            "value": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
+        }
         for row in report.agreement
-        for name, one in (("AUC", row.auc), ("AP", row.ap))
+        for name, estimate in (("AUC", row.auc), ("AP", row.ap))
     ]
     return _panels(rows, by="measure", row="metric", value="value", order=None, shared=True)
 
@@ -146,7 +152,7 @@ def highlights_chart(report: Report) -> Chart:
 def _panels(rows: Rows, *, by: str, row: str, value: str, order: Sequence[str] | None, shared: bool) -> Chart:
     """Return dots with intervals, a row each, in panels."""
     alt = load_package("altair")
-    names = {str(one[row]) for one in rows}
+    names = {str(record[row]) for record in rows}
     base = alt.Chart().encode(y=alt.Y(f"{row}:N", title=None, sort=list(order) if order else None))
     scale = alt.Scale(domain=[0, 1]) if shared else alt.Scale(zero=False)
     dots = base.mark_point(filled=True, size=70, color=COLOURS[0]).encode(
@@ -156,10 +162,10 @@ def _panels(rows: Rows, *, by: str, row: str, value: str, order: Sequence[str] |
     whole = alt.layer(lines, dots, data=alt.Data(values=rows))
     whole = whole.properties(width=_WIDTH // 2, height=_ROW * len(names))
     panels = whole.facet(column=alt.Column(f"{by}:N", title=None, sort=None))
-    return _styled(panels if shared else panels.resolve_scale(x="independent"))
+    return _apply_style(panels if shared else panels.resolve_scale(x="independent"))
 
 
-def _styled(chart: Any) -> Chart:  # noqa: ANN401 - of altair, which is not there for type checkers
+def _apply_style(chart: Any) -> Chart:  # noqa: ANN401 - of altair, which is not there for type checkers
     styled: Chart = (
         chart.configure_view(stroke=None)
         .configure(font="sans-serif", background="white")

@@ -84,10 +84,10 @@ def heat(rows: Rows) -> "Chart":
 def improving(rows: Rows, epsilon: float) -> "Chart":
     """Return box plots of the p and the w that gain more than epsilon, per explainer."""
     alt = load_package("altair")
-    kept = [row for row in rows if isinstance(row["gain"], float) and row["gain"] > epsilon]
+    gaining = [row for row in rows if isinstance(row["gain"], float) and row["gain"] > epsilon]
     panels = []
     for name in ("p", "w"):
-        base = alt.Chart({"values": [{"explainer": row["explainer"], name: row[name]} for row in kept]})
+        base = alt.Chart({"values": [{"explainer": row["explainer"], name: row[name]} for row in gaining]})
         box = base.mark_boxplot(extent="min-max", color=BLUE).encode(
             x=alt.X(f"{name}:Q"), y=alt.Y("explainer:N", title=None)
         )
@@ -106,8 +106,8 @@ def improving(rows: Rows, epsilon: float) -> "Chart":
 def settings(rows: Rows) -> "Chart":
     """Return original against boosted correlation in every setting, by source and protocol."""
     alt = load_package("altair")
-    told = [{**row, "result": _result(row["gain"]), "panel": f"{row['protocol']} · {row['setting']}"} for row in rows]
-    base = alt.Chart({"values": told}).properties(width=_WIDTH)
+    values = [{**row, "result": _result(row["gain"]), "panel": f"{row['protocol']} · {row['setting']}"} for row in rows]
+    base = alt.Chart({"values": values}).properties(width=_WIDTH)
     rule = base.mark_rule(color=GREY).encode(
         x=alt.X("before:Q", title="correlation", scale=alt.Scale(zero=False)), x2="after:Q", y="source:N"
     )

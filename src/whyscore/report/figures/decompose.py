@@ -46,44 +46,47 @@ class _Described:
         return json.dumps(self.chart)
 
 
-def draw(found: Decompositions, folder: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+def draw(decompositions: Decompositions, folder: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Return the files that were written: every chart there are numbers for, in every format."""
-    made = charts(found).items()
-    return [path for name, chart in made for path in save_chart(_Described(chart), folder, name, formats=formats)]
+    drawings = charts(decompositions).items()
+    return [path for name, chart in drawings for path in save_chart(_Described(chart), folder, name, formats=formats)]
 
 
-def charts(found: Decompositions) -> dict[str, Chart]:
+def charts(decompositions: Decompositions) -> dict[str, Chart]:
     """Return the charts by name; those without numbers are left out."""
-    made: dict[str, tuple[Rows, Callable[[Rows], Chart]]] = {
-        "shares": (share_rows(found), _share_chart),
-        "ranges": (share_rows(found), _range_chart),
-        "scores": (share_rows(found) if measure_rows(found) else [], _score_chart),
-        "frequencies": (frequency_rows(found), _frequency_chart),
-        "measures": (measure_rows(found) if len({row.group for row in found}) == 1 else [], _measure_chart),
-        "groups": (group_rows(found), _group_chart),
-        "best": (best_rows(found), _best_chart),
-        "discrepancy": (discrepancy_rows(found), _discrepancy_chart),
-        "usage": (usage_rows(found), _usage_chart),
-        "scorers": (scorer_rows(found), _scorer_chart),
+    builders: dict[str, tuple[Rows, Callable[[Rows], Chart]]] = {
+        "shares": (share_rows(decompositions), _share_chart),
+        "ranges": (share_rows(decompositions), _range_chart),
+        "scores": (share_rows(decompositions) if measure_rows(decompositions) else [], _score_chart),
+        "frequencies": (frequency_rows(decompositions), _frequency_chart),
+        "measures": (
+            measure_rows(decompositions) if len({row.group for row in decompositions}) == 1 else [],
+            _measure_chart,
+        ),
+        "groups": (group_rows(decompositions), _group_chart),
+        "best": (best_rows(decompositions), _best_chart),
+        "discrepancy": (discrepancy_rows(decompositions), _discrepancy_chart),
+        "usage": (usage_rows(decompositions), _usage_chart),
+        "scorers": (scorer_rows(decompositions), _scorer_chart),
     }
-    return {name: chart(rows) for name, (rows, chart) in made.items() if rows}
+    return {name: chart(rows) for name, (rows, chart) in builders.items() if rows}
 
 
-def share_rows(found: Sequence[FeatureShare]) -> Rows:
+def share_rows(shares: Sequence[FeatureShare]) -> Rows:
     """Return the shares that are defined, with interval, range and n; in one group also r with range and score."""
     keys = ("group", "system", "metric", "feature", "share", "low", "high", "range", "sigma_all", "n")
-    alone = len({row.group for row in found}) == 1
-    known = {
+    alone = len({row.group for row in shares}) == 1
+    correlations = {
         (measure_row["metric"], measure_row["feature"], measure_row["measure"]): measure_row["pearson"]
-        for measure_row in measure_rows(found)
+        for measure_row in measure_rows(shares)
         if alone
     }
     rows: Rows = []
-    for row in found:
+    for row in shares:
         if row.share is not None:
             names = {key: getattr(row, key) for key in keys} | {"system": _system(row)}
             for measure in ("range", "sigma_all"):
-                r = known.get((row.metric, row.feature, measure))
+                r = correlations.get((row.metric, row.feature, measure))
                 names[f"by_{measure}"] = f"{row.feature}, r = {-r:.2f}" if isinstance(r, float) else row.feature
             rows.append(names)
     return rows
@@ -93,66 +96,76 @@ def _system(row: FeatureShare | ScorerDifference) -> str:
     return " ".join(filter(None, (row.group, row.system)))
 
 
-def measure_rows(found: Sequence[FeatureShare]) -> Rows:
+def measure_rows(feature_shares: Sequence[FeatureShare]) -> Rows:
     """Return for each group, metric and feature how -share goes with score and range over systems; n: over how many."""
-    held: dict[tuple[str | None, str, str], list[FeatureShare]] = {}
-    for row in found:
+    groups: dict[tuple[str | None, str, str], list[FeatureShare]] = {}
+    for row in feature_shares:
         if row.share is not None:
-            held.setdefault((row.group, row.metric, row.feature), []).append(row)
+            groups.setdefault((row.group, row.metric, row.feature), []).append(row)
     rows: Rows = []
-    for (group, metric, feature), known in held.items():
-        if len(known) < _LEAST_SYSTEMS:
+    for (group, metric, feature), members in groups.items():
+        if len(members) < _LEAST_SYSTEMS:
             continue
-        shares = np.array([-float(row.share or 0.0) for row in known])
+        shares = np.array([-float(row.share or 0.0) for row in members])
         for measure in ("sigma_all", "sigma", "range"):
-            value = pearson(shares, np.array([float(getattr(row, measure)) for row in known]))
+            value = pearson(shares, np.array([float(getattr(row, measure)) for row in members]))
             names = {"group": group, "metric": metric, "feature": feature, "measure": measure}
-            rows.append(names | {"pearson": value, "n": len(known)})
+            rows.append(names | {"pearson": value, "n": len(members)})
     return rows
 
 
-def group_rows(found: Decompositions) -> Rows:
+def group_rows(decompositions: Decompositions) -> Rows:
     """Return how -share, and the smallness of each scorer's absolute difference, go with the score in each group."""
-    rows = [row | {"group": row["group"] or "all"} for row in measure_rows(found) if row["measure"] == "sigma_all"]
-    scores = {(row.group, row.system, row.metric): row.sigma_all for row in found}
-    for metric in dict.fromkeys(row.metric for row in found):
-        for group, scorer in dict.fromkeys((one.group, one.scorer) for one in found.scorers):
-            own = [one for one in found.scorers if (one.group, one.scorer) == (group, scorer)]
-            pairs = [(one.absolute, scores.get((group, one.system, metric))) for one in own]
-            known = [(-x, y) for x, y in pairs if x is not None and y is not None]
-            if len(known) >= _LEAST_SYSTEMS:
-                value = pearson(*np.array(known).T)
+    rows = [
+        row | {"group": row["group"] or "all"} for row in measure_rows(decompositions) if row["measure"] == "sigma_all"
+    ]
+    scores = {(row.group, row.system, row.metric): row.sigma_all for row in decompositions}
+    for metric in dict.fromkeys(row.metric for row in decompositions):
+        for group, scorer in dict.fromkeys(
+            (difference.group, difference.scorer) for difference in decompositions.scorers
+        ):
+            differences = [
+                difference
+                for difference in decompositions.scorers
+                if (difference.group, difference.scorer) == (group, scorer)
+            ]
+            pairs = [
+                (difference.absolute, scores.get((group, difference.system, metric))) for difference in differences
+            ]
+            points = [(-x, y) for x, y in pairs if x is not None and y is not None]
+            if len(points) >= _LEAST_SYSTEMS:
+                value = pearson(*np.array(points).T)
                 names = {"group": group or "all", "metric": metric, "feature": scorer, "measure": "sigma_all"}
-                rows.append(names | {"pearson": value, "n": len(known)})
+                rows.append(names | {"pearson": value, "n": len(points)})
     return rows
 
 
-def best_rows(found: Sequence[FeatureShare]) -> Rows:
+def best_rows(shares: Sequence[FeatureShare]) -> Rows:
     """Return the shares of the submission with the best score of each group, where there are groups."""
     best: dict[tuple[str, str], FeatureShare] = {}
-    for row in found:
+    for row in shares:
         if row.group is not None and row.sigma_all is not None:
             key = row.group, row.metric
             if key not in best or row.sigma_all > float(best[key].sigma_all or 0.0):
                 best[key] = row
     return [
         {"group": f"{row.group}: {row.system}", "metric": row.metric, "feature": row.feature, "share": row.share}
-        for row in found
+        for row in shares
         if row.share is not None and row.group and best[row.group, row.metric].system == row.system
     ]
 
 
-def frequency_rows(found: Sequence[FeatureShare]) -> Rows:
+def frequency_rows(shares: Sequence[FeatureShare]) -> Rows:
     """Return for each metric and feature its mean share and its mean frequency in references, over systems."""
-    held: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for row in found:
+    pairs_by_feature: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for row in shares:
         often = row.frequency.get("reference")
         if row.share is not None and often is not None:
-            held.setdefault((row.metric, row.feature), []).append((row.share, often))
+            pairs_by_feature.setdefault((row.metric, row.feature), []).append((row.share, often))
     return [
         {"metric": metric, "feature": feature, "share": float(share), "frequency": float(often)}
-        for (metric, feature), known in held.items()
-        for share, often in [np.mean(known, axis=0)]
+        for (metric, feature), pairs in pairs_by_feature.items()
+        for share, often in [np.mean(pairs, axis=0)]
     ]
 
 
@@ -165,43 +178,43 @@ def pearson(
     return float(np.corrcoef(x, y)[0, 1])
 
 
-def discrepancy_rows(found: Sequence[Decomposition]) -> Rows:
+def discrepancy_rows(decompositions: Sequence[Decomposition]) -> Rows:
     """Return the fractions of segments with less, more and as much of a feature as their references."""
-    first = found[0].metric if found else None
+    first = decompositions[0].metric if decompositions else None
     return [
         {"system": _system(row), "feature": row.feature, "outcome": outcome, "fraction": fraction}
-        for row in found
+        for row in decompositions
         if row.metric == first and row.discrepancy
         for outcome, fraction in named(row.discrepancy["all"], "field").items()
         if np.isfinite(fraction)
     ]
 
 
-def usage_rows(found: Sequence[Decomposition]) -> Rows:
+def usage_rows(decompositions: Sequence[Decomposition]) -> Rows:
     """Return frequency and uniqueness of each feature, references once and each system."""
-    first = found[0].metric if found else None
+    first = decompositions[0].metric if decompositions else None
     rows: Rows = []
-    for row in found:
+    for row in decompositions:
         if row.metric != first or not row.frequency:
             continue
-        for measure, held in (("frequency", row.frequency), ("uniqueness", row.uniqueness)):
+        for measure, values in (("frequency", row.frequency), ("uniqueness", row.uniqueness)):
             references = " ".join(filter(None, (row.group, "reference")))
-            sides = {references: held["reference"], _system(row): held["hypothesis"]}
+            sides = {references: values["reference"], _system(row): values["hypothesis"]}
             texts = [
                 {"text": text, "feature": row.feature, "measure": measure, "value": value}
                 for text, value in sides.items()
                 if value is not None
             ]
-            rows += [one for one in texts if one not in rows]
+            rows += [text for text in texts if text not in rows]
     return rows
 
 
-def scorer_rows(found: Decompositions) -> Rows:
+def scorer_rows(decompositions: Decompositions) -> Rows:
     """Return the signed and absolute differences of sentence scores with their intervals."""
     return [
         {"system": _system(scorer), "scorer": scorer.scorer, "difference": kind, "value": getattr(scorer, kind)}
         | {"low": getattr(scorer, f"{kind}_low"), "high": getattr(scorer, f"{kind}_high")}
-        for scorer in found.scorers
+        for scorer in decompositions.scorers
         for kind in ("signed", "absolute")
         if scorer.signed is not None
     ]
@@ -219,9 +232,9 @@ def _share_chart(rows: Rows) -> Chart:
 
 def _range_chart(rows: Rows) -> Chart:
     shared = {"x": _numbers("range", "range: best case - worst case"), "y": _SHARE}
-    told = any(row["by_range"] != row["feature"] for row in rows)
+    correlated = any(row["by_range"] != row["feature"] for row in rows)
     point = {
-        "color": _colour("by_range" if told else "system", rows),
+        "color": _colour("by_range" if correlated else "system", rows),
         "tooltip": [_field(name) for name in ("group", "system", "metric", "feature", "share", "range", "n")],
     }
     return _chart(rows, {"layer": [_layer(_POINT, point), _layer(_LABEL, _NAME)], "encoding": shared})
