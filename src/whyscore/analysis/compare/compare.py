@@ -71,22 +71,22 @@ def smallness(n: int, blocks: int | None, test: str, alpha: float) -> list[str]:
     return []
 
 
-def remarks(one: MetricComparison) -> list[str]:
+def remarks(comparison: MetricComparison) -> list[str]:
     """Return what the segments are too few for, and where winning segments and scores disagree."""
-    open_pairs = [pair for pair in one.pairs if pair.better is None and pair.detectable]
+    open_pairs = [pair for pair in comparison.pairs if pair.better is None and pair.detectable]
     notes = []
     if open_pairs:
         sizes = [pair.detectable for pair in open_pairs if pair.detectable]
         reach = f"{min(sizes):.3g}" if len(sizes) == 1 else f"{min(sizes):.3g} to {max(sizes):.3g}"
         notes.append(
-            f"{one.metric}: {open_pairs[0].n} segments are too few to tell {len(open_pairs)} of {len(one.pairs)} pairs "
-            f"apart; the smallest differences they can show are {reach}"
+            f"{comparison.metric}: {open_pairs[0].n} segments are too few to tell {len(open_pairs)} of "
+            f"{len(comparison.pairs)} pairs apart; the smallest differences they can show are {reach}"
         )
-    order = one.clusters.names
-    turned = [(a, b) for a, b in combinations(order, 2) if one.strengths[a] < one.strengths[b]]
+    order = comparison.clusters.names
+    turned = [(a, b) for a, b in combinations(order, 2) if comparison.strengths[a] < comparison.strengths[b]]
     if turned:
         shown = few([f"{b} before {a}" for a, b in turned])
-        notes.append(f"{one.metric}: counting won segments (Bradley-Terry), the order is another: {shown}")
+        notes.append(f"{comparison.metric}: counting won segments (Bradley-Terry), the order is another: {shown}")
     return notes
 
 
@@ -134,24 +134,26 @@ def compare(
     measures = [_measure(dataset, metric, common, resources) for metric in requested]
     human = [(name, dataset.human(name)) for name in settings.human or ()]
     measures += [
-        _Measure(name, mean_rows(own), own, mean_totals, higher_is_better=True, corpus=False, signature=None)
-        for name, own in human
+        _Measure(name, mean_rows(values), values, mean_totals, higher_is_better=True, corpus=False, signature=None)
+        for name, values in human
     ]
     progress = resources.progress or Stages()
     progress.begin("test", len(measures) * math.comb(len(common.places), 2))
-    unsupported, doubts = language_support(dataset, {requested_name(one): as_metric(one) for one in requested})
+    unsupported, doubts = language_support(dataset, {requested_name(metric): as_metric(metric) for metric in requested})
     tested = [
         replace(_compare_systems(measure, common, settings, progress), unsupported=unsupported.get(measure.name, ()))
         for measure in measures
     ]
-    found, unknown = _in_human_terms(tested, dataset.languages, common.n, settings.domain)
+    comparisons, unknown = _in_human_terms(tested, dataset.languages, common.n, settings.domain)
     blocks = len(set(common.documents)) if common.documents else None
     small = smallness(common.n, blocks, settings.test, settings.alpha)
     notes += [f"{measure.name}: {note}" for measure in measures for note in measure.notes]
     if common.n < len(dataset.ids):
         notes += [_own_totals(measure, dataset) for measure in measures]
-    told = dict.fromkeys((*notes, *small, *(note for one in found for note in remarks(one)), *unknown))
-    return Comparison(dataset, found, settings, common.n, blocks, tuple(told), tuple(map(str, doubts)))
+    all_notes = dict.fromkeys(
+        (*notes, *small, *(note for comparison in comparisons for note in remarks(comparison)), *unknown)
+    )
+    return Comparison(dataset, comparisons, settings, common.n, blocks, tuple(all_notes), tuple(map(str, doubts)))
 
 
 def _in_human_terms(
@@ -159,15 +161,15 @@ def _in_human_terms(
 ) -> tuple[tuple[MetricComparison, ...], list[str]]:
     """Return the comparisons with what each difference meant to human raters, and why that is not known of some."""
     result, reasons = [], dict[str, list[str]]()
-    for one in tested:
-        if one.signature is None:
-            result.append(one)
+    for comparison in tested:
+        if comparison.signature is None:
+            result.append(comparison)
             continue
-        known = find_preferences(one.signature, languages, domain, n)
-        if isinstance(known, str) and is_measured(one.signature):  # of other metrics nobody expects it
-            reasons.setdefault(known, []).append(one.metric)
-        pairs = tuple(replace(pair, humans=preference(known, pair.difference)) for pair in one.pairs)
-        result.append(replace(one, pairs=pairs))
+        preferences = find_preferences(comparison.signature, languages, domain, n)
+        if isinstance(preferences, str) and is_measured(comparison.signature):  # of other metrics nobody expects it
+            reasons.setdefault(preferences, []).append(comparison.metric)
+        pairs = tuple(replace(pair, humans=preference(preferences, pair.difference)) for pair in comparison.pairs)
+        result.append(replace(comparison, pairs=pairs))
     notes = [f"{', '.join(names)}: differences in human terms: {reason}" for reason, names in reasons.items()]
     return tuple(result), notes
 
@@ -177,10 +179,10 @@ def _own_totals(measure: _Measure, dataset: Dataset) -> str:
     shown = []
     for system in dataset.systems:
         mine = np.array([entry.system == system for entry in dataset.entries]) & np.isfinite(measure.values)
-        own = np.flatnonzero(mine)
-        if own.size:
-            total = measure.totals(measure.rows[own].sum(axis=0, keepdims=True))[0]
-            shown.append(f"{system} {total:.2f} ({len(own)})")
+        rows = np.flatnonzero(mine)
+        if rows.size:
+            total = measure.totals(measure.rows[rows].sum(axis=0, keepdims=True))[0]
+            shown.append(f"{system} {total:.2f} ({len(rows)})")
     return f"{measure.name} of each system on all its own segments: {', '.join(shown)}"
 
 
@@ -189,18 +191,18 @@ def _common(dataset: Dataset, *, documents: bool) -> tuple[_Common, list[str]]:
         raise DataError(f"compare takes at least two systems, {dataset.name} has {len(dataset.systems)}: give more -t")
     by_system: dict[str, dict[str, int]] = {}
     for k, entry in enumerate(dataset.entries):
-        own = by_system.setdefault(entry.system, {})
-        if entry.id in own:
+        by_id = by_system.setdefault(entry.system, {})
+        if entry.id in by_id:
             raise DataError(f"system {entry.system!r} has the segment {entry.id!r} twice: keep one")
-        own[entry.id] = k
-    shared = [name for name in dataset.ids if all(name in own for own in by_system.values())]
+        by_id[entry.id] = k
+    shared = [name for name in dataset.ids if all(name in segments for segments in by_system.values())]
     if not shared:
-        counts = ", ".join(f"{system} {len(own)}" for system, own in by_system.items())
+        counts = ", ".join(f"{system} {len(segments)}" for system, segments in by_system.items())
         raise DataError(f"the systems of {dataset.name} share no segment id ({counts} segments): ids must match")
     notes = []
     if len(shared) < len(dataset.ids):
         notes.append(f"compared on the {len(shared)} of {len(dataset.ids)} segments that all systems have")
-    places = {system: [own[name] for name in shared] for system, own in by_system.items()}
+    places = {system: [segments[name] for name in shared] for system, segments in by_system.items()}
     named = [dataset.entries[k].document for k in next(iter(places.values()))]
     if documents and None in named:
         raise DataError(
@@ -208,16 +210,16 @@ def _common(dataset: Dataset, *, documents: bool) -> tuple[_Common, list[str]]:
         )
     if not documents and None not in named and len(set(named)) < len(named):
         notes.append(f"the segments come from {len(set(named))} documents and are not independent: resample documents")
-    return _Common(places, [str(one) for one in named] if documents else None, len(shared)), notes
+    return _Common(places, [str(document) for document in named] if documents else None, len(shared)), notes
 
 
 def _measure(dataset: Dataset, metric: MetricLike, common: _Common, resources: Resources) -> _Measure:
-    known = with_languages(as_metric(metric), dataset.languages)
-    prepared = resources.prepare(known)
+    base = with_languages(as_metric(metric), dataset.languages)
+    prepared = resources.prepare(base)
     name, direction = requested_name(metric), prepared.higher_is_better
     if compares_texts(prepared.metric):
         return _measure_preference(dataset, name, prepared, common)
-    require(known, dataset.segments)
+    require(base, dataset.segments)
     signature = prepared.signature().with_facts(**facts_of_data(prepared, dataset.segments))
     if isinstance(prepared, CorpusMetric):
         rows = prepared.statistics(dataset.segments)
@@ -256,12 +258,12 @@ class _Match(NamedTuple):
 
 
 def _matches(dataset: Dataset, common: _Common) -> list[_Match]:
-    found = []
-    for one, other in combinations(common.places.values(), 2):
-        for first, second in zip(one, other, strict=True):
+    matches = []
+    for ours, theirs in combinations(common.places.values(), 2):
+        for first, second in zip(ours, theirs, strict=True):
             segment, rival = (dataset.entries[k].segment for k in (first, second))
-            found.append(_Match(first, second, replace(segment, references=(rival.hypothesis,))))
-    return found
+            matches.append(_Match(first, second, replace(segment, references=(rival.hypothesis,))))
+    return matches
 
 
 _TIE = 50.0
@@ -271,18 +273,18 @@ def _measure_preference(dataset: Dataset, name: str, prepared: Prepared, common:
     """Return how often each hypothesis is preferred to those of the other systems; NaN where one verdict is missing."""
     matches = _matches(dataset, common)
     open_matches = [match for match in matches if not match.equal]
-    asked = [match.segment for match in open_matches]
-    verdicts = dict(zip(open_matches, prepared.score(asked).tolist() if asked else [], strict=True))
+    segments = [match.segment for match in open_matches]
+    verdicts = dict(zip(open_matches, prepared.score(segments).tolist() if segments else [], strict=True))
     rivals = len(common.places) - 1
     values = np.full(len(dataset), np.nan)
     values[[place for places in common.places.values() for place in places]] = 0.0
-    for one in matches:
-        verdict = verdicts.get(one, _TIE)
-        values[one.first] += verdict / rivals
-        values[one.second] += (2 * _TIE - verdict) / rivals
+    for match in matches:
+        verdict = verdicts.get(match, _TIE)
+        values[match.first] += verdict / rivals
+        values[match.second] += (2 * _TIE - verdict) / rivals
     signature = prepared.signature().with_facts(rivals="systems")
     meaning = "scores say how often a system is preferred to the others, in %; ties count half"
-    notes = (meaning, *judge_remarks(prepared, asked))
+    notes = (meaning, *judge_remarks(prepared, segments))
     return _Measure(
         *(name, mean_rows(values), values, mean_totals),
         higher_is_better=True,
@@ -300,27 +302,27 @@ def _compare_systems(
     measure: _Measure, common: _Common, settings: CompareSettings, progress: Progress
 ) -> MetricComparison:
     """Return all systems under one metric."""
-    kept = _in_content_order(_scored_segments(measure, common), measure, common)
-    documents = None if common.documents is None else [common.documents[k] for k in kept]
-    rows = {system: measure.rows[[places[k] for k in kept]] for system, places in common.places.items()}
+    shared = _in_content_order(_scored_segments(measure, common), measure, common)
+    documents = None if common.documents is None else [common.documents[k] for k in shared]
+    rows = {system: measure.rows[[places[k] for k in shared]] for system, places in common.places.items()}
     blocks = {system: in_blocks(row, documents) for system, row in rows.items()}
     draws = settings.draws if settings.test == "bootstrap" else min(settings.draws, _INTERVAL_DRAWS)
     samples = {system: resample(block, measure.totals, draws, settings.seed) for system, block in blocks.items()}
-    totals = {system: _total(measure, block, samples[system], len(kept)) for system, block in blocks.items()}
+    totals = {system: _total(measure, block, samples[system], len(shared)) for system, block in blocks.items()}
     tested = []
     for first, second in combinations(common.places, 2):
         deltas = samples[first] - samples[second]
-        found = _test_pairs(measure, Units(blocks[first], blocks[second], measure.totals), deltas, settings)
+        p_values = _test_pairs(measure, Units(blocks[first], blocks[second], measure.totals), deltas, settings)
         size = totals[first].value - totals[second].value
-        extent = (len(kept), len(set(documents)) if documents else None)
-        tested.append(_difference((measure.name, first, second), size, deltas, found, extent))
+        extent = (len(shared), len(set(documents)) if documents else None)
+        tested.append(_difference((measure.name, first, second), size, deltas, p_values, extent))
         progress.advance(1)
     adjusted = correct_p(
-        settings.correction, [math.nan if one.p is None else one.p for one in tested], settings.alpha
+        settings.correction, [math.nan if test.p is None else test.p for test in tested], settings.alpha
     ).adjusted
-    pairs = tuple(_decide(one, value, measure, settings.alpha) for one, value in zip(tested, adjusted, strict=True))
+    pairs = tuple(_decide(test, value, measure, settings.alpha) for test, value in zip(tested, adjusted, strict=True))
     ordered = _clusters(measure, totals, pairs, settings.alpha)
-    matrix = np.array([measure.values[[places[k] for k in kept]] for places in common.places.values()])
+    matrix = np.array([measure.values[[places[k] for k in shared]] for places in common.places.values()])
     turned = matrix if measure.higher_is_better else -matrix
     strong = bradley_terry(turned, draws=settings.strength_draws, seed=settings.seed)
     strengths = dict(zip(common.places, strong.strengths.tolist(), strict=True))
@@ -331,10 +333,10 @@ def _compare_systems(
     )
 
 
-def _in_content_order(kept: list[int], measure: _Measure, common: _Common) -> list[int]:
+def _in_content_order(segments: list[int], measure: _Measure, common: _Common) -> list[int]:
     """Return segments in an order that depends on the scores of all systems alone: draws go by place."""
-    rows = np.hstack([measure.rows[[common.places[system][k] for k in kept]] for system in sorted(common.places)])
-    return [kept[k] for k in content_order(rows).tolist()]
+    rows = np.hstack([measure.rows[[common.places[system][k] for k in segments]] for system in sorted(common.places)])
+    return [segments[k] for k in content_order(rows).tolist()]
 
 
 def _powers(measure: _Measure, blocks: Mapping[str, FloatMatrix], settings: CompareSettings) -> tuple[PairPower, ...]:
@@ -345,7 +347,9 @@ def _powers(measure: _Measure, blocks: Mapping[str, FloatMatrix], settings: Comp
         if settings.test == "permutation" and not measure.corpus:
             return flip_test(a[:, 0] - b[:, 0], n=quick.draws, seed=quick.seed, exact=False).two_sided
         drawn = settings.test == "bootstrap"
-        samples = [resample(one, measure.totals, quick.draws, quick.seed) for one in (a, b)] if drawn else [np.zeros(0)]
+        samples = (
+            [resample(rows, measure.totals, quick.draws, quick.seed) for rows in (a, b)] if drawn else [np.zeros(0)]
+        )
         return _test_pairs(measure, Units(a, b, measure.totals), samples[0] - samples[-1], quick).two_sided
 
     pairs = combinations(blocks, 2)
@@ -356,10 +360,10 @@ def _powers(measure: _Measure, blocks: Mapping[str, FloatMatrix], settings: Comp
 def _scored_segments(measure: _Measure, common: _Common) -> list[int]:
     """Return the segments on which every system has a score."""
     missing = np.isnan(measure.rows.sum(axis=1))
-    kept = [k for k in range(common.n) if not any(missing[places[k]] for places in common.places.values())]
-    if not kept:
+    scored = [k for k in range(common.n) if not any(missing[places[k]] for places in common.places.values())]
+    if not scored:
         raise DataError(f"{measure.name}: no segment has a score for every system")
-    return kept
+    return scored
 
 
 def _total(measure: _Measure, rows: FloatMatrix, samples: FloatVector, n: int) -> Estimate:
@@ -372,8 +376,8 @@ def _total(measure: _Measure, rows: FloatMatrix, samples: FloatVector, n: int) -
 
 def _test_pairs(measure: _Measure, units: Units, deltas: FloatVector, settings: CompareSettings) -> PValues:
     if measure.corpus:
-        known = deltas if settings.test == "bootstrap" else None
-        return compare_rows(units, test=settings.test, n=settings.draws, seed=settings.seed, deltas=known)
+        resampled = deltas if settings.test == "bootstrap" else None
+        return compare_rows(units, test=settings.test, n=settings.draws, seed=settings.seed, deltas=resampled)
     differences = units.a[:, 0] - units.b[:, 0]
     if settings.test == "permutation":
         return flip_test(differences, n=settings.draws, seed=settings.seed)
@@ -385,21 +389,21 @@ def _test_pairs(measure: _Measure, units: Units, deltas: FloatVector, settings: 
 
 
 def _difference(
-    names: tuple[str, str, str], size: float, deltas: FloatVector, found: PValues, extent: tuple[int, int | None]
+    names: tuple[str, str, str], size: float, deltas: FloatVector, p_values: PValues, extent: tuple[int, int | None]
 ) -> PairTest:
     """Return what is known of two systems; `extent` is the number of segments and, if they count, of documents."""
     n, blocks = extent
     error = float(deltas.std(ddof=1)) if len(deltas) > 1 else math.nan
     # Below two units the spread of a difference is not known.
-    known = (blocks or n) > 1 and math.isfinite(error)
-    detectable = reach_of() * error if known else None
+    estimable = (blocks or n) > 1 and math.isfinite(error)
+    detectable = reach_of() * error if estimable else None
     needed = math.ceil(n * (detectable / size) ** 2) if detectable and size else None
-    low, high = percentiles(deltas, _LEVEL).tolist() if known else (None, None)
-    p = None if math.isnan(found.two_sided) else found.two_sided
+    low, high = percentiles(deltas, _LEVEL).tolist() if estimable else (None, None)
+    p = None if math.isnan(p_values.two_sided) else p_values.two_sided
     return PairTest(
         *(*names, size, low, high, p),
-        method=found.method,
-        exact=found.exact,
+        method=p_values.method,
+        exact=p_values.exact,
         n=n,
         blocks=blocks,
         detectable=detectable,
@@ -408,11 +412,11 @@ def _difference(
     )
 
 
-def _decide(one: PairTest, adjusted: float, measure: _Measure, alpha: float) -> PairTest:
+def _decide(test: PairTest, adjusted: float, measure: _Measure, alpha: float) -> PairTest:
     better = None
-    if adjusted <= alpha and one.difference:
-        better = one.first if (one.difference > 0) == measure.higher_is_better else one.second
-    return replace(one, adjusted=None if math.isnan(adjusted) else adjusted, better=better)
+    if adjusted <= alpha and test.difference:
+        better = test.first if (test.difference > 0) == measure.higher_is_better else test.second
+    return replace(test, adjusted=None if math.isnan(adjusted) else adjusted, better=better)
 
 
 def _clusters(measure: _Measure, totals: dict[str, Estimate], pairs: Sequence[PairTest], alpha: float) -> Clusters:
@@ -420,10 +424,10 @@ def _clusters(measure: _Measure, totals: dict[str, Estimate], pairs: Sequence[Pa
     better = {frozenset((pair.first, pair.second)): pair for pair in pairs}
 
     def p(i: int, j: int) -> float:
-        one = better[frozenset((names[i], names[j]))]
+        pair = better[frozenset((names[i], names[j]))]
         # A two-sided test speaks for the system that is ahead.
         ahead = totals[names[i]].value - totals[names[j]].value
-        p = math.nan if one.decisive is None else one.decisive
+        p = math.nan if pair.decisive is None else pair.decisive
         return p if (ahead > 0) == measure.higher_is_better else 1.0
 
     return clusters(
@@ -479,44 +483,53 @@ def find_preferences(
 ) -> Preferences | str:
     """Return what is known for a metric on such data, or the reason why nothing is."""
     name = signature.spec.partition("(")[0]
-    known = [preference for preference in read_preferences() if preference.metric == name]
-    if not known:
+    tables = [preference for preference in read_preferences() if preference.metric == name]
+    if not tables:
         return f"no human preferences were measured for {name}"
     if languages is None:
         return "the language pair is not known: name it with -l"
     pair = "-".join(code.partition("-")[0].partition("_")[0].lower() for code in languages)
-    own = [one for one in known if one.languages == pair]
-    if not own:
-        return (
-            f"no human preferences were measured for {pair} (there are: {_list_names(one.languages for one in known)})"
-        )
-    if not any(_same(Signature.parse(one.signature), signature) for one in own):
-        return f"human preferences were measured with {own[0].signature}"
-    if domain is not None and not any(one.domain == domain for one in own):
-        there = _list_names(one.domain for one in own if one.domain)
+    matching = [table for table in tables if table.languages == pair]
+    if not matching:
+        there = _list_names(table.languages for table in tables)
+        return f"no human preferences were measured for {pair} (there are: {there})"
+    if not any(_same(Signature.parse(table.signature), signature) for table in matching):
+        return f"human preferences were measured with {matching[0].signature}"
+    if domain is not None and not any(table.domain == domain for table in matching):
+        there = _list_names(table.domain for table in matching if table.domain)
         return f"no human preferences were measured for {pair} in the domain {domain!r} (there are: {there})"
-    fitting = [one for one in own if one.domain == domain and one.segments <= segments]
-    least = min(one.segments for one in own if one.domain == domain)
+    fitting = [table for table in matching if table.domain == domain and table.segments <= segments]
+    least = min(table.segments for table in matching if table.domain == domain)
     too_few = f"{segments} segments are too few: human preferences were measured on {least} or more"
-    return max(fitting, key=lambda one: one.segments) if fitting else too_few
+    return max(fitting, key=lambda table: table.segments) if fitting else too_few
 
 
-def preference(found: Preferences | str, difference: float) -> HumanPreference:
+def preference(table: Preferences | str, difference: float) -> HumanPreference:
     """Return how often humans preferred the system that is ahead by this much, or why that is not known."""
-    if isinstance(found, str):
-        return HumanPreference(reason=found)
+    if isinstance(table, str):
+        return HumanPreference(reason=table)
     size = abs(difference)
-    own = next((one for one in found.bins if one.least <= size and (one.most is None or size < one.most)), None)
-    if own is None or not size:
+    size_bin = next(
+        (
+            candidate
+            for candidate in table.bins
+            if candidate.least <= size and (candidate.most is None or size < candidate.most)
+        ),
+        None,
+    )
+    if size_bin is None or not size:
         return HumanPreference(reason="too few rated pairs of systems differ by that much")
     return HumanPreference(
-        *(own.share, own.low, own.high, own.pairs, own.least, own.most, found.segments), origin=", ".join(found.sets)
+        *(size_bin.share, size_bin.low, size_bin.high, size_bin.pairs, size_bin.least, size_bin.most, table.segments),
+        origin=", ".join(table.sets),
     )
 
 
-def _same(one: Signature, other: Signature) -> bool:
-    facts = [{name: fact for name, fact in own.facts if name not in _UNIMPORTANT} for own in (one, other)]
-    return one.spec == other.spec and facts[0] == facts[1]
+def _same(first: Signature, second: Signature) -> bool:
+    facts = [
+        {name: fact for name, fact in signature.facts if name not in _UNIMPORTANT} for signature in (first, second)
+    ]
+    return first.spec == second.spec and facts[0] == facts[1]
 
 
 def _list_names(names: Iterable[str]) -> str:

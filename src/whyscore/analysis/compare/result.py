@@ -137,7 +137,7 @@ class MetricComparison:
     def won(self) -> str:
         """The strengths with their intervals, the strongest first, in one line."""
         order = sorted(self.strength_intervals.items(), key=lambda item: -item[1].value)
-        shown = ", ".join(f"{system} {one.interval()}" for system, one in order)
+        shown = ", ".join(f"{system} {strength.interval()}" for system, strength in order)
         return f"{self.metric}: strength by won segments (Bradley-Terry): {shown}"
 
     @property
@@ -195,24 +195,24 @@ class Comparison(Result):
                 yield Total.of(system, metric.metric, total, higher_is_better=metric.higher_is_better)
 
     def header(self) -> Record:
-        signatures = {one.metric: str(one.signature) for one in self if one.signature}
+        signatures = {comparison.metric: str(comparison.signature) for comparison in self if comparison.signature}
         return header_of(self.kind, self.dataset, signatures).object()
 
     def records(self) -> Iterator[Record]:
         for pair in self.pairs:
             record = record_of(pair) | {"test": self.settings.test}
-            known = pair.humans or HumanPreference()
+            humans = pair.humans or HumanPreference()
             record |= {
-                "human_share": known.share, "human_low": known.low, "human_high": known.high,
-                "human_pairs": known.pairs, "human_origin": known.origin or None, "human_reason": known.reason,
+                "human_share": humans.share, "human_low": humans.low, "human_high": humans.high,
+                "human_pairs": humans.pairs, "human_origin": humans.origin or None, "human_reason": humans.reason,
             }  # fmt: skip
             yield {name: record[name] for name in _COLUMNS.split()}
 
     def document(self) -> object:
         used = self.settings
         how = {name: getattr(used, name) for name in ("test", "draws", "seed", "alpha", "correction")}
-        powers = [row for one in self for curve in one.powers for row in curve.rows()]
-        found = {
+        powers = [row for comparison in self for curve in comparison.powers for row in curve.rows()]
+        document = {
             **self.header(),
             **how,
             "notes": [*self.warnings, *self.notes],
@@ -220,7 +220,7 @@ class Comparison(Result):
             "systems": self.scores(),
             "records": list(self.records()),
         }
-        return found | ({"power": powers} if powers else {})
+        return document | ({"power": powers} if powers else {})
 
     def display_tables(self) -> list[Table]:
         """Return the systems, best first by the first metric, and where there are many pairs a matrix per metric."""
@@ -272,10 +272,10 @@ class Comparison(Result):
         return super()._repr_html_() + str(Markup("<ul>{}</ul>{}").format(lines, tail))
 
 
-def _matrix(one: MetricComparison, settings: CompareSettings) -> Table:
+def _matrix(comparison: MetricComparison, settings: CompareSettings) -> Table:
     """Return all pairs under one metric, best system first: differences above the diagonal, p-values below it."""
-    names = one.clusters.names
-    pairs = {(pair.first, pair.second): pair for pair in one.pairs}
+    names = comparison.clusters.names
+    pairs = {(pair.first, pair.second): pair for pair in comparison.pairs}
     rows: list[tuple[Cell, ...]] = []
     marks: dict[tuple[int, str], frozenset[Mark]] = {}
     for i, row in enumerate(names):
@@ -292,20 +292,31 @@ def _matrix(one: MetricComparison, settings: CompareSettings) -> Table:
                 cells.append(pair.decisive)
         rows.append((f"{i + 1} {row}", *cells))
     note = (
-        f"{one.metric}: above the diagonal: row minus column, * or bold if significant at {settings.alpha:g}; "
-        f"below it: p-values, {_CORRECTED[settings.correction]} over the {len(one.pairs)} pairs"
+        f"{comparison.metric}: above the diagonal: row minus column, * or bold if significant at {settings.alpha:g}; "
+        f"below it: p-values, {_CORRECTED[settings.correction]} over the {len(comparison.pairs)} pairs"
     )
-    notes = [note] if (legend := _legend(one)) is None else [note, legend]
-    columns = (one.metric, *(str(number) for number in range(1, len(names) + 1)))
+    notes = [note] if (legend := _legend(comparison)) is None else [note, legend]
+    columns = (comparison.metric, *(str(number) for number in range(1, len(names) + 1)))
     return Table(columns, tuple(rows), best=frozenset(), notes=tuple(notes), marks=marks)
 
 
-def _legend(one: MetricComparison) -> str | None:
+def _legend(comparison: MetricComparison) -> str | None:
     """Return how often human raters preferred the system ahead, for each size of difference that there is."""
-    known = {pair.humans.least: pair.humans for pair in one.pairs if pair.humans and pair.humans.share is not None}
-    if not known:
+    by_size = {
+        pair.humans.least: pair.humans for pair in comparison.pairs if pair.humans and pair.humans.share is not None
+    }
+    if not by_size:
         return None
-    ordered = [known[least] for least in sorted(known, key=lambda least: least or 0.0)]
-    sizes = [f"{own.least:g} to {own.most:g}" if own.most is not None else f"{own.least:g} or more" for own in ordered]
-    shown = ", ".join(f"{size}: {own.summary} of {own.pairs}" for size, own in zip(sizes, ordered, strict=True))
-    return f"{one.metric} in human terms: raters preferred the system ahead by {shown} pairs ({ordered[0].origin})"
+    ordered = [by_size[least] for least in sorted(by_size, key=lambda least: least or 0.0)]
+    sizes = [
+        f"{preference.least:g} to {preference.most:g}"
+        if preference.most is not None
+        else f"{preference.least:g} or more"
+        for preference in ordered
+    ]
+    shown = ", ".join(
+        f"{size}: {preference.summary} of {preference.pairs}" for size, preference in zip(sizes, ordered, strict=True)
+    )
+    return (
+        f"{comparison.metric} in human terms: raters preferred the system ahead by {shown} pairs ({ordered[0].origin})"
+    )
