@@ -132,7 +132,7 @@ def judged(material: Material, case: Case, aggregator: str) -> Iterator[tuple[st
         source.__dict__["raw"] = _raw(material, aggregator)  # what the source would compute once for every rule
         question = Question(case.fitted, options.weights, options.epsilon, rule)
         choice = question.choose(source, case.fitted)
-        yield rule, _gain(material, case, source.mixed(choice, _rows(case.fitted)))
+        yield rule, _gain(material, case, source.mix(choice, _rows(case.fitted)))
     options = _options("argmax", aggregator)
     table = _raw(material, aggregator)
     gains = [setting.at(material).gains(table, options.weights) for setting in case.judged]

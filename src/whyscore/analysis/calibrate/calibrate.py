@@ -74,35 +74,35 @@ def calibrate(
         resources: store, executor and progress.
     """
     data = sort_entries(join_datasets(dataset))
-    chosen = with_languages(as_metric(metric), data.languages)
+    base = with_languages(as_metric(metric), data.languages)
     check_judged(data, human_of(data, settings.human))
     check_sides(settings.search.family, settings.parts)
     if explanations is None:
         explanations = explain(
-            *(data, chosen, explainer),
+            *(data, base, explainer),
             unit=settings.unit, masker=settings.masker, seed=settings.seed, resources=resources,
         )  # fmt: skip
-    found = explained_of(data, chosen, explainer, explanations, parts=settings.parts, seed=settings.seed)
-    return calibrate_explained(found, settings)
+    explained = explained_of(data, base, explainer, explanations, parts=settings.parts, seed=settings.seed)
+    return calibrate_explained(explained, settings)
 
 
-def calibrate_explained(found: Explained, settings: JudgingSettings) -> Calibration:
+def calibrate_explained(explained: Explained, settings: JudgingSettings) -> Calibration:
     """Return the calibration of what was explained already; no metric is asked."""
-    check_judged(found.data, human_of(found.data, settings.human))
-    judged, notes = judged_settings(found, settings)
-    return calibration_of(found, Question.of(judged, settings.search), settings, notes)
+    check_judged(explained.data, human_of(explained.data, settings.human))
+    usable, notes = judged_settings(explained, settings)
+    return calibration_of(explained, Question.of(usable, settings.search), settings, notes)
 
 
-def judged_settings(found: Explained, settings: AgreementSettings) -> tuple[tuple[Setting, ...], list[str]]:
+def judged_settings(explained: Explained, settings: AgreementSettings) -> tuple[tuple[Setting, ...], list[str]]:
     """Return the settings of explained entries that can be judged, a note for each that cannot; none is an error."""
-    human, groups = human_of(found.data, settings.human), groups_of(found.data, settings.group)
-    judged, notes = possible_settings(found.material, human, groups, settings.level, settings.coefficient)
-    if not judged:
+    human, groups = human_of(explained.data, settings.human), groups_of(explained.data, settings.group)
+    usable, notes = possible_settings(explained.material, human, groups, settings.level, settings.coefficient)
+    if not usable:
         raise DataError(f"nothing to calibrate on: {'; '.join(notes)}")
-    missing = int(np.isnan(found.material.scores).sum())
+    missing = int(np.isnan(explained.material.scores).sum())
     if missing:
-        notes.append(f"{missing:,} of {len(found.data):,} segments have no score and were left out")
-    return judged, notes
+        notes.append(f"{missing:,} of {len(explained.data):,} segments have no score and were left out")
+    return usable, notes
 
 
 def calibration_of(
@@ -115,7 +115,7 @@ def calibration_of(
     rows = np.unique(np.concatenate([setting.rows for setting in question.settings]))
     at_choice, shift, stretch = main.at(choice.p if choice.boosted else 1.0, rows)
     reports = [_report(main, question, setting, choice, about.data) for setting in question.settings]
-    every = [one for source in sources for one in _outcomes(source, question, how, about.seed)]
+    every = [outcome for source in sources for outcome in _outcomes(source, question, how, about.seed)]
     outcomes = with_corrections(every, how.testing.correction)
     degenerate = float(at_choice.degenerate_share(rows)[0]) if choice.boosted else 0.0
     family = search.family
@@ -149,7 +149,7 @@ def calibration_of(
         inputs=tuple(dict.fromkeys(input_digest(about.data.entries[row].segment) for row in rows.tolist())),
         seed=about.seed,
         versions={"whyscore": __version__, "numpy": np.__version__},
-        gains=_kept_gains(main, question) if how.keep_gains else None,
+        gains=_gain_grids(main, question) if how.keep_gains else None,
     )
 
 
@@ -169,34 +169,36 @@ def _notes(
 def _outcomes(source: Source, question: Question, how: JudgingSettings, seed: int) -> list[Outcome]:
     """Return the outcomes of one source under every protocol, tested where the data were not fitted on."""
 
-    def test(one: Outcome, setting: Setting, values: FloatVector) -> Outcome:
-        given = (one, source.material, setting, values)
-        return with_test(*given, n=how.resamples, seed=seed, testing=how.testing)
+    def test(untested: Outcome, setting: Setting, values: FloatVector) -> Outcome:
+        arguments = (untested, source.material, setting, values)
+        return with_test(*arguments, n=how.resamples, seed=seed, testing=how.testing)
 
     choice, values = oracle(source, question)
-    found = [outcome(source, setting, "oracle", values, choice) for setting in question.settings]
-    held = in_domain(source, question, how.folds)
-    found += [test(outcome(source, setting, "in-domain", held), setting, held) for setting in question.settings]
+    outcomes = [outcome(source, setting, "oracle", values, choice) for setting in question.settings]
+    held_out = in_domain(source, question, how.folds)
+    outcomes += [
+        test(outcome(source, setting, "in-domain", held_out), setting, held_out) for setting in question.settings
+    ]
     for group, other, scores in cross_domain(source, question):
-        found += [
+        outcomes += [
             test(outcome(source, setting, "cross-domain", scores, other), setting, scores)
             for setting in question.settings
             if setting.group == group
         ]
-    return found
+    return outcomes
 
 
 def _report(source: Source, question: Question, setting: Setting, choice: Choice, data: Dataset) -> SettingReport:
-    judged = setting.at(source.material)
+    judgement = setting.at(source.material)
     columns = source.columns(setting.rows)
-    gains = np.nan_to_num(judged.gains(columns, question.weights), nan=-np.inf)
+    gains = np.nan_to_num(judgement.gains(columns, question.weights), nan=-np.inf)
     best = np.unravel_index(int(gains.argmax()), gains.shape)
     alone = question.choose(source, [setting])
-    after = judged.correlation(source.mixed(choice, setting.rows))
+    after = judgement.correlation(source.mix(choice, setting.rows))
     degenerate = source.at(choice.p, setting.rows)[0].degenerate_share(setting.rows)[0] if choice.boosted else 0.0
     rows = setting.rows
     read = (source.material.scores[rows], setting.human[rows], source.material.bags.take(rows).values)
-    held = b"".join(np.ascontiguousarray(one).tobytes() for one in read)
+    content = b"".join(np.ascontiguousarray(array).tobytes() for array in read)
     texts = "".join(input_digest(data.entries[row].segment) for row in rows.tolist())
     return SettingReport(
         name=setting.name,
@@ -204,10 +206,10 @@ def _report(source: Source, question: Question, setting: Setting, choice: Choice
         human=setting.human_name,
         coefficient=setting.coefficient,
         level=setting.level,
-        n=judged.n,
-        data=blake2b(held, digest_size=8).hexdigest(),
+        n=judgement.n,
+        data=blake2b(content, digest_size=8).hexdigest(),
         documents=blake2b(texts.encode(), digest_size=8).hexdigest(),
-        before=judged.before,
+        before=judgement.before,
         after=after,
         improving=int((gains > 0).sum()),
         improving_more=int((gains > question.epsilon).sum()),
@@ -221,7 +223,7 @@ def _report(source: Source, question: Question, setting: Setting, choice: Choice
     )
 
 
-def _kept_gains(source: Source, question: Question) -> dict[str, list[list[float]]]:
+def _gain_grids(source: Source, question: Question) -> dict[str, list[list[float]]]:
     digits = 6  # a gain is read to four
     return {
         setting.name: setting.at(source.material)

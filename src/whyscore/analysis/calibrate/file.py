@@ -134,10 +134,10 @@ class Calibration(Result):
         return blake2b(text.encode(), digest_size=8).hexdigest()
 
     def document(self) -> dict[str, object]:
-        own = cast("dict[str, object]", finite(asdict(self)))
+        fields = cast("dict[str, object]", finite(asdict(self)))
         if self.gains is None:
-            del own["gains"]
-        return {"schema": SCHEMA, "schema_version": VERSION, "kind": KIND, **own}
+            del fields["gains"]
+        return {"schema": SCHEMA, "schema_version": VERSION, "kind": KIND, **fields}
 
     def records(self) -> Iterator[Record]:
         for outcome in self.outcomes:
@@ -170,7 +170,9 @@ class Calibration(Result):
 
     def outcome_table(self) -> Table:
         """Return one row per protocol, source and setting: correlation before and after, the gain, its uncertainty."""
-        ordered = sorted(self.outcomes, key=lambda one: (get_args(Protocol).index(one.protocol), one.setting))
+        ordered = sorted(
+            self.outcomes, key=lambda outcome: (get_args(Protocol).index(outcome.protocol), outcome.setting)
+        )
         columns = {"protocol": "protocol", "setting": "setting", "source": "source", "before": "original",
                    "after": "boosted", "gain": "gain", "low": "low", "high": "high", "p_value": "p",
                    "adjusted": self.correction}  # fmt: skip
@@ -204,27 +206,27 @@ class Calibration(Result):
     def load(cls, path: str | Path) -> Self:
         """Return the calibration in a file."""
         try:
-            found = json.loads(Path(path).read_text(encoding="utf-8"), parse_int=whole)
+            document = json.loads(Path(path).read_text(encoding="utf-8"), parse_int=whole)
         except OSError as error:
             raise DataError(f"cannot be read: {error.strerror}", file=str(path)) from error
         except (ValueError, RecursionError) as error:
             raise DataError(f"is no calibration: {error}", file=str(path)) from error
-        if not isinstance(found, dict) or found.get("kind") != KIND:
+        if not isinstance(document, dict) or document.get("kind") != KIND:
             raise DataError("is no calibration: make one with whyscore calibrate", file=str(path))
-        if not isinstance(found.get("schema_version"), int) or found["schema_version"] > VERSION:
-            came = found.get("schema_version")
+        if not isinstance(document.get("schema_version"), int) or document["schema_version"] > VERSION:
+            came = document.get("schema_version")
             raise DataError(f"has schema_version {came!r}, this whyscore reads {VERSION}: update it", file=str(path))
         where = Where(str(path), cure="make it again with whyscore calibrate")
         optional: dict[str, object] = {"parameters": [], "weights": [], "nearest": None}
-        made = convert(cls, {**optional, **found, "settings": [], "outcomes": []}, where)
-        for name, value in vars(made).items():
+        calibration = convert(cls, {**optional, **document, "settings": [], "outcomes": []}, where)
+        for name, value in vars(calibration).items():
             if isinstance(value, str) and len(value.splitlines()) > 1:
                 raise where.error(f"{name!r} is {value!r}, expected one line")
         nested: dict[str, Any] = {}
         for name, kind in {"settings": SettingReport, "outcomes": Outcome}.items():
-            rows = found.get(name)
+            rows = document.get(name)
             nested[name] = tuple(convert(kind, row, where) for row in (rows if isinstance(rows, list) else [rows]))
-        return replace(made, **nested)
+        return replace(calibration, **nested)
 
     def check(self, metric: Signature | None, explainer: str | None) -> None:
         """Refuse another metric or explainer than the one this was made with."""
@@ -241,8 +243,8 @@ class Calibration(Result):
 
     def overlap(self, segments: Sequence[Segment]) -> int:
         """Return how many of the segments it was fitted on."""
-        known = set(self.inputs)
-        return sum(input_digest(segment) in known for segment in segments)
+        fitted = set(self.inputs)
+        return sum(input_digest(segment) in fitted for segment in segments)
 
 
 def input_digest(segment: Segment) -> str:
@@ -258,5 +260,5 @@ def input_digest(segment: Segment) -> str:
 
 def _plain(signature: str) -> str:
     """Return a signature without versions: a new release of whyscore does not make a calibration useless."""
-    known = Signature.parse(signature)
-    return str(replace(known, facts=tuple(fact for fact in known.facts if fact[0] != "version")))
+    parsed = Signature.parse(signature)
+    return str(replace(parsed, facts=tuple(fact for fact in parsed.facts if fact[0] != "version")))

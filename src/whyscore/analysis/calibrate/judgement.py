@@ -64,13 +64,13 @@ class Source:
         """Return the table at exactly one parameter, on the grid or not, with the shift and stretch it got."""
         if self.name in _SIGNS:
             return length_columns(self.material, rows, _SIGNS[self.name]), 0.0, 1.0
-        one = columns_of(self.material, self.family, np.array([p]))
+        columns = columns_of(self.material, self.family, np.array([p]))
         if self.scale == "raw":
-            return one, 0.0, 1.0
-        scaled, shift, stretch = rescale(one, self.material, rows)
+            return columns, 0.0, 1.0
+        scaled, shift, stretch = rescale(columns, self.material, rows)
         return scaled, float(shift[0]), float(stretch[0])
 
-    def mixed(self, choice: Choice, rows: IntVector) -> FloatVector:
+    def mix(self, choice: Choice, rows: IntVector) -> FloatVector:
         """Return the boosted score of every entry, the choice having been made from some rows."""
         if not choice.boosted:
             return self.material.scores
@@ -102,8 +102,8 @@ class Question(NamedTuple):
 
     def choose(self, source: Source, settings: Sequence[Setting]) -> Choice:
         """Return what the rule chooses from some settings, those that count."""
-        kept = [setting for setting in settings if self.counts(source.material, setting)]
-        return choose(Problem(source.material, kept, source.columns, self.weights, self.epsilon), self.rule)
+        voters = [setting for setting in settings if self.counts(source.material, setting)]
+        return choose(Problem(source.material, voters, source.columns, self.weights, self.epsilon), self.rule)
 
     def counts(self, material: Material, setting: Setting) -> bool:
         """Return whether a setting can be gained in: the original score agrees with people better than chance."""
@@ -114,7 +114,7 @@ class Question(NamedTuple):
 def oracle(source: Source, question: Question) -> tuple[Choice, FloatVector]:
     """Return what is chosen from all data, and the boosted scores there."""
     choice = question.choose(source, question.settings)
-    return choice, source.mixed(choice, _rows(question.settings))
+    return choice, source.mix(choice, _rows(question.settings))
 
 
 def in_domain(source: Source, question: Question, count: int = FOLDS) -> FloatVector:
@@ -124,7 +124,7 @@ def in_domain(source: Source, question: Question, count: int = FOLDS) -> FloatVe
     for fold in range(int(turn.max()) + 1):
         fitted = [setting.on(setting.rows[turn[setting.rows] != fold]) for setting in question.settings]
         rows = _rows(fitted)
-        values = _on_scale_of(source.mixed(question.choose(source, fitted), rows), source.material.scores, rows)
+        values = _on_scale_of(source.mix(question.choose(source, fitted), rows), source.material.scores, rows)
         result[turn == fold] = values[turn == fold]
     return result
 
@@ -135,7 +135,7 @@ def cross_domain(source: Source, question: Question) -> Iterator[tuple[str, Choi
     for group in groups if len(groups) > 1 else ():
         others = [setting for setting in question.settings if setting.group != group]
         choice = question.choose(source, others)
-        yield group, choice, source.mixed(choice, _rows(others))
+        yield group, choice, source.mix(choice, _rows(others))
 
 
 def assign_folds(material: Material, settings: Sequence[Setting], count: int) -> NDArray[np.int64]:
@@ -161,14 +161,14 @@ def outcome(
     source: Source, setting: Setting, protocol: Protocol, values: FloatVector, choice: Choice | None = None
 ) -> Outcome:
     """Return the correlation before and after in one setting."""
-    judged = setting.at(source.material)
-    before, after = judged.before, judged.correlation(values)
+    judgement = setting.at(source.material)
+    before, after = judgement.before, judgement.correlation(values)
     used = choice or Choice(float("nan"), float("nan"))
-    return Outcome(source.name, protocol, setting.name, judged.n, before, after, after - before, used.p, used.w)
+    return Outcome(source.name, protocol, setting.name, judgement.n, before, after, after - before, used.p, used.w)
 
 
 def with_test(
-    found: Outcome,
+    outcome: Outcome,
     material: Material,
     setting: Setting,
     values: FloatVector,
@@ -178,23 +178,23 @@ def with_test(
     testing: Testing,
 ) -> Outcome:
     """Return an outcome with its p-value and interval; without them where nothing was changed."""
-    if n < 1 or not np.isfinite(found.gain) or np.array_equal(values, material.scores, equal_nan=True):
-        return found
-    x, y, z = (_as_matrix(one, material, setting) for one in (values, material.scores, setting.human))
+    if n < 1 or not np.isfinite(outcome.gain) or np.array_equal(values, material.scores, equal_nan=True):
+        return outcome
+    x, y, z = (_as_matrix(scores, material, setting) for scores in (values, material.scores, setting.human))
     resample: Resample = "systems" if x.shape[1] == 1 else "both"
     interval = bootstrap(
         x, z, setting.level, setting.coefficient, against=y, resample=resample, n=min(n, DRAWS), seed=seed
     )
     p = gain_p(material, setting, values, n=n, seed=seed, testing=testing)
-    return replace(found, p_value=p, low=interval.estimate.low, high=interval.estimate.high)
+    return replace(outcome, p_value=p, low=interval.estimate.low, high=interval.estimate.high)
 
 
 def gain_p(material: Material, setting: Setting, values: FloatVector, *, n: int, seed: int, testing: Testing) -> float:
     """Return the p-value of scores in place of the original ones: that they agree with people better."""
-    x, y, z = (_as_matrix(one, material, setting) for one in (values, material.scores, setting.human))
-    given = (x, y, z, setting.level, setting.coefficient)
+    x, y, z = (_as_matrix(scores, material, setting) for scores in (values, material.scores, setting.human))
+    arguments = (x, y, z, setting.level, setting.coefficient)
     return permutation_test(
-        *given, permute=testing.permute, alternative="greater", n=n, seed=seed, compat=testing.compat
+        *arguments, permute=testing.permute, alternative="greater", n=n, seed=seed, compat=testing.compat
     ).p
 
 
@@ -203,7 +203,9 @@ def _as_matrix(values: FloatVector, material: Material, setting: Setting) -> Flo
     rows = setting.rows
     if setting.level == "global":
         return values[rows][:, None]
-    systems, segments = (np.unique(one[rows], return_inverse=True)[1] for one in (material.systems, material.segments))
+    systems, segments = (
+        np.unique(labels[rows], return_inverse=True)[1] for labels in (material.systems, material.segments)
+    )
     matrix = np.full((systems.max() + 1, segments.max() + 1), np.nan)
     matrix[systems, segments] = values[rows]
     return matrix
@@ -212,21 +214,21 @@ def _as_matrix(values: FloatVector, material: Material, setting: Setting) -> Flo
 def with_corrections(outcomes: Sequence[Outcome], method: str) -> list[Outcome]:
     """Return the outcomes with p-values corrected within each family: one source under one protocol."""
     result = list(outcomes)
-    for family in dict.fromkeys((one.source, one.protocol) for one in outcomes):
-        places = [k for k, one in enumerate(outcomes) if (one.source, one.protocol) == family]
-        known = [k for k in places if outcomes[k].p_value is not None]
-        if known:
-            fixed = correct_p(method, [outcomes[k].p_value or 0.0 for k in known]).adjusted
-            for k, value in zip(known, fixed, strict=True):
+    for family in dict.fromkeys((outcome.source, outcome.protocol) for outcome in outcomes):
+        places = [k for k, outcome in enumerate(outcomes) if (outcome.source, outcome.protocol) == family]
+        tested = [k for k in places if outcomes[k].p_value is not None]
+        if tested:
+            fixed = correct_p(method, [outcomes[k].p_value or 0.0 for k in tested]).adjusted
+            for k, value in zip(tested, fixed, strict=True):
                 result[k] = replace(outcomes[k], adjusted=value)
     return result
 
 
 def mean_gain(outcomes: Sequence[Outcome], source: str, protocol: str) -> float:
     """Return the mean gain of a source under a protocol; NaN where there is none."""
-    gains = [one.gain for one in outcomes if (one.source, one.protocol) == (source, protocol)]
-    known = [gain for gain in gains if np.isfinite(gain)]
-    return float(np.mean(known)) if known else float("nan")
+    gains = [outcome.gain for outcome in outcomes if (outcome.source, outcome.protocol) == (source, protocol)]
+    finite = [gain for gain in gains if np.isfinite(gain)]
+    return float(np.mean(finite)) if finite else float("nan")
 
 
 def verdict(choice: Choice, outcomes: Sequence[Outcome], source: str) -> str:
@@ -243,14 +245,14 @@ def verdict(choice: Choice, outcomes: Sequence[Outcome], source: str) -> str:
     if better:
         noise = "/".join(dict.fromkeys("noise" if name == RANDOM else "length" for name in better))
         return f"not distinguishable from {noise}: held-out gain {gain:+.4f}, controls {shown}"
-    family = [one for one in outcomes if (one.source, one.protocol) == (source, protocol)]
-    known = [one for one in family if one.adjusted is not None]
-    sure = sum((one.adjusted or 0.0) <= 0.05 for one in known)  # noqa: PLR2004 - the usual level
-    told = f"held-out gain {gain:+.4f}, controls {shown}"
-    if known and not sure:
-        return f"boosting may help a little: {told}; significant in none of {len(known)} settings"
-    tests = f"; significant in {sure} of {len(known)} settings after correction" if known else ""
-    return f"boosting helps: {told}{tests}"
+    family = [outcome for outcome in outcomes if (outcome.source, outcome.protocol) == (source, protocol)]
+    tested = [outcome for outcome in family if outcome.adjusted is not None]
+    sure = sum((outcome.adjusted or 0.0) <= 0.05 for outcome in tested)  # noqa: PLR2004 - the usual level
+    evidence = f"held-out gain {gain:+.4f}, controls {shown}"
+    if tested and not sure:
+        return f"boosting may help a little: {evidence}; significant in none of {len(tested)} settings"
+    tests = f"; significant in {sure} of {len(tested)} settings after correction" if tested else ""
+    return f"boosting helps: {evidence}{tests}"
 
 
 def _rows(settings: Sequence[Setting]) -> IntVector:

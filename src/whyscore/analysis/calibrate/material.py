@@ -86,19 +86,19 @@ def length_columns(material: Material, rows: IntVector, sign: float = 1.0) -> Co
     A sign of -1 turns it round: the shorter, the better.
     """
     rows = rows[~np.isnan(material.scores[rows])]
-    own, scores = sign * material.lengths[rows], material.scores[rows]
-    spread = float(own.std())
+    lengths, scores = sign * material.lengths[rows], material.scores[rows]
+    spread = float(lengths.std())
     stretch = float(scores.std()) / spread if spread > 0 else 0.0
-    values = (sign * material.lengths - own.mean()) * stretch + scores.mean()
+    values = (sign * material.lengths - lengths.mean()) * stretch + scores.mean()
     return Columns(np.ones(1), values[None])
 
 
 def rescale(columns: Columns, material: Material, rows: IntVector) -> tuple[Columns, FloatVector, FloatVector]:
     """Return the columns with mean and deviation of the scores of some rows, and the shift and stretch of each."""
-    known = columns.values[:, rows]
-    spread = np.nanstd(known, axis=1)
+    values = columns.values[:, rows]
+    spread = np.nanstd(values, axis=1)
     stretch = np.divide(np.nanstd(material.scores[rows]), spread, out=np.ones_like(spread), where=spread > 0)
-    shift = np.nanmean(material.scores[rows]) - stretch * np.nanmean(known, axis=1)
+    shift = np.nanmean(material.scores[rows]) - stretch * np.nanmean(values, axis=1)
     return (
         Columns(columns.parameters, shift[:, None] + stretch[:, None] * columns.values, columns.degenerate),
         shift,
@@ -161,8 +161,8 @@ class Judged:
     def gains(self, columns: Columns, weights: FloatVector) -> FloatMatrix:
         """Return what each mixture gains: parameters x weights."""
         other = self.target.project(columns.values[:, self.setting.rows])
-        found: FloatMatrix = self.target.mix(self.whole, other, weights)[0] - self.before
-        return found
+        gains: FloatMatrix = self.target.mix(self.whole, other, weights)[0] - self.before
+        return gains
 
     def correlation(self, values: FloatVector) -> float:
         """Return the correlation of any score, one value per entry of the material."""
@@ -239,7 +239,7 @@ def explained_of(
     explaining = build(explainer, "explainer") if isinstance(explainer, str) else explainer
     material = material_of(data, explanations, metric, parts)
     facts = dict(explanations[0].signature.facts)
-    own = explaining.masker if isinstance(explaining, HidesWords) else None
+    default = explaining.masker if isinstance(explaining, HidesWords) else None
     masker = facts.get("masker")
     drawn = [
         replace(
@@ -253,7 +253,7 @@ def explained_of(
         spec_of(explaining),
         material,
         material.with_bags(gather_importances(drawn, len(material), parts)[1]),
-        None if own is not None and spec_of(own) == masker else masker,
+        None if default is not None and spec_of(default) == masker else masker,
         facts.get("unit", "word"),
         parts,
         seed,
@@ -290,8 +290,8 @@ def possible_settings(
                 name = " ".join(filter(None, (group, score, f"{coefficient}@{at}")))
                 classes = len(np.unique(values[rows][~np.isnan(values[rows])]))
                 if coefficient in CLASSIFYING and (classes != _CLASSES or at == "system"):
-                    told = f"its human scores have {classes} values" if at != "system" else "systems have no class"
-                    notes.append(f"{name} was left out: {told}, {coefficient} needs two classes of segments")
+                    obstacle = f"its human scores have {classes} values" if at != "system" else "systems have no class"
+                    notes.append(f"{name} was left out: {obstacle}, {coefficient} needs two classes of segments")
                     continue
                 settings.append(Setting(name, group, score, coefficient, at, rows, values))
     return tuple(settings), notes
@@ -299,31 +299,32 @@ def possible_settings(
 
 def _unusable(material: Material, human: FloatVector, rows: IntVector, level: str) -> str:
     """Return why a group cannot be judged by a human score, or nothing."""
-    judged = rows[~np.isnan(human[rows]) & ~np.isnan(material.scores[rows])]
-    if not len(judged):
+    rated = rows[~np.isnan(human[rows]) & ~np.isnan(material.scores[rows])]
+    if not len(rated):
         return "nobody judged any of its segments"
-    if len(judged) < LEAST:
-        return f"{len(judged)} judged segments, at least {LEAST} are needed"
-    if np.ptp(human[judged]) == 0:
-        return f"its human scores are all {human[judged[0]]:g}"
-    if np.ptp(material.scores[judged]) == 0:
-        return f"the metric scores every segment {material.scores[judged[0]]:g}"
-    systems = len(np.unique(material.systems[judged]))
+    if len(rated) < LEAST:
+        return f"{len(rated)} judged segments, at least {LEAST} are needed"
+    if np.ptp(human[rated]) == 0:
+        return f"its human scores are all {human[rated[0]]:g}"
+    if np.ptp(material.scores[rated]) == 0:
+        return f"the metric scores every segment {material.scores[rated[0]]:g}"
+    systems = len(np.unique(material.systems[rated]))
     if level in ("system", "segment") and systems < _LEAST_SYSTEMS:
         return f"{systems} systems, the level {level} needs at least {_LEAST_SYSTEMS}"
     return ""
 
 
-def join_datasets(given: Dataset | Sequence[Dataset]) -> Dataset:
+def join_datasets(datasets: Dataset | Sequence[Dataset]) -> Dataset:
     """Return one data set; of several, the entries know where they come from."""
-    if isinstance(given, Dataset):
-        return given
-    if len(given) == 1:
-        return given[0]
+    if isinstance(datasets, Dataset):
+        return datasets
+    if len(datasets) == 1:
+        return datasets[0]
     names = [
-        f"{one.name} {k}" if [d.name for d in given].count(one.name) > 1 else one.name for k, one in enumerate(given)
+        f"{dataset.name} {k}" if [d.name for d in datasets].count(dataset.name) > 1 else dataset.name
+        for k, dataset in enumerate(datasets)
     ]
-    entries = [_rename(entry, name) for name, one in zip(names, given, strict=True) for entry in one.entries]
+    entries = [_rename(entry, name) for name, dataset in zip(names, datasets, strict=True) for entry in dataset.entries]
     return Dataset(" + ".join(names), tuple(entries))
 
 
@@ -346,8 +347,8 @@ def _rename(entry: Entry, name: str) -> Entry:
 def groups_of(data: Dataset, group: str | None) -> list[str]:
     """Return the group of each entry: its value in a column, and the data set it comes from."""
     if group is not None and not any(group in entry.extra for entry in data.entries):
-        known = sorted({name for entry in data.entries for name in entry.extra} - {_ORIGIN})
-        raise DataError(f"{data.name} has no column {group!r} to group by; it has: {', '.join(known) or 'none'}")
+        columns = sorted({name for entry in data.entries for name in entry.extra} - {_ORIGIN})
+        raise DataError(f"{data.name} has no column {group!r} to group by; it has: {', '.join(columns) or 'none'}")
     parts = [
         (str(entry.extra.get(_ORIGIN, "")), "" if group is None else str(entry.extra.get(group, "")))
         for entry in data.entries
@@ -358,8 +359,8 @@ def groups_of(data: Dataset, group: str | None) -> list[str]:
 def check_judged(data: Dataset, human: dict[str, FloatVector]) -> None:
     """Refuse data with hardly any human score."""
     for name, values in human.items():
-        judged = int((~np.isnan(values)).sum())
-        if judged < LEAST:
+        rated = int((~np.isnan(values)).sum())
+        if rated < LEAST:
             raise DataError(
-                f"{data.name} has {judged} segments with the human score {name!r}: calibration needs at least {LEAST}"
+                f"{data.name} has {rated} segments with the human score {name!r}: calibration needs at least {LEAST}"
             )

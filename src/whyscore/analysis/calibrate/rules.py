@@ -98,18 +98,18 @@ def pick(gains: Sequence[FloatMatrix], columns: Columns, problem: Problem, rule:
     """Return what a rule without folds chooses from the gains."""
     p, w = columns.parameters, problem.weights
     if rule == "median":
-        found = [np.nonzero(np.nan_to_num(gain, nan=-np.inf) > problem.epsilon) for gain in gains]
-        powers = np.concatenate([p[i] for i, _ in found])
+        cells = [np.nonzero(np.nan_to_num(gain, nan=-np.inf) > problem.epsilon) for gain in gains]
+        powers = np.concatenate([p[i] for i, _ in cells])
         if not len(powers):
             return ORIGINAL
-        return Choice(float(np.median(powers)), float(np.median(np.concatenate([w[j] for _, j in found]))))
+        return Choice(float(np.median(powers)), float(np.median(np.concatenate([w[j] for _, j in cells]))))
     if rule == "median_of_argmax":
         each = [_largest(gain, p, w) for gain in gains]
-        chosen = [one for one in each if one.boosted]
-        if not chosen:
+        boosted = [choice for choice in each if choice.boosted]
+        if not boosted:
             return ORIGINAL
-        weight = float(np.median([one.w for one in each]))
-        return Choice(float(np.median([one.p for one in chosen])), weight) if weight < 1 else ORIGINAL
+        weight = float(np.median([choice.w for choice in each]))
+        return Choice(float(np.median([choice.p for choice in boosted])), weight) if weight < 1 else ORIGINAL
     mean = np.mean(gains, axis=0)
     if rule == "argmax":
         return _largest(mean, p, w)
@@ -120,11 +120,11 @@ def pick(gains: Sequence[FloatMatrix], columns: Columns, problem: Problem, rule:
 
 def _largest(gain: FloatMatrix, p: FloatVector, w: FloatVector) -> Choice:
     """Return the best cell; w = 1 wins where nothing is above 0, ties go to the larger w, then to the smaller |p|."""
-    known = np.nan_to_num(gain, nan=-np.inf)
-    best = float(known.max(initial=-np.inf))
+    values = np.nan_to_num(gain, nan=-np.inf)
+    best = float(values.max(initial=-np.inf))
     if best <= _TIE:
         return ORIGINAL
-    cells = np.argwhere(known >= best - _TIE)
+    cells = np.argwhere(values >= best - _TIE)
     i, j = min(cells.tolist(), key=lambda cell: (-w[cell[1]], abs(p[cell[0]]), cell[0]))
     return Choice(float(p[i]), float(w[j]))
 
@@ -148,26 +148,26 @@ def folds(material: Material, setting: Setting, count: int = FOLDS) -> NDArray[n
     """
     if not material.has_documents:
         return np.arange(len(setting.rows)) % count
-    own = np.unique(material.documents[setting.rows], return_inverse=True)[1]
+    documents = np.unique(material.documents[setting.rows], return_inverse=True)[1]
     # in the order of their first row, whatever their numbers
-    first = np.unique(own, return_index=True)[1]
-    turn = np.argsort(np.argsort(first))[own]
+    first = np.unique(documents, return_index=True)[1]
+    turn = np.argsort(np.argsort(first))[documents]
     return turn if turn.max(initial=0) < _MOST_FOLDS else turn % count
 
 
 def _by_folds(problem: Problem, rule: Rule) -> Choice:
     """Return the plateau, shrunk by what is left of its gain on folds that it did not see."""
     columns = problem.columns(problem.rows)
-    chosen = pick(grids(problem, columns), columns, problem, "plateau")
-    if not chosen.boosted:
-        return Choice(chosen.p, 1.0, 0.0)
+    plateau = pick(grids(problem, columns), columns, problem, "plateau")
+    if not plateau.boosted:
+        return Choice(plateau.p, 1.0, 0.0)
     inside, outside = _refit(problem)
     inner, outer = float(np.nanmean(inside)), float(np.nanmean(outside))
     if rule == "cautious":
         error = float(np.nanstd(outside)) / np.sqrt(max(1, len(outside) - 1))
         outer -= _CAUTION * error
-    kept = float(np.clip(outer / inner, 0.0, 1.0)) if inner > problem.epsilon else 0.0
-    return Choice(chosen.p if kept else float("nan"), 1 - kept * (1 - chosen.w), kept, inner, outer)
+    shrinkage = float(np.clip(outer / inner, 0.0, 1.0)) if inner > problem.epsilon else 0.0
+    return Choice(plateau.p if shrinkage else float("nan"), 1 - shrinkage * (1 - plateau.w), shrinkage, inner, outer)
 
 
 def _refit(problem: Problem) -> tuple[list[float], list[float]]:
@@ -175,9 +175,9 @@ def _refit(problem: Problem) -> tuple[list[float], list[float]]:
     turns = [folds(problem.material, setting) for setting in problem.settings]
     inside, outside = [], []
     for fold in range(1 + max(int(turn.max()) for turn in turns)):
-        kept = [setting.on(setting.rows[turn != fold]) for setting, turn in zip(problem.settings, turns, strict=True)]
+        fitted = [setting.on(setting.rows[turn != fold]) for setting, turn in zip(problem.settings, turns, strict=True)]
         out = [setting.on(setting.rows[turn == fold]) for setting, turn in zip(problem.settings, turns, strict=True)]
-        part = problem._replace(settings=kept)
+        part = problem._replace(settings=fitted)
         columns = part.columns(part.rows)
         gains = grids(part, columns)
         choice = pick(gains, columns, part, "plateau")
@@ -190,7 +190,7 @@ def _refit(problem: Problem) -> tuple[list[float], list[float]]:
             int(np.flatnonzero(part.weights == choice.w)[0]),
         )
         inside.append(float(np.mean([gain[cell] for gain in gains])))
-        one = Columns(columns.parameters[[cell[0]]], columns.values[[cell[0]]])
-        left = [setting.at(part.material).gains(one, part.weights[[cell[1]]])[0, 0] for setting in out]
+        column = Columns(columns.parameters[[cell[0]]], columns.values[[cell[0]]])
+        left = [setting.at(part.material).gains(column, part.weights[[cell[1]]])[0, 0] for setting in out]
         outside.append(float(np.nanmean(left)) if not np.isnan(left).all() else np.nan)
     return inside, outside

@@ -148,16 +148,16 @@ class TestedSettings(ChoosingSettings):
         search, testing = self.search, self.testing
         p, w = search.parameters, search.weights
         vote = "keep their vote" if search.keep_reversed else "have no vote"
-        known = [
+        choices = [
             f"{len(p)} values of p from {p[0]:g} to {p[-1]:g}",
-            f"w {', '.join(f'{one:g}' for one in w)}",
+            f"w {', '.join(f'{weight:g}' for weight in w)}",
             f"gains above {search.epsilon:g} count",
             f"rule {search.rule}",
             f"settings with a correlation of 0 or below {vote}",
             f"permute-both: {testing.name}, one-sided, {self.resamples} resamples",
             f"correction {testing.correction} over {family}",
         ]
-        named = f"mode {self.mode}: {'; '.join(known)}"
+        named = f"mode {self.mode}: {'; '.join(choices)}"
         return (named, _OPEN) if self.mode == "paper" else (named,)
 
 

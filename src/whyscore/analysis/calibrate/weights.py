@@ -106,17 +106,17 @@ class FittedWeights(Result):
     def sentence(self) -> str:
         """What came of it, in one sentence."""
         better = sum(fold.fitted > fold.published for fold in self.folds)
-        told = (
+        comparison = (
             f"{self.name} on left-out {self.split} is {self.held_out:.4f} with fitted weights and "
             f"{self.held_out_published:.4f} with the published ones (better in {better} of {len(self.folds)} folds)"
         )
         if np.isnan(self.held_out) or np.isnan(self.held_out_published):
-            return f"{told}: it is not defined, so nothing can be said; keep the published weights"
+            return f"{comparison}: it is not defined, so nothing can be said; keep the published weights"
         if self.helps:
-            return f"{told}: fitting helps on data like these"
+            return f"{comparison}: fitting helps on data like these"
         gained = self.held_out > self.held_out_published
         why = "the gain is within what folds differ by" if gained else "fitting does not help"
-        return f"{told}: {why}; keep the published weights"
+        return f"{comparison}: {why}; keep the published weights"
 
     def records(self) -> Iterator[dict[str, str | int | float]]:
         everything = Fold(self.n, self.weights, self.held_out, self.held_out_published)
@@ -169,18 +169,18 @@ def fit_weights(
         raise UserError("weights are fitted to one human score by one coefficient: name one of each")
     human, folds = (settings.human or ("",))[0], settings.folds
     named, at = coefficient_of(settings.coefficient[0]), level_of(settings.level)
-    judged = dataset.human(human)
-    entries = tuple(entry for entry, value in zip(dataset.entries, judged, strict=True) if not np.isnan(value))
+    ratings = dataset.human(human)
+    entries = tuple(entry for entry, value in zip(dataset.entries, ratings, strict=True) if not np.isnan(value))
     data = replace(dataset, entries=entries)
     fold_of, split = _folds(data, folds, settings.seed)
-    found = mee_parts(data, metric, resources=resources)
-    material = _Material(found, judged[~np.isnan(judged)], data, group=settings.group, coefficient=named, level=at)
+    parts = mee_parts(data, metric, resources=resources)
+    material = _Material(parts, ratings[~np.isnan(ratings)], data, group=settings.group, coefficient=named, level=at)
     everything = material.correlations(np.ones(len(data), dtype=np.bool_))
     return FittedWeights(
         weights=material.weights(_best(everything)),
-        published=found.metric.weights,
+        published=parts.metric.weights,
         folds=tuple(material.left_out(fold_of == number) for number in range(folds)),
-        metric=found.metric,
+        metric=parts.metric,
         human=human,
         coefficient=named,
         level=at,
@@ -188,7 +188,7 @@ def fit_weights(
         split=split,
         n=len(data),
         seed=settings.seed,
-        signature=found.signature,
+        signature=parts.signature,
     )
 
 
@@ -215,15 +215,15 @@ class _Material:
 
     def left_out(self, fold: NDArray[np.bool_]) -> Fold:
         """Return what the weights of all other entries reach on a fold."""
-        best, own = _best(self.correlations(~fold)), self.correlations(fold)
-        return Fold(int(fold.sum()), self.weights(best), float(own[best]), float(own[0]))
+        best, correlations = _best(self.correlations(~fold)), self.correlations(fold)
+        return Fold(int(fold.sum()), self.weights(best), float(correlations[best]), float(correlations[0]))
 
-    def correlations(self, chosen: NDArray[np.bool_]) -> FloatVector:
+    def correlations(self, subset: NDArray[np.bool_]) -> FloatVector:
         """Return the correlation of each candidate over the chosen entries, the mean over groups."""
         values = []
         for number in np.unique(self._groups):
-            here = chosen & (self._groups == number)
-            found = grid_correlations(
+            here = subset & (self._groups == number)
+            correlations = grid_correlations(
                 self._scores[:, here],
                 self._human[here],
                 coefficients=(self._coefficient,),
@@ -231,10 +231,10 @@ class _Material:
                 systems=self._systems[here],
                 segments=self._segments[here],
             )[0]
-            values.append(found)
+            values.append(correlations)
         stacked = np.stack(values)
-        known = ~np.isnan(stacked)
-        sums, counts = np.where(known, stacked, 0.0).sum(axis=0), known.sum(axis=0)
+        defined = ~np.isnan(stacked)
+        sums, counts = np.where(defined, stacked, 0.0).sum(axis=0), defined.sum(axis=0)
         result: FloatVector = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
         return result
 
@@ -280,5 +280,5 @@ def _group(extra: Mapping[str, object], name: str) -> str:
 
 
 def _mean(values: Sequence[float]) -> float:
-    known = [value for value in values if not np.isnan(value)]
-    return float(np.mean(known)) if known else float("nan")
+    defined = [value for value in values if not np.isnan(value)]
+    return float(np.mean(defined)) if defined else float("nan")

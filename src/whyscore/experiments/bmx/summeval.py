@@ -295,7 +295,7 @@ def splits(explained: Explained, how: SummevalSettings, controls: Sequence[str] 
                 question = Question.of(_settings(explained.data, fitted, how.fitted), search, rule)
                 choice = question.choose(source, question.settings)
                 votes = sum(question.counts(source.material, setting) for setting in question.settings)
-                values = source.mixed(choice, fitted)
+                values = source.mix(choice, fitted)
                 for setting in _settings(explained.data, rest, COEFFICIENTS):
                     p_value = None
                     if choice.boosted and how.resamples:

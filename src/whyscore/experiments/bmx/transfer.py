@@ -631,7 +631,7 @@ class _Study:
         self, source: Source, choice: Choice, question: Question, placements: Sequence[Placed], work: tuple[str, int]
     ) -> None:
         """Add what a choice does in every setting of the other data sets."""
-        values = source.mixed(choice, np.unique(np.concatenate([setting.rows for setting in question.settings])))
+        values = source.mix(choice, np.unique(np.concatenate([setting.rows for setting in question.settings])))
         self._judge_values(source, choice, values, placements, work)
 
     def _judge_values(
