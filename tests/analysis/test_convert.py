@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from whyscore.analysis.convert import categorised, convert, spans_by, thresholds_of, to_submission
+from whyscore.analysis.convert import categorise, convert, spans_by, thresholds_of, to_submission
 from whyscore.analysis.explain import explain
 from whyscore.analysis.metaeval.settings import MetaevalWordsSettings
 from whyscore.analysis.metaeval.words import judge, logprob, stored_submissions
@@ -220,14 +220,14 @@ class Letters:
 
 def test_spans_without_a_category_take_the_feature_of_most_of_their_characters() -> None:
     spans = (ErrorSpan(0, 5), ErrorSpan(4, 9), ErrorSpan(0, 2, category="kept"), ErrorSpan(5, 6))
-    found = categorised(Dataset("d", (Entry("0", "s", Segment("a bad cat"), spans=spans),)), Letters())
+    found = categorise(Dataset("d", (Entry("0", "s", Segment("a bad cat"), spans=spans),)), Letters())
     assert [span.category for span in found.entries[0].spans or ()] == ["first", "also", "kept", None]
 
 
 def test_real_taggers_give_categories() -> None:
     text = "in 1984 he was there"
     data = Dataset("d", (Entry("0", "s", Segment(text), spans=(ErrorSpan(3, 7),)),))
-    assert [span.category for span in categorised(data, "rules").entries[0].spans or ()] == ["number"]
+    assert [span.category for span in categorise(data, "rules").entries[0].spans or ()] == ["number"]
 
 
 @pytest.mark.parametrize(

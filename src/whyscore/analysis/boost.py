@@ -101,9 +101,9 @@ class BoostResult(Result):
         """Return the means of each system."""
         rows: list[tuple[Cell, ...]] = []
         for system in self.dataset.systems:
-            own = [k for k, entry in enumerate(self.dataset.entries) if entry.system == system]
-            scored = len(own) - sum(k in self.missing for k in own)
-            rows.append((system, *(_mean(values[own]) for values in self._columns()), scored))
+            members = [k for k, entry in enumerate(self.dataset.entries) if entry.system == system]
+            scored = len(members) - sum(k in self.missing for k in members)
+            rows.append((system, *(_mean(values[members]) for values in self._columns()), scored))
         return BoostedSystems(self, tuple(rows))
 
     def _columns(self) -> tuple[FloatVector, FloatVector, FloatVector]:
@@ -150,8 +150,8 @@ def _header(kind: Kind, result: BoostResult) -> Record:
 
 
 def _mean(values: FloatVector) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else float("nan")
 
 
 @takes(BoostedSettings)
@@ -208,8 +208,8 @@ def boost(
     Segments that the calibration was fitted on are refused unless `allow_overlap`: their scores have seen the people's.
     """
     ready = isinstance(metric, _HasComponents) and explainer is None and settings.p is None and settings.w is None
-    made = cast("Boosted", metric) if ready else boosted(metric, explainer, settings=settings)
-    return boost_segments(segments, made, settings, resources)
+    booster = cast("Boosted", metric) if ready else boosted(metric, explainer, settings=settings)
+    return boost_segments(segments, booster, settings, resources)
 
 
 def boost_segments(
@@ -235,16 +235,16 @@ def cost(segments: Segments, metric: Boosted, *, resources: Resources = LOCAL) -
 
     For nested metrics the product is an upper bound: probes are no longer than the texts they come from.
     """
-    asked = as_segments(segments)
+    texts = as_segments(segments)
     outer = explain_cost(
-        asked, metric.metric, metric.explainer, resources=resources, unit=metric.unit, masker=metric.masker,
+        texts, metric.metric, metric.explainer, resources=resources, unit=metric.unit, masker=metric.masker,
         seed=metric.seed, sides=["hypothesis"] if metric.parts == "hypothesis" else None,
     )  # fmt: skip
-    if metric.inner is None or not asked:
+    if metric.inner is None or not texts:
         return outer
-    inner = cost(asked, metric.inner)
+    inner = cost(texts, metric.inner)
     return Cost(
-        -(-outer.asked * inner.asked // len(asked)), -(-outer.distinct * inner.distinct // len(asked)), outer.stored
+        -(-outer.asked * inner.asked // len(texts)), -(-outer.distinct * inner.distinct // len(texts)), outer.stored
     )
 
 
@@ -264,27 +264,27 @@ def _build_calibrated(
     settings: BoostedSettings,
 ) -> Boosted:
     """Return the metric that a calibration describes, refusing any other metric or explainer."""
-    found = _load_calibration(calibration)
+    fitted = _load_calibration(calibration)
     file = "the calibration" if isinstance(calibration, Calibration) else calibration
 
     def build_named(spec: str, kind: str) -> Any:  # noqa: ANN401 - the kind decides the protocol
         return build_from_file(spec, kind, file, settings.allow_code)
 
-    made = build_named(found.metric, "metric") if metric is None else as_metric(metric)
-    found.check(made.signature(), None if explainer is None else spec_of(_explainer(explainer)))
+    base = build_named(fitted.metric, "metric") if metric is None else as_metric(metric)
+    fitted.check(base.signature(), None if explainer is None else spec_of(_explainer(explainer)))
     return Boosted(
-        metric=made,
-        explainer=build_named(found.explainer, "explainer"),
-        aggregator=build_named(found.aggregator, "aggregator"),
-        w=found.w,
-        parts=cast("Parts", found.parts),
-        unit=build_named(found.unit, "splitter"),
-        masker=None if found.masker is None else build_named(found.masker, "masker"),
-        seed=found.seed,
-        shift=found.shift,
-        stretch=found.stretch,
-        rule=found.rule,
-        calibration=found.digest,
+        metric=base,
+        explainer=build_named(fitted.explainer, "explainer"),
+        aggregator=build_named(fitted.aggregator, "aggregator"),
+        w=fitted.w,
+        parts=cast("Parts", fitted.parts),
+        unit=build_named(fitted.unit, "splitter"),
+        masker=None if fitted.masker is None else build_named(fitted.masker, "masker"),
+        seed=fitted.seed,
+        shift=fitted.shift,
+        stretch=fitted.stretch,
+        rule=fitted.rule,
+        calibration=fitted.digest,
         on_empty=settings.on_empty,
     )
 
@@ -293,8 +293,8 @@ def _load_calibration(calibration: Calibration | str | Path) -> Calibration:
     return calibration if isinstance(calibration, Calibration) else Calibration.load(calibration)
 
 
-def _explainer(given: str | Explainer) -> Explainer:
-    return cast("Explainer", build(given, "explainer") if isinstance(given, str) else given)
+def _explainer(explainer: str | Explainer) -> Explainer:
+    return cast("Explainer", build(explainer, "explainer") if isinstance(explainer, str) else explainer)
 
 
 def _refuse_overlap(segments: Sequence[Segment], calibration: Calibration) -> None:

@@ -34,16 +34,16 @@ class Catalogue(Result, list[Card]):
     __repr__ = Result.__repr__
 
     def __init__(self, cards: Mapping[str, Sequence[Card]], *, verbose: bool = False) -> None:
-        super().__init__(card for own in cards.values() for card in own)
+        super().__init__(card for group in cards.values() for card in group)
         self.cards, self.verbose = cards, verbose
 
     def records(self) -> Iterator[Record]:
-        return ({"kind": kind, **card} for kind, own in self.cards.items() for card in own)
+        return ({"kind": kind, **card} for kind, group in self.cards.items() for card in group)
 
     def display_tables(self) -> list[Table]:
         return [
-            Table((kind, "about"), tuple(row for card in own for row in self._rows(card)))
-            for kind, own in self.cards.items()
+            Table((kind, "about"), tuple(row for card in group for row in self._rows(card)))
+            for kind, group in self.cards.items()
         ]
 
     def document(self) -> object:
@@ -157,10 +157,10 @@ class Installation(Result, dict[str, object]):
             return [Table(("fact", "value"), tuple(_facts(self)))]
         extras = cast("dict[str, dict[str, str | None]]", self["packages"])
         rows = [_extra(extra, versions) for extra, versions in extras.items()]
-        kept = cast("dict[str, object]", self["store"])
-        problem = kept.get("problem")
-        about = problem or f"{kept.get('segments', 0)} scores, {kept.get('bytes', 0)} bytes"
-        rows.append(("-" if problem else "✓", "store", f"{kept['path']} ({about})", ""))
+        store = cast("dict[str, object]", self["store"])
+        problem = store.get("problem")
+        about = problem or f"{store.get('segments', 0)} scores, {store.get('bytes', 0)} bytes"
+        rows.append(("-" if problem else "✓", "store", f"{store['path']} ({about})", ""))
         broken = cast("dict[str, str]", self["broken"])
         rows += [("-", name, reason, "") for name, reason in broken.items()]
         title = f"whyscore {self['whyscore']}, Python {self['python']}, {self['platform']}"
@@ -171,9 +171,9 @@ class Installation(Result, dict[str, object]):
 
 
 def _extra(extra: str, versions: Mapping[str, str | None]) -> tuple[str, str, str, str]:
-    missing = [name for name, found in versions.items() if found is None]
+    missing = [name for name, version in versions.items() if version is None]
     cure = f"missing: {', '.join(missing)}. pip install 'whyscore[{extra}]'" if missing else ""
-    there = ", ".join(f"{name} {found}" for name, found in versions.items() if found)
+    there = ", ".join(f"{name} {installed}" for name, installed in versions.items() if installed)
     return "-" if missing else "✓", extra, there, cure
 
 
@@ -199,22 +199,22 @@ def doctor(store: Store | None = None) -> Installation:
             "platform": platform.platform(),
             "packages": packages(),
             "store": _state(store),
-            "broken": broken(),
+            "broken": find_broken(),
         }
     )
 
 
 def packages() -> dict[str, dict[str, str | None]]:
     """Return the version of every package whyscore can use, by extra ("core" for what it always needs)."""
-    found: dict[str, dict[str, str | None]] = {}
+    versions: dict[str, dict[str, str | None]] = {}
     for line in requires("whyscore") or ():
         match = _REQUIREMENT.match(line)
         if match and match[2] not in _HIDDEN:
-            found.setdefault(match[2] or "core", {})[match[1]] = _version(match[1])
-    return found
+            versions.setdefault(match[2] or "core", {})[match[1]] = _version(match[1])
+    return versions
 
 
-def broken() -> dict[str, str]:
+def find_broken() -> dict[str, str]:
     """Return the components that cannot be loaded here, each with the reason."""
     reasons = {}
     for kind in KINDS:
@@ -237,7 +237,7 @@ def _state(store: Store | None) -> dict[str, object]:
     if store is None:
         return {"path": None}
     try:
-        segments = sum(held.segments for held in store.held())
+        segments = sum(metric.segments for metric in store.held())
     except StoreError as error:
         return {"path": str(store.path), "problem": str(error)}
     return {"path": str(store.path), "bytes": store.size(), "segments": segments}

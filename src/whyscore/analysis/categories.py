@@ -93,11 +93,11 @@ class SpanReader:
     @classmethod
     def of(cls, tagger: str | Tagger, texts: Sequence[str]) -> "SpanReader":
         """Return a reader with a tagger; the features of one that does not name them are those it finds in texts."""
-        made = cast("Tagger", build(tagger, "tagger") if isinstance(tagger, str) else tagger)
-        if isinstance(made, SupportsLabels):
-            return cls(made, tuple(made.labels()))
-        found = {feature for tagged in made.tag(texts) for one in tagged for feature in one.features}
-        return cls(made, tuple(sorted(found)))
+        labeller = cast("Tagger", build(tagger, "tagger") if isinstance(tagger, str) else tagger)
+        if isinstance(labeller, SupportsLabels):
+            return cls(labeller, tuple(labeller.labels()))
+        features = {feature for tagged in labeller.tag(texts) for span in tagged for feature in span.features}
+        return cls(labeller, tuple(sorted(features)))
 
     @property
     def tagger_columns(self) -> slice:
@@ -109,13 +109,13 @@ class SpanReader:
         rows: list[FloatVector] = []
         for start in range(0, len(examples), _CHUNK):
             chunk = examples[start : start + _CHUNK]
-            segments = list(dict.fromkeys(one.segment for one in chunk))
+            segments = list(dict.fromkeys(example.segment for example in chunk))
             texts = list(
                 dict.fromkeys(text for segment in segments for text in (segment.hypothesis, other_side(segment)))
             )
             read = dict(zip(texts, read_texts(texts), strict=True))
             tags = self.tagger.tag([segment.hypothesis for segment in segments])
-            known = {
+            readings = {
                 segment: (
                     read[segment.hypothesis],
                     match(read[segment.hypothesis], read[other_side(segment)], _NO_TABLES).features[0],
@@ -123,7 +123,7 @@ class SpanReader:
                 for segment in segments
             }
             tagged = dict(zip(segments, tags, strict=True))
-            rows += [self._row(one, *known[one.segment], tagged[one.segment]) for one in chunk]
+            rows += [self._row(example, *readings[example.segment], tagged[example.segment]) for example in chunk]
         return np.array(rows, dtype=np.float64)
 
     def _row(
@@ -134,14 +134,14 @@ class SpanReader:
         touched = np.flatnonzero((spans[:, 0] < end) & (spans[:, 1] > start))
         if not len(touched):  # white space alone: the nearest word
             touched = np.array([np.abs(spans.mean(axis=1) - (start + end) / 2).argmin()])
-        own = features[touched][:, _COLUMNS]
+        columns = features[touched][:, _COLUMNS]
         shares = dict.fromkeys(self.labels, 0.0)
-        for one in tagged:
-            common = min(one.end, end) - max(one.start, start)
-            for feature in one.features if common > 0 else ():
+        for span in tagged:
+            common = min(span.end, end) - max(span.start, start)
+            for feature in span.features if common > 0 else ():
                 if feature in shares:
                     shares[feature] += common / (end - start)
-        parts = (own.mean(axis=0), own.max(axis=0), [np.log1p(len(touched))], list(shares.values()))
+        parts = (columns.mean(axis=0), columns.max(axis=0), [np.log1p(len(touched))], list(shares.values()))
         return np.concatenate([np.asarray(part, dtype=np.float64) for part in parts])
 
 
@@ -168,20 +168,20 @@ class SpanNamer:
             )
         mean, deviation = rows[kept].mean(axis=0), rows[kept].std(axis=0) + 1e-6
         design = np.column_stack([(rows[kept] - mean) / deviation, np.ones(int(kept.sum()))])
-        places = np.array([names.index(kind) for kind, own in zip(kinds, kept.tolist(), strict=True) if own])
+        places = np.array([names.index(kind) for kind, keep in zip(kinds, kept.tolist(), strict=True) if keep])
         alike = (1 / len(names) / np.array([counts[kind] for kind in names]))[places]
-        wanted = np.eye(len(names))[places] * alike[:, None]
+        targets = np.eye(len(names))[places] * alike[:, None]
 
         def loss(flat: FloatVector) -> tuple[float, FloatVector]:
             weights = flat.reshape(design.shape[1], len(names))
             scores = design @ weights
-            slope = design.T @ (softmax(scores, axis=1) * alike[:, None] - wanted) + 2 * _PENALTY * weights
-            value = -(wanted * log_softmax(scores, axis=1)).sum() + _PENALTY * (weights**2).sum()
+            slope = design.T @ (softmax(scores, axis=1) * alike[:, None] - targets) + 2 * _PENALTY * weights
+            value = -(targets * log_softmax(scores, axis=1)).sum() + _PENALTY * (weights**2).sum()
             return float(value), slope.ravel()
 
         start = np.zeros(design.shape[1] * len(names))
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
-        return cls(names, mean, deviation, found.x.reshape(design.shape[1], len(names)))
+        optimum = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
+        return cls(names, mean, deviation, optimum.x.reshape(design.shape[1], len(names)))
 
     def probabilities(self, rows: FloatMatrix) -> FloatMatrix:
         """Return rows x kinds."""
@@ -198,35 +198,37 @@ class SpanNamer:
 
 def make_examples(segments: Sequence[Segment], seed: int = 0, texts: int = TEXTS) -> tuple[list[Example], list[str]]:
     """Return stretches of perturbed hypotheses and their kinds; a sample of the segments is perturbed."""
-    whole = [one for one in dict.fromkeys(segments) if one.hypothesis.split() and other_side(one).split()]
+    whole = [
+        segment for segment in dict.fromkeys(segments) if segment.hypothesis.split() and other_side(segment).split()
+    ]
     if not whole:
         raise DataError("naming spans needs hypotheses with sources or references: there are none")
-    perturber = Perturber([other_side(one) for one in whole], [one.hypothesis for one in whole])
-    chosen = generator(seed, "categories").permutation(len(whole))[:texts].tolist()
+    perturber = Perturber([other_side(segment) for segment in whole], [segment.hypothesis for segment in whole])
+    sample = generator(seed, "categories").permutation(len(whole))[:texts].tolist()
     examples, kinds = [], []
-    for k in chosen:
+    for k in sample:
         segment = whole[k]
         for kind in KINDS:
             draw = generator(seed, kind, segment.hypothesis)
-            found = perturber.perturb(other_side(segment), segment.hypothesis, (kind,), draw)
-            stretch = None if found is None else _stretch(found, kind, draw)
-            if found is not None and stretch is not None:
-                changed = Segment(found.text, segment.source, segment.references)
+            perturbed = perturber.perturb(other_side(segment), segment.hypothesis, (kind,), draw)
+            stretch = None if perturbed is None else _stretch(perturbed, kind, draw)
+            if perturbed is not None and stretch is not None:
+                changed = Segment(perturbed.text, segment.source, segment.references)
                 examples.append(Example(changed, *stretch))
                 kinds.append(kind)
     return examples, kinds
 
 
-def _stretch(found: Perturbed, kind: str, draw: np.random.Generator) -> tuple[int, int] | None:
+def _stretch(perturbed: Perturbed, kind: str, draw: np.random.Generator) -> tuple[int, int] | None:
     """Return a stretch as raters might mark it: of punctuation the marks alone, or with neighbouring words."""
-    if not found.words:
+    if not perturbed.words:
         return None
-    start, end = found.words[0][0], max(stop for _, stop, _ in found.words)
-    bare = found.text[start:end].rstrip(",.;:!?")
+    start, end = perturbed.words[0][0], max(stop for _, stop, _ in perturbed.words)
+    bare = perturbed.text[start:end].rstrip(",.;:!?")
     if kind == "punctuation" and 0 < len(bare) < end - start:
         return start + len(bare), end
     if draw.random() < _WIDENED:
-        spans = white_space(found.text).spans
+        spans = white_space(perturbed.text).spans
         first = next(k for k, (_, stop) in enumerate(spans) if stop > start)
         last = next(k for k, (_, stop) in enumerate(spans) if stop >= end)
         before, after = (int(number) for number in draw.integers(0, _MOST_NEIGHBOURS + 1, 2))
@@ -262,8 +264,8 @@ def name_spans(dataset: Dataset, to: Naming = "mqm", *, tagger: str | Tagger = "
     omission = OMISSION if to == "mqm" else "deletion"
     entries = []
     for k, entry in enumerate(dataset.entries):
-        own = tuple(_name_span(span, names.get((k, n)), omission) for n, span in enumerate(entry.spans or ()))
-        entries.append(entry if entry.spans is None else replace(entry, spans=own))
+        named = tuple(_name_span(span, names.get((k, n)), omission) for n, span in enumerate(entry.spans or ()))
+        entries.append(entry if entry.spans is None else replace(entry, spans=named))
     return replace(dataset, entries=tuple(entries))
 
 

@@ -49,10 +49,10 @@ def identify(texts: Sequence[str]) -> Identified | None:
     """
     import py3langid  # noqa: PLC0415 - loads its tables
 
-    spoken = [text for text in texts if _LETTERS.search(text)]
-    step = max(1, len(spoken) // _SAMPLE)
+    with_letters = [text for text in texts if _LETTERS.search(text)]
+    step = max(1, len(with_letters) // _SAMPLE)
     votes: Counter[str] = Counter()
-    for text in spoken[::step][:_SAMPLE]:
+    for text in with_letters[::step][:_SAMPLE]:
         votes[str(py3langid.classify(text)[0])] += len(text)
     if not votes:
         return None
@@ -67,39 +67,45 @@ UNSUPPORTED = "language-unsupported"
 """The code of the finding about a metric whose model was not made for the language of the data."""
 
 
-def as_metric(given: MetricLike) -> Metric:
+def as_metric(metric: MetricLike) -> Metric:
     """Return the metric that a spec, an object or a plain function stands for."""
-    if isinstance(given, str):
-        return cast("Metric", build(given))
-    if isinstance(given, Metric):
-        return given
-    if isinstance(given, Sequence):
-        raise SpecError(f"one metric at a time, got {given!r}: ask in turn, or take score_systems for several")
-    return CallableMetric(target=given)
+    if isinstance(metric, str):
+        return cast("Metric", build(metric))
+    if isinstance(metric, Metric):
+        return metric
+    if isinstance(metric, Sequence):
+        raise SpecError(f"one metric at a time, got {metric!r}: ask in turn, or take score_systems for several")
+    return CallableMetric(target=metric)
 
 
-def requested_name(given: MetricLike | object) -> str:
+def requested_name(component: MetricLike | object) -> str:
     """Return what results call a component: the spec as it was asked for, tidied, or else its signature's.
 
     >>> requested_name("chrf( word_order = 2 )"), requested_name("my_metric.py:score")
     ('chrf(word_order=2)', 'my_metric.py:score')
     """
-    if isinstance(given, str):
-        spec = parse(given)
-        return given.strip() if spec == Spec("callable", (given.strip(),)) else str(spec)
-    return as_metric(given).signature().spec if callable(given) or isinstance(given, Metric) else spec_of(given)
+    if isinstance(component, str):
+        spec = parse(component)
+        return component.strip() if spec == Spec("callable", (component.strip(),)) else str(spec)
+    return (
+        as_metric(component).signature().spec
+        if callable(component) or isinstance(component, Metric)
+        else spec_of(component)
+    )
 
 
-def as_segments(given: Segments) -> Sequence[Segment]:
+def as_segments(segments: Segments) -> Sequence[Segment]:
     """Return the segments of a data set or of a list, refusing anything else with a hint."""
-    if isinstance(given, Dataset):
-        return given.segments
-    if isinstance(given, Segment | str):
-        raise DataError(f"expected a list of segments, got {given!r}: pass [Segment(hypothesis, source, references)]")
-    for i, segment in enumerate(given):
+    if isinstance(segments, Dataset):
+        return segments.segments
+    if isinstance(segments, Segment | str):
+        raise DataError(
+            f"expected a list of segments, got {segments!r}: pass [Segment(hypothesis, source, references)]"
+        )
+    for i, segment in enumerate(segments):
         if not isinstance(segment, Segment):
             raise DataError(f"item {i} is {segment!r}: pass Segment(hypothesis, source, references) objects")
-    return given
+    return segments
 
 
 def as_dataset(data: Segments) -> Dataset:
@@ -129,8 +135,8 @@ def with_languages(metric: Metric, languages: tuple[str, str] | None) -> Metric:
     """
     if languages is None:
         return metric
-    if isinstance(metric, SupportsLanguages) and (chosen := metric.for_languages(*languages)) is not metric:
-        return chosen
+    if isinstance(metric, SupportsLanguages) and (localised := metric.for_languages(*languages)) is not metric:
+        return localised
     if isinstance(metric, Encoding):
         warn_uncovered(metric.encoder(), languages if Inputs.SOURCE in metric.inputs else languages[1:])
     return metric
@@ -151,19 +157,19 @@ def unsupported_languages(metric: Metric, languages: tuple[str | None, str | Non
     return find_uncovered(metric.encoder(), [code for code in read if code is not None])
 
 
-def identified_languages(dataset: Dataset) -> tuple[tuple[str | None, str | None], tuple[Finding, ...]]:
+def identify_languages(dataset: Dataset) -> tuple[tuple[str | None, str | None], tuple[Finding, ...]]:
     """Return the languages of source and hypotheses: as given, else as identified; and what is to be said of that."""
     if dataset.languages is not None:
         return dataset.languages, ()
     sources = [segment.source for segment in dataset.segments if segment.source is not None]
-    found, notes = [], []
+    codes, notes = [], []
     for what, texts in (("source", sources), ("hypotheses", [segment.hypothesis for segment in dataset.segments])):
         guess = identify(texts)
-        found.append(guess.code if guess is not None and guess.sure else None)
+        codes.append(guess.code if guess is not None and guess.sure else None)
         if guess is not None and not guess.sure:
             unsure = f"the language of the {what} could not be identified with confidence (perhaps {guess.code!r})"
             notes.append(Finding("language-unsure", f"{unsure}: name the languages, for example -l en-{guess.code}"))
-    return (found[0], found[1]), tuple(notes)
+    return (codes[0], codes[1]), tuple(notes)
 
 
 def language_support(
@@ -176,9 +182,9 @@ def language_support(
     bound = {name: metric for name, metric in metrics.items() if isinstance(metric, LanguageBound | Encoding)}
     if not bound:
         return {}, ()
-    languages, notes = identified_languages(dataset)
-    found = {name: unsupported_languages(metric, languages) for name, metric in bound.items()}
-    missing = {name: codes for name, codes in found.items() if codes}
+    languages, notes = identify_languages(dataset)
+    unsupported = {name: unsupported_languages(metric, languages) for name, metric in bound.items()}
+    missing = {name: codes for name, codes in unsupported.items() if codes}
     given = dataset.languages is not None
     return missing, (*notes, *(unsupported_finding(name, codes, given=given) for name, codes in missing.items()))
 
@@ -210,8 +216,8 @@ def of_systems(dataset: Dataset, systems: Sequence[str]) -> Dataset:
     for k, entry in enumerate(dataset.entries):
         if entry.system in rows:
             rows[entry.system].append(k)
-    chosen = [k for row in rows.values() for k in row]
-    return dataset.take(chosen)
+    indices = [k for row in rows.values() for k in row]
+    return dataset.take(indices)
 
 
 def store(path: str | Path | None = None) -> Store:

@@ -126,24 +126,24 @@ def spans_by(
     stored: StoredExplanations, thresholds: Thresholds, group: str | None = None, texts: Dataset | None = None
 ) -> Dataset:
     """Return stored explanations as error spans; texts that are not given are put together from the words."""
-    name, sides = chosen_group(stored, group)
-    known = {} if texts is None else {(entry.system, entry.id): entry for entry in texts.entries}
+    name, sides = pick_group(stored, group)
+    by_key = {} if texts is None else {(entry.system, entry.id): entry for entry in texts.entries}
     rows: dict[tuple[str, str], dict[Judged, ExplanationRecord]] = {}
-    for side, own in sides.items():
-        for one in own.values():
-            rows.setdefault((one.system, one.id), {})[side] = one
+    for side, explanations in sides.items():
+        for explanation in explanations.values():
+            rows.setdefault((explanation.system, explanation.id), {})[side] = explanation
     entries = []
     for key, row in rows.items():
-        if texts is not None and key not in known:
+        if texts is not None and key not in by_key:
             raise DataError(
                 f"line {next(iter(row.values())).line}: no text for system {key[0]!r}, id {key[1]!r}",
                 file=stored.file,
             )
-        segment = known[key].segment if key in known else _segment(row)
+        segment = by_key[key].segment if key in by_key else _segment(row)
         spans = tuple(
             span
-            for side, one in row.items()
-            for span in to_spans(_words(one, segment, side), -one.importance, thresholds, _SIDES[side])
+            for side, explanation in row.items()
+            for span in to_spans(_words(explanation, segment, side), -explanation.importance, thresholds, _SIDES[side])
         )
         score = next(iter(row.values())).score
         extra: dict[str, object] = {} if np.isnan(score) else {"score": score, "scored_by": name}
@@ -158,18 +158,18 @@ def thresholds_of(stored: StoredExplanations, gold: Gold | None = None, *, setti
     if settings.top is not None:
         return Thresholds(top=settings.top, **joined)  # type: ignore[arg-type]
     if gold is not None:
-        return Thresholds(_learnt(stored, gold, settings), **joined)  # type: ignore[arg-type]
-    wanted = settings.threshold
-    if wanted is None:
+        return Thresholds(_learn(stored, gold, settings), **joined)  # type: ignore[arg-type]
+    thresholds = settings.threshold
+    if thresholds is None:
         raise SpecError("spans need thresholds: give numbers, auto, a share of words, or gold to learn on")
-    if wanted == ("auto",):
-        groups = chosen_group(stored, settings.pick)[1].values()
-        scores = np.concatenate([-one.importance for group in groups for one in group.values()])
+    if thresholds == ("auto",):
+        groups = pick_group(stored, settings.pick)[1].values()
+        scores = np.concatenate([-explanation.importance for group in groups for explanation in group.values()])
         return Thresholds(*split_scores(scores, stored.file), **joined)  # type: ignore[arg-type]
     names = ("minor", "major", "critical")
-    if not 1 <= len(wanted) <= len(names):
-        raise SpecError(f"{len(wanted)} thresholds, expected one to three: minor, major, critical")
-    numbers = [_threshold(value) if isinstance(value, str) else value for value in wanted]
+    if not 1 <= len(thresholds) <= len(names):
+        raise SpecError(f"{len(thresholds)} thresholds, expected one to three: minor, major, critical")
+    numbers = [_threshold(value) if isinstance(value, str) else value for value in thresholds]
     return Thresholds(**dict(zip(names, numbers, strict=False)), **joined)  # type: ignore[arg-type]
 
 
@@ -184,25 +184,27 @@ def split_scores(scores: FloatVector, file: str | None = None) -> tuple[float, f
     return minor, None if np.isnan(upper) else upper
 
 
-def chosen_group(
+def pick_group(
     stored: StoredExplanations, group: str | None
 ) -> tuple[str, Mapping[Judged, Mapping[str, ExplanationRecord]]]:
     """Return the explanations of one metric and explainer."""
     if group is None and len(stored.groups) == 1:
         return next(iter(stored.groups.items()))
     if group is None or group not in stored.groups:
-        known = ", ".join(map(repr, stored.groups)) or "nothing"
-        raise UserError(f"{stored.file} holds {known}: choose one with --pick")
+        available = ", ".join(map(repr, stored.groups)) or "nothing"
+        raise UserError(f"{stored.file} holds {available}: choose one with --pick")
     return group, stored.groups[group]
 
 
 @takes(SubmissionSettings)
 def to_submission(stored: StoredExplanations, folder: str | Path, *, settings: SubmissionSettings) -> Converted:
     """Return the files of a submission made of stored explanations, in the order of the file."""
-    name, sides = chosen_group(stored, settings.pick)
-    rows = {side: [-one.importance for one in own.values()] for side, own in sides.items()}
+    name, sides = pick_group(stored, settings.pick)
+    rows = {
+        side: [-explanation.importance for explanation in explanations.values()] for side, explanations in sides.items()
+    }
     first = next(iter(sides.values()))
-    scores = [one.score for one in first.values()]
+    scores = [explanation.score for explanation in first.values()]
     sentence = None if any(np.isnan(scores)) else scores
     files = write_submission(
         folder,
@@ -247,28 +249,28 @@ def convert(dataset: Dataset, to: str, *, settings: ConvertSettings) -> Converte
     return Converted(lines, lost={kind: count for kind, count in lost.items() if count})
 
 
-def categorised(dataset: Dataset, tagger: str | Tagger) -> Dataset:
+def categorise(dataset: Dataset, tagger: str | Tagger) -> Dataset:
     """Return the data set with a category for every span that has none: the feature of most of its characters."""
-    made = cast("Tagger", build(tagger, "tagger") if isinstance(tagger, str) else tagger)
+    labeller = cast("Tagger", build(tagger, "tagger") if isinstance(tagger, str) else tagger)
     texts = [entry.segment.hypothesis for entry in dataset.entries]
     entries = []
-    for entry, tagged in zip(dataset.entries, made.tag(texts), strict=True):
-        found = []
+    for entry, tagged in zip(dataset.entries, labeller.tag(texts), strict=True):
+        spans = []
         for span in entry.spans or ():
             weights: Counter[str] = Counter()
-            for one in tagged if span.side is Side.HYPOTHESIS and span.category is None else ():
-                common = min(one.end, span.end) - max(one.start, span.start)
-                for feature in one.features if common > 0 else ():
+            for feature_span in tagged if span.side is Side.HYPOTHESIS and span.category is None else ():
+                common = min(feature_span.end, span.end) - max(feature_span.start, span.start)
+                for feature in feature_span.features if common > 0 else ():
                     weights[feature] += common
             # Of equal ones the first by name, so that the order of taggers cannot matter.
             best = min(weights, key=lambda feature: (-weights[feature], feature), default=None)
-            found.append(replace(span, category=span.category or best))
-        entries.append(replace(entry, spans=None if entry.spans is None else tuple(found)))
+            spans.append(replace(span, category=span.category or best))
+        entries.append(replace(entry, spans=None if entry.spans is None else tuple(spans)))
     return replace(dataset, entries=tuple(entries))
 
 
-def _learnt(stored: StoredExplanations, gold: Gold, settings: SpanSettings) -> float:
-    rows, names = chosen_group(stored, settings.pick)[1].get("target", {}), gold.names()
+def _learn(stored: StoredExplanations, gold: Gold, settings: SpanSettings) -> float:
+    rows, names = pick_group(stored, settings.pick)[1].get("target", {}), gold.names()
     if gold.several:  # of which those of one system are explained
         rows = {join_id(row.system, name): row for name, row in rows.items()}
     if not rows or not set(rows) <= set(names) or not (gold.several or len(rows) == len(names)):
@@ -283,32 +285,32 @@ def _learnt(stored: StoredExplanations, gold: Gold, settings: SpanSettings) -> f
     if len(scores) != len(tags):
         raise DataError(f"{len(scores)} words are explained, {gold.name} has {len(tags)}", file=stored.file)
     if settings.precision is None and settings.rate is None:
-        found = best_threshold(tags, scores)
+        threshold = best_threshold(tags, scores)
     else:
-        found = learn_threshold(scores, tags, precision=settings.precision, rate=settings.rate)
-    if np.isnan(found):
+        threshold = learn_threshold(scores, tags, precision=settings.precision, rate=settings.rate)
+    if np.isnan(threshold):
         raise DataError("no threshold reaches what was asked for on the labelled words", file=stored.file)
-    return found
+    return threshold
 
 
-def _segment(own: Mapping[Judged, ExplanationRecord]) -> Segment:
-    target = own.get("target")
-    source = own.get("source")
+def _segment(sides: Mapping[Judged, ExplanationRecord]) -> Segment:
+    target = sides.get("target")
+    source = sides.get("source")
     return Segment("" if target is None else _text(target), None if source is None else _text(source))
 
 
-def _text(one: ExplanationRecord) -> str:
+def _text(explanation: ExplanationRecord) -> str:
     """Return the words at their places, with blanks between."""
     parts, at = [], 0
-    for word, (start, end) in zip(one.words, one.spans.tolist(), strict=True):
+    for word, (start, end) in zip(explanation.words, explanation.spans.tolist(), strict=True):
         parts += [" " * (start - at), word]
         at = end
     return "".join(parts)
 
 
-def _words(one: ExplanationRecord, segment: Segment, side: Judged) -> Words:
+def _words(explanation: ExplanationRecord, segment: Segment, side: Judged) -> Words:
     text = segment.hypothesis if side == "target" else segment.source or ""
-    return Words(text, tuple(map(tuple, one.spans.tolist())))
+    return Words(text, tuple(map(tuple, explanation.spans.tolist())))
 
 
 def _levels(dataset: Dataset, output: str | Path | None) -> Converted:
@@ -323,7 +325,9 @@ def _levels(dataset: Dataset, output: str | Path | None) -> Converted:
         spans = [[span for span in entry.spans or () if span.side is place] for entry in dataset.entries]
         if side == "target" or any(spans):
             pairs = zip(texts, spans, strict=True)
-            rows[side] = [to_levels(_WORDS.split(text or ""), own).astype(float).tolist() for text, own in pairs]
+            rows[side] = [
+                to_levels(_WORDS.split(text or ""), text_spans).astype(float).tolist() for text, text_spans in pairs
+            ]
     return Converted(files=tuple(write_submission(output, rows)))
 
 

@@ -146,7 +146,7 @@ class Explanations(Result, list[Explanation]):
         signatures = {} if self.signature is None else {f"{self.signature.spec} of {name}": str(self.signature)}
         return header_of(self.kind, self.dataset, signatures).object()
 
-    def described(self) -> Iterator[ExplanationRecord]:
+    def describe(self) -> Iterator[ExplanationRecord]:
         """Yield each explanation with its entry, its names, and what stands behind it."""
         names = requested_name(self.metric), requested_name(self.explainer)
         matrices = self.matrices or [None] * len(self)
@@ -155,30 +155,39 @@ class Explanations(Result, list[Explanation]):
             if self.word_matches is None
             else [word_match._asdict() for word_match in self.word_matches]
         )
-        for one, matrix, others in zip(self, matrices, behind, strict=True):
-            yield ExplanationRecord.of(self.dataset.entries[one.index], *names, one, matrix=matrix, **others)
+        for explanation, matrix, details in zip(self, matrices, behind, strict=True):
+            yield ExplanationRecord.of(
+                self.dataset.entries[explanation.index], *names, explanation, matrix=matrix, **details
+            )
 
     def records(self) -> Iterator[Record]:
-        return map(explanation_record, self.described())
+        return map(explanation_record, self.describe())
 
     def tables(self, *, long: bool = False) -> list[Table]:
         del long
         columns = ("id", "system", "metric", "explainer", "side", "reference", "word", "start", "end", "importance")
         rows: list[tuple[Cell, ...]] = []
-        for one in self.described():
-            named = one.id, one.system, one.metric, one.explainer, str(one.place.side), one.place.reference
-            numbers = zip(one.words, one.spans.tolist(), one.importance.tolist(), strict=True)
+        for record in self.describe():
+            named = (
+                record.id,
+                record.system,
+                record.metric,
+                record.explainer,
+                str(record.place.side),
+                record.place.reference,
+            )
+            numbers = zip(record.words, record.spans.tolist(), record.importance.tolist(), strict=True)
             rows += [(*named, word, start, end, importance) for word, (start, end), importance in numbers]
         return [Table(columns, tuple(rows), notes=() if self.signature is None else (str(self.signature),))]
 
     def __repr__(self) -> str:
-        lines = [f"  {one!r}," for one in self[:_LISTED]]
+        lines = [f"  {explanation!r}," for explanation in self[:_LISTED]]
         more = [f"  ... {len(self) - _LISTED} more"] if len(self) > _LISTED else []
         left_out = [failure_message(self.failures, len(self.segments))] if self.failures else []
         return "\n".join([f"<Explanations: {len(self)} texts [", *lines, *more, "]>", *left_out])
 
     def _repr_html_(self) -> str:
-        shown = "".join(one._repr_html_() for one in self[:SHOWN])
+        shown = "".join(explanation._repr_html_() for explanation in self[:SHOWN])
         return shown + (f"<div>and {len(self) - SHOWN} more</div>" if len(self) > SHOWN else "")
 
 
@@ -222,8 +231,8 @@ def attempt(
 ) -> Explanations:
     """Return the explanations of all segments that can be explained, and why the others cannot (`failures`)."""
     languages = languages_of(segments)
-    chosen = explainer_with_languages(explainer, languages)
-    plan = _plan(with_languages(as_metric(metric), languages), chosen, settings)
+    localised = explainer_with_languages(explainer, languages)
+    plan = _plan(with_languages(as_metric(metric), languages), localised, settings)
     outcome = explain_segments(plan, as_segments(segments), sides_of(settings.sides), resources)
     return Explanations(outcome.explanations, segments, metric, explainer, failures=outcome.failures)
 
@@ -254,15 +263,15 @@ def cost(
     Exact for explainers with one round; for the others the later rounds are counted at their largest.
     """
     plan = _plan(as_metric(metric), explainer, settings)
-    asked = [segment.only(plan.metric.inputs) for segment in as_segments(segments)]
+    texts = [segment.only(plan.metric.inputs) for segment in as_segments(segments)]
     base = with_languages(plan.metric.metric, languages_of(segments))
     if not isinstance(plan.explainer, Explainer):
-        return score_cost(base, asked, resources.store)
-    total, distinct, stored = score_cost(base, asked, resources.store)
-    for window in windows(plan, tasks_of(plan, asked, sides_of(settings.sides))):
-        known = [Evidence.whole(task.words, np.nan, task.seed) for task in window]
-        masks, probes = ask(plan, window, known, 0)
-        first = score_cost(base, probe_segments(asked, window, probes), resources.store)
+        return score_cost(base, texts, resources.store)
+    total, distinct, stored = score_cost(base, texts, resources.store)
+    for window in windows(plan, tasks_of(plan, texts, sides_of(settings.sides))):
+        evidence = [Evidence.whole(task.words, np.nan, task.seed) for task in window]
+        masks, probes = ask(plan, window, evidence, 0)
+        first = score_cost(base, probe_segments(texts, window, probes), resources.store)
         later = sum(plan.explainer.cost(len(task.words)) - len(rows) for task, rows in zip(window, masks, strict=True))
         total, distinct, stored = total + first.asked + later, distinct + first.distinct + later, stored + first.stored
     return Cost(total, distinct, stored)
@@ -286,14 +295,14 @@ def word_matrices(explanations: Explanations, unit: str | Splitter = "word") -> 
     """Return one matrix per explanation: its words (by `unit`) x the words of the text it is matched with."""
     require_matrix(explanations.metric)
     plan = make_plan(as_metric(explanations.metric), explanations.explainer, unit=unit)
-    asked = cast("_Matching", with_languages(plan.metric.metric, languages_of(explanations.segments)))
-    found: dict[int, SimilarityMatrix] = {}
+    matcher = cast("_Matching", with_languages(plan.metric.metric, languages_of(explanations.segments)))
+    matrices: dict[int, SimilarityMatrix] = {}
     for place in dict.fromkeys(explanation.place for explanation in explanations):
         rows = [k for k, explanation in enumerate(explanations) if explanation.place == place]
-        segments = [explanations[k].segment.only(asked.inputs) for k in rows]
-        for k, pair in zip(rows, asked.text_pairs(segments, place), strict=True):
-            found[k] = _similarity(explanations[k], pair, plan.splitter)
-    return [found[k] for k in range(len(explanations))]
+        segments = [explanations[k].segment.only(matcher.inputs) for k in rows]
+        for k, pair in zip(rows, matcher.text_pairs(segments, place), strict=True):
+            matrices[k] = _similarity(explanations[k], pair, plan.splitter)
+    return [matrices[k] for k in range(len(explanations))]
 
 
 def _similarity(explanation: Explanation, pair: TextPair | None, splitter: Splitter) -> SimilarityMatrix:

@@ -93,11 +93,11 @@ def learn_map(
         encoder, _pairs(sources, targets, alignments, splitter), settings.limit or _PAIRS[settings.mode]
     )
     pairs.sort(key=lambda pair: (pair.source.text, pair.target.text, pair.links))  # sums in another order would differ
-    known = "given" if alignments is not None else settings.aligner
-    if known == "ibm1":
+    aligner = "given" if alignments is not None else settings.aligner
+    if aligner == "ibm1":
         linked = ibm1([list(pair.source) for pair in pairs], [list(pair.target) for pair in pairs])
         pairs = [pair._replace(links=links) for pair, links in zip(pairs, linked, strict=True)]
-    facts = encoder_facts(encoder.signature()) | {"aligner": known, "pairs": str(len(pairs))}
+    facts = encoder_facts(encoder.signature()) | {"aligner": aligner, "pairs": str(len(pairs))}
     if settings.languages:
         facts["languages"] = "-".join(settings.languages)
     return _learn(encoder, pairs, facts)
@@ -105,18 +105,18 @@ def learn_map(
 
 def _learn(encoder: Encoder, pairs: Sequence[_Pair], facts: dict[str, str]) -> LanguageMap:
     """Return the maps; where no links are known, a first map finds the links of the second."""
-    found: LanguageMap | None = None
+    learnt: LanguageMap | None = None
     for _ in range(_ROUNDS if facts["aligner"] == "argmax" else 1):
         gram: Gram | None = None
         for pair, source, target in _encode_blocks(encoder, pairs):
             gram = gram or Gram(source.vectors.shape[1])
-            links = pair.links if pair.links is not None else _nearest(source, target, found)
+            links = pair.links if pair.links is not None else _nearest(source, target, learnt)
             here, there = _rows(source, target, links)
             gram.add(source.vectors[here], target.vectors[there])
         if gram is None:
             raise DataError("no pair of texts to learn from: every text is empty or too long")
-        found = gram.solve(facts)
-    return cast("LanguageMap", found)
+        learnt = gram.solve(facts)
+    return cast("LanguageMap", learnt)
 
 
 def word_vectors(words: Words, encoded: Encoded) -> WordVectors:
@@ -142,9 +142,9 @@ def _pairs(
         lines = "" if alignments is None else f", {len(alignments)} lines of links"
         raise DataError(f"{len(sources)} sources, {len(targets)} targets{lines}: every line needs its counterpart")
     links = [None] * len(sources) if alignments is None else [tuple(line) for line in alignments]
-    for number, (source, target, known) in enumerate(zip(sources, targets, links, strict=True), start=1):
-        pair = _Pair(splitter.split(source), splitter.split(target), known)
-        if any(s >= len(pair.source) or t >= len(pair.target) for s, t in known or ()):
+    for number, (source, target, pair_links) in enumerate(zip(sources, targets, links, strict=True), start=1):
+        pair = _Pair(splitter.split(source), splitter.split(target), pair_links)
+        if any(s >= len(pair.source) or t >= len(pair.target) for s, t in pair_links or ()):
             shape = f"{len(pair.source)} and {len(pair.target)} words"
             raise DataError(f"a link points outside the texts of {shape}", line=number)
         if 0 < len(pair.source) <= _MOST_WORDS and 0 < len(pair.target) <= _MOST_WORDS:
@@ -153,16 +153,16 @@ def _pairs(
 
 def _short_pairs(encoder: Encoder, pairs: Iterator[_Pair], limit: int) -> list[_Pair]:
     """Return the first pairs that are not cut into too many pieces."""
-    kept: list[_Pair] = []
+    short: list[_Pair] = []
     block: list[_Pair] = []
     for pair in pairs:
         block.append(pair)
-        if len(block) == min(_BLOCK, limit - len(kept)):
-            kept += _short(encoder, block)
+        if len(block) == min(_BLOCK, limit - len(short)):
+            short += _short(encoder, block)
             block = []
-        if len(kept) == limit:
-            return kept
-    return kept + _short(encoder, block)
+        if len(short) == limit:
+            return short
+    return short + _short(encoder, block)
 
 
 def _short(encoder: Encoder, block: Sequence[_Pair]) -> list[_Pair]:
@@ -183,9 +183,9 @@ def _encode_blocks(encoder: Encoder, pairs: Sequence[_Pair]) -> Iterator[tuple[_
             yield pair, word_vectors(pair.source, source), word_vectors(pair.target, target)
 
 
-def _nearest(source: WordVectors, target: WordVectors, found: LanguageMap | None) -> tuple[Link, ...]:
+def _nearest(source: WordVectors, target: WordVectors, language_map: LanguageMap | None) -> tuple[Link, ...]:
     """Return links between words by their numbers in the texts."""
-    here = source.vectors if found is None else found.apply(source.vectors, "clp")
+    here = source.vectors if language_map is None else language_map.apply(source.vectors, "clp")
     similarity = _unit(here) @ _unit(target.vectors).T
     return tuple((int(source.numbers[i]), int(target.numbers[j])) for i, j in mutual_nearest(similarity))
 
@@ -194,8 +194,8 @@ def _rows(source: WordVectors, target: WordVectors, links: Sequence[Link]) -> tu
     """Return the rows of linked words; a link to a word without pieces is left out."""
     here = {number: row for row, number in enumerate(source.numbers.tolist())}
     there = {number: row for row, number in enumerate(target.numbers.tolist())}
-    found = [(here[s], there[t]) for s, t in links if s in here and t in there]
-    return [row for row, _ in found], [row for _, row in found]
+    pairs = [(here[s], there[t]) for s, t in links if s in here and t in there]
+    return [row for row, _ in pairs], [row for _, row in pairs]
 
 
 def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -129,16 +129,16 @@ def mee_view(
     0.5
     """
     dataset = as_dataset(data)
-    asked = with_languages(as_metric(metric), dataset.languages)
-    if not isinstance(asked, PartsMetric):
-        raise SpecError(f"expected mee, mee2 or mee4 with their options, got {asked.signature().spec}")
-    rows = cast("RowMetric", resources.prepare(asked)).statistics(dataset.segments)
+    scorer = with_languages(as_metric(metric), dataset.languages)
+    if not isinstance(scorer, PartsMetric):
+        raise SpecError(f"expected mee, mee2 or mee4 with their options, got {scorer.signature().spec}")
+    rows = cast("RowMetric", resources.prepare(scorer)).statistics(dataset.segments)
     bars = []
     for system in dataset.systems:
-        own = rows[[k for k, entry in enumerate(dataset.entries) if entry.system == system]]
-        bars.append(_bar(system, asked, own))
-    found = _pairs(asked, dataset)[:pairs]
-    return MeeView(requested_name(metric), dataset, tuple(bars), found, asked.signature())
+        system_rows = rows[[k for k, entry in enumerate(dataset.entries) if entry.system == system]]
+        bars.append(_bar(system, scorer, system_rows))
+    word_pairs = _pairs(scorer, dataset)[:pairs]
+    return MeeView(requested_name(metric), dataset, tuple(bars), word_pairs, scorer.signature())
 
 
 def has_parts(metric: MetricLike) -> bool:
@@ -148,21 +148,23 @@ def has_parts(metric: MetricLike) -> bool:
 
 def word_matches(data: Segments, metric: MetricLike, explanations: Sequence[Explanation]) -> list[WordMatches]:
     """Return for each explanation of a metric with parts those of its score, and the matches of its words."""
-    asked = cast("PartsMetric", with_languages(as_metric(metric), languages_of(data)))
-    segments = [explanation.segment.only(asked.inputs) for explanation in explanations]
+    scorer = cast("PartsMetric", with_languages(as_metric(metric), languages_of(data)))
+    segments = [explanation.segment.only(scorer.inputs) for explanation in explanations]
     matches: dict[int, tuple[tuple[WordMatch, ...], ...]] = {}
     for place in dict.fromkeys(explanation.place for explanation in explanations):
-        own = [k for k, explanation in enumerate(explanations) if explanation.place == place]
-        known = asked.word_scores([segments[k] for k in own], place, [explanations[k].words for k in own])
-        matches |= {k: one.matches or () for k, one in zip(own, known, strict=True)}
-    rows = asked.statistics(segments).tolist()
-    return [WordMatches(dict(zip(asked.columns, row, strict=True)), matches[k]) for k, row in enumerate(rows)]
+        indices = [k for k, explanation in enumerate(explanations) if explanation.place == place]
+        word_scores = scorer.word_scores(
+            [segments[k] for k in indices], place, [explanations[k].words for k in indices]
+        )
+        matches |= {k: word_score.matches or () for k, word_score in zip(indices, word_scores, strict=True)}
+    rows = scorer.statistics(segments).tolist()
+    return [WordMatches(dict(zip(scorer.columns, row, strict=True)), matches[k]) for k, row in enumerate(rows)]
 
 
 def _bar(system: str, metric: PartsMetric, rows: FloatMatrix) -> Bar:
-    given = {name: float(weight * values.mean()) for name, (weight, values) in metric.parts(rows).items()}
+    weighted = {name: float(weight * values.mean()) for name, (weight, values) in metric.parts(rows).items()}
     unknown = rows[:, metric.columns.index("unknown")]
-    parts = given["exact"], given["root"], given["synonym"], given.get("syn"), given.get("cxt")
+    parts = weighted["exact"], weighted["root"], weighted["synonym"], weighted.get("syn"), weighted.get("cxt")
     score, no_vectors = float(metric.scores(rows).mean()), int((unknown == 1.0).sum())
     return Bar(system, len(rows), *parts, score=score, unknown=float(unknown.mean()), no_vectors=no_vectors)
 
@@ -172,7 +174,7 @@ def _pairs(metric: PartsMetric, dataset: Dataset) -> tuple[WordPair, ...]:
     # One word that is the whole text holds the matches of all its words.
     texts = [Words(segment.hypothesis, ((0, len(segment.hypothesis)),)) for segment in dataset.segments]
     scores = metric.word_scores(dataset.segments, HYPOTHESIS, texts)
-    matches = (("", match) for one in scores for word in one.matches or () for match in word)
+    matches = (("", match) for word_score in scores for word in word_score.matches or () for match in word)
     return tuple(pair for pair, _ in count_pairs(matches))
 
 
@@ -190,8 +192,8 @@ def count_pairs(matches: Iterable[tuple[str, WordMatch]]) -> Iterator[tuple[Word
             cosines.setdefault(key, []).append(match.similarity)
             first.setdefault(key, place)
     for key in sorted(cosines, key=lambda key: (-len(cosines[key]), key)):
-        known = [cosine for cosine in cosines[key] if cosine is not None]
-        yield WordPair(*key, len(cosines[key]), float(np.mean(known)) if known else None), first[key]
+        measured = [cosine for cosine in cosines[key] if cosine is not None]
+        yield WordPair(*key, len(cosines[key]), float(np.mean(measured)) if measured else None), first[key]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -240,11 +242,11 @@ def mee_parts(segments: Segments, metric: MetricLike = "mee4", *, resources: Res
     >>> mee_parts([Segment("a cat", references=("a dog",))], "mee4(words=None)").exact
     array([0.5])
     """
-    asked = with_languages(as_metric(metric), languages_of(segments))
-    if not isinstance(asked, PartsMetric) or "syn" not in asked.columns:
-        raise SpecError(f"mee_parts takes mee2 or mee4 with their options, got {asked.signature().spec}")
-    rows = cast("RowMetric", resources.prepare(asked)).statistics(as_segments(segments))
-    columns = {name: read_only(np.ascontiguousarray(rows[:, k])) for k, name in enumerate(asked.columns)}
+    scorer = with_languages(as_metric(metric), languages_of(segments))
+    if not isinstance(scorer, PartsMetric) or "syn" not in scorer.columns:
+        raise SpecError(f"mee_parts takes mee2 or mee4 with their options, got {scorer.signature().spec}")
+    rows = cast("RowMetric", resources.prepare(scorer)).statistics(as_segments(segments))
+    columns = {name: read_only(np.ascontiguousarray(rows[:, k])) for k, name in enumerate(scorer.columns)}
     return MeeParts(
-        **columns, score=read_only(asked.scores(rows)), metric=cast("Mee2", asked), signature=asked.signature()
+        **columns, score=read_only(scorer.scores(rows)), metric=cast("Mee2", scorer), signature=scorer.signature()
     )

@@ -72,9 +72,11 @@ class MetricResult:
 
     def total(self, system: str, digits: int) -> str:
         """Return the score of a system, and where systems have different segments that on the common ones."""
-        own = self.totals[system].interval(digits)
+        interval = self.totals[system].interval(digits)
         return (
-            f"{own}; {self.common[system].value:.{digits}f} on {self.common[system].n} common" if self.common else own
+            f"{interval}; {self.common[system].value:.{digits}f} on {self.common[system].n} common"
+            if self.common
+            else interval
         )
 
     def best(self, systems: Sequence[str]) -> list[int]:
@@ -97,38 +99,38 @@ class SystemScores(Result, list[MetricResult]):
         self.dataset, self.decimals, self.notes = dataset, decimals, notes
 
     def header(self) -> Record:
-        return header_of(self.kind, self.dataset, {one.metric: str(one.signature) for one in self}).object()
+        return header_of(self.kind, self.dataset, {result.metric: str(result.signature) for result in self}).object()
 
     def records(self) -> Iterator[Record]:
-        for one in self:
-            for system, total in one.totals.items():
-                record = {"system": system, "metric": one.metric, "score": total.value}
+        for result in self:
+            for system, total in result.totals.items():
+                record = {"system": system, "metric": result.metric, "score": total.value}
                 record |= {"low": total.low, "high": total.high, "level": total.level, "n": total.n}
-                if one.common:
-                    record |= {"common_score": one.common[system].value, "common_n": one.common[system].n}
-                record |= {"unsupported": list(one.unsupported)} if one.unsupported else {}
-                record |= self._missing(one, system)
-                yield record | {"higher_is_better": one.higher_is_better}
+                if result.common:
+                    record |= {"common_score": result.common[system].value, "common_n": result.common[system].n}
+                record |= {"unsupported": list(result.unsupported)} if result.unsupported else {}
+                record |= self._missing(result, system)
+                yield record | {"higher_is_better": result.higher_is_better}
 
-    def _missing(self, one: MetricResult, system: str) -> Record:
+    def _missing(self, result: MetricResult, system: str) -> Record:
         """Return how many segments of a system have no score, by reason, and their share; empty if none."""
         places = [k for k, entry in enumerate(self.dataset.entries) if entry.system == system]
-        reasons = Counter(one.entries.reasons[k] for k in places if k in one.entries.reasons)
+        reasons = Counter(result.entries.reasons[k] for k in places if k in result.entries.reasons)
         return {"missing": dict(reasons), "missing_share": reasons.total() / len(places)} if reasons else {}
 
     def tables(self, *, long: bool = False) -> list[Table]:
         if long:
             return [Table.of(self.records(), ("system", "metric", "score", "low", "high", "n"))]
         systems = self.dataset.systems
-        rows = [(system, *(one.total(system, self.decimals) for one in self)) for system in systems]
-        signatures = (str(one.signature) for one in self)
+        rows = [(system, *(result.total(system, self.decimals) for result in self)) for system in systems]
+        signatures = (str(result.signature) for result in self)
         notes = (f"{len(self.dataset.ids)} segments; brackets: 95 % bootstrap confidence interval", *signatures)
         return [
             Table(
-                ("system", *(one.metric for one in self)),
+                ("system", *(result.metric for result in self)),
                 tuple(rows),
-                {one.metric: one.higher_is_better for one in self},
-                frozenset((row, one.metric) for one in self for row in one.best(systems)),
+                {result.metric: result.higher_is_better for result in self},
+                frozenset((row, result.metric) for result in self for row in result.best(systems)),
                 notes if self.notes else (),
             )
         ]
@@ -139,7 +141,7 @@ class SystemScores(Result, list[MetricResult]):
 
     def segments(self) -> "SegmentScores":
         """Return the score of every entry."""
-        return SegmentScores(self.dataset, {one.metric: one.entries for one in self})
+        return SegmentScores(self.dataset, {result.metric: result.entries for result in self})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,26 +171,26 @@ class DocumentScores(Result):
                 )
             places.setdefault((entry.document, entry.system), []).append(k)
         metrics = {result.metric: as_metric(result.metric) for result in self.results}
-        for (document, system), own in places.items():
-            for one in self.results:
-                values, rows = one.entries.values[own], one.entries.rows
-                counts = values[:, None] if rows is None else rows[own]
-                total = estimate(metrics[one.metric], counts, values, seed=0, draws=0)
+        for (document, system), indices in places.items():
+            for result in self.results:
+                values, rows = result.entries.values[indices], result.entries.rows
+                counts = values[:, None] if rows is None else rows[indices]
+                total = estimate(metrics[result.metric], counts, values, seed=0, draws=0)
                 yield {
-                    "document": document, "system": system, "metric": one.metric,
+                    "document": document, "system": system, "metric": result.metric,
                     "score": None if math.isnan(total.value) else total.value, "n": total.n or 0,
-                    "aggregation": "corpus" if isinstance(metrics[one.metric], CorpusMetric) else "mean",
+                    "aggregation": "corpus" if isinstance(metrics[result.metric], CorpusMetric) else "mean",
                 }  # fmt: skip
 
     def display_tables(self) -> list[Table]:
         rows: dict[tuple[object, object], dict[str, object]] = {}
         kinds: dict[str, str] = {}
         for record in self.records():
-            own = rows.setdefault((record["document"], record["system"]), {"n": record["n"]})
-            own[str(record["metric"])] = record["score"]
+            cells_by_metric = rows.setdefault((record["document"], record["system"]), {"n": record["n"]})
+            cells_by_metric[str(record["metric"])] = record["score"]
             kinds[str(record["metric"])] = str(record["aggregation"])
-        told = {"corpus": "corpus formula over the segments of a document", "mean": "mean over its segments"}
-        note = "; ".join(f"{metric}: {told[kind]}" for metric, kind in kinds.items())
+        descriptions = {"corpus": "corpus formula over the segments of a document", "mean": "mean over its segments"}
+        note = "; ".join(f"{metric}: {descriptions[kind]}" for metric, kind in kinds.items())
         cells = tuple((*key, row["n"], *(row.get(metric) for metric in kinds)) for key, row in rows.items())
         columns = ("document", "system", "segments", *kinds)
         return [Table(columns, cells, best=frozenset(), notes=(note,))]  # type: ignore[arg-type]
@@ -204,7 +206,7 @@ class SegmentScores(Result):
 
     def header(self) -> Record:
         return header_of(
-            self.kind, self.dataset, {name: str(one.signature) for name, one in self.scores.items()}
+            self.kind, self.dataset, {name: str(scores.signature) for name, scores in self.scores.items()}
         ).object()
 
     def records(self) -> Iterator[Record]:
@@ -216,7 +218,7 @@ class SegmentScores(Result):
 
     def tables(self, *, long: bool = False) -> list[Table]:
         del long
-        values = [one.values.tolist() for one in self.scores.values()]
+        values = [scores.values.tolist() for scores in self.scores.values()]
         rows = [
             (entry.id, entry.system, *numbers) for entry, *numbers in zip(self.dataset.entries, *values, strict=True)
         ]
@@ -229,11 +231,11 @@ def score(segments: Segments, metric: MetricLike, *, resources: Resources = LOCA
     >>> score([Segment("I have a cat", references=("I have a dog",))], "token_f1").values
     array([0.75])
     """
-    asked = as_segments(segments)
-    known = with_languages(as_metric(metric), languages_of(segments))
-    require(known, asked)
-    prepared = resources.prepare(known)
-    return _scores(prepared, prepared.rows(asked), asked, facts_of_data(known, asked))
+    texts = as_segments(segments)
+    scorer = with_languages(as_metric(metric), languages_of(segments))
+    require(scorer, texts)
+    prepared = resources.prepare(scorer)
+    return _scores(prepared, prepared.rows(texts), texts, facts_of_data(scorer, texts))
 
 
 @takes(ScoreSettings)
@@ -245,14 +247,14 @@ def score_systems(
     parts = {system: np.flatnonzero(systems == system).tolist() for system in dataset.systems}
     shared = _common(dataset, parts)
     results = []
-    known = [with_languages(as_metric(metric), dataset.languages) for metric in metrics]
-    for metric in known:
+    scorers = [with_languages(as_metric(metric), dataset.languages) for metric in metrics]
+    for metric in scorers:
         require(metric, dataset.segments)  # before any model is loaded
     names = [requested_name(metric) for metric in metrics]
-    unsupported, _ = language_support(dataset, dict(zip(names, known, strict=True)))
+    unsupported, _ = language_support(dataset, dict(zip(names, scorers, strict=True)))
     whole = slice(None)  # a view where a list of all places would copy a large table
     where = {system: whole if len(part) == len(dataset) else part for system, part in parts.items()}
-    for name, prepared in zip(names, map(resources.prepare, known), strict=True):
+    for name, prepared in zip(names, map(resources.prepare, scorers), strict=True):
         rows, metric = prepared.rows(dataset.segments), prepared.metric
         facts = facts_of_data(metric, dataset.segments)
         scores = _scores(prepared, rows, dataset.segments, facts)
@@ -266,8 +268,8 @@ def score_systems(
         }
         signature = metric.signature().with_facts(**facts)
         notes = tuple(judge_remarks(prepared, dataset.segments, [entry.system for entry in dataset.entries]))
-        told = notes, common, unsupported.get(name, ())
-        results.append(MetricResult(name, totals, scores, signature, metric.higher_is_better, *told))
+        remarks = notes, common, unsupported.get(name, ())
+        results.append(MetricResult(name, totals, scores, signature, metric.higher_is_better, *remarks))
     return SystemScores(dataset, results)
 
 
@@ -281,11 +283,11 @@ def judge_remarks(prepared: Prepared, segments: Sequence[Segment], systems: Sequ
 def _common(dataset: Dataset, parts: Mapping[str, list[int]]) -> dict[str, list[int]]:
     """Return the entries of the segments that all systems have, by system; none where they have the same ones."""
     ids = [{dataset.entries[k].id for k in indices} for indices in parts.values()]
-    if all(own == ids[0] for own in ids):
+    if all(names == ids[0] for names in ids):
         return {}
     shared = set.intersection(*ids)
-    kept = {system: [k for k in indices if dataset.entries[k].id in shared] for system, indices in parts.items()}
-    return kept if shared else {}
+    common = {system: [k for k in indices if dataset.entries[k].id in shared] for system, indices in parts.items()}
+    return common if shared else {}
 
 
 def estimate(metric: Metric, rows: FloatMatrix, values: FloatVector, *, seed: int, draws: int) -> Estimate:
@@ -331,9 +333,9 @@ def _scores(prepared: Prepared, rows: FloatMatrix, segments: Sequence[Segment], 
 
 def facts_of_data(metric: Metric, segments: Sequence[Segment]) -> dict[str, str]:
     """Return the facts of a metric's signature that only the data know: references, and segments of context."""
-    found = {"nrefs": nrefs(segments)} if "nrefs" in dict(metric.signature().facts) else {}
+    facts = {"nrefs": nrefs(segments)} if "nrefs" in dict(metric.signature().facts) else {}
     context = max((len(segment.context) for segment in segments), default=0) if Inputs.CONTEXT in metric.inputs else 0
-    return found | ({"context": str(context)} if context else {})
+    return facts | ({"context": str(context)} if context else {})
 
 
 Cut = Mapping[str, list[int]]
@@ -349,20 +351,20 @@ def cut_texts(
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CoverageNotice)  # told when the scores were made
-        own = with_languages(as_metric(metric), languages)
-    encoder = own.encoder() if isinstance(own, Encoding) else None
+        scorer = with_languages(as_metric(metric), languages)
+    encoder = scorer.encoder() if isinstance(scorer, Encoding) else None
     if not isinstance(encoder, SupportsLengths):
         return {}
-    asked = [(k, place, segment.text(place)) for k, segment in enumerate(segments)
-             for place in segment.places(own.inputs)]  # fmt: skip
-    distinct = list(dict.fromkeys(text for *_, text in asked))
-    known = dict(zip(distinct, encoder.lengths(distinct), strict=True))
-    found: dict[int, dict[str, list[int]]] = {}
-    for k, place, text in asked:
-        kept, total = known[text]
-        if kept < total:
-            found.setdefault(k, {})[str(place)] = [kept, total]
-    return found
+    texts = [(k, place, segment.text(place)) for k, segment in enumerate(segments)
+             for place in segment.places(scorer.inputs)]  # fmt: skip
+    distinct = list(dict.fromkeys(text for *_, text in texts))
+    lengths = dict(zip(distinct, encoder.lengths(distinct), strict=True))
+    cuts: dict[int, dict[str, list[int]]] = {}
+    for k, place, text in texts:
+        read, total = lengths[text]
+        if read < total:
+            cuts.setdefault(k, {})[str(place)] = [read, total]
+    return cuts
 
 
 def truncation_messages(metrics: Mapping[str, MetricLike], data: Dataset) -> list[str]:
@@ -370,33 +372,33 @@ def truncation_messages(metrics: Mapping[str, MetricLike], data: Dataset) -> lis
 
     A loaded model does not read again what it remembers: ask before scoring.
     """
-    return [told for name, metric in metrics.items() for told in _cuts(name, metric, data)]
+    return [message for name, metric in metrics.items() for message in _cuts(name, metric, data)]
 
 
-def fail_if_truncated(told: Sequence[str]) -> None:
+def fail_if_truncated(messages: Sequence[str]) -> None:
     """Raise where any text was cut."""
-    if told:
-        raise GateNotPassed(f"the quality gate is not passed: {'; '.join(told)}")
+    if messages:
+        raise GateNotPassed(f"the quality gate is not passed: {'; '.join(messages)}")
 
 
 def _cuts(name: str, metric: MetricLike, data: Dataset) -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CoverageNotice)  # told when the scores are made
-        own = with_languages(as_metric(metric), data.languages)
-    if isinstance(own, Encoding) and isinstance(own.encoder(), SupportsLengths):
-        yield from _describe_cuts(name, own, data)
-    elif any("trunc" in dict(part.signature().facts) for part in parts_of(own)):
-        yield from (f"{name}: {told}" for told in _watch_cuts(own, data))
+        scorer = with_languages(as_metric(metric), data.languages)
+    if isinstance(scorer, Encoding) and isinstance(scorer.encoder(), SupportsLengths):
+        yield from _describe_cuts(name, scorer, data)
+    elif any("trunc" in dict(part.signature().facts) for part in parts_of(scorer)):
+        yield from (f"{name}: {message}" for message in _watch_cuts(scorer, data))
 
 
 def _describe_cuts(name: str, metric: Metric, data: Dataset) -> Iterator[str]:
-    found = cut_texts(metric, data.segments, data.languages)
-    if not found:
+    cuts = cut_texts(metric, data.segments, data.languages)
+    if not cuts:
         return
-    entry, texts = data.entries[min(found)], found[min(found)]
-    place, (kept, total) = next(iter(texts.items()))
-    first = f"the first is the {place} of {entry.system} {entry.id}, {kept} of {total} pieces"
-    yield f"{name} cuts texts of {len(found)} of {len(data)} segments ({first})"
+    entry, texts = data.entries[min(cuts)], cuts[min(cuts)]
+    place, (read, total) = next(iter(texts.items()))
+    first = f"the first is the {place} of {entry.system} {entry.id}, {read} of {total} pieces"
+    yield f"{name} cuts texts of {len(cuts)} of {len(data)} segments ({first})"
 
 
 def _watch_cuts(metric: Metric, data: Dataset) -> list[str]:

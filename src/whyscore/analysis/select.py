@@ -153,8 +153,8 @@ def selection_values(
         spread: FloatVector = np.mean([np.nanvar(np.sort(matrix, axis=0), axis=0) for matrix in matrices], axis=0)
         return spread
     # Rows of all metrics on one scale: what is left are their differences about an output.
-    found: FloatVector = np.nanmean(np.sort(np.var(matrices, axis=0), axis=0), axis=0)
-    return found
+    disagreement: FloatVector = np.nanmean(np.sort(np.var(matrices, axis=0), axis=0), axis=0)
+    return disagreement
 
 
 def _standard(matrix: FloatMatrix) -> FloatMatrix:
@@ -175,8 +175,8 @@ def _diversity(dataset: Dataset, similarity: MetricLike, resources: Resources) -
     place = {name: k for k, name in enumerate(dataset.ids)}
     owners = np.array([place[name] for name, _ in pairs])
     counts = np.bincount(owners, minlength=len(place))
-    found: FloatVector = -np.bincount(owners, values, len(place)) / np.maximum(counts, 1)
-    return found
+    diversity: FloatVector = -np.bincount(owners, values, len(place)) / np.maximum(counts, 1)
+    return diversity
 
 
 def _order(values: FloatVector, ids: Sequence[str], seed: int) -> list[int]:
@@ -188,8 +188,8 @@ def _order(values: FloatVector, ids: Sequence[str], seed: int) -> list[int]:
 
 def without_references(dataset: Dataset) -> Dataset:
     """Return the outputs of systems alone; all where there are only human references."""
-    kept = tuple(entry for entry in dataset.entries if not is_human(entry.system))
-    return Dataset(dataset.name, kept or dataset.entries, dataset.languages)
+    outputs = tuple(entry for entry in dataset.entries if not is_human(entry.system))
+    return Dataset(dataset.name, outputs or dataset.entries, dataset.languages)
 
 
 @takes(SelectSettings)
@@ -210,14 +210,14 @@ def select(
     if settings.count > len(data.ids):
         raise DataError(f"{settings.count} segments were requested, {data.name} has {len(data.ids)}: ask for fewer")
     used = metrics if settings.method in SCORING else ()
-    scores = {requested_name(one): scored_by_language(data, one, resources) for one in used}
+    scores = {requested_name(metric): scored_by_language(data, metric, resources) for metric in used}
     values = selection_values(
         *(data, settings.method, scores), similarity=settings.similarity, seed=settings.seed, resources=resources
     )
     first = {entry.id: entry for entry in reversed(data.entries)}
-    chosen = _order(values, data.ids, settings.seed)[: settings.count]
+    order = _order(values, data.ids, settings.seed)[: settings.count]
     return Selection(
-        *(data.name, settings.method, len(data.ids)), tuple((first[data.ids[k]], float(values[k])) for k in chosen)
+        *(data.name, settings.method, len(data.ids)), tuple((first[data.ids[k]], float(values[k])) for k in order)
     )
 
 
@@ -247,40 +247,40 @@ def simulate_selection(
     data = without_references(dataset)
     _check_systems(data)
     rated = data.matrix(data.human(human))
-    kept = {data.ids[k] for k in np.flatnonzero(~np.isnan(rated).any(axis=0))}
-    data = Dataset(data.name, tuple(entry for entry in data.entries if entry.id in kept), data.languages)
-    if len(kept) < settings.count:
+    rated_ids = {data.ids[k] for k in np.flatnonzero(~np.isnan(rated).any(axis=0))}
+    data = Dataset(data.name, tuple(entry for entry in data.entries if entry.id in rated_ids), data.languages)
+    if len(rated_ids) < settings.count:
         raise DataError(
-            f"{data.name} has {len(kept)} segments that are rated for all systems, fewer than {settings.count}"
+            f"{data.name} has {len(rated_ids)} segments that are rated for all systems, fewer than {settings.count}"
         )
     rated = data.matrix(data.human(human))
     scores = {requested_name(metric): scored_by_language(data, metric, resources) for metric in metrics}
     possible = [m for m in METHODS if m in ("random", "diversity") or len(scores) >= 1 + (m == "disagreement")]
 
     def order(method: Method, seed: int) -> list[int]:
-        given, similarity = (data, method, scores), settings.similarity
-        values = selection_values(*given, similarity=similarity, seed=seed, resources=resources)
+        arguments, similarity = (data, method, scores), settings.similarity
+        values = selection_values(*arguments, similarity=similarity, seed=seed, resources=resources)
         return _order(values, data.ids, seed)
 
     repeats = {method: settings.repeats if method == "random" else 1 for method in possible}
     orders = {method: [order(method, settings.seed + k) for k in range(times)] for method, times in repeats.items()}
     steps = (settings.count // 4, settings.count // 2, settings.count, 2 * settings.count)
-    counts = sorted({n for n in steps if 2 <= n <= len(kept)})  # noqa: PLR2004 - fewer tell nothing
-    rows = [_bought(method, n, rated, own) for n in counts for method, own in orders.items()]
-    return Simulation(data.name, human, len(data.systems), len(kept), *_told_apart(rated), tuple(rows))
+    counts = sorted({n for n in steps if 2 <= n <= len(rated_ids)})  # noqa: PLR2004 - fewer tell nothing
+    rows = [_simulate(method, n, rated, method_orders) for n in counts for method, method_orders in orders.items()]
+    return Simulation(data.name, human, len(data.systems), len(rated_ids), *_count_clusters(rated), tuple(rows))
 
 
-def _bought(method: str, count: int, rated: FloatMatrix, orders: Sequence[Sequence[int]]) -> Bought:
+def _simulate(method: str, count: int, rated: FloatMatrix, orders: Sequence[Sequence[int]]) -> Bought:
     whole = rated.mean(axis=1)[:, None]
     parts = [rated[:, list(order[:count])] for order in orders]
     correlations = np.array([correlate(p.mean(axis=1)[:, None], whole, "system", "spearman").value for p in parts])
-    found = np.array([_told_apart(part) for part in parts], dtype=np.float64).mean(axis=0)
-    clusters, pairs = found.tolist()
+    separation = np.array([_count_clusters(part) for part in parts], dtype=np.float64).mean(axis=0)
+    clusters, pairs = separation.tolist()
     low, high = percentiles(correlations, _LEVEL).tolist() if len(parts) > 1 else (None, None)
     return Bought(method, count, float(correlations.mean()), low, high, clusters, pairs)
 
 
-def _told_apart(rated: FloatMatrix) -> tuple[int, float]:
+def _count_clusters(rated: FloatMatrix) -> tuple[int, float]:
     """Return how many clusters of systems differ significantly, and the share of pairs that do."""
     p = preference(rated[np.argsort(-rated.mean(axis=1), kind="stable")], n=_FLIPS)
     clusters = 1 + sum(bool((p[:k, k:] < _ALPHA).all()) for k in range(1, len(p)))

@@ -121,16 +121,16 @@ def submit(
     """
     if not settings.team.strip():
         raise DataError("a submission needs the name of a team")
-    made = explained_submission(segments, metric, explainer, seed=settings.seed, resources=resources)
-    _refuse_missing(made.name, np.zeros(0) if made.sentence is None else made.sentence)
+    prediction = explained_submission(segments, metric, explainer, seed=settings.seed, resources=resources)
+    _refuse_missing(prediction.name, np.zeros(0) if prediction.sentence is None else prediction.sentence)
     task: Literal["eval4nlp2021", "wmt22"] = "wmt22" if settings.task == "wmt22" else "eval4nlp2021"
     files = write_submission(
         folder,
-        {side: scored.scores.rows() for side, scored in made.sides.items()},
-        made.sentence,
+        {side: scored.scores.rows() for side, scored in prediction.sides.items()},
+        prediction.sentence,
         team=settings.team,
         track=settings.track,
-        description=settings.description or made.name,
+        description=settings.description or prediction.name,
         task=task,
     )
     submission = read_submission(folder)
@@ -204,16 +204,16 @@ def submit_wmt26(
     values = sign * times * result.entries.values
     if np.isnan(values).all():
         raise DataError(f"{result.metric} gave no score for any segment: there is nothing to submit")
-    spans, missing = _predicted_spans(dataset, used, explainer, settings, resources)
+    spans, missing = _predict_spans(dataset, used, explainer, settings, resources)
     missing = {**result.entries.reasons, **missing}
     entries = []
     for k, (entry, value) in enumerate(zip(dataset.entries, values.tolist(), strict=True)):
-        own = None if spans is None else spans[k]
+        segment_spans = None if spans is None else spans[k]
         extra = {**entry.extra, ESA: None if math.isnan(value) else value}
         if settings.error_free is not None:
-            known = not math.isnan(value) and (spans is None or own is not None)
-            extra[ERROR_FREE] = value >= settings.error_free and not own if known else None
-        entries.append(replace(entry, spans=own, extra=extra))
+            complete = not math.isnan(value) and (spans is None or segment_spans is not None)
+            extra[ERROR_FREE] = value >= settings.error_free and not segment_spans if complete else None
+        entries.append(replace(entry, spans=segment_spans, extra=extra))
     written = replace(dataset, entries=tuple(entries))
     lost: Counter[str] = Counter()
     write_lines(file, wmt26_lines(written, lost))
@@ -221,18 +221,22 @@ def submit_wmt26(
     return Submitted(Path(file).parent, (Path(file),), missing=missing)
 
 
-def _predicted_spans(
+def _predict_spans(
     dataset: Dataset, metric: Metric, explainer: str | Explainer | None, settings: SubmitSettings, resources: Resources
 ) -> tuple[list[tuple[ErrorSpan, ...] | None] | None, dict[int, str]]:
     """Return the spans of each segment, None where a language model gave no usable answer, and why some are missing."""
     if explainer is None:
         return (predict_spans(dataset, metric, resources) if isinstance(metric, SupportsErrorSpans) else None), {}
-    found = explain(dataset, metric, explainer, sides=["hypothesis"], seed=settings.seed, resources=resources)
-    thresholds = Thresholds(*split_scores(np.concatenate([-one.importance for one in found])))
-    spans: list[tuple[ErrorSpan, ...] | None] = [None if k in found.failures else () for k in range(len(dataset))]
-    for one in found:
-        spans[one.index] = tuple(to_spans(one.words, -one.importance, thresholds, Side.HYPOTHESIS))
-    return spans, found.failures
+    explanations = explain(dataset, metric, explainer, sides=["hypothesis"], seed=settings.seed, resources=resources)
+    thresholds = Thresholds(*split_scores(np.concatenate([-explanation.importance for explanation in explanations])))
+    spans: list[tuple[ErrorSpan, ...] | None] = [
+        None if k in explanations.failures else () for k in range(len(dataset))
+    ]
+    for explanation in explanations:
+        spans[explanation.index] = tuple(
+            to_spans(explanation.words, -explanation.importance, thresholds, Side.HYPOTHESIS)
+        )
+    return spans, explanations.failures
 
 
 def _refuse_missing(metric: str, values: FloatVector) -> None:
@@ -264,16 +268,16 @@ class _Scores(NamedTuple):
         domains = list(map(_domain, self.dataset.entries))
         for domain in dict.fromkeys([_ALL, *sorted(set(domains))]):
             for system in self.dataset.systems:
-                chosen = [
+                indices = [
                     k for k, entry in enumerate(self.dataset.entries)
                     if entry.system == system and domain in (_ALL, domains[k])
                 ]  # fmt: skip
-                if chosen:
-                    yield [*self._head(domain), self._reference, system, repr(self._total(chosen))]
+                if indices:
+                    yield [*self._head(domain), self._reference, system, repr(self._total(indices))]
 
     def segments(self) -> Iterator[list[str]]:
         """Yield the rows of segments."""
-        numbers = {one: str(k) for k, one in enumerate(self.dataset.ids, start=1)}
+        numbers = {name: str(k) for k, name in enumerate(self.dataset.ids, start=1)}
         for entry, value in zip(self.dataset.entries, self.result.entries.values, strict=True):
             head = [*self._head(_domain(entry)), entry.document or "-", self._reference, entry.system]
             yield [*head, numbers[entry.id], repr(self._sign * float(value))]
@@ -281,10 +285,10 @@ class _Scores(NamedTuple):
     def _head(self, domain: str) -> tuple[str, str, str, str]:
         return self.name, "-".join(self.dataset.languages or ()), self.settings.test_set, domain
 
-    def _total(self, chosen: list[int]) -> float:
-        values, rows = self.result.entries.values[chosen], self.result.entries.rows
-        own = values[:, None] if rows is None else rows[chosen]
-        return self._sign * estimate(self.metric, own, values, seed=0, draws=0).value
+    def _total(self, indices: list[int]) -> float:
+        values, rows = self.result.entries.values[indices], self.result.entries.rows
+        counts = values[:, None] if rows is None else rows[indices]
+        return self._sign * estimate(self.metric, counts, values, seed=0, draws=0).value
 
     @property
     def _sign(self) -> float:
@@ -296,5 +300,5 @@ class _Scores(NamedTuple):
 
 
 def _domain(entry: Entry) -> str:
-    found = next((value for name, value in entry.extra.items() if name.lower() == "domain"), None)
-    return " ".join(str(found).split()) if found not in (None, "") else _ALL
+    domain = next((value for name, value in entry.extra.items() if name.lower() == "domain"), None)
+    return " ".join(str(domain).split()) if domain not in (None, "") else _ALL

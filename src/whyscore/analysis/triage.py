@@ -118,8 +118,8 @@ class Triage(Result):
             "area": self.area, "notes": list(self.notes),
         }  # fmt: skip
         for name in ("precision", "saved", "coverage"):
-            one: Estimate = getattr(self, name)
-            facts |= {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}
+            estimate: Estimate = getattr(self, name)
+            facts |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
         return {key: None if isinstance(fact, float) and math.isnan(fact) else fact for key, fact in facts.items()}
 
     def records(self) -> Iterator[Record]:
@@ -133,7 +133,7 @@ class Triage(Result):
             }  # fmt: skip
 
     def document(self) -> object:
-        return {**self.header(), "curve": [one._asdict() for one in self.curve], "segments": list(self.records())}
+        return {**self.header(), "curve": [point._asdict() for point in self.curve], "segments": list(self.records())}
 
     def lead(self) -> Sequence[str]:
         total, skipped = len(self.decisions), sum(not decision.review for decision in self.decisions)
@@ -161,14 +161,17 @@ class Triage(Result):
             ),
             Table(
                 ("rank", "id", "system", "score", "hypothesis"),
-                tuple((o.rank, o.entry.id, o.entry.system, o.score, _short(o.entry)) for o in first),
+                tuple(
+                    (decision.rank, decision.entry.id, decision.entry.system, decision.score, _short(decision.entry))
+                    for decision in first
+                ),
                 best=frozenset(), title="review first",
             ),
         ]  # fmt: skip
 
 
-def _ends(one: Estimate) -> tuple[float | None, float | None, float | None]:
-    return None if math.isnan(one.value) else one.value, one.low, one.high
+def _ends(estimate: Estimate) -> tuple[float | None, float | None, float | None]:
+    return None if math.isnan(estimate.value) else estimate.value, estimate.low, estimate.high
 
 
 def _short(entry: Entry) -> str:
@@ -178,12 +181,12 @@ def _short(entry: Entry) -> str:
 
 def error_free(dataset: Dataset, settings: ErrorFreeSettings) -> tuple[FloatVector, str, float, list[str]]:
     """Return 1 for error-free segments, 0 for others, NaN for unrated ones; the human score, its limit, and notes."""
-    known = list(dict.fromkeys(name for entry in dataset.entries for name in entry.human))
-    human = settings.human or next((name for name in (*LIMITS, *known[:1]) if name in known), None)
-    if human is None or (settings.human is None and human not in LIMITS and len(known) > 1):
+    names = list(dict.fromkeys(name for entry in dataset.entries for name in entry.human))
+    human = settings.human or next((name for name in (*LIMITS, *names[:1]) if name in names), None)
+    if human is None or (settings.human is None and human not in LIMITS and len(names) > 1):
         raise DataError(
-            f"{dataset.name} has {'several human scores' if known else 'no human score'}: name one with --human; "
-            f"there are: {', '.join(known) or 'none'}"
+            f"{dataset.name} has {'several human scores' if names else 'no human score'}: name one with --human; "
+            f"there are: {', '.join(names) or 'none'}"
         )
     limit = settings.at_least if settings.at_least is not None else LIMITS.get(human.lower())
     if limit is None:
@@ -233,8 +236,8 @@ def triage(
     decided, curve = scores >= threshold, material.curve(settings)
     if math.isnan(threshold):
         notes.append(_no_threshold(metric, curve, settings))
-    known, ours = ({(entry.system, entry.segment) for entry in data.entries} for data in (rated, dataset))
-    if shared := len(known & ours):
+    theirs, ours = ({(entry.system, entry.segment) for entry in data.entries} for data in (rated, dataset))
+    if shared := len(theirs & ours):
         notes.append(f"{shared} segments are rated data too: their decisions are not independent of the ratings")
     draws = {"draws": settings.draws, "seed": settings.seed}
     good, blocks, count = material.good, material.blocks, len(material.good)
@@ -331,8 +334,8 @@ class _Rated(NamedTuple):
             above = (self.scores >= threshold).astype(np.float64)
             if points and points[-1].threshold == threshold:
                 continue
-            one = bootstrap_ratio(self.good * above, above, self.blocks, draws=settings.draws, seed=settings.seed)
-            points.append(Point(float(above.mean()), threshold, one.value, one.low, one.high))
+            precision = bootstrap_ratio(self.good * above, above, self.blocks, draws=settings.draws, seed=settings.seed)
+            points.append(Point(float(above.mean()), threshold, precision.value, precision.low, precision.high))
         return tuple(points)
 
 

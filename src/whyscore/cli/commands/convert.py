@@ -12,9 +12,9 @@ from whyscore.analysis.convert import (
     SpanSettings,
     SubmissionSettings,
     Target,
-    categorised,
-    chosen_group,
+    categorise,
     convert,
+    pick_group,
     spans_by,
     thresholds_of,
     to_submission,
@@ -103,7 +103,7 @@ def _convert(settings: ConvertCommand, dialect: str) -> Converted:
     if settings.categories:
         data = name_spans(data, settings.categories, tagger=settings.tagger or "rules")
     elif settings.tagger:
-        data = categorised(data, settings.tagger)
+        data = categorise(data, settings.tagger)
     tell_each(settings, "note", data.findings)
     words = ("OK", "BAD") if settings.bad else settings.words
     return convert(data, settings.to, settings=settings, origin=origin, words=words)
@@ -121,7 +121,7 @@ def _read(settings: ConvertCommand, dialect: str) -> tuple[str, Dataset]:
     given = {"minor": found.minor, "major": found.major, "critical": found.critical, "top": found.top}
     shown = ", ".join(f"{name} {value:g}" for name, value in given.items() if value is not None)
     tell(settings, f"note: error scores above: {shown}")
-    return chosen_group(stored, settings.pick)[0], spans_by(stored, found, settings.pick, texts)
+    return pick_group(stored, settings.pick)[0], spans_by(stored, found, settings.pick, texts)
 
 
 def _texts(settings: TextSettings) -> Dataset | None:
