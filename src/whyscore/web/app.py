@@ -55,8 +55,8 @@ Answer = TypeVar("Answer")
 POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 _AGAIN = "1"
 _PROBLEMS: dict[int | str, dict[str, object]] = {
-    code: {"model": Problem, "description": told}
-    for code, told in {400: "not understood", 413: "too large", 422: "refused", 503: "too busy"}.items()
+    code: {"model": Problem, "description": description}
+    for code, description in {400: "not understood", 413: "too large", 422: "refused", 503: "too busy"}.items()
 }
 
 
@@ -152,11 +152,11 @@ def _row(name: str, folder: Path) -> _Row:
 
 @lru_cache(maxsize=256)
 def _read_row(name: str, folder: Path, _: tuple[int, ...]) -> _Row:
-    found = read_run(folder)
-    report = report_of(found, words=False)
+    run = read_run(folder)
+    report = report_of(run, words=False)
     headline = report.headline or next(iter(report.verdict), "")
     passed = all(gate.passed for gate in report.gates) if report.gates else None
-    return _Row(name, found.facts.created, found.dataset.systems, headline, passed)
+    return _Row(name, run.facts.created, run.dataset.systems, headline, passed)
 
 
 def _without_folder(message: str, folders: Sequence[Path]) -> str:
@@ -222,8 +222,8 @@ def _interface(app: FastAPI, queue: Queue) -> None:
 async def _misunderstood(_: Request, error: Exception) -> Response:
     """Say which part of a request was not understood."""
     problems = error.errors() if isinstance(error, RequestValidationError) else []
-    told = "; ".join(f"{'.'.join(map(str, problem['loc'][1:]))}: {problem['msg']}" for problem in problems[:5])
-    return JSONResponse({"error": told or "not understood"}, 422)
+    message = "; ".join(f"{'.'.join(map(str, problem['loc'][1:]))}: {problem['msg']}" for problem in problems[:5])
+    return JSONResponse({"error": message or "not understood"}, 422)
 
 
 async def _refuse(_: Request, error: Exception) -> Response:
@@ -321,17 +321,17 @@ def serve(
 
 def _name_folders(folders: Sequence[str | Path]) -> dict[str, Path]:
     """Return the folders by name; equal names get a number."""
-    found: dict[str, Path] = {}
-    for given in folders:
-        folder = Path(given).resolve()
+    by_name: dict[str, Path] = {}
+    for path in folders:
+        folder = Path(path).resolve()
         if folder.is_file():
             page = (folder.parent / RUN).is_file()
-            cure = f"whyscore serve {shlex.quote(str(Path(given).parent))}" if page else "open it in a browser instead"
-            raise UserError(f"{given} is a file; serve takes run folders: {cure}")
+            cure = f"whyscore serve {shlex.quote(str(Path(path).parent))}" if page else "open it in a browser instead"
+            raise UserError(f"{path} is a file; serve takes run folders: {cure}")
         if not folder.is_dir():
-            raise UserError(f"no run folder {str(given)!r}: make one with whyscore evaluate ... -o {given}")
+            raise UserError(f"no run folder {str(path)!r}: make one with whyscore evaluate ... -o {path}")
         name, number = folder.name, 2
-        while name in found:
+        while name in by_name:
             name, number = f"{folder.name}-{number}", number + 1
-        found[name] = folder
-    return found
+        by_name[name] = folder
+    return by_name

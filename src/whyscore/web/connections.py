@@ -134,13 +134,13 @@ def _refuse(status: int, message: str) -> JSONResponse:
 
 def _replay(body: bytes, receive: "Receive") -> "Receive":
     """Return what hands out a body that was already read, and then goes on listening."""
-    given = False
+    replayed = False
 
     async def once() -> "Message":
-        nonlocal given
-        if given:
+        nonlocal replayed
+        if replayed:
             return await receive()
-        given = True
+        replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return once
@@ -163,15 +163,15 @@ class WithToken:
         if (kind.lower() == "bearer" and self._is_right(shown)) or self._is_right(_cookie(headers.get("cookie", ""))):
             await self.app(scope, receive, send)
             return
-        asked = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if scope["method"] == "GET" and self._is_right(asked):
+        token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        if scope["method"] == "GET" and self._is_right(token):
             # Without the token in its address the page can be shared, and no log or history keeps it.
             page = RedirectResponse("/" + scope["path"].lstrip("/\\"), 303)
-            page.set_cookie(COOKIE, asked, httponly=True, samesite="strict")
+            page.set_cookie(COOKIE, token, httponly=True, samesite="strict")
             await page(scope, receive, send)
             return
-        told = "this server needs a token: open the address with ?token=TOKEN, or send Authorization: Bearer TOKEN"
-        refusal = JSONResponse({"error": told}, 401, headers={"WWW-Authenticate": "Bearer"})
+        message = "this server needs a token: open the address with ?token=TOKEN, or send Authorization: Bearer TOKEN"
+        refusal = JSONResponse({"error": message}, 401, headers={"WWW-Authenticate": "Bearer"})
         await refusal(scope, receive, send)
 
     def _is_right(self, shown: str) -> bool:
@@ -180,7 +180,7 @@ class WithToken:
 
 def _cookie(header: str) -> str:
     try:
-        found = SimpleCookie(header).get(COOKIE)
+        cookie = SimpleCookie(header).get(COOKIE)
     except CookieError:
         return ""
-    return "" if found is None else found.value
+    return "" if cookie is None else cookie.value

@@ -39,9 +39,9 @@ class Offered(NamedTuple):
     """Each option with the words it takes, or with what kind of value it is."""
 
 
-def offered(kind: Literal["metric", "explainer"]) -> list[Offered]:
+def list_components(kind: Literal["metric", "explainer"]) -> list[Offered]:
     """Return the components of a kind that are allowed and installed."""
-    return [one for name in _names(kind) if (one := _describe(kind, name)) is not None]
+    return [component for name in _names(kind) if (component := _describe(kind, name)) is not None]
 
 
 def spec(kind: Literal["metric", "explainer"], name: str, options: Mapping[str, Option]) -> str:
@@ -55,32 +55,39 @@ def spec(kind: Literal["metric", "explainer"], name: str, options: Mapping[str, 
     return written
 
 
-def offered_settings(kind: type) -> dict[str, tuple[Setting, Values]]:
+def list_settings(kind: type) -> dict[str, tuple[Setting, Values]]:
     """Return the settings of an analysis that may be set over the network, each with the values it takes."""
-    found = {one.name: (one, UNITS if one.name == "unit" else _kind(one.type)) for one in settings_of(kind)}
-    return {name: (one, values) for name, (one, values) in found.items() if values is not None and one.option.line}
+    kinds = {
+        setting.name: (setting, UNITS if setting.name == "unit" else _kind(setting.type))
+        for setting in settings_of(kind)
+    }
+    return {
+        name: (setting, values)
+        for name, (setting, values) in kinds.items()
+        if values is not None and setting.option.line
+    }
 
 
-def allowed_settings(kind: type[S], given: Mapping[str, Option]) -> S:
+def make_settings(kind: type[S], options: Mapping[str, Option]) -> S:
     """Return settings made of values that may be set over the network; everything else is refused."""
-    _check_open("settings", given, {name: values for name, (_, values) in offered_settings(kind).items()})
-    return make(kind, given)
+    _check_open("settings", options, {name: values for name, (_, values) in list_settings(kind).items()})
+    return make(kind, options)
 
 
-def _check_open(name: str, given: Mapping[str, Option], known: Mapping[str, Values]) -> None:
-    for option, value in given.items():
-        if option not in known:
+def _check_open(name: str, options: Mapping[str, Option], open_options: Mapping[str, Values]) -> None:
+    for option, value in options.items():
+        if option not in open_options:
             raise SpecError(
-                f"{name}: the option {option!r} cannot be set here; these can: {', '.join(known) or 'none'}"
+                f"{name}: the option {option!r} cannot be set here; these can: {', '.join(open_options) or 'none'}"
             )
-        values = known[option]
+        values = open_options[option]
         if isinstance(value, str) and (isinstance(values, str) or value not in values):
             expected = values if isinstance(values, str) else f"one of {', '.join(map(repr, values))}"
             raise SpecError(f"{name}: {option} is {value!r}, expected {expected}")
 
 
-def _check_size(name: str, given: Mapping[str, Option], largest: int) -> None:
-    for option, value in given.items():
+def _check_size(name: str, options: Mapping[str, Option], largest: int) -> None:
+    for option, value in options.items():
         if isinstance(value, int | float) and not -largest <= value <= largest:
             raise SpecError(f"{name}: {option} is too large here: give a number from {-largest} to {largest}")
 
@@ -106,8 +113,8 @@ def _options(kind: str, name: str) -> dict[str, Values]:
     if not (isinstance(factory, type) and dataclasses.is_dataclass(factory)):
         return {}
     hints = get_type_hints(factory)
-    found = {field.name: _kind(hints[field.name]) for field in dataclasses.fields(factory) if field.init}
-    return {option: wanted for option, wanted in found.items() if wanted is not None}
+    kinds = {field.name: _kind(hints[field.name]) for field in dataclasses.fields(factory) if field.init}
+    return {option: values for option, values in kinds.items() if values is not None}
 
 
 def _kind(hint: object) -> Values | None:

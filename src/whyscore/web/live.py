@@ -146,24 +146,27 @@ class Problem(Strict):
 def components() -> ComponentsAnswer:
     """Return what can be asked for."""
     return ComponentsAnswer(
-        metrics=[_component(one) for one in allowed.offered("metric")],
-        explainers=[_component(one) for one in allowed.offered("explainer")],
+        metrics=[_component(component) for component in allowed.list_components("metric")],
+        explainers=[_component(component) for component in allowed.list_components("explainer")],
         settings=[
             OfferedSetting(
-                name=name, about=one.option.help, values=_values(values), default=cast("OptionValue", one.default)
+                name=name,
+                about=setting.option.help,
+                values=_values(values),
+                default=cast("OptionValue", setting.default),
             )
-            for name, (one, values) in allowed.offered_settings(ExplainSettings).items()
+            for name, (setting, values) in allowed.list_settings(ExplainSettings).items()
         ],
     )
 
 
 def _require_texts(metric: str, segments: Sequence[Segment]) -> None:
     """Refuse segments without a text that the metric needs, in the words of the form."""
-    wanted = needs(build(metric, "metric"))
+    inputs = needs(build(metric, "metric"))
     for segment in segments:
         texts = {Inputs.SOURCE: segment.source, Inputs.REFERENCES: any(segment.references)}
         for text, there in texts.items():
-            if text in wanted and not there:
+            if text in inputs and not there:
                 field = "source" if text is Inputs.SOURCE else "reference"
                 raise MissingInput(f"{metric} needs a {field}: fill in the {field}, or choose another metric")
 
@@ -173,9 +176,9 @@ def answer_score(question: ScoreQuestion, store: Store | None) -> ScoreAnswer:
     metric = allowed.spec("metric", question.metric.name, question.metric.options)
     segments = [_segment(segment) for segment in question.segments]
     _require_texts(metric, segments)
-    found = score(segments, metric, resources=Resources(store))
+    result = score(segments, metric, resources=Resources(store))
     return ScoreAnswer(
-        scores=found.values.tolist(), signature=str(found.signature), higher_is_better=found.higher_is_better
+        scores=result.values.tolist(), signature=str(result.signature), higher_is_better=result.higher_is_better
     )
 
 
@@ -183,13 +186,13 @@ def answer_explain(question: ExplainQuestion, store: Store | None) -> ExplainAns
     """Return the words of a segment."""
     metric = allowed.spec("metric", question.metric.name, question.metric.options)
     explainer = allowed.spec("explainer", question.explainer.name, question.explainer.options)
-    settings = allowed.allowed_settings(ExplainSettings, {"seed": question.seed} | question.settings)
+    settings = allowed.make_settings(ExplainSettings, {"seed": question.seed} | question.settings)
     segments = [_segment(question.segment)]
     _require_texts(metric, segments)
-    found = explain(segments, metric, explainer, settings=settings, resources=Resources(store))
-    if not found:
+    explanations = explain(segments, metric, explainer, settings=settings, resources=Resources(store))
+    if not explanations:
         raise UserError("there is no word to explain")
-    return _answer_explanation(found, higher_is_better=build(metric, "metric").higher_is_better)
+    return _answer_explanation(explanations, higher_is_better=build(metric, "metric").higher_is_better)
 
 
 def is_large(question: ScoreQuestion | ExplainQuestion) -> bool:
@@ -198,7 +201,7 @@ def is_large(question: ScoreQuestion | ExplainQuestion) -> bool:
         estimate = sum(_cost(segment, question.metric.name) for segment in question.segments)
     else:
         explainer = allowed.spec("explainer", question.explainer.name, question.explainer.options)
-        settings = allowed.allowed_settings(ExplainSettings, {"seed": question.seed} | question.settings)
+        settings = allowed.make_settings(ExplainSettings, {"seed": question.seed} | question.settings)
         probes = _probes(_segment(question.segment), explainer, settings)
         if probes > PROBES:
             raise UserError(
@@ -219,33 +222,33 @@ def _cost(segment: AskedSegment, metric: str) -> int:
 
 def _probes(segment: Segment, explainer: str, settings: ExplainSettings) -> int:
     """Return how many texts an explanation scores at the most, counted without making them."""
-    asked = build(explainer, "explainer")
-    if not isinstance(asked, Explainer):
+    built = build(explainer, "explainer")
+    if not isinstance(built, Explainer):
         return 1
     texts = (segment.hypothesis, segment.source or "", *segment.references)
     # Characters are never fewer than the words of any unit.
     sizes = [len(WhiteSpace().split(text)) if settings.unit == "word" else len(text) for text in texts]
-    return settings.repeat * sum(map(asked.cost, sizes))
+    return settings.repeat * sum(map(built.cost, sizes))
 
 
-def _answer_explanation(found: Sequence[Explanation], *, higher_is_better: bool) -> ExplainAnswer:
-    first = found[0]
+def _answer_explanation(explanations: Sequence[Explanation], *, higher_is_better: bool) -> ExplainAnswer:
+    first = explanations[0]
     return ExplainAnswer(
         score=first.score,
         higher_is_better=higher_is_better,
-        probes=sum(one.probes for one in found),
+        probes=sum(explanation.probes for explanation in explanations),
         fit=first.fit,
         signature=str(first.signature),
-        texts=[_text(one) for one in found],
+        texts=[_text(explanation) for explanation in explanations],
     )
 
 
-def _text(one: Explanation) -> ExplainedText:
-    strengths = marking.strengths(one.importance.tolist())
-    notes = one.notes or (None,) * len(one.words.spans)
+def _text(explanation: Explanation) -> ExplainedText:
+    strengths = marking.strengths(explanation.importance.tolist())
+    notes = explanation.notes or (None,) * len(explanation.words.spans)
     words = [
         ExplainedWord(
-            text=one.words.text[start:end],
+            text=explanation.words.text[start:end],
             start=start,
             end=end,
             importance=value,
@@ -254,20 +257,25 @@ def _text(one: Explanation) -> ExplainedText:
             ink=marking.ink(strength),
         )
         for (start, end), value, note, strength in zip(
-            one.words.spans, one.importance.tolist(), notes, strengths, strict=True
+            explanation.words.spans, explanation.importance.tolist(), notes, strengths, strict=True
         )
     ]
-    return ExplainedText(side=str(one.place.side), reference=one.place.reference, text=one.words.text, words=words)
+    return ExplainedText(
+        side=str(explanation.place.side),
+        reference=explanation.place.reference,
+        text=explanation.words.text,
+        words=words,
+    )
 
 
-def _component(one: allowed.Offered) -> OfferedComponent:
-    options = {name: _values(values) for name, values in one.options.items()}
-    return OfferedComponent(name=one.name, about=one.about, options=options)
+def _component(component: allowed.Offered) -> OfferedComponent:
+    options = {name: _values(values) for name, values in component.options.items()}
+    return OfferedComponent(name=component.name, about=component.about, options=options)
 
 
 def _values(values: allowed.Values) -> list[str] | str:
     return values if isinstance(values, str) else [str(word) for word in values]
 
 
-def _segment(one: AskedSegment) -> Segment:
-    return Segment(one.hypothesis, one.source, tuple(one.references))
+def _segment(segment: AskedSegment) -> Segment:
+    return Segment(segment.hypothesis, segment.source, tuple(segment.references))

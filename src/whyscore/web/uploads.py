@@ -111,17 +111,17 @@ class Uploads:
         languages = re.fullmatch(r"([A-Za-z_]{2,12})-([A-Za-z_]{2,12})", pair)
         if pair and languages is None:
             raise UserError(f"cannot read the language pair {pair!r}: write it like de-en")
-        if sum(one.state in ("waiting", "running") for one in self._uploads.values()) > WAITING:
+        if sum(upload.state in ("waiting", "running") for upload in self._uploads.values()) > WAITING:
             raise UserError("too many uploads are waiting: try again later")
         stem = re.sub(r"[^\w.-]+", "-", Path(name).stem)[:60] or "upload"
-        found = secrets.token_urlsafe(12)
-        place = Path(self._place.name) / found
+        key = secrets.token_urlsafe(12)
+        place = Path(self._place.name) / key
         place.mkdir()
         file = place / f"{stem}{suffix}"
         file.write_bytes(body)
         pair_of = (languages[1], languages[2]) if languages else None
-        upload = Upload(found, Task(file, file.name, specs, pair_of, place / stem, self._memory))
-        self._uploads[found] = upload
+        upload = Upload(key, Task(file, file.name, specs, pair_of, place / stem, self._memory))
+        self._uploads[key] = upload
         working = asyncio.get_running_loop().create_task(self._evaluate(upload))
         self._working.add(working)
         working.add_done_callback(self._working.discard)
@@ -189,10 +189,10 @@ class Uploads:
     def _tidy(self) -> None:
         """Delete what failed, and the oldest runs beyond those that are kept."""
         over = [upload for upload in self._uploads.values() if upload.state not in ("waiting", "running")]
-        for one in over[: max(0, len(over) - KEPT)]:
-            del self._uploads[one.id]
-            self._runs.pop(one.run or "", None)
-            shutil.rmtree(one.task.folder.parent, ignore_errors=True)
+        for upload in over[: max(0, len(over) - KEPT)]:
+            del self._uploads[upload.id]
+            self._runs.pop(upload.run or "", None)
+            shutil.rmtree(upload.task.folder.parent, ignore_errors=True)
 
 
 class _Reports(Stages):
@@ -217,8 +217,8 @@ def _evaluate(task: Task, connection: Connection) -> None:
     try:
         reports.begin("read")
         data = read(task.file, languages=task.languages, limits=Limits(file=100_000_000))
-        found = findings(data)
-        refuse_findings(found, strict=False)
+        noticed = findings(data)
+        refuse_findings(noticed, strict=False)
         _check_size(data)
         settings = EvaluateSettings(quick=True)
         evaluate(
@@ -227,7 +227,7 @@ def _evaluate(task: Task, connection: Connection) -> None:
             output=task.folder,
             settings=settings,
             resources=Resources(progress=reports),
-            findings=found,
+            findings=noticed,
         )
         connection.send(("done", 1, 1, None))
     except WhyscoreError as error:

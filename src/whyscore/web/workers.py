@@ -80,8 +80,8 @@ class Worker:
             raise WhyscoreError("the worker process ended") from error
         if refusal is not None:
             raise UserError(refusal)
-        found: Answer = answer
-        return found
+        result: Answer = answer
+        return result
 
     def kill(self) -> None:
         """End the process now."""
@@ -168,7 +168,7 @@ def _answer(connection: Connection, store: Path | None, memory: int) -> None:
     """Answer questions until the server closes the connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
     end_with_parent()
-    kept = None if store is None else Store(store)
+    score_store = None if store is None else Store(store)
     limit_memory(memory)
     connection.send(None)
     while True:
@@ -177,7 +177,7 @@ def _answer(connection: Connection, store: Path | None, memory: int) -> None:
         except EOFError:
             return
         try:
-            reply: tuple[object, str | None, bool] = (work(question, kept), None, True)
+            reply: tuple[object, str | None, bool] = (work(question, score_store), None, True)
         except UserError as error:
             reply = (None, str(error), True)
         except MemoryError:  # what was taken may not be given back: this worker ends
