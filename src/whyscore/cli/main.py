@@ -128,7 +128,7 @@ _FURTHER = "For the options of a command: whyscore COMMAND -h. whyscore collects
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
-    given = list(sys.argv[1:] if argv is None else argv)
+    arguments = list(sys.argv[1:] if argv is None else argv)
     choose_kernels()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # PYTHONIOENCODING may ask for an encoding without arrows or umlauts; they are escaped then, as on stderr.
@@ -136,7 +136,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = _show_once()
-        return _report_faults(lambda: _dispatch(given), given)
+        return _report_faults(lambda: _dispatch(arguments), arguments)
 
 
 def parser_of(verb: str) -> "Parser":
@@ -155,24 +155,24 @@ def parser_of(verb: str) -> "Parser":
     return parser
 
 
-def _dispatch(given: list[str]) -> int:
-    if not given or given[0] in ("-h", "--help", "help"):
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
         _top().print_help()
-        return 0 if given else 2
-    if given[0] in ("-V", "--version"):
+        return 0 if arguments else 2
+    if arguments[0] in ("-V", "--version"):
         print(f"whyscore {__version__}")
         return 0
-    if given[0] not in VERBS:
-        raise UnknownName.among("command", given[0], VERBS)
-    arguments = parser_of(given[0]).parse_args(given[1:])
+    if arguments[0] not in VERBS:
+        raise UnknownName.among("command", arguments[0], VERBS)
+    parsed = parser_of(arguments[0]).parse_args(arguments[1:])
     from whyscore.cli.options import run_command  # noqa: PLC0415
     from whyscore.cli.output import check_output  # noqa: PLC0415
 
-    check_output(arguments)
+    check_output(parsed)
     try:
-        return run_command(_command(given[0])[0], arguments)
+        return run_command(_command(arguments[0])[0], parsed)
     except KeyboardInterrupt:
-        _say(f"interrupted; {_describe_kept(arguments)}")
+        _say(f"interrupted; {_describe_kept(parsed)}")
         return INTERRUPTED
 
 
@@ -222,14 +222,14 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
     return cast("argparse.HelpFormatter", Formatter(prog))
 
 
-def _report_faults(work: Callable[[], int], given: Sequence[str]) -> int:
+def _report_faults(work: Callable[[], int], arguments: Sequence[str]) -> int:
     """Return the exit code of the work; what nobody thought of becomes one line on stderr too."""
     try:
         return _report_errors(work)
     except Exception as error:
         if shows_faults():
             raise
-        _say(f"error: {describe_fault(error, given)}")
+        _say(f"error: {describe_fault(error, arguments)}")
         return 1
 
 

@@ -44,33 +44,33 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
         """Return the arguments; what nothing takes is answered with the nearest option."""
-        found, rest = self.parse_known_args(args, namespace)
+        arguments, rest = self.parse_known_args(args, namespace)
         if rest:
             unknown = next((item for item in rest if item.startswith("-")), rest[0])
-            command = self._chosen(found)
-            known = sorted(name for action in command._actions for name in action.option_strings)  # noqa: SLF001
-            command.error(_describe_unknown(unknown, known))
-        return found
+            command = self._parser_of(arguments)
+            options = sorted(name for action in command._actions for name in action.option_strings)  # noqa: SLF001
+            command.error(_describe_unknown(unknown, options))
+        return arguments
 
-    def _chosen(self, found: argparse.Namespace) -> argparse.ArgumentParser:
+    def _parser_of(self, arguments: argparse.Namespace) -> argparse.ArgumentParser:
         """Return the parser of the command of a group that was named, or this one."""
         groups = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]  # noqa: SLF001
         parsers: dict[str, argparse.ArgumentParser] = {
             name: choice for group in groups for name, choice in group.choices.items()
         }
-        return parsers.get(getattr(found, "command", ""), self)
+        return parsers.get(getattr(arguments, "command", ""), self)
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Return the arguments and what nothing takes; variables fill in what the command line leaves open."""
         lists = self._defaults_from_environment()
-        found, rest = super().parse_known_args(args, namespace)
+        arguments, rest = super().parse_known_args(args, namespace)
         for dest, default in lists.items():
-            value = getattr(found, dest)
+            value = getattr(arguments, dest)
             if value is not default:  # argparse adds to a default list: the command line goes before instead
-                setattr(found, dest, value[len(default) :])
-        return found, rest
+                setattr(arguments, dest, value[len(default) :])
+        return arguments, rest
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse would print below the whole usage."""
@@ -83,11 +83,11 @@ class Parser(argparse.ArgumentParser):
         for action in hidden:
             action.help = argparse.SUPPRESS
         more = f"{self.prog} --help-all shows {len(hidden)} more options." if hidden else None
-        told, self.epilog = self.epilog, self.epilog or (more and more.replace("%", "%%"))
+        epilog, self.epilog = self.epilog, self.epilog or (more and more.replace("%", "%%"))
         try:
             return super().format_help()
         finally:
-            self.epilog = told
+            self.epilog = epilog
             for action, text in hidden.items():
                 action.help = text
 
@@ -156,21 +156,21 @@ def _from_environment(action: argparse.Action, variable: str, value: str) -> obj
 def _read(action: argparse.Action, variable: str, text: str) -> object:
     convert = cast("Callable[[str], object]", action.type or str)
     try:
-        found = convert(text)
+        value = convert(text)
     except argparse.ArgumentTypeError as error:
         raise UserError(f"the variable {variable}: {error}") from None
     except (TypeError, ValueError):
         raise UserError(f"the variable {variable} is {text!r}, expected another value") from None
-    if action.choices is not None and found not in action.choices:
+    if action.choices is not None and value not in action.choices:
         raise UserError(f"the variable {variable} is {text!r}: choose from {', '.join(map(str, action.choices))}")
-    return found
+    return value
 
 
-def _describe_unknown(given: str, known: Sequence[str]) -> str:
-    if not given.startswith("-"):
-        return f"nothing takes {given!r}: put it after the option it belongs to, or in quotes with its neighbours"
-    name = given.partition("=")[0]
-    near = difflib.get_close_matches(name, known, n=1)
+def _describe_unknown(argument: str, options: Sequence[str]) -> str:
+    if not argument.startswith("-"):
+        return f"nothing takes {argument!r}: put it after the option it belongs to, or in quotes with its neighbours"
+    name = argument.partition("=")[0]
+    near = difflib.get_close_matches(name, options, n=1)
     return f"no option named {name!r}" + (f". Did you mean {near[0]!r}?" if near else "")
 
 
@@ -216,21 +216,21 @@ def add_command(parser: Parser, command: Command | Mapping[str, Command]) -> Non
         return
     shown = "|".join(command) if len(command) <= _FEW else "NAME"
     choices = parser.add_subparsers(dest="command", metavar=shown, required=True)
-    for name, one in command.items():
+    for name, subcommand in command.items():
         inner = choices.add_parser(
             name,
-            help=one.help,
-            description=f"{one.help[0].upper()}{one.help[1:]}.\n\n{one.examples}",
+            help=subcommand.help,
+            description=f"{subcommand.help[0].upper()}{subcommand.help[1:]}.\n\n{subcommand.examples}",
             formatter_class=parser.formatter_class,
             allow_abbrev=False,
         )
-        add_command(inner, one)
+        add_command(inner, subcommand)
 
 
 def run_command(command: Command | Mapping[str, Command], arguments: argparse.Namespace) -> int:
     """Run a command on what was given."""
-    one = command if isinstance(command, Command) else command[arguments.command]
-    return one.run(read_settings(one.settings, arguments))
+    selected = command if isinstance(command, Command) else command[arguments.command]
+    return selected.run(read_settings(selected.settings, arguments))
 
 
 def add_settings(parser: Parser, kind: type, formats: Sequence[str] = ()) -> None:
@@ -242,8 +242,8 @@ def add_settings(parser: Parser, kind: type, formats: Sequence[str] = ()) -> Non
     for setting in settings_of(kind):
         if setting.option.line and setting.name not in there:
             title = _title(kind, setting.name)
-            known = [group for group in parser._action_groups if group.title == title]  # noqa: SLF001
-            action = _add(known[0] if known else parser.add_argument_group(title), setting, formats)
+            groups = [group for group in parser._action_groups if group.title == title]  # noqa: SLF001
+            action = _add(groups[0] if groups else parser.add_argument_group(title), setting, formats)
             if not setting.option.basic:
                 parser.advanced.add(action)
     parser._action_groups.sort(key=lambda group: _ORDER.index(group.title if group.title in _ORDER else "options"))  # noqa: SLF001
@@ -251,15 +251,17 @@ def add_settings(parser: Parser, kind: type, formats: Sequence[str] = ()) -> Non
 
 def read_settings(kind: type[S], arguments: argparse.Namespace) -> S:
     """Return the settings that were given on the command line."""
-    given = vars(arguments)
-    made = kind(**{one.name: given[one.name] for one in settings_of(kind) if given.get(one.name) is not None})
-    check(made)
-    return made
+    values = vars(arguments)
+    settings = kind(
+        **{setting.name: values[setting.name] for setting in settings_of(kind) if values.get(setting.name) is not None}
+    )
+    check(settings)
+    return settings
 
 
 def _title(kind: type, name: str) -> str:
     """Return the group of an option: the title of the class that declares it."""
-    home = next(one for one in kind.__mro__ if name in inspect.get_annotations(one))
+    home = next(base for base in kind.__mro__ if name in inspect.get_annotations(base))
     return str(home.__dict__.get("TITLE", "options"))
 
 
@@ -269,10 +271,10 @@ def _add(group: argparse._ArgumentGroup, setting: Setting, formats: Sequence[str
     if facts.positional:
         nargs = "*" if _is_many(setting.type) else "?" if setting.default is None else None
         named = {"nargs": nargs, "default": setting.default, **_texts(setting)}
-        known = _choices(setting)
-        if known and not _is_many(setting.type) and facts.metavar is None:
-            named |= {"metavar": "|".join(known)}
-        return group.add_argument(setting.name, choices=known, **named)
+        values = _choices(setting)
+        if values and not _is_many(setting.type) and facts.metavar is None:
+            named |= {"metavar": "|".join(values)}
+        return group.add_argument(setting.name, choices=values, **named)
     flags = facts.flags or (f"--{setting.name.replace('_', '-')}",)
     if inner is bool and facts.const is None:
         action = "store_false" if setting.default is True else "store_true"
@@ -296,11 +298,11 @@ def _add(group: argparse._ArgumentGroup, setting: Setting, formats: Sequence[str
 
 
 def _texts(setting: Setting) -> dict[str, Any]:
-    default, told = setting.default, setting.option.help
+    default, text = setting.default, setting.option.help
     plain = isinstance(default, int | float | str) and not isinstance(default, bool)
-    if plain and default != "" and "default" not in told:
-        told = f"{told} (default: {default:,})" if isinstance(default, int) else f"{told} (default: {default})"
-    facts = {"help": told.replace("%", "%%")}
+    if plain and default != "" and "default" not in text:
+        text = f"{text} (default: {default:,})" if isinstance(default, int) else f"{text} (default: {default})"
+    facts = {"help": text.replace("%", "%%")}
     return facts if setting.option.metavar is None else facts | {"metavar": setting.option.metavar}
 
 

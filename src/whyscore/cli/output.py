@@ -41,19 +41,19 @@ def format_of(output: argparse.Namespace | OutputSettings, formats: Sequence[str
     suffix = Path(output.output).suffix.lower() if output.output else ""
     if not suffix:
         return "text"
-    offered = {known: name for known, name in suffixes().items() if name in (formats or (name,))}
+    offered = {ending: name for ending, name in suffixes().items() if name in (formats or (name,))}
     if suffix not in offered:
-        known = ", ".join(offered)
-        raise UserError(f"{output.output}: {suffix!r} is no format of this command: use {known}, or add -f text")
+        endings = ", ".join(offered)
+        raise UserError(f"{output.output}: {suffix!r} is no format of this command: use {endings}, or add -f text")
     return offered[suffix]
 
 
 def check_output(arguments: argparse.Namespace) -> None:
     """Refuse a file that results could not be written to, before any work is done for them."""
-    given = vars(arguments)
-    if not given.get("formats") or given.get("output") in (None, "-"):
+    options = vars(arguments)
+    if not options.get("formats") or options.get("output") in (None, "-"):
         return
-    format_of(arguments, given["formats"])
+    format_of(arguments, options["formats"])
     path = Path(arguments.output)
     if path.is_dir():
         raise UserError(f"{path}: is a folder: name a file in it with -o")

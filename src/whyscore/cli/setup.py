@@ -65,14 +65,14 @@ def requested_metrics(metrics: MetricSettings) -> list[str]:
     A metric without a network stays as it is; where no metric has one, the options would do nothing, which is an error.
     """
     specs = list(dict.fromkeys(metrics.metrics or ()))
-    given = {"device": metrics.device, "precision": metrics.precision}
-    wanted = {name: value for name, value in given.items() if value is not None}
-    if not wanted or not specs:
+    values = {"device": metrics.device, "precision": metrics.precision}
+    options = {name: value for name, value in values.items() if value is not None}
+    if not options or not specs:
         return specs
-    placed = [_with_options(spec, wanted) for spec in specs]
+    placed = [_with_options(spec, options) for spec in specs]
     if not any(placed):
-        told = " ".join(f"--{name} {value}" for name, value in wanted.items())
-        raise UserError(f"{told} is for metrics with a network; none of these has one: {', '.join(specs)}")
+        flags = " ".join(f"--{name} {value}" for name, value in options.items())
+        raise UserError(f"{flags} is for metrics with a network; none of these has one: {', '.join(specs)}")
     return [changed or spec for changed, spec in zip(placed, specs, strict=True)]
 
 
@@ -92,16 +92,16 @@ def only_metric(metrics: MetricSettings, usual: str | None = None) -> str:
     return first
 
 
-def _with_options(metric: str, wanted: Mapping[str, str]) -> str | None:
+def _with_options(metric: str, options: Mapping[str, str]) -> str | None:
     """Return the spec with the options that it does not set itself; None where the metric has none of them."""
-    made: object = as_metric(metric)
-    if not dataclasses.is_dataclass(made) or isinstance(made, type):
+    instance: object = as_metric(metric)
+    if not dataclasses.is_dataclass(instance) or isinstance(instance, type):
         return None
-    fields = {field.name for field in dataclasses.fields(made)} & wanted.keys()
+    fields = {field.name for field in dataclasses.fields(instance)} & options.keys()
     named = dict(parse(metric).named)
     if not fields:
         return None
-    return spec_of(dataclasses.replace(made, **{name: wanted[name] for name in fields if name not in named}))
+    return spec_of(dataclasses.replace(instance, **{name: options[name] for name in fields if name not in named}))
 
 
 def load_dataset(settings: InputSettings, metrics: Sequence[str] = (), explainers: Sequence[str] = ()) -> Dataset:
@@ -116,14 +116,14 @@ def load_with_findings(
     settings: InputSettings, metrics: Sequence[str] = (), explainers: Sequence[str] = ()
 ) -> tuple[Dataset, Findings]:
     """Return the same with all findings."""
-    made = check_names(metrics, explainers)
+    loaded = check_names(metrics, explainers)
     data, noticed = load_and_validate(settings, metrics)
-    told = expected_findings(noticed, settings)
+    expected = expected_findings(noticed, settings)
     show_columns(data, settings)
-    show_findings(told, settings)
-    refuse_data(data, told, strict=settings.strict)
-    _check_context(settings, made)
-    warn_unsupported(settings, data, made)
+    show_findings(expected, settings)
+    refuse_data(data, expected, strict=settings.strict)
+    _check_context(settings, loaded)
+    warn_unsupported(settings, data, loaded)
     return data, noticed
 
 
@@ -132,10 +132,10 @@ def _check_context(settings: InputSettings, metrics: Mapping[str, Metric]) -> No
     without = [name for name, metric in metrics.items() if Inputs.CONTEXT not in metric.inputs]
     if not settings.context or not without:
         return
-    told = f"--context {settings.context} is for metrics that read context (bertscore, xbertscore, judge)"
+    message = f"--context {settings.context} is for metrics that read context (bertscore, xbertscore, judge)"
     if len(without) == len(metrics):
-        raise UserError(f"{told}; none of these does: {', '.join(without)}")
-    tell(settings, f"{told}; not read by {', '.join(without)}")
+        raise UserError(f"{message}; none of these does: {', '.join(without)}")
+    tell(settings, f"{message}; not read by {', '.join(without)}")
 
 
 def load_judged(settings: InputSettings, metric: str, explainers: Sequence[str]) -> list[Dataset]:
@@ -161,9 +161,9 @@ def show_columns(data: Dataset, output: QuietSettings) -> None:
 
 def warn_unsupported(settings: QuietSettings, data: Dataset, metrics: Mapping[str, Metric]) -> None:
     """Warn once of metrics that do not support the languages of the data, given or identified."""
-    found = language_support(data, metrics)[1] if data.entries else ()
-    tell_each(settings, "warning", found)
-    if found:  # what the models have to say of their languages is said
+    unsupported = language_support(data, metrics)[1] if data.entries else ()
+    tell_each(settings, "warning", unsupported)
+    if unsupported:  # what the models have to say of their languages is said
         warnings.simplefilter("ignore", CoverageNotice)
 
 
@@ -199,24 +199,26 @@ def load_and_validate(inputs: InputSettings, metrics: Sequence[str] = ()) -> tup
     return data, findings(data)
 
 
-def expected_findings(found: Findings, inputs: InputSettings) -> Findings:
+def expected_findings(noticed: Findings, inputs: InputSettings) -> Findings:
     """Return the findings that are told: nobody expects significance of texts on the command line."""
-    return Findings([one for one in found if one.code != FEW], **found.about) if inputs.text else found
+    return (
+        Findings([finding for finding in noticed if finding.code != FEW], **noticed.about) if inputs.text else noticed
+    )
 
 
-def refuse_data(data: Dataset, found: Sequence[Finding], *, strict: bool) -> None:
+def refuse_data(data: Dataset, noticed: Sequence[Finding], *, strict: bool) -> None:
     """Raise where data cannot be used."""
-    refuse_findings(found, strict=strict)
+    refuse_findings(noticed, strict=strict)
     if not data.entries:
         raise DataError(f"{data.name} holds no segment: there is nothing to work on")
 
 
 def check_names(metrics: Sequence[str], explainers: Sequence[str] = ()) -> dict[str, Metric]:
     """Return the metrics by name; those and explainers there are not are refused before files are read."""
-    made = {name: as_metric(name) for name in metrics}
+    by_name = {name: as_metric(name) for name in metrics}
     for explainer in explainers:
         build(explainer, "explainer")
-    return made
+    return by_name
 
 
 def make_resources(running: RunningSettings, progress: Progress | None = None) -> Resources:
@@ -267,7 +269,7 @@ def _load(inputs: InputSettings, metrics: Sequence[str]) -> Dataset:
     _check_single(inputs)
     if not (inputs.sample or inputs.data or inputs.hypotheses):
         raise UserError(
-            f"no input: give hypotheses with -t (and -r, -s), a data file, or --sample{_taken(inputs, metrics)}"
+            f"no input: give hypotheses with -t (and -r, -s), a data file, or --sample{_taken_hint(inputs, metrics)}"
         )
     if inputs.sample or inputs.data:
         whole = sample() if inputs.sample else _read_files(inputs, languages)
@@ -295,9 +297,9 @@ def _load(inputs: InputSettings, metrics: Sequence[str]) -> Dataset:
 def _read_files(inputs: InputSettings, languages: tuple[str, str] | None) -> Dataset:
     """Return what the data file holds; several XLIFF files or logs are several systems."""
     parts = [_read(inputs, path, languages) for path in inputs.data]
-    own = [part.systems[0] for part in parts if len(part.systems) == 1]
-    models = not _is_xliff(inputs.data[0]) and len(set(own)) == len(parts)
-    whole = parts[0] if len(parts) == 1 else join_systems(parts, own if models else system_names(inputs.data))
+    names = [part.systems[0] for part in parts if len(part.systems) == 1]
+    models = not _is_xliff(inputs.data[0]) and len(set(names)) == len(parts)
+    whole = parts[0] if len(parts) == 1 else join_systems(parts, names if models else system_names(inputs.data))
     if not inputs.references:
         return whole
     sets = [read_lines(path, encoding=inputs.encoding, limits=_limits(inputs)).texts for path in inputs.references]
@@ -320,7 +322,7 @@ def _read(inputs: InputSettings, path: str, languages: tuple[str, str] | None) -
     )
 
 
-def _taken(inputs: InputSettings, metrics: Sequence[str]) -> str:
+def _taken_hint(inputs: InputSettings, metrics: Sequence[str]) -> str:
     """Return which option took a file that was perhaps meant as data: a list of values ends at the next option only."""
     lists = {"-m": metrics, "-r": (inputs.references or ())[1:]}
     for option, values in lists.items():
@@ -352,30 +354,30 @@ def _check_single(inputs: InputSettings) -> None:
     if inputs.realign and (inputs.data or inputs.sample or inputs.text):
         raise UserError(f"--realign {inputs.realign} is for files with one text per line: give them with -t and -r")
     texts = {"-t": inputs.hypotheses, "-r": inputs.references, "-s": inputs.source, "--text": inputs.text}
-    beside = [option for option, given in texts.items() if given and not (units and option == "-r")]
+    beside = [option for option, value in texts.items() if value and not (units and option == "-r")]
     if inputs.sample:
         beside = [*inputs.data, *beside]
     elif not inputs.data:
         return
     if beside:
-        one = "--sample" if inputs.sample else inputs.data[0]
-        told = f"{one} holds its own texts, but {' and '.join(beside)} came with it"
-        raise UserError(f"{told}: leave out one or the other; files with one text per line go with -t, -r and -s")
+        source = "--sample" if inputs.sample else inputs.data[0]
+        message = f"{source} holds its own texts, but {' and '.join(beside)} came with it"
+        raise UserError(f"{message}: leave out one or the other; files with one text per line go with -t, -r and -s")
 
 
 def _too_many_files(inputs: InputSettings) -> str:
     """Return what is wrong with several data files, or one beside hypotheses, and the options for texts in lines."""
     if inputs.hypotheses:
-        told, (first, *rest) = "got a data file and -t", (*inputs.data, *inputs.hypotheses)
+        problem, (first, *rest) = "got a data file and -t", (*inputs.data, *inputs.hypotheses)
     else:
-        told, (first, *rest) = f"got {len(inputs.data)} data files", inputs.data
+        problem, (first, *rest) = f"got {len(inputs.data)} data files", inputs.data
     lines = shlex.join(["-r", *(inputs.references or [first]), "-t", *([first] if inputs.references else []), *rest])
-    return f"{told}: give one, with all texts. For files with one text per line use {lines}"
+    return f"{problem}: give one, with all texts. For files with one text per line use {lines}"
 
 
 def _limits(inputs: InputSettings) -> Limits:
-    given = {"line": inputs.max_line, "file": inputs.max_file, "ratio": inputs.max_ratio}
-    return Limits(**{name: value for name, value in given.items() if value is not None})
+    limits = {"line": inputs.max_line, "file": inputs.max_file, "ratio": inputs.max_ratio}
+    return Limits(**{name: value for name, value in limits.items() if value is not None})
 
 
 def language_pair(pair: str | None) -> tuple[str, str] | None:
@@ -392,16 +394,16 @@ _OPTIONAL = ("source", "references", "system", "id", "document", "human", "langu
 """Roles that no column has to play: an empty name says so."""
 
 
-def column_names(given: Sequence[str] | None) -> dict[str, list[str]]:
+def column_names(options: Sequence[str] | None) -> dict[str, list[str]]:
     """Return the columns that were named, by their role."""
-    pairs = [item.partition("=") for item in given or ()]
+    pairs = [item.partition("=") for item in options or ()]
     for role, sign, name in pairs:
         if not sign or (not name and role not in _OPTIONAL):
             raise UserError(f"cannot read the column {role!r}: write ROLE=NAME, for example hypothesis=mt")
-    found: dict[str, list[str]] = {}
+    columns: dict[str, list[str]] = {}
     for role, _, name in pairs:
-        found.setdefault(role, []).append(name)
-    return found
+        columns.setdefault(role, []).append(name)
+    return columns
 
 
 def make_executor(running: RunningSettings) -> Executor | None:
@@ -412,32 +414,34 @@ def make_executor(running: RunningSettings) -> Executor | None:
     if not (running.executor or running.ray_address or running.jobs):
         return None
     default = "ray" if running.ray_address else "processes" if running.jobs > 1 else "serial"
-    found: Executor = build(running.executor or default, "executor")
-    fields = found.fields if isinstance(found, ConfigurableExecutor) else {}
+    executor: Executor = build(running.executor or default, "executor")
+    fields = executor.fields if isinstance(executor, ConfigurableExecutor) else {}
     if running.ray_address and "address" not in fields:
         raise UserError(f"--ray-address is for --executor ray, not for {running.executor}")
     if "workers" in fields:
-        found = _fill_option(found, fields["workers"], running.jobs, "--jobs")
+        executor = _fill_option(executor, fields["workers"], running.jobs, "--jobs")
     return (
-        _fill_option(found, fields["address"], running.ray_address, "--ray-address") if "address" in fields else found
+        _fill_option(executor, fields["address"], running.ray_address, "--ray-address")
+        if "address" in fields
+        else executor
     )
 
 
 def _fill_option(executor: Executor, name: str, value: object, option: str) -> Executor:
     """Return an executor with what an option says, which must not be something else than its spec says."""
-    said = getattr(executor, name)
-    if said and value and said != value:
-        raise UserError(f"{option} is {value}, and {name} in --executor is {said}: give one of them")
+    current = getattr(executor, name)
+    if current and value and current != value:
+        raise UserError(f"{option} is {value}, and {name} in --executor is {current}: give one of them")
     return replace(executor, **{name: value}) if value else executor  # type: ignore[type-var]
 
 
-def show_findings(found: Sequence[Finding], output: QuietSettings) -> None:
+def show_findings(noticed: Sequence[Finding], output: QuietSettings) -> None:
     """Tell what was found, the first of them where there are many."""
-    shown = found if output.verbose else found[:_SHOWN]
+    shown = noticed if output.verbose else noticed[:_SHOWN]
     for finding in shown:
         tell(output, f"{'error' if finding.error else 'note'}: {finding}")
-    if len(found) > len(shown):
-        tell(output, f"note: {len(found) - len(shown)} more; -v shows all")
+    if len(noticed) > len(shown):
+        tell(output, f"note: {len(noticed) - len(shown)} more; -v shows all")
 
 
 def explaining_costs(
@@ -470,7 +474,7 @@ def call_costs(name: str, metric: Metric, segments: Sequence[Segment], left: int
             each = part.with_answers(Answers()).calls(segments[:_TRIED])
             texts = len({segment.only(part.inputs) for segment in segments[:_TRIED]})
             share = left / texts if texts else 0.0
-            counts = [round(share * one) for one in (each.calls, each.prompt_tokens, each.answer_tokens)]
+            counts = [round(share * count) for count in (each.calls, each.prompt_tokens, each.answer_tokens)]
             yield f"{name}: {counts[0]:,} calls, about {counts[1]:,} tokens sent, at most {counts[2]:,} tokens back"
 
 
@@ -515,7 +519,7 @@ def duration(seconds: float) -> str:
     >>> duration(0.2), duration(95), duration(7300), duration(260_000)
     ('a second', '95 seconds', '2.0 hours', '3.0 days')
     """
-    size, unit, digits = next(one for one in _UNITS if seconds >= 2 * one[0] or one[0] == 1)
+    size, unit, digits = next(entry for entry in _UNITS if seconds >= 2 * entry[0] or entry[0] == 1)
     return f"{seconds / size:.{digits}f} {unit}" if round(seconds) > 1 else "a second"
 
 

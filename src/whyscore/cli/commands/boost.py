@@ -74,8 +74,8 @@ def _say(result: BoostResult, settings: BoostCommand) -> None:
         counts = ", ".join(f"{count:,} {reason}" for reason, count in Counter(result.missing.values()).most_common())
         tell(settings, f"note: {len(result.missing):,} of {len(result.scores):,} segments have no score: {counts}")
     if result.empty:
-        kept = "keep the original score" if result.metric.on_empty == "score" else "get no boosted score"
-        tell(settings, f"note: {result.empty} segments have no word to explain and {kept}")
+        outcome = "keep the original score" if result.metric.on_empty == "score" else "get no boosted score"
+        tell(settings, f"note: {result.empty} segments have no word to explain and {outcome}")
     if not result.metric.metric.higher_is_better:
         spec = result.metric.metric.signature().spec
         tell(settings, f"note: lower is better for {spec}; its scores are negated here, so that higher is better")

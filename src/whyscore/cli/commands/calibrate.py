@@ -49,21 +49,21 @@ def run(settings: CalibrateCommand) -> int:
         return _fit_weights(settings, data, metric)
     if settings.dry_run:
         resources = make_resources(settings)
-        costs = [cost(one, metric, settings.explainer, resources=resources) for one in data]
+        costs = [cost(dataset, metric, settings.explainer, resources=resources) for dataset in data]
         planned = Cost(*map(sum, zip(*costs, strict=True)))
-        segments, used = [segment for one in data for segment in one.segments], as_metric(metric)
+        segments, used = [segment for dataset in data for segment in dataset.segments], as_metric(metric)
         calls = call_costs(metric, with_languages(used, data[0].languages), segments, planned.left)
         return print_lines([f"{metric}: {planned}", *calls])
     with working(settings) as resources:
-        found = calibrate(data, metric, settings.explainer, settings=settings, resources=resources)
+        calibration = calibrate(data, metric, settings.explainer, settings=settings, resources=resources)
     if settings.file and settings.file != "-":
-        found.save(settings.file)
-        tell(settings, f"calibration {found.digest} saved to {settings.file}")
-    emit_result(found, settings)
+        calibration.save(settings.file)
+        tell(settings, f"calibration {calibration.digest} saved to {settings.file}")
+    emit_result(calibration, settings)
     if format_of(settings) not in ("text", "markdown"):
-        for line in found.summary():
+        for line in calibration.summary():
             tell(settings, line)
-    tell(settings, f"signature: {found.metric_signature}")
+    tell(settings, f"signature: {calibration.metric_signature}")
     return 0
 
 
@@ -74,7 +74,7 @@ def _fit_weights(settings: CalibrateCommand, data: Sequence[Dataset], metric: st
     if len(data) > 1:
         raise UserError("--weights takes one data set")
     with working(settings) as resources:
-        found = fit_weights(data[0], metric, settings=settings, resources=resources)
-    emit_result(found, replace(settings, output=settings.file))
-    tell(settings, f"signature: {found.signature}")
+        weights = fit_weights(data[0], metric, settings=settings, resources=resources)
+    emit_result(weights, replace(settings, output=settings.file))
+    tell(settings, f"signature: {weights.signature}")
     return 0

@@ -60,40 +60,40 @@ def run(settings: CompareCommand) -> int:
     if settings.dry_run:
         emit(settings, _plan_lines(settings, data, metrics))
         return 0
-    asked = replace(settings, strength_draws=STRENGTH_DRAWS if settings.strengths else 0)
+    with_draws = replace(settings, strength_draws=STRENGTH_DRAWS if settings.strengths else 0)
     with working(settings) as resources:
-        found = compare(data, metrics, settings=asked, resources=resources)
-    _emit(found if settings.width is None else replace(found, decimals=settings.width), settings)
-    gates = judge_gates(found, under, worse, found.unsupported)
+        comparison = compare(data, metrics, settings=with_draws, resources=resources)
+    _emit(comparison if settings.width is None else replace(comparison, decimals=settings.width), settings)
+    gates = judge_gates(comparison, under, worse, comparison.unsupported)
     report_gates(gates, settings, data.name)
     check_gates(gates, worse, under)
     fail_if_unparsed(settings, resources)
     return 0
 
 
-def _emit(found: Comparison, settings: CompareCommand) -> None:
+def _emit(comparison: Comparison, settings: CompareCommand) -> None:
     form = format_of(settings)
     if form == "text":
-        emit(settings, map(visible, _text(found, settings)))
-        tell_signatures(settings, [one.signature for one in found if one.signature])
+        emit(settings, map(visible, _text(comparison, settings)))
+        tell_signatures(settings, [result.signature for result in comparison if result.signature])
     else:
-        emit_result(found, settings)
-    tell_each(settings, "note", found.notes if form not in _PAPER else ())
+        emit_result(comparison, settings)
+    tell_each(settings, "note", comparison.notes if form not in _PAPER else ())
 
 
-def _text(found: Comparison, settings: CompareCommand) -> Iterator[str]:
+def _text(comparison: Comparison, settings: CompareCommand) -> Iterator[str]:
     """Yield the systems, the matrices of many pairs, and pairs as sentences: one pair per metric, or all with -v."""
-    systems, *matrices = found.tables()
-    shown = replace(systems, notes=(found.how,))
+    systems, *matrices = comparison.tables()
+    shown = replace(systems, notes=(comparison.how,))
     yield from present(Tables(shown, *matrices), "text", Look(width=terminal_width(settings.output)))
     if not matrices or settings.verbose:
         yield "\n"
-        for pair in found.pairs:
+        for pair in comparison.pairs:
             yield f"{pair}\n"
             if pair.humans is not None and pair.humans.share is not None:
                 yield f"  {pair.humans}\n"
-    yield from (f"{one.won}\n" for one in found if one.strength_intervals)
-    yield from (f"{curve}\n" for one in found for curve in one.powers)
+    yield from (f"{result.won}\n" for result in comparison if result.strength_intervals)
+    yield from (f"{curve}\n" for result in comparison for curve in result.powers)
 
 
 def _plan_lines(settings: CompareCommand, data: Dataset, metrics: Sequence[str]) -> Iterator[str]:

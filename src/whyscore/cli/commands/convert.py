@@ -117,11 +117,16 @@ def _read(settings: ConvertCommand, dialect: str) -> tuple[str, Dataset]:
         return dialect, read_foreign(settings.data, dialect, texts=texts, weights=weights, offsets=settings.offsets)
     stored = read_explanations(settings.data)
     gold = read_gold(settings.tune_on) if settings.tune_on else None
-    found = thresholds_of(stored, gold, settings=settings)
-    given = {"minor": found.minor, "major": found.major, "critical": found.critical, "top": found.top}
-    shown = ", ".join(f"{name} {value:g}" for name, value in given.items() if value is not None)
+    thresholds = thresholds_of(stored, gold, settings=settings)
+    limits = {
+        "minor": thresholds.minor,
+        "major": thresholds.major,
+        "critical": thresholds.critical,
+        "top": thresholds.top,
+    }
+    shown = ", ".join(f"{name} {value:g}" for name, value in limits.items() if value is not None)
     tell(settings, f"note: error scores above: {shown}")
-    return pick_group(stored, settings.pick)[0], spans_by(stored, found, settings.pick, texts)
+    return pick_group(stored, settings.pick)[0], spans_by(stored, thresholds, settings.pick, texts)
 
 
 def _texts(settings: TextSettings) -> Dataset | None:

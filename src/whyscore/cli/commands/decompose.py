@@ -60,18 +60,18 @@ def run(settings: DecomposeCommand) -> int:
         emit(replace(settings, output=None), _plan_lines(data, metrics, settings))
         return 0
     with working(settings) as resources:
-        found = decompose(data, metrics, settings=settings, resources=resources)
+        decompositions = decompose(data, metrics, settings=settings, resources=resources)
     text = format_of(settings) == "text"
     # On a terminal the signatures go to stderr, where they do not disturb what is copied or piped.
-    shown = found.presented(settings.width or DECIMALS, signatures=not text)
-    below = example_lines(found) if text and not settings.segments else ()
+    shown = decompositions.presented(settings.width or DECIMALS, signatures=not text)
+    below = example_lines(decompositions) if text and not settings.segments else ()
     emit_result(shown.by_segment() if settings.segments else shown, settings, below=below)
     if format_of(settings) not in ("markdown", "latex"):  # their tables have the notes
-        tell_each(settings, "note", found.notes)
+        tell_each(settings, "note", decompositions.notes)
     if text:
-        tell_signatures(settings, found.signatures.values())
+        tell_signatures(settings, decompositions.signatures.values())
     if settings.figures:
-        _draw(found, settings)
+        _draw(decompositions, settings)
     return 0
 
 
@@ -87,24 +87,24 @@ def _plan_lines(data: Dataset, metrics: list[str], settings: DecomposeCommand) -
         yield from (f"{line}\n" for line in call_costs(metric, used, data.segments, cost.distinct - cost.stored))
 
 
-def example_lines(found: Decompositions) -> Iterator[str]:
+def example_lines(decompositions: Decompositions) -> Iterator[str]:
     """Yield the examples of each row: what was masked in brackets, and the texts as they were scored."""
-    for row in found:
+    for row in decompositions:
         for detail in row.details:
             yield f"\n{row.system} {detail.id} · {row.feature} · {row.metric} {detail.sigma:.3f}, "
             yield f"best case {detail.oracle:.3f}, worst case {detail.anti:.3f}\n"
             texts = [("hypothesis", detail.hypothesis, detail.hypothesis_spans, detail.masked_hypothesis)]
             masked = detail.masked_references or (None,) * len(detail.references)
-            held = zip(detail.references, detail.reference_spans, masked, strict=True)
-            texts += [("reference", *each) for each in held]
+            references = zip(detail.references, detail.reference_spans, masked, strict=True)
+            texts += [("reference", *each) for each in references]
             for side, text, spans, hidden in texts:
                 yield f"  {side:<11}{hide_in_text(text, spans, [f'[{text[a:b]}]' for a, b in spans])}\n"
                 if hidden is not None:
                     yield f"  {'scored':<11}{_PRIVATE.sub('□' if side == 'hypothesis' else '■', hidden)}\n"
 
 
-def _draw(found: Decompositions, settings: DecomposeCommand) -> None:
+def _draw(decompositions: Decompositions, settings: DecomposeCommand) -> None:
     # Imported when charts are drawn: altair costs more than all the rest.
     from whyscore.report.figures.decompose import draw  # noqa: PLC0415
 
-    tell_each(settings, "figure", draw(found, Path(str(settings.figures))))
+    tell_each(settings, "figure", draw(decompositions, Path(str(settings.figures))))

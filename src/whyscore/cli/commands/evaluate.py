@@ -102,7 +102,7 @@ def run(settings: EvaluateCommand) -> int:
         settings = with_tagger(settings, data)
         tell(settings, f"linguistic features: {settings.tagger}")
     requested = request_metrics(data, metrics, settings)
-    under = read_limits(settings.fail_under or (), [one.name for one in requested])
+    under = read_limits(settings.fail_under or (), [request.name for request in requested])
     check_baseline(data.systems, worse := baseline_of(settings, data))
     if settings.dry_run:
         return _say_costs(settings, data, requested)
@@ -112,9 +112,13 @@ def run(settings: EvaluateCommand) -> int:
     if shard is not None:  # its scores stay beside its run
         used = replace(settings, store=settings.store or str(Path(settings.output) / STORE))
         used = settings_of_shard(used, requested, shard)
-    cut = truncation_messages({one.name: one.metric for one in requested}, part) if settings.fail_if_truncated else []
+    cut = (
+        truncation_messages({request.name: request.metric for request in requested}, part)
+        if settings.fail_if_truncated
+        else []
+    )
     with working(used) as resources:
-        found = evaluate(
+        result = evaluate(
             part,
             metrics,
             output=settings.output,
@@ -125,15 +129,15 @@ def run(settings: EvaluateCommand) -> int:
             overwrite=settings.overwrite,
             requested=requested if shard is None else None,
         )
-        unsupported = {metric.name: metric.unsupported for metric in found.metrics if metric.unsupported}
-        gates = judge_gates(found, under, worse, unsupported)
+        unsupported = {metric.name: metric.unsupported for metric in result.metrics if metric.unsupported}
+        gates = judge_gates(result, under, worse, unsupported)
         (resources.progress or Stages()).begin("report")
-        report = make_report(settings, record_gates(found, gates))
+        report = make_report(settings, record_gates(result, gates))
     if shard is not None:
-        describe(settings.output, data, shard, [one.name for one in requested], settings)
+        describe(settings.output, data, shard, [request.name for request in requested], settings)
     if metrics is None:
-        warn_unsupported(settings, part, {one.name: one.metric for one in requested})
-    show_report(settings, report, found)
+        warn_unsupported(settings, part, {request.name: request.metric for request in requested})
+    show_report(settings, report, result)
     write_figures(settings, report)
     report_gates(gates, settings, data.name)
     check_gates(gates, worse, under)
@@ -142,17 +146,17 @@ def run(settings: EvaluateCommand) -> int:
     return 0
 
 
-def make_report(settings: RunFolderSettings, found: Run) -> Report:
+def make_report(settings: RunFolderSettings, run: Run) -> Report:
     """Write the page of a run into its folder and return the report."""
-    report = build_report(found, title=settings.title, baseline=settings.baseline)
+    report = build_report(run, title=settings.title, baseline=settings.baseline)
     write_page(report, Path(settings.output) / PAGE)
     return report
 
 
-def show_report(settings: RunFolderSettings, report: Report, found: Run) -> None:
+def show_report(settings: RunFolderSettings, report: Report, run: Run) -> None:
     """Print the summary of a report."""
     sys.stdout.write(visible("".join(report_lines(report, settings.format, terminal_width()))))
-    for metric in found.metrics:
+    for metric in run.metrics:
         tell(settings, f"signature: {metric.signature}")
     tell(settings, f"report: {Path(settings.output) / PAGE}")
 
@@ -167,14 +171,14 @@ def _say_costs(settings: EvaluateCommand, data: Dataset, requested: list[Request
     resources = make_resources(settings)
     sizes = {"text": len(data), "system": len(data.systems), "segment": len(data.ids)}
     print(f"read: {', '.join(with_noun(number, noun) for noun, number in sizes.items())}")
-    for one in requested:
-        metric = with_languages(one.metric, data.languages)
+    for request in requested:
+        metric = with_languages(request.metric, data.languages)
         planned = cost(metric, data.segments, resources.store)
-        print(f"score {one.name}: {planned}")
+        print(f"score {request.name}: {planned}")
         left = planned.left
-        left += _say_probes(settings, data, one, resources) if one.explainer else 0
-        left += _say_masked(settings, data, one, resources) if can_decompose(one, data) else 0
-        tell_time(settings, one.name, metric, data.segments, left)
+        left += _say_probes(settings, data, request, resources) if request.explainer else 0
+        left += _say_masked(settings, data, request, resources) if can_decompose(request, data) else 0
+        tell_time(settings, request.name, metric, data.segments, left)
     scores = len(requested) + len({name for entry in data.entries for name in entry.human})
     pairs = math.comb(len(data.systems), 2)
     size = f"{with_noun(pairs, 'pair')} of systems, {with_noun(scores, 'score')}"
@@ -183,28 +187,27 @@ def _say_costs(settings: EvaluateCommand, data: Dataset, requested: list[Request
     return 0
 
 
-def _say_probes(settings: EvaluateCommand, data: Dataset, one: RequestedMetric, resources: Resources) -> int:
+def _say_probes(settings: EvaluateCommand, data: Dataset, request: RequestedMetric, resources: Resources) -> int:
     """Say how many segments would be explained and return how many texts that are not those of the data it takes."""
-    wanted = set(data.ids[: one.budget]) if one.budget is not None else set(data.ids)
-    part = [entry.segment for entry in data.entries if entry.id in wanted]
+    ids = set(data.ids[: request.budget]) if request.budget is not None else set(data.ids)
+    part = [entry.segment for entry in data.entries if entry.id in ids]
     used = {"unit": settings.unit, "seed": settings.seed}
-    texts = explain_cost(part, one.metric, one.explainer or "", resources=resources, **used)
-    distinct = len({segment.only(one.metric.inputs) for segment in part})
+    texts = explain_cost(part, request.metric, request.explainer or "", resources=resources, **used)
+    distinct = len({segment.only(request.metric.inputs) for segment in part})
     probes = max(0, texts.distinct - max(distinct, texts.stored))
-    print(f"explain {one.name} by {one.explainer}: about {len(wanted)} segments, {probes or 'no'} more texts to score")
+    count = f"about {len(ids)} segments, {probes or 'no'} more texts to score"
+    print(f"explain {request.name} by {request.explainer}: {count}")
     return probes
 
 
-def _say_masked(settings: EvaluateCommand, data: Dataset, one: RequestedMetric, resources: Resources) -> int:
+def _say_masked(settings: EvaluateCommand, data: Dataset, request: RequestedMetric, resources: Resources) -> int:
     """Say how many texts a decomposition would tag and score, and return how many are not stored."""
     if settings.tagger is None:
         return 0
     used = {"tagger": settings.tagger, "seed": settings.seed}
-    texts = decompose_plan(data, one.name if one.spec else one.metric, resources=resources, **used)
-    tagged = f"{texts.distinct_texts} distinct texts to tag"
-    print(
-        f"features {one.name} by {settings.tagger}: {tagged}, {texts.distinct} to score, {texts.stored} already stored"
-    )
+    texts = decompose_plan(data, request.name if request.spec else request.metric, resources=resources, **used)
+    counts = f"{texts.distinct_texts} distinct texts to tag, {texts.distinct} to score, {texts.stored} already stored"
+    print(f"features {request.name} by {settings.tagger}: {counts}")
     return texts.distinct - texts.stored
 
 
@@ -237,7 +240,7 @@ def run_merge(settings: MergeCommand) -> int:
         sys.stdout.write(f"{shards} shards with {entries} entries can be joined: what they scored is known\n")
         return 0
     with working(replace(settings, store=settings.store or "none")) as resources:  # the shards bring their own
-        found = merge(
+        result = merge(
             settings.shards,
             settings.output,
             resources=resources,
@@ -245,7 +248,7 @@ def run_merge(settings: MergeCommand) -> int:
             command=command_line("merge"),
             allow_code=settings.allow_code,
         )
-    show_report(settings, make_report(settings, found), found)
+    show_report(settings, make_report(settings, result), result)
     return 0
 
 

@@ -95,14 +95,14 @@ def run(settings: ExplainCommand) -> int:
         return _say_costs(data, metrics, explainers, settings)
     cut = truncation_messages({name: name for name in metrics}, data) if settings.fail_if_truncated else []
     with working(settings) as resources:
-        found = [
+        results = [
             _explain(data, metric, explainer, settings, resources) for metric in metrics for explainer in explainers
         ]
-    _write(found, settings)
-    for one in found:
-        refuse_failures(one.metric, one.failures, len(data))
-        if one.failures:
-            tell(settings, f"warning: {failure_message(one.failures, len(data))}")
+    _write(results, settings)
+    for result in results:
+        refuse_failures(result.metric, result.failures, len(data))
+        if result.failures:
+            tell(settings, f"warning: {failure_message(result.failures, len(data))}")
     fail_if_truncated(cut)
     fail_if_unparsed(settings, resources)
     return 0
@@ -120,18 +120,18 @@ def _explain(
 ) -> Explanations:
     if settings.until_stable is not None:
         explainer = _raise_budget(data, metric, explainer, settings, resources)
-    found = attempt(data, metric, explainer, settings, resources)
+    explanations = attempt(data, metric, explainer, settings, resources)
     if settings.matrix:
-        found.matrices = word_matrices(found, settings.unit)
-    return found
+        explanations.matrices = word_matrices(explanations, settings.unit)
+    return explanations
 
 
 def _raise_budget(data: Dataset, metric: str, explainer: str, settings: ExplainCommand, resources: Resources) -> str:
     """Return the explainer with a budget at which it is stable, and say which."""
     options = {name: getattr(settings, name) for name in ("unit", "sides", "masker", "seed")}
-    found = until_stable(data, metric, explainer, mark=settings.until_stable, resources=resources, **options)
-    spec, state = spec_of(found.explainer), "stable" if found.reached else "not stable"
-    tell(settings, f"note: {spec} is {state}: two halves agree by {found.spearman:.3f} after {found.rounds} round(s)")
+    budget = until_stable(data, metric, explainer, mark=settings.until_stable, resources=resources, **options)
+    spec, state = spec_of(budget.explainer), "stable" if budget.reached else "not stable"
+    tell(settings, f"note: {spec} is {state}: two halves agree by {budget.spearman:.3f} after {budget.rounds} round(s)")
     return spec
 
 
@@ -147,19 +147,19 @@ def _say_costs(data: Dataset, metrics: Sequence[str], explainers: Sequence[str],
     return 0
 
 
-def _write(found: Sequence[Explanations], settings: ExplainCommand) -> None:
+def _write(results: Sequence[Explanations], settings: ExplainCommand) -> None:
     if format_of(settings) == "text":
-        _show(found, settings)
-        tell_signatures(settings, [one.signature for one in found if one.signature is not None])
+        _show(results, settings)
+        tell_signatures(settings, [result.signature for result in results if result.signature is not None])
         return
-    emit_result(Joined(found), settings)
-    if not any(found):
+    emit_result(Joined(results), settings)
+    if not any(results):
         tell(settings, "note: nothing was explained")
 
 
-def _show(found: Sequence[Explanations], settings: ExplainCommand) -> None:
-    digits = _digits(found) if settings.width is None else settings.width
-    titled = [pair for one in found for pair in _with_titles(one)]
+def _show(results: Sequence[Explanations], settings: ExplainCommand) -> None:
+    digits = _digits(results) if settings.width is None else settings.width
+    titled = [pair for result in results for pair in _with_titles(result)]
     if settings.output and settings.output != "-":
         text = StringIO()
         show(titled, Console(file=text, color_system=None, width=120), digits)
@@ -168,19 +168,22 @@ def _show(found: Sequence[Explanations], settings: ExplainCommand) -> None:
         show(titled, Terminal(file=sys.stdout, highlight=False), digits)
 
 
-def _with_titles(found: Explanations) -> Iterator[tuple[str, Explanation]]:
+def _with_titles(explanations: Explanations) -> Iterator[tuple[str, Explanation]]:
     """Yield each explanation with its title, and the parts of its score as bars where it has such that no word has."""
-    parts = [word_match.parts for word_match in found.word_matches or ()] or [{}] * len(found)
-    for one, part in zip(found, parts, strict=True):
-        entry = found.dataset.entries[one.index]
+    parts = [word_match.parts for word_match in explanations.word_matches or ()] or [{}] * len(explanations)
+    for explanation, part in zip(explanations, parts, strict=True):
+        entry = explanations.dataset.entries[explanation.index]
         bars = f"\n{part_bars(part)}" if "syn" in part else ""
-        title = f"{entry.system} {entry.id} · {found.metric} {one.score:.{_DIGITS}f} · {one.signature.spec}"
-        yield f"{title}{bars}", one
+        score = f"{explanations.metric} {explanation.score:.{_DIGITS}f}"
+        title = f"{entry.system} {entry.id} · {score} · {explanation.signature.spec}"
+        yield f"{title}{bars}", explanation
 
 
-def _digits(found: Iterable[Iterable[Explanation]]) -> int:
+def _digits(results: Iterable[Iterable[Explanation]]) -> int:
     """Return enough decimals for the largest importance to show two digits."""
-    largest = max((float(abs(one.importance).max(initial=0.0)) for group in found for one in group), default=0.0)
+    largest = max(
+        (float(abs(explanation.importance).max(initial=0.0)) for group in results for explanation in group), default=0.0
+    )
     return next((digits for digits in range(_DIGITS, _MOST_DIGITS) if largest >= 10.0**-digits * 10), _MOST_DIGITS)
 
 
@@ -217,9 +220,9 @@ def segment_view(explanations: Sequence[Explanation], digits: int) -> Renderable
     grid = Grid.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for one in explanations:
-        grid.add_row(Text(str(one.place), style="bold"), _colour(one, largest))
-        for line in _remarks(one, digits):
+    for explanation in explanations:
+        grid.add_row(Text(str(explanation.place), style="bold"), _colour(explanation, largest))
+        for line in _remarks(explanation, digits):
             grid.add_row("", Text(visible(line), style="dim"))
     for place, text in _context(explanations):
         grid.add_row(Text(place, style="dim"), Text(visible(text), style="dim"))
@@ -236,10 +239,10 @@ def plain_view(explanations: Sequence[Explanation], digits: int) -> Iterator[str
         )
         + 2
     )
-    for one in explanations:
-        words = marking.plain(one.words.text, one.words.spans, one.importance.tolist(), digits)
-        yield f"{one.place!s:<{width}}{words}"
-        yield from (f"{'':<{width}}{line}" for line in _remarks(one, digits))
+    for explanation in explanations:
+        words = marking.plain(explanation.words.text, explanation.words.spans, explanation.importance.tolist(), digits)
+        yield f"{explanation.place!s:<{width}}{words}"
+        yield from (f"{'':<{width}}{line}" for line in _remarks(explanation, digits))
     yield from (f"{place:<{width}}{text}" for place, text in context)
 
 
@@ -255,12 +258,12 @@ def show(explanations: Iterable[tuple[str, Explanation]], console: Console, digi
     """Print explanations, grouped by their titles, with a legend where colours are used."""
     colour = console.color_system is not None and not console.no_color
     for title, group in groupby(explanations, key=lambda pair: pair[0]):
-        found = [one for _, one in group]
+        segment_explanations = [explanation for _, explanation in group]
         console.print(Text(visible(title)), soft_wrap=True)
         if colour:
-            console.print(segment_view(found, digits))
+            console.print(segment_view(segment_explanations, digits))
         else:
-            console.print(Text(visible("\n".join(plain_view(found, digits)))), soft_wrap=True)
+            console.print(Text(visible("\n".join(plain_view(segment_explanations, digits)))), soft_wrap=True)
         console.print()
     if colour:
         console.print(legend())
@@ -274,10 +277,10 @@ def _context(explanations: Sequence[Explanation]) -> list[tuple[str, str]]:
     return [(str(place), segment.text(place)) for place in segment.places(everything) if place not in explained]
 
 
-def _colour(one: Explanation, largest: float) -> Text:
-    strength = marking.strengths(one.importance.tolist(), largest)
+def _colour(explanation: Explanation, largest: float) -> Text:
+    strength = marking.strengths(explanation.importance.tolist(), largest)
     text = Text()
-    for piece, number in marking.pieces(one.words.text, one.words.spans):
+    for piece, number in marking.pieces(explanation.words.text, explanation.words.spans):
         text.append(visible(piece), style="" if number is None else _style(strength[number]))
     return text
 
@@ -287,21 +290,25 @@ def _style(strength: float) -> str:
     return f"{marking.ink(strength)} on rgb({red},{green},{blue})"
 
 
-def _remarks(one: Explanation, digits: int) -> list[str]:
+def _remarks(explanation: Explanation, digits: int) -> list[str]:
     """Return what stands below a text: the extreme words, the quality of the explanation, warnings, edits."""
-    words = list(one.words)
-    order = one.importance.argsort(kind="stable").tolist()
-    worst = [f"{words[i]} {one.importance[i]:+.{digits}f}" for i in order if one.importance[i] < 0][:_NAMED]
-    best = [f"{words[i]} {one.importance[i]:+.{digits}f}" for i in reversed(order) if one.importance[i] > 0][:_NAMED]
-    facts = [f"{one.probes} probes" if one.probes > 1 else ""]
-    facts.append("" if one.fit is None else f"fit {one.fit:.2f}")
-    facts.append("" if one.stability is None else f"stability {one.stability:.2f}")
-    facts += [one.method or "", *one.flags]
+    words = list(explanation.words)
+    order = explanation.importance.argsort(kind="stable").tolist()
+    worst = [f"{words[i]} {explanation.importance[i]:+.{digits}f}" for i in order if explanation.importance[i] < 0][
+        :_NAMED
+    ]
+    best = [
+        f"{words[i]} {explanation.importance[i]:+.{digits}f}" for i in reversed(order) if explanation.importance[i] > 0
+    ][:_NAMED]
+    facts = [f"{explanation.probes} probes" if explanation.probes > 1 else ""]
+    facts.append("" if explanation.fit is None else f"fit {explanation.fit:.2f}")
+    facts.append("" if explanation.stability is None else f"stability {explanation.stability:.2f}")
+    facts += [explanation.method or "", *explanation.flags]
     lines = [f"costs: {', '.join(worst)}"] if worst else []
     lines += [f"earns: {', '.join(best)}"] if best else []
-    if one.notes:
-        costly = [i for i in range(len(words)) if one.importance[i] < 0]
-        told = [f"{words[i]}: {one.notes[i]}" for i in costly or range(len(words)) if one.notes[i]]
-        lines += ["; ".join(told)] if told else []
-    known = " · ".join(fact for fact in facts if fact)
-    return [*lines, known] if known else lines
+    if explanation.notes:
+        costly = [i for i in range(len(words)) if explanation.importance[i] < 0]
+        notes = [f"{words[i]}: {explanation.notes[i]}" for i in costly or range(len(words)) if explanation.notes[i]]
+        lines += ["; ".join(notes)] if notes else []
+    quality = " · ".join(fact for fact in facts if fact)
+    return [*lines, quality] if quality else lines

@@ -127,10 +127,10 @@ def _check_store(store: Store) -> StoreAnswer:
 
 
 def _size(store: Store) -> StoreAnswer:
-    held = store.held()
-    rows = tuple((one.segments, one.used[:10], one.signature) for one in held)
+    contents = store.held()
+    rows = tuple((entry.segments, entry.used[:10], entry.signature) for entry in contents)
     table = Table(("segments", "last used", "signature"), rows, notes=(f"{store.path}: {store.size():,} bytes",))
-    entries = [{"signature": one.signature, "segments": one.segments, "used": one.used} for one in held]
+    entries = [{"signature": entry.signature, "segments": entry.segments, "used": entry.used} for entry in contents]
     return StoreAnswer({"path": str(store.path), "bytes": store.size(), "signatures": entries}, table)
 
 

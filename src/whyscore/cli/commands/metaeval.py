@@ -169,10 +169,10 @@ def _input(settings: ScoresCommand) -> tuple[ScoreTable, str, list[str], list[st
         there = [*there, *more]
     if settings.ratings:
         table = with_ratings(table, settings.ratings)
-    wanted = settings.metrics or there
-    if not wanted:
+    names = settings.metrics or there
+    if not names:
         raise UserError("no metric: name columns of the table with --metric")
-    return table, human, [name for name in wanted if name in there], [name for name in wanted if name not in there]
+    return table, human, [name for name in names if name in there], [name for name in names if name not in there]
 
 
 def _read_table(settings: ScoresCommand, path: str, human: str) -> tuple[ScoreTable, list[str]]:
@@ -181,8 +181,8 @@ def _read_table(settings: ScoresCommand, path: str, human: str) -> tuple[ScoreTa
     names = [name for name in settings.metrics if name in columns.values]
     for name in settings.metrics if not settings.scores else ():
         _check_metric(name, columns.values)
-    wanted = names if settings.ratings and human not in columns.values else [human, *names]
-    table = score_table(columns, wanted, roles)
+    needed = names if settings.ratings and human not in columns.values else [human, *names]
+    table = score_table(columns, needed, roles)
     return replace(
         table, texts=None if settings.rater else texts_of(columns, roles, column_names(settings.columns))
     ), names
@@ -316,8 +316,8 @@ def _submissions(settings: WordsCommand, gold: Gold) -> list[Submission]:
     stored = [path for path in settings.submissions if path not in folders]
     skip = settings.on_mismatch == "skip"
     files = [read_explanations(path) for path in stored]
-    given = (stored_submissions(file, gold.names(), skip=skip, several=gold.several) for file in files)
-    return [*submissions, *(one for own in given for one in own)]
+    groups = (stored_submissions(file, gold.names(), skip=skip, several=gold.several) for file in files)
+    return [*submissions, *(submission for group in groups for submission in group)]
 
 
 SPANS_EXAMPLES = """\
@@ -379,13 +379,13 @@ def _read_spans(settings: SpansCommand, path: str) -> Dataset:
     return data
 
 
-def _span_weights(given: tuple[str, ...] | None) -> dict[str, float] | None:
-    if given is None:
+def _span_weights(texts: tuple[str, ...] | None) -> dict[str, float] | None:
+    if texts is None:
         return None
     try:
-        return {name: float(weight) for name, weight in (item.split("=") for item in given)}
+        return {name: float(weight) for name, weight in (item.split("=") for item in texts)}
     except ValueError:
-        raise UserError(f"cannot read the weights {' '.join(given)}: write them like minor=1 major=5") from None
+        raise UserError(f"cannot read the weights {' '.join(texts)}: write them like minor=1 major=5") from None
 
 
 FAITHFULNESS_EXAMPLES = """\
@@ -421,15 +421,18 @@ def run_faithfulness(settings: FaithfulnessCommand) -> int:
         return 0
     with working(settings) as resources:
         results = faithfulness(data, metrics[0], explainers, settings=settings, resources=resources)
-    for one in results.budgets:
-        agreement = f"two halves agree by {one.spearman:.3f} after {one.rounds} round(s)"
-        tell(settings, f"note: {spec_of(one.explainer)} is {'stable' if one.reached else 'not stable'}: {agreement}")
+    for budget in results.budgets:
+        agreement = f"two halves agree by {budget.spearman:.3f} after {budget.rounds} round(s)"
+        tell(
+            settings,
+            f"note: {spec_of(budget.explainer)} is {'stable' if budget.reached else 'not stable'}: {agreement}",
+        )
     for result in results:
         if result.failures:
             tell(settings, f"note: {result.explainer}: {failure_message(result.failures, len(data))}")
     emit_result(results, settings)
     if format_of(settings) == "text":
-        tell_signatures(settings, [one.signature for one in results])
+        tell_signatures(settings, [result.signature for result in results])
     return 0
 
 

@@ -63,9 +63,9 @@ def run(settings: ScoreCommand) -> int:
         else:
             scores = score_systems(data, metrics, settings=settings, resources=resources)
             _emit_scores(scores, settings)
-            for one in scores:
-                for note in one.notes:
-                    tell(settings, f"note: {one.metric}: {note}")
+            for result in scores:
+                for note in result.notes:
+                    tell(settings, f"note: {result.metric}: {note}")
     fail_if_truncated(cut)
     fail_if_unparsed(settings, resources)
     return 0
@@ -86,7 +86,9 @@ def _emit_scores(scores: SystemScores, settings: ScoreCommand) -> None:
         digits = digits if settings.width is None else settings.width
         emit_result(SystemScores(scores.dataset, scores, decimals=digits, notes=form != "text"), settings)
     if form == "text":
-        tell_signatures(settings, [one.entries.signature if settings.segments else one.signature for one in scores])
+        tell_signatures(
+            settings, [result.entries.signature if settings.segments else result.signature for result in scores]
+        )
 
 
 def _say_costs(data: Dataset, metrics: Sequence[str], settings: ScoreCommand) -> int:
@@ -102,14 +104,14 @@ def _say_costs(data: Dataset, metrics: Sequence[str], settings: ScoreCommand) ->
 
 def _numbers(scores: SystemScores, decimals: int | None, *, segments: bool) -> Iterator[str]:
     digits = scores.decimals if decimals is None else decimals
-    for one in scores:
-        values = one.entries.values.tolist() if segments else [total.value for total in one.totals.values()]
+    for result in scores:
+        values = result.entries.values.tolist() if segments else [total.value for total in result.totals.values()]
         yield from (f"{value:.{digits}f}\n" for value in values)
 
 
 def _parts(data: Dataset, metrics: Sequence[str], resources: Resources) -> Joined:
     """Return the parts of every metric that has some; none at all is an error."""
-    chosen = [metric for metric in metrics if has_parts(metric)]
-    if not chosen:
+    with_parts = [metric for metric in metrics if has_parts(metric)]
+    if not with_parts:
         raise UserError(f"--parts shows the parts of mee, mee2 and mee4; requested: {', '.join(metrics)}")
-    return Joined([mee_view(data, metric, resources=resources) for metric in chosen])
+    return Joined([mee_view(data, metric, resources=resources) for metric in with_parts])

@@ -48,16 +48,16 @@ def run(settings: SubmitCommand) -> int:
         how = {"settings": settings, "resources": resources}
         if settings.task == "wmt-metrics":
             written = submit_scores(data, metrics, str(settings.output), **how)
-            told = f"{with_noun(len(data.systems), 'system')}, {len(data.ids)} segments"
+            summary = f"{with_noun(len(data.systems), 'system')}, {len(data.ids)} segments"
         elif settings.task == "wmt26":
             written = submit_wmt26(data, metrics[0], settings.explainer, str(settings.output), **how)
-            told = f"{len(data.ids)} items, {with_noun(len(data.systems), 'system')}"
+            summary = f"{len(data.ids)} items, {with_noun(len(data.systems), 'system')}"
         else:
             written = submit(data, metrics[0], explainers[0], str(settings.output), **how)
             sides = ", ".join(written.submission.sides if written.submission else ())
-            told = f"{len(data)} segments; sides: {sides}. Check with whyscore validate"
+            summary = f"{len(data)} segments; sides: {sides}. Check with whyscore validate"
     print(*written.files, sep="\n")
-    tell(settings, told)
+    tell(settings, summary)
     if written.missing:
         count, first = len(written.missing), next(iter(sorted(written.missing.items())))[1]
         tell(settings, f"warning: {count:,} of {len(data):,} segments lack a prediction; the first: {first}")
@@ -91,7 +91,7 @@ def _cost_lines(
     size = f"{len(data)} segments of {with_noun(len(data.systems), 'system')}"
     yield f"{size}; {what} to score: {', '.join(metrics)}"
     if explainers:
-        given = (settings, data.segments, metrics, explainers, data.languages)
-        yield from explaining_costs(*given, unit="word", sides=("hypothesis",))
+        arguments = (settings, data.segments, metrics, explainers, data.languages)
+        yield from explaining_costs(*arguments, unit="word", sides=("hypothesis",))
     else:
         yield from score_costs(settings, metrics, data.segments, data.languages)

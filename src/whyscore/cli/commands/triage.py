@@ -66,7 +66,7 @@ def run(settings: TriageCommand) -> int:
         raise UserError("name the XLIFF file with --xliff and the new file with --xliff-output")
     work = read_run(settings.run)
     if settings.metric is None and len(work.metrics) > 1:
-        names = ", ".join(one.name for one in work.metrics)
+        names = ", ".join(metric.name for metric in work.metrics)
         raise UserError(f"{settings.run} has several metrics: choose one with -m; there are: {names}")
     metric = work.metric(settings.metric or work.metrics[0].name).name
     with working(settings) as resources:
@@ -122,7 +122,7 @@ def _span_weights(dataset: Dataset, spec: str, resources: Resources) -> FloatVec
     if not isinstance(as_metric(spec), SupportsErrorSpans):
         raise UserError(f"{spec} marks no error spans: use --by score")
     costs = [
-        math.nan if spans is None else sum(GOOGLE.of(one.severity or "major", one.category or "") for one in spans)
+        math.nan if spans is None else sum(GOOGLE.of(span.severity or "major", span.category or "") for span in spans)
         for spans in predict_spans(dataset, spec, resources)
     ]
     return -np.array(costs, dtype=np.float64)

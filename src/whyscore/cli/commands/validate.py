@@ -47,16 +47,16 @@ def run(settings: ValidateCommand) -> int:
     if settings.gold is not None:
         return _check_submission(settings, settings.gold)
     data, noticed = load_and_validate(settings)
-    found = expected_findings(noticed, settings)
+    expected = expected_findings(noticed, settings)
     if format_of(settings) != "text":
-        emit_result(found, settings)
-        refuse_data(data, found, strict=settings.strict)
+        emit_result(expected, settings)
+        refuse_data(data, expected, strict=settings.strict)
         return 0
-    show_findings(found, settings)
-    refuse_data(data, found, strict=settings.strict)
-    sizes = found.about.get("by_system")
+    show_findings(expected, settings)
+    refuse_data(data, expected, strict=settings.strict)
+    sizes = expected.about.get("by_system")
     names = [f"{name} ({sizes[name]})" for name in data.systems] if isinstance(sizes, dict) else data.systems
-    shared = f"; {found.about['common']} segments in common" if isinstance(sizes, dict) else ""
+    shared = f"; {expected.about['common']} segments in common" if isinstance(sizes, dict) else ""
     systems = f"{with_noun(len(data.systems), 'system')}: {', '.join(names)}{shared}"
     lines = [f"{data.name}: {len(data.ids)} segments, {systems}\n"]
     if columns := data.describe_columns():
@@ -75,13 +75,13 @@ def _check_submission(settings: ValidateCommand, gold_path: str) -> int:
     faults += metadata_faults(submission, settings.task or gold.task, path, required=settings.task is not None)
     count = sum(finding.error for finding in faults)
     about = {"name": submission.name, "segments": len(gold), "sides": list(submission.sides), "faults": count}
-    found = Findings([*gold.findings, *faults], **about)
+    combined = Findings([*gold.findings, *faults], **about)
     if format_of(settings) == "text":
-        lines = [f"{'error' if finding.error else 'note'}: {finding}" for finding in found]
+        lines = [f"{'error' if finding.error else 'note'}: {finding}" for finding in combined]
         lines.append(f"{submission.name}: {len(gold)} segments, {', '.join(submission.sides)}; {count} fault(s)")
         emit(settings, (visible(f"{line}\n") for line in lines))
     else:
-        emit_result(found, settings)
+        emit_result(combined, settings)
     if count:
         raise DataError(f"{path} cannot be submitted: {count} fault(s)")
     return 0
