@@ -78,7 +78,7 @@ def _from_file(path: str) -> tuple[ModuleType, str]:
     # Dataclasses in the file look their own module up.
     sys.modules[spec.name] = module
     try:
-        with _contained():
+        with _contain_output():
             spec.loader.exec_module(module)
     except KeyboardInterrupt:
         raise
@@ -90,7 +90,7 @@ def _from_file(path: str) -> tuple[ModuleType, str]:
 
 def _from_name(name: str) -> ModuleType:
     try:
-        with _contained():
+        with _contain_output():
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
@@ -109,7 +109,7 @@ _CONTAINING = threading.Lock()
 
 
 @contextlib.contextmanager
-def _contained() -> Iterator[None]:
+def _contain_output() -> Iterator[None]:
     """Send what is printed in any way to stderr, stdout being for results, and let `os._exit` be an error.
 
     Threads that run no such function, and processes that the function starts, may end themselves; this thread ends with
@@ -143,9 +143,9 @@ def _redirect(stack: contextlib.ExitStack) -> None:
     stdout = sys.__stdout__
     with contextlib.suppress(OSError, ValueError, AttributeError):  # no such files, or closed ones
         stdout.flush()  # type: ignore[union-attr]
-        kept = os.dup(1)
-        stack.callback(os.close, kept)
-        stack.callback(os.dup2, kept, 1)
+        stdout_copy = os.dup(1)
+        stack.callback(os.close, stdout_copy)
+        stack.callback(os.dup2, stdout_copy, 1)
         os.dup2(2, 1)
         stack.callback(stdout.flush)  # type: ignore[union-attr]
     stack.enter_context(contextlib.redirect_stdout(sys.stderr))
@@ -164,13 +164,13 @@ def _failure(error: BaseException, path: str | None) -> str:
 
 def _attribute(module: ModuleType, place: str, name: str) -> Function:
     try:
-        found: object = reduce(getattr, name.split("."), module)
+        function: object = reduce(getattr, name.split("."), module)
     except AttributeError:
-        known = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-        raise UnknownName.among(f"function in {place}", name, known) from None
-    if not callable(found):
-        raise SpecError(f"{name!r} in {place} is {type(found).__name__}, expected a function")
-    return found
+        names = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+        raise UnknownName.among(f"function in {place}", name, names) from None
+    if not callable(function):
+        raise SpecError(f"{name!r} in {place} is {type(function).__name__}, expected a function")
+    return function
 
 
 _INPUTS = {"hypothesis": Inputs.HYPOTHESIS, "source": Inputs.SOURCE, "references": Inputs.REFERENCES}
@@ -217,15 +217,15 @@ class Callable:
 
     @property
     def inputs(self) -> Inputs:
-        found = Inputs(0)
+        inputs = Inputs(0)
         for name in self.reads:
-            found |= _INPUTS[name]
+            inputs |= _INPUTS[name]
         # Two lists are hypotheses and references: the source never reaches the function.
-        return found & ~Inputs.SOURCE if self.reads == _ANY and self._called_with == "texts" else found
+        return inputs & ~Inputs.SOURCE if self.reads == _ANY and self._called_with == "texts" else inputs
 
     @property
     def _called_with(self) -> str:
-        return self.takes or _taken(self._function, self.name)
+        return self.takes or _infer_takes(self._function, self.name)
 
     @property
     def _function(self) -> Function:
@@ -269,20 +269,24 @@ class Callable:
         """Return what the function gives, or say what is wrong with it."""
         function = self._function
         arguments = self._arguments(self._called_with, segments)
-        given = self._arguments(self._called_with, segments)
-        asked = quote_start(segments[0].hypothesis) if len(segments) == 1 else f"{len(segments)} segments"
+        originals = self._arguments(self._called_with, segments)
+        subject = quote_start(segments[0].hypothesis) if len(segments) == 1 else f"{len(segments)} segments"
         try:
-            with _contained():
+            with _contain_output():
                 answer = function(*arguments)
         except KeyboardInterrupt:
             raise
         except Exception as error:
-            raise TextFailure(self.name, f"failed on {asked}: {_told(error)}{_line_of(error, function)}") from error
+            raise TextFailure(
+                self.name, f"failed on {subject}: {_describe_error(error)}{_line_of(error, function)}"
+            ) from error
         except BaseException as error:  # SystemExit and the like: a metric does not end the program
-            raise ContractError(f"{self.name} tried to end the program on {asked}: {_told(error)}") from error
-        if arguments != given:
+            raise ContractError(
+                f"{self.name} tried to end the program on {subject}: {_describe_error(error)}"
+            ) from error
+        if arguments != originals:
             raise ContractError(f"{self.name} changed what it was given: let it work on a copy, list(texts)")
-        return _checked(answer, segments, self.name)
+        return _check_answer(answer, segments, self.name)
 
     def _arguments(self, takes: str, segments: Sequence[Segment]) -> tuple[list[object], ...]:
         if takes == "segments":
@@ -310,7 +314,7 @@ class Callable:
         return f"callable({', '.join(options)})"
 
 
-def _taken(function: Function, name: str) -> str:
+def _infer_takes(function: Function, name: str) -> str:
     """Return what the function wants to be called with, by the number of its arguments."""
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -330,7 +334,7 @@ def _taken(function: Function, name: str) -> str:
     return _TAKES[len(needed)]
 
 
-def _told(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
@@ -342,17 +346,17 @@ def _line_of(error: BaseException, function: Function) -> str:
     return f" ({file}, line {lines[-1]})" if lines else ""
 
 
-def _checked(answer: object, segments: Sequence[Segment], name: str) -> FloatVector:
+def _check_answer(answer: object, segments: Sequence[Segment], name: str) -> FloatVector:
     """Return the answer as numbers, or say what is wrong with it."""
-    wanted = f"{name} must return {len(segments)} numbers for {len(segments)} segments"
+    expected = f"{name} must return {len(segments)} numbers for {len(segments)} segments"
     try:
         values = np.asarray(answer)
     except (TypeError, ValueError) as error:
-        raise ContractError(f"{wanted}, got {type(answer).__name__}: {error}") from error
+        raise ContractError(f"{expected}, got {type(answer).__name__}: {error}") from error
     if values.dtype.kind not in "fiub":
-        raise ContractError(f"{wanted}, got {quote_start(repr(answer))[1:-1]} ({type(answer).__name__})")
+        raise ContractError(f"{expected}, got {quote_start(repr(answer))[1:-1]} ({type(answer).__name__})")
     if values.shape != (len(segments),):
-        raise ContractError(f"{wanted}, got {_shape(values)}")
+        raise ContractError(f"{expected}, got {_shape(values)}")
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         text = quote_start(segments[int(bad[0])].hypothesis)

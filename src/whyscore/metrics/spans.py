@@ -101,7 +101,7 @@ def _fold_case(text: str) -> str:
     # No character becomes fewer than one, and sigma alone depends on its neighbours: nothing to be done one by one.
     if len(lower) == len(text) and "Σ" not in text:
         return lower
-    return "".join([one if len(one := character.lower()) == 1 else character for character in text])
+    return "".join([lowered if len(lowered := character.lower()) == 1 else character for character in text])
 
 
 def _letters_and_entities(text: str) -> _Letters:

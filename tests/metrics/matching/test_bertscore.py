@@ -250,7 +250,9 @@ def test_batches_and_order_do_not_matter(
     whole = metric(tiny("xlm-roberta")).statistics(pairs)
     for batch in (1, 64 * 7, 64 * 64):
         monkeypatch.setattr(
-            bertscore, "encoder", lambda model, layer, batch=batch, **_: Transformer(model, layer, "cpu", batch=batch)
+            bertscore,
+            "load_encoder",
+            lambda model, layer, batch=batch, **_: Transformer(model, layer, "cpu", batch=batch),
         )
         found = metric(tiny("xlm-roberta"))
         np.testing.assert_allclose(found.statistics(pairs), whole, rtol=0, atol=1e-6)
@@ -349,7 +351,7 @@ class Counting:
 def counting(monkeypatch: pytest.MonkeyPatch) -> Counting:
     made = Counting()
     assert isinstance(made, Encoder)
-    monkeypatch.setattr(bertscore, "encoder", lambda *_, **__: made)
+    monkeypatch.setattr(bertscore, "load_encoder", lambda *_, **__: made)
     return made
 
 
@@ -533,7 +535,7 @@ def test_weights_that_cannot_be_used_are_refused(
 def test_a_baseline_of_one_text_is_refused() -> None:
     with pytest.raises(SpecError, match="a baseline needs at least two texts, got 1"):
         estimate_baseline(["a"], BertScore("embedded"))
-    assert Baseline(0.5, 0.5, 0.5).rescaled(np.array([[1.0, 0.5, 0.0]])).tolist() == [[1.0, 0.0, -1.0]]
+    assert Baseline(0.5, 0.5, 0.5).rescale(np.array([[1.0, 0.5, 0.0]])).tolist() == [[1.0, 0.0, -1.0]]
 
 
 def test_a_folder_whose_files_change_is_read_anew(tmp_path: Path) -> None:

@@ -212,7 +212,7 @@ def test_units_are_windows_with_the_sum_of_the_weights() -> None:
     assert found.vectors == pytest.approx(unit_rows(np.stack([rows[0] / 4 + rows[1] * 3 / 4, rows[1]])))
     plain = moving("a b c", own, Cut("keep", "exclude", 2, "plain", weights=weights))  # type: ignore[arg-type]
     assert plain.vectors == pytest.approx(unit_rows(np.stack([rows[0] + rows[1], rows[1] + rows[2]])))
-    assert [found.named(0), found.named(1)] == ["a b", "b c"]
+    assert [found.describe(0), found.describe(1)] == ["a b", "b c"]
 
 
 def test_a_text_shorter_than_a_window_is_one() -> None:

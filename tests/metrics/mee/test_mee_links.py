@@ -166,5 +166,5 @@ def test_the_combined_score_is_the_sum_of_the_shares(
 ) -> None:
     (lms, syn, cxt), (alpha, gamma, epsilon) = parts, given_weights
     weights = Weights(alpha, gamma, 1.0, epsilon)
-    combined = weights.combined(np.array([lms]), np.array([syn]), np.array([cxt]))
+    combined = weights.combine(np.array([lms]), np.array([syn]), np.array([cxt]))
     assert combined[0] == pytest.approx(np.dot(weights.shares, (lms, syn, cxt)), abs=1e-12)

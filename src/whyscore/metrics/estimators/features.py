@@ -114,11 +114,11 @@ class Matched(NamedTuple):
 def read_texts(texts: Sequence[str]) -> list[ReadText]:
     """Return each text as the estimator reads it; all of them go through the encoder together."""
     coded = [code(text) for text in texts]
-    places = [own.places for own in coded]
+    places = [coding.places for coding in coded]
     units = [find_units(text, spans) for text, spans in zip(texts, places, strict=True)]
-    ranges = [_runs(one, len(spans)) for one, spans in zip(units, places, strict=True)]
-    pooled = pool_phrases(coded, ranges, [len(one.words) for one in units])
-    return [_read(unit, own.names, phrases) for unit, own, phrases in zip(units, coded, pooled, strict=True)]
+    ranges = [_runs(unit, len(spans)) for unit, spans in zip(units, places, strict=True)]
+    pooled = pool_phrases(coded, ranges, [len(unit.words) for unit in units])
+    return [_read(unit, coding.names, phrases) for unit, coding, phrases in zip(units, coded, pooled, strict=True)]
 
 
 def _runs(units: Units, pieces: int) -> NDArray[np.intp]:
@@ -224,7 +224,7 @@ def summarise(wholes: Sequence[NDArray[np.floating]], words: Sequence[Array]) ->
 
 
 def _join(columns: Array, *learned: Array) -> Array:
-    return np.concatenate([columns, _standardised(columns), _neighbours(columns), *learned], axis=1)
+    return np.concatenate([columns, _standardise(columns), _neighbours(columns), *learned], axis=1)
 
 
 def _turn(directions: Array) -> Array:
@@ -232,11 +232,11 @@ def _turn(directions: Array) -> Array:
     return directions[::-1].transpose(0, 2, 1)
 
 
-def _side(own: ReadText, other: ReadText, runs: Array, projected: Array) -> Array:
-    words, others = len(own.units.words), len(other.units.words)
+def _side(text: ReadText, other: ReadText, runs: Array, projected: Array) -> Array:
+    words, others = len(text.units.words), len(other.units.words)
     cosines = runs[:words, :others]
     best, counterpart = runs.max(axis=1), cosines.argmax(axis=1)
-    matched = _matching(own, other, cosines, best, counterpart)
+    matched = _matching(text, other, cosines, best, counterpart)
     nearest = projected.argmax(axis=1)
     places = np.arange(words)
     columns = [
@@ -245,11 +245,11 @@ def _side(own: ReadText, other: ReadText, runs: Array, projected: Array) -> Arra
         projected.argmax(axis=0)[nearest] == places,
         nearest == counterpart,
         cosines.max(axis=0)[counterpart],
-        *own.rarity.T,
+        *text.rarity.T,
         other.rarity[counterpart, 0],
-        np.full(words, own.rarity[:, 0].mean()),
+        np.full(words, text.rarity[:, 0].mean()),
         np.full(words, other.rarity[:, 0].mean()),
-        *_surface(own, other, counterpart),
+        *_surface(text, other, counterpart),
     ]
     result = np.empty((len(columns), words), dtype=np.float32)
     for row, column in zip(result, columns, strict=True):
@@ -258,7 +258,7 @@ def _side(own: ReadText, other: ReadText, runs: Array, projected: Array) -> Arra
 
 
 def _matching(
-    own: ReadText, other: ReadText, cosines: Array, best: Array, counterpart: NDArray[np.intp]
+    text: ReadText, other: ReadText, cosines: Array, best: Array, counterpart: NDArray[np.intp]
 ) -> list[NDArray[np.generic]]:
     words, others = cosines.shape
     places = np.arange(words)
@@ -279,8 +279,8 @@ def _matching(
         -(weights * np.log(weights + np.float32(1e-9))).sum(axis=1),
         np.abs(places / max(words - 1, 1) - counterpart / max(others - 1, 1)),
         np.minimum(np.abs(np.diff(counterpart, prepend=counterpart[0] - 1) - 1), _FARTHEST_JUMP),
-        *multiply_rows(np.stack([other.whole, own.whole]), own.words),
-        np.full(words, multiply_rows(own.whole[None], other.whole[None])),
+        *multiply_rows(np.stack([other.whole, text.whole]), text.words),
+        np.full(words, multiply_rows(text.whole[None], other.whole[None])),
     ]
 
 
@@ -290,16 +290,16 @@ def _over_pairs(values: Array) -> Array:
     return (both / 2).astype(np.float32, copy=False)
 
 
-def _surface(own: ReadText, other: ReadText, counterpart: NDArray[np.intp]) -> list[NDArray[np.generic]]:
-    words, others = len(own.keys), len(other.keys)
+def _surface(text: ReadText, other: ReadText, counterpart: NDArray[np.intp]) -> list[NDArray[np.generic]]:
+    words, others = len(text.keys), len(other.keys)
     places = np.arange(words)
-    repeated = (own.keys[:, None] == own.keys).sum(axis=1)
-    copies = (own.keys[:, None] == other.keys).sum(axis=1)
-    countable = (own.surface[:, 3] > 0) | (own.surface[:, 4] > 0)
-    shared = own.trigrams @ other.trigrams.T
-    sizes = own.trigrams.sum(axis=1)[:, None] + other.trigrams.sum(axis=1)
+    repeated = (text.keys[:, None] == text.keys).sum(axis=1)
+    copies = (text.keys[:, None] == other.keys).sum(axis=1)
+    countable = (text.surface[:, 3] > 0) | (text.surface[:, 4] > 0)
+    shared = text.trigrams @ other.trigrams.T
+    sizes = text.trigrams.sum(axis=1)[:, None] + other.trigrams.sum(axis=1)
     return [
-        *own.surface.T,
+        *text.surface.T,
         other.surface[counterpart, 1],
         other.surface[counterpart, 4],
         other.surface[counterpart, 0],
@@ -310,9 +310,9 @@ def _surface(own: ReadText, other: ReadText, counterpart: NDArray[np.intp]) -> l
         np.full(words, words / others),
         repeated,
         copies > 0,
-        np.concatenate([[False], own.keys[1:] == own.keys[:-1]]),
+        np.concatenate([[False], text.keys[1:] == text.keys[:-1]]),
         np.where(countable, repeated - copies, 0),
-        _foreign(own.scripts),
+        _foreign(text.scripts),
         (2 * shared / sizes).max(axis=1),
     ]
 
@@ -327,16 +327,16 @@ def _foreign(scripts: NDArray[np.uint32]) -> NDArray[np.bool_]:
     return result
 
 
-def _standardised(columns: Array) -> Array:
-    chosen = columns[:, [_PLACE[name] for name in STANDARDISED]]
-    result: Array = (chosen - chosen.mean(axis=0)) / (chosen.std(axis=0) + np.float32(1e-3))
+def _standardise(columns: Array) -> Array:
+    values = columns[:, [_PLACE[name] for name in STANDARDISED]]
+    result: Array = (values - values.mean(axis=0)) / (values.std(axis=0) + np.float32(1e-3))
     return result
 
 
 def _neighbours(columns: Array) -> Array:
-    chosen = columns[:, [_PLACE[name] for name in NEIGHBOURS]]
-    outside = np.full((1, chosen.shape[1]), _OUTSIDE, dtype=np.float32)
-    before, after = np.concatenate([outside, chosen[:-1]]), np.concatenate([chosen[1:], outside])
+    values = columns[:, [_PLACE[name] for name in NEIGHBOURS]]
+    outside = np.full((1, values.shape[1]), _OUTSIDE, dtype=np.float32)
+    before, after = np.concatenate([outside, values[:-1]]), np.concatenate([values[1:], outside])
     return np.stack([before, after], axis=2).reshape(len(columns), -1)
 
 
@@ -372,9 +372,9 @@ def _history(keys: Keys, tables: Tables) -> Array:
 def _source_history(keys: Keys, tables: Tables) -> Array:
     """Return what was learned about the words of a source; it is never edited."""
     pairs = neighbour_keys(keys)
-    known = tables.source_counts.look_up(keys)[0]
+    counts = tables.source_counts.look_up(keys)[0]
     errors = _errors(tables.source_errors.look_up(keys)[0], tables.source_errors.look_up(pairs)[0])
-    return np.stack([known, *errors, *np.zeros((5, len(keys)), dtype=np.float32)], axis=1)
+    return np.stack([counts, *errors, *np.zeros((5, len(keys)), dtype=np.float32)], axis=1)
 
 
 def _errors(words: Array, pairs: Array) -> list[Array]:

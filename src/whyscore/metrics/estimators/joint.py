@@ -54,8 +54,8 @@ def load_folder(folder: Path) -> Estimator:
             return Joint(arrays, card, facts["digest"], folder)
         return Estimator(arrays, facts["digest"])
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
-        told = str(error) if isinstance(error, ValueError) else f"{type(error).__name__} {error}"
-        raise DataError(f"holds no estimator of this version: {told}. Train it again", file=str(path)) from error
+        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__} {error}"
+        raise DataError(f"holds no estimator of this version: {reason}. Train it again", file=str(path)) from error
 
 
 class JointLine(NamedTuple):
@@ -73,8 +73,8 @@ def join_texts(coder: Coder, pairs: Sequence[tuple[str, str]], limit: int) -> li
     lines = []
     for pair in pairs:
         here, there = (coded[text] for text in pair)
-        kept = shorter(here.ids, there.ids, limit - coder.frame.size(2))
-        joined = line(coder.frame, [Shown(HYPOTHESIS, here, len(kept[0])), Shown(SOURCE, there, len(kept[1]))])
+        parts = shorter(here.ids, there.ids, limit - coder.frame.size(2))
+        joined = line(coder.frame, [Shown(HYPOTHESIS, here, len(parts[0])), Shown(SOURCE, there, len(parts[1]))])
         firsts: tuple[list[int], list[int]] = ([], [])
         for side, (text, part) in enumerate(zip(pair, joined.parts, strict=True)):
             ends = np.array([end for _, end in part.spans])
@@ -88,12 +88,12 @@ def join_texts(coder: Coder, pairs: Sequence[tuple[str, str]], limit: int) -> li
 def joint_inputs(lines: Sequence[JointLine], padding: int, device: str) -> tuple[Any, ...]:
     """Return what a joint network takes for some rows; a side without words has its first special piece as one."""
     torch = package("torch", WHO)
-    ids, mask, types = as_tensors([one.row for one in lines], padding, device)
+    ids, mask, types = as_tensors([pair.row for pair in lines], padding, device)
     firsts, present = [], []
     for side in (0, 1):
-        places = [one.firsts[side] or [0] for one in lines]
+        places = [pair.firsts[side] or [0] for pair in lines]
         longest = max(map(len, places))
-        firsts.append(torch.tensor([own + [0] * (longest - len(own)) for own in places], device=device))
+        firsts.append(torch.tensor([starts + [0] * (longest - len(starts)) for starts in places], device=device))
         lengths = torch.tensor(list(map(len, places)), device=device)
         present.append(torch.arange(longest, device=device) < lengths[:, None])
     return ids, mask, types, tuple(firsts), tuple(present)
@@ -111,8 +111,8 @@ def load_encoder(name: str) -> tuple[Any, Coder, int, bool]:
                 home.folder, config=config, dtype=torch.float32, use_safetensors=True
             )
     except (OSError, ValueError) as error:
-        told = str(error).strip().splitlines()[0]
-        raise DataError(f"cannot be loaded as an encoder of transformers: {told}", file=name) from error
+        reason = str(error).strip().splitlines()[0]
+        raise DataError(f"cannot be loaded as an encoder of transformers: {reason}", file=name) from error
     encoder = network.get_encoder() if config.is_encoder_decoder else network
     limit = min(positions(config.to_dict()), _LONGEST)
     return encoder, coder, limit, getattr(config, "type_vocab_size", 0) > 1
@@ -133,16 +133,16 @@ class Joint(Estimator):
             tuple(np.array(white_space(text).spans, dtype=np.int64).reshape(-1, 2) for text in pair) for pair in pairs
         ]
         result = [Known((here, there), None) for here, there in spans]
-        full = [k for k, own in enumerate(result) if all(len(side) for side in own.spans)]
+        full = [k for k, output in enumerate(result) if all(len(side) for side in output.spans)]
         lines = join_texts(self._coder, [pairs[k] for k in full], self._limit)
         logits = in_batches(
-            [len(one.row.ids) for one in lines],
+            [len(pair.row.ids) for pair in lines],
             budget_of(self._device),
-            lambda own: self._run_lines([lines[k] for k in own]),
+            lambda batch: self._run_lines([lines[k] for k in batch]),
             WHO,
         )
-        for k, own in zip(full, logits, strict=True):
-            result[k] = result[k]._replace(logits=own)
+        for k, answer in zip(full, logits, strict=True):
+            result[k] = result[k]._replace(logits=answer)
         return result
 
     def open(self, pairs: Sequence[tuple[str, str]], languages: str | None) -> Inside:
@@ -152,37 +152,39 @@ class Joint(Estimator):
         def score(readings: Sequence[Reading]) -> "Tensor":
             lines: list[Any] = rows_of(readings)
             inputs = joint_inputs(lines, self._coder.padding, self._device)
-            said, present = self._network(*inputs), inputs[-1][0]
+            predictions, present = self._network(*inputs), inputs[-1][0]
             scores = []
             for k in kinds:
                 (centre, spread), (slope, offset) = (
                     self._calibration[f"{self.kinds[k]}_scores"],
                     self._calibration[self.kinds[k]],
                 )
-                judgement = 0.5 + (said.sentences[:, k] - centre) / spread / DEVIATIONS
-                wrong = (slope * said.words[0][..., k] + offset).sigmoid() * present
+                judgement = 0.5 + (predictions.sentences[:, k] - centre) / spread / DEVIATIONS
+                wrong = (slope * predictions.words[0][..., k] + offset).sigmoid() * present
                 scores.append((2 * judgement + 1 - wrong.sum(1) / present.sum(1)) / 3)
             return sum(scores) / len(scores)
 
         lines = join_texts(self._coder, pairs, self._limit)
-        readings: Any = tuple((one,) for one in lines)
+        readings: Any = tuple((pair,) for pair in lines)
         masking = masking_of(self._coder)
         return Inside(WHO, self._network.encoder, readings, score, self._device, self._coder.padding, masking)
 
     def _run_lines(self, lines: Sequence[JointLine]) -> list[Logits]:
         torch = package("torch", WHO)
         with torch.inference_mode():
-            said = self._network(*joint_inputs(lines, self._coder.padding, self._device))
+            predictions = self._network(*joint_inputs(lines, self._coder.padding, self._device))
         (here, there), gaps, sentences = (
-            (_array(said.words[0]), _array(said.words[1])),
-            _array(said.gaps),
-            said.sentences,
+            (_array(predictions.words[0]), _array(predictions.words[1])),
+            _array(predictions.gaps),
+            predictions.sentences,
         )
-        attention = (_array(said.attention[0]), _array(said.attention[1])) if self._network.metrics else None
-        found = []
-        for place, one in enumerate(lines):
-            words, others = (len(side) for side in one.firsts)
-            found.append(
+        attention = (
+            (_array(predictions.attention[0]), _array(predictions.attention[1])) if self._network.metrics else None
+        )
+        logits = []
+        for place, pair in enumerate(lines):
+            words, others = (len(side) for side in pair.firsts)
+            logits.append(
                 Logits(
                     {kind: here[place, :words, k] for k, kind in enumerate(self.kinds)},
                     there[place, :others, 0],
@@ -191,12 +193,12 @@ class Joint(Estimator):
                     attention and (attention[0][place, :, :words], attention[1][place, :, :others]),
                 )
             )
-        return found
+        return logits
 
 
 def _array(tensor: "Tensor") -> NDArray[np.float32]:
-    found: NDArray[np.float32] = tensor.float().cpu().numpy()
-    return found
+    array: NDArray[np.float32] = tensor.float().cpu().numpy()
+    return array
 
 
 def load_network(arrays: Arrays, card: Mapping[str, Any], encoder: str) -> "tuple[JointNetwork, Coder, int]":

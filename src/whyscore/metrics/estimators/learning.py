@@ -82,9 +82,9 @@ def count_errors(rows: Sequence[tuple[object, Text, Array]]) -> Table:
         for key, number in zip(_with_neighbours(words), numbers.tolist(), strict=True):
             surplus[key] += number
             count[key] += 1
-    kept = [key for key, times in count.items() if times >= _LEAST_COUNT]
-    values = np.array([surplus[key] / (count[key] + _SHRINKAGE) for key in kept], dtype=np.float32)
-    return make_table(np.array(kept, dtype=np.uint64), [values], -1.0, 1.0)
+    keys = [key for key, times in count.items() if times >= _LEAST_COUNT]
+    values = np.array([surplus[key] / (count[key] + _SHRINKAGE) for key in keys], dtype=np.float32)
+    return make_table(np.array(keys, dtype=np.uint64), [values], -1.0, 1.0)
 
 
 def learn_translations(texts: Sequence[Translation]) -> tuple[Table, Table]:
@@ -103,18 +103,18 @@ def _translations(texts: Sequence[Translation], forms: Callable[[Text], Text]) -
     keys, columns = [np.zeros(0, dtype=np.uint64)], [[np.zeros(0, dtype=np.float32)] for _ in range(2)]
     for group in groups.values():
         sources, targets = [source for source, _ in group], [target for _, target in group]
-        there, back = _directed(sources, targets), _directed(targets, sources)
+        there, back = _estimate_direction(sources, targets), _estimate_direction(targets, sources)
         both = {**there, **{(source, target): 0.0 for target, source in back}}
-        kept = [(s, t) for s, t in both if max(there.get((s, t), 0.0), back.get((t, s), 0.0)) >= _LEAST_TRANSLATION]
-        keys.append(pair_keys(word_keys([s for s, _ in kept]), word_keys([t for _, t in kept])))
-        columns[0].append(np.array([there.get(pair, 0.0) for pair in kept], dtype=np.float32))
-        columns[1].append(np.array([back.get((t, s), 0.0) for s, t in kept], dtype=np.float32))
+        pairs = [(s, t) for s, t in both if max(there.get((s, t), 0.0), back.get((t, s), 0.0)) >= _LEAST_TRANSLATION]
+        keys.append(pair_keys(word_keys([s for s, _ in pairs]), word_keys([t for _, t in pairs])))
+        columns[0].append(np.array([there.get(pair, 0.0) for pair in pairs], dtype=np.float32))
+        columns[1].append(np.array([back.get((t, s), 0.0) for s, t in pairs], dtype=np.float32))
     return make_table(np.concatenate(keys), [np.concatenate(column) for column in columns], 0.0, 1.0)
 
 
-def _directed(given: Sequence[Text], translated: Sequence[Text]) -> dict[tuple[str, str], float]:
-    words = ["", *dict.fromkeys(word for side in (given, translated) for text in side for word in text)]
-    together = cooccurrences(given, translated, {word: number for number, word in enumerate(words)})
+def _estimate_direction(sources: Sequence[Text], translated: Sequence[Text]) -> dict[tuple[str, str], float]:
+    words = ["", *dict.fromkeys(word for side in (sources, translated) for text in side for word in text)]
+    together = cooccurrences(sources, translated, {word: number for number, word in enumerate(words)})
     probability = estimate(together, sum(map(len, translated)))
     kept = (probability >= _LEAST_TRANSLATION / 10) & (together.source > 0)
     rows = zip(together.source[kept].tolist(), together.target[kept].tolist(), probability[kept].tolist(), strict=True)

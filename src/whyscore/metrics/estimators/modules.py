@@ -59,11 +59,11 @@ class Heads(nn.Module):  # type: ignore[misc] # torch is not followed
         """Return what the heads say of states, segments x words x width on each side."""
         words = [self.w2(_gelu(self.w1(side))) for side in sides]
         pooled, rates = [], []
-        for side, logits, known in zip(sides, words, present, strict=True):
-            kept = known[..., None].float()
-            count = kept.sum(1)
-            pooled += [(side * kept).sum(1) / count, (side + (1 - kept) * _MASKED).max(1).values]
-            rates.append((torch.sigmoid(logits) * kept).sum(1) / count)
+        for side, logits, mask in zip(sides, words, present, strict=True):
+            weights = mask[..., None].float()
+            count = weights.sum(1)
+            pooled += [(side * weights).sum(1) / count, (side + (1 - weights) * _MASKED).max(1).values]
+            rates.append((torch.sigmoid(logits) * weights).sum(1) / count)
         table = torch.stack(rates, 2).flatten(1)
         sentences = self.s2(_gelu(self.s1(torch.cat([*pooled, table], 1))))
         here = sides[0] * present[0][..., None]
@@ -177,5 +177,5 @@ class JointNetwork(Heads):
         """Return predictions; `firsts` are the places of the first subwords of the words of both sides."""
         more = {"token_type_ids": types} if self.types else {}
         states = self.encoder(input_ids=ids, attention_mask=mask, **more).last_hidden_state.float()
-        sides = [states.gather(1, one[..., None].expand(-1, -1, states.shape[-1])) for one in firsts]
+        sides = [states.gather(1, places[..., None].expand(-1, -1, states.shape[-1])) for places in firsts]
         return self.predict([self.dropout(side) for side in sides], present)

@@ -94,13 +94,13 @@ def run(network: Network, batch: Batch) -> Outputs:
     ]
     layer = 0
     while f"layers.{layer}.f1" in network.layers:
-        own = network.under(f"layers.{layer}.")
-        sides = [_attend_own(own, side, mask) for side, mask in zip(sides, masks, strict=True)]
+        block = network.under(f"layers.{layer}.")
+        sides = [_attend_own(block, side, mask) for side, mask in zip(sides, masks, strict=True)]
         sides = [
-            _attend_other(own, sides[0], sides[1], batch.cosines, masks[1]),
-            _attend_other(own, sides[1], sides[0], batch.cosines.transpose(0, 2, 1), masks[0]),
+            _attend_other(block, sides[0], sides[1], batch.cosines, masks[1]),
+            _attend_other(block, sides[1], sides[0], batch.cosines.transpose(0, 2, 1), masks[0]),
         ]
-        sides = [side + _linear(own, "f2", _gelu(_linear(own, "f1", _norm(own, "n3", side)))) for side in sides]
+        sides = [side + _linear(block, "f2", _gelu(_linear(block, "f1", _norm(block, "n3", side)))) for side in sides]
         layer += 1
     sides = [_norm(network, "nf", side) for side in sides]
     words = [_linear(network, "w2", _gelu(_linear(network, "w1", side))) for side in sides]
@@ -117,19 +117,19 @@ def _enter(network: Network, features: Array, vectors: Array, side: int) -> Arra
     return _norm(network, "n0", states + _linear(network, "g2", _gelu(_linear(network, "g1", states))))
 
 
-def _attend_own(own: Network, states: Array, mask: Array) -> Array:
-    queries, keys, values = np.split(_linear(own, "qkv", _norm(own, "n1", states)), 3, axis=-1)
+def _attend_own(block: Network, states: Array, mask: Array) -> Array:
+    queries, keys, values = np.split(_linear(block, "qkv", _norm(block, "n1", states)), 3, axis=-1)
     places = np.arange(states.shape[1])
     distance = np.clip(places[None] - places[:, None], -_FARTHEST, _FARTHEST) + _FARTHEST
-    bias = own.numbers["rel"][:, distance][None] + mask
-    return states + _linear(own, "o1", _attend(queries, keys, values, bias, mask))
+    bias = block.numbers["rel"][:, distance][None] + mask
+    return states + _linear(block, "o1", _attend(queries, keys, values, bias, mask))
 
 
-def _attend_other(own: Network, states: Array, other: Array, cosines: Array, mask: Array) -> Array:
-    keys, values = np.split(_linear(own, "kv", _norm(own, "n2o", other)), 2, axis=-1)
-    queries = _linear(own, "q", _norm(own, "n2", states))
-    bias = own.numbers["cos"][None, :, None, None] * cosines[:, None] + mask
-    return states + _linear(own, "o2", _attend(queries, keys, values, bias, mask))
+def _attend_other(block: Network, states: Array, other: Array, cosines: Array, mask: Array) -> Array:
+    keys, values = np.split(_linear(block, "kv", _norm(block, "n2o", other)), 2, axis=-1)
+    queries = _linear(block, "q", _norm(block, "n2", states))
+    bias = block.numbers["cos"][None, :, None, None] * cosines[:, None] + mask
+    return states + _linear(block, "o2", _attend(queries, keys, values, bias, mask))
 
 
 def _attend(queries: Array, keys: Array, values: Array, bias: Array, mask: Array) -> Array:
@@ -141,8 +141,8 @@ def _attend(queries: Array, keys: Array, values: Array, bias: Array, mask: Array
     weights -= weights.max(axis=-1, keepdims=True)
     np.exp(weights, out=weights)
     weights /= add(weights, -1).astype(np.float32)
-    kept = split[2].transpose(0, 1, 3, 2) * (mask == 0)
-    joined = multiply_rows(weights, kept).transpose(0, 2, 1, 3)
+    unmasked = split[2].transpose(0, 1, 3, 2) * (mask == 0)
+    joined = multiply_rows(weights, unmasked).transpose(0, 2, 1, 3)
     return joined.astype(np.float32, order="C").reshape(*joined.shape[:2], -1)
 
 
@@ -151,11 +151,11 @@ def _sentences(
 ) -> Array:
     pooled, rates = [], []
     for side, logits, there in zip(sides, words, present, strict=True):
-        kept = there[..., None].astype(np.float32)
-        count = kept.sum(axis=1)
-        mean = add(side * kept, 1)[:, 0].astype(np.float32) / count
-        pooled += [mean, (side + (1 - kept) * _MASKED).max(axis=1)]
-        rates.append(add(expit(logits) * kept, 1)[:, 0].astype(np.float32) / count)
+        mask = there[..., None].astype(np.float32)
+        count = mask.sum(axis=1)
+        mean = add(side * mask, 1)[:, 0].astype(np.float32) / count
+        pooled += [mean, (side + (1 - mask) * _MASKED).max(axis=1)]
+        rates.append(add(expit(logits) * mask, 1)[:, 0].astype(np.float32) / count)
     # Rates of both sides for the one kind of error, then for the other.
     table = np.stack(rates, axis=2).reshape(len(rates[0]), -1)
     return _linear(network, "s2", _gelu(_linear(network, "s1", np.concatenate([*pooled, table], axis=1))))

@@ -137,24 +137,26 @@ class QE:
         if side and not self._estimator().judges_source:
             raise SpecError(f"qe: {self.model} was trained without labels of source words: explain the hypothesis")
         estimates = self._estimates(segments)
-        return [_pool(own, estimate, side) for own, estimate in zip(words, estimates, strict=True)]
+        return [_pool(text, estimate, side) for text, estimate in zip(words, estimates, strict=True)]
 
     def _judge_unseen(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[FloatVector]:
         """Return logits of words of a pair that was not trained on, by evidence and, if they carry over, by errors."""
         self._check(segments)
         source, _, target = str(self.languages).partition("-")
-        found = error_evidence(segments, place.side, words, Setting(None, (source, target)))
+        evidence_by_segment = error_evidence(segments, place.side, words, Setting(None, (source, target)))
         if not self._estimator().carries_over:
-            return [evidence + _PRIOR for evidence in found]
+            return [evidence + _PRIOR for evidence in evidence_by_segment]
         errors = [np.clip(error, _LEAST, 1 - _LEAST) for error in self._errors(segments, place, words)]
-        return [(logit(error) + evidence + _PRIOR) / 2 for error, evidence in zip(errors, found, strict=True)]
+        return [
+            (logit(error) + evidence + _PRIOR) / 2 for error, evidence in zip(errors, evidence_by_segment, strict=True)
+        ]
 
     def gap_errors(self, segments: Sequence[Segment], words: Sequence[Words]) -> list[FloatVector]:
         """Return the probability that something is missing before each word of a hypothesis, and after the last one."""
         estimates = self._estimates(segments)
         if any(estimate.gaps is None for estimate in estimates):
             raise SpecError("qe: this model was not trained on gaps; train one with whyscore train")
-        return [_pool_gaps(own, estimate) for own, estimate in zip(words, estimates, strict=True)]
+        return [_pool_gaps(text, estimate) for text, estimate in zip(words, estimates, strict=True)]
 
     def inspect(self, segments: Sequence[Segment]) -> Inside:
         """Return what the network reads of each segment, and the score as a differentiable function of it."""
@@ -201,10 +203,10 @@ def _code(language: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _warn_unseen(pair: str, known: str, share: str) -> None:
+def _warn_unseen(pair: str, trained_pairs: str, share: str) -> None:
     warnings.warn(
         f"qe was not trained on {pair}: scores are less reliable, and highlights come {share} from `evidence`, which "
-        f"needs no training. Trained on: {known}",
+        f"needs no training. Trained on: {trained_pairs}",
         UnseenNotice,
         stacklevel=4,
     )
@@ -263,7 +265,7 @@ class Estimator:
         self._components = factor(arrays["components"].astype(np.float32))
         self._norm = {name: arrays[name].astype(np.float32) for name in ("mean", "deviation", "scale")}
         self._networks = [make_network(_under(arrays, f"network{number}.")) for number in range(int(card["networks"]))]
-        self._trees = {name: make_trees(own) for name in TREES if (own := _under(arrays, f"trees.{name}."))}
+        self._trees = {name: make_trees(part) for name in TREES if (part := _under(arrays, f"trees.{name}."))}
         self.carries_over = bool(self._trees)
         heads = {name: numbers.astype(np.float32) for name, numbers in _under(arrays, "head.").items()}
         self._heads = {name: (factor(numbers[:-1, None]), numbers[-1]) for name, numbers in heads.items()}
@@ -284,7 +286,7 @@ class Estimator:
     def estimates(self, pairs: Sequence[tuple[str, str]], languages: str | None) -> list[Estimate]:
         """Return what is estimated of each hypothesis and source, by the kinds of labels of the language pair."""
         seen = languages in self.pairs
-        return [self._estimate(known, languages or "") for known in self.compute(pairs, seen=seen)]
+        return [self._estimate(output, languages or "") for output in self.compute(pairs, seen=seen)]
 
     def open(self, pairs: Sequence[tuple[str, str]], languages: str | None) -> Inside:
         """Refuse to show the network: features and tables take part in the score."""
@@ -302,9 +304,9 @@ class Estimator:
             seen: Whether they are of a language pair of the training, so that a word that no table knows is odd.
         """
         keys = ["\x00".join((*pair, str(seen))) for pair in pairs]
-        asked = dict(zip(keys, pairs, strict=True))
-        found = self._known.take(keys, lambda missing: self._compute([asked[key] for key in missing], seen=seen))
-        return [found[key] for key in keys]
+        pair_of = dict(zip(keys, pairs, strict=True))
+        outputs = self._known.take(keys, lambda missing: self._compute([pair_of[key] for key in missing], seen=seen))
+        return [outputs[key] for key in keys]
 
     def _compute(self, pairs: Sequence[tuple[str, str]], *, seen: bool) -> list[Known]:
         result: list[Known] = []
@@ -327,8 +329,8 @@ class Estimator:
         """Yield the mean of networks and trees for each segment; sentences and gaps are judged by networks alone."""
         matched = [match(*pair, self._tables) for pair in read]
         if not seen:
-            matched = [_forget_unknown(one) for one in matched]
-        normed = [[self._normed(side) for side in one.features] for one in matched]
+            matched = [_forget_unknown(segment) for segment in matched]
+        normed = [[self._normalise(side) for side in segment.features] for segment in matched]
         batch = self._batch(read, matched, normed)
         networks = [run(network, batch) for network in self._networks]
         here, there = (np.mean([network.words[side] for network in networks], axis=0) for side in (0, 1))
@@ -338,13 +340,13 @@ class Estimator:
         heads = self._ask_heads(read, normed) if self._heads else {}
         for place, pair in enumerate(read):
             words, others = (len(text.units.words) for text in pair)
-            own = {kind: here[place, :words, k] for k, kind in enumerate(self.kinds)}
+            hypothesis = {kind: here[place, :words, k] for k, kind in enumerate(self.kinds)}
             source = there[place, :others, 0]
             if trees:
-                own = {kind: (logits + trees[kind][place]) / 2 for kind, logits in own.items()}
+                hypothesis = {kind: (logits + trees[kind][place]) / 2 for kind, logits in hypothesis.items()}
                 source = (source + trees["source_edits"][place]) / 2
             yield Logits(
-                own,
+                hypothesis,
                 source,
                 {kind: float(sentences[place, k]) for k, kind in enumerate(self.kinds)},
                 None if gaps is None else gaps[place, : words + 1, 0],
@@ -360,7 +362,7 @@ class Estimator:
         return {name: multiply(summaries, weights)[:, 0] + bias for name, (weights, bias) in self._heads.items()}
 
     def _ask_trees(self, name: str, side: int, matched: Sequence[Matched]) -> list[Array]:
-        features = [one.features[side] for one in matched]
+        features = [segment.features[side] for segment in matched]
         return np.split(
             self._trees[name].logits(np.concatenate(features)), np.cumsum([len(feature) for feature in features])[:-1]
         )
@@ -371,10 +373,10 @@ class Estimator:
         matched: Sequence[Matched],
         words: Sequence[Sequence[Array]],
     ) -> Batch:
-        sizes = np.array([[len(feature) for feature in one.features] for one in matched])
+        sizes = np.array([[len(feature) for feature in segment.features] for segment in matched])
         cosines = np.zeros((len(read), *sizes.max(axis=0).tolist()), dtype=np.float32)
-        for place, (one, (here, there)) in enumerate(zip(matched, sizes.tolist(), strict=True)):
-            cosines[place, :here, :there] = one.cosines
+        for place, (segment, (here, there)) in enumerate(zip(matched, sizes.tolist(), strict=True)):
+            cosines[place, :here, :there] = segment.cosines
         features, vectors, present = (
             [_pad([sides[side] for sides in words]) for side in (0, 1)],
             [_pad(self._project([pair[side] for pair in read])) for side in (0, 1)],
@@ -382,34 +384,34 @@ class Estimator:
         )
         return Batch((features[0], features[1]), (vectors[0], vectors[1]), cosines, (present[0], present[1]))
 
-    def _normed(self, features: Array) -> Array:
+    def _normalise(self, features: Array) -> Array:
         normed = np.clip((features - self._norm["mean"]) / self._norm["deviation"], -CLIP, CLIP)
         result: Array = np.nan_to_num(normed, nan=0.0)
         return result
 
     def _project(self, texts: Sequence[ReadText]) -> list[Array]:
         """Return the vectors of the words of each text, on fewer components."""
-        rows = np.concatenate([np.concatenate([own.words, own.projections], axis=1) for own in texts])
+        rows = np.concatenate([np.concatenate([text.words, text.projections], axis=1) for text in texts])
         components = multiply(rows, self._components) / self._norm["scale"]
-        return np.split(components, np.cumsum([len(own.words) for own in texts])[:-1])
+        return np.split(components, np.cumsum([len(text.words) for text in texts])[:-1])
 
-    def _estimate(self, known: Known, languages: str) -> Estimate:
-        if known.logits is None:
+    def _estimate(self, output: Known, languages: str) -> Estimate:
+        if output.logits is None:
             # A side without a word: the worst score, and every word of the other side is wrong.
-            here, there = (np.ones(len(spans)) for spans in known.spans)
-            return Estimate(0.0, (here, there), known.spans, np.append(here, 1.0) if self._judges_gaps else None)
+            here, there = (np.ones(len(spans)) for spans in output.spans)
+            return Estimate(0.0, (here, there), output.spans, np.append(here, 1.0) if self._judges_gaps else None)
         kinds = self.pairs.get(languages, self.kinds[:1])
         by_people = [kind for kind in self.kinds if kind in KINDS] if "spans" in kinds else kinds
-        words: FloatVector = np.mean([self._probability(kind, known.logits.words[kind]) for kind in by_people], axis=0)
-        source = self._probability("source_edits", known.logits.source)
-        judgement = float(np.mean([self._judgement(kind, languages, known.logits) for kind in kinds]))
+        words: FloatVector = np.mean([self._probability(kind, output.logits.words[kind]) for kind in by_people], axis=0)
+        source = self._probability("source_edits", output.logits.source)
+        judgement = float(np.mean([self._judgement(kind, languages, output.logits) for kind in kinds]))
         score = (2 * judgement + 1 - float(words.mean())) / 3
         gaps = (
-            self._probability("gaps", known.logits.gaps)
-            if self._judges_gaps and known.logits.gaps is not None
+            self._probability("gaps", output.logits.gaps)
+            if self._judges_gaps and output.logits.gaps is not None
             else None
         )
-        return Estimate(score, (words, source), known.spans, gaps)
+        return Estimate(score, (words, source), output.spans, gaps)
 
     def _probability(self, name: str, logits: Array) -> FloatVector:
         slope, offset = self._calibration[name]
@@ -420,9 +422,9 @@ class Estimator:
         """Return the expected judgement from 0 to 1, with the language pair's own head where it has one."""
         centre, spread = self._calibration[f"{kind}_scores"]
         standardised = (logits.sentence[kind] - centre) / spread
-        own = logits.heads.get(f"{languages}.{kind}")
-        if own is not None:
-            standardised = mix(standardised, own) / self._calibration[f"{kind}_mixed"][0]
+        head = logits.heads.get(f"{languages}.{kind}")
+        if head is not None:
+            standardised = mix(standardised, head) / self._calibration[f"{kind}_mixed"][0]
         return float(np.clip(0.5 + standardised / DEVIATIONS, 0, 1))
 
 
@@ -492,8 +494,8 @@ def load(path: Path, *_: int) -> Estimator:
             arrays = {name: stored[name] for name in stored.files}
         form, digest = int(arrays.pop("format")), str(arrays.pop("digest"))
     except UNREADABLE_ARRAYS as error:
-        told = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(f"cannot be read as weights of qe: {told}", file=str(path)) from error
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(f"cannot be read as weights of qe: {reason}", file=str(path)) from error
     if form != FORMAT:
         raise DataError(f"has format {form}, this version of whyscore reads format {FORMAT}", file=str(path))
     if digest_of(arrays) != digest:

@@ -77,8 +77,8 @@ class Table(NamedTuple):
         if not len(self.keys):
             return np.zeros((len(self.values), *keys.shape), dtype=np.float32)
         place = np.minimum(np.searchsorted(self.keys, short), len(self.keys) - 1)
-        found = self.values[:, place] * np.float32((self.high - self.low) / _STEPS) + np.float32(self.low)
-        return np.where(self.keys[place] == short, found, np.float32(0))
+        values = self.values[:, place] * np.float32((self.high - self.low) / _STEPS) + np.float32(self.low)
+        return np.where(self.keys[place] == short, values, np.float32(0))
 
 
 def make_table(keys: Keys, columns: Sequence[Values], low: float, high: float) -> Table:

@@ -55,10 +55,10 @@ def _spans(text: str, pieces: NDArray[np.int64]) -> Iterator[Span]:
 
 def _peel(start: int, token: str) -> Iterator[Span]:
     """Yield the word inside a token and the punctuation around it; punctuation alone is one unit."""
-    found = _EDGES.fullmatch(token)
+    match = _EDGES.fullmatch(token)
     for group in (1, 2, 3):
-        if found is not None and found[group]:
-            yield start + found.start(group), start + found.end(group)
+        if match is not None and match[group]:
+            yield start + match.start(group), start + match.end(group)
 
 
 def _cut(start: int, end: int, pieces: NDArray[np.int64]) -> Iterator[Span]:

@@ -426,7 +426,7 @@ class Judge:
         row = [middle, *parts.reshape(int(kept.sum()), -1).mean(axis=0).tolist()]
         if protocol.spans:
             row += [
-                math.fsum(len(one.errors) for one in good) / len(good),
+                math.fsum(len(judgement.errors) for judgement in good) / len(good),
                 float(sum(judgement.lost for judgement in good)),
             ]
         row += [float(values.std(ddof=1)) if len(values) > 1 else 0.0, float(len(values))]
@@ -587,11 +587,11 @@ class _Record:
 
 
 @read_once(8)
-def _read_record(given: str) -> _Record:
+def _read_record(file: str) -> _Record:
     """Return the answers in a file; it is read again when it has changed."""
-    path = str(Path(given).expanduser())
+    path = str(Path(file).expanduser())
     if not Path(path).exists():
-        raise DataError("no such file: judge(recorded=...) needs a file of answers", file=given)
+        raise DataError("no such file: judge(recorded=...) needs a file of answers", file=file)
     lines: dict[tuple[object, ...], list[_Line]] = {}
     judges: dict[str, None] = {}
     for number, value in read_lines(Path(path)):

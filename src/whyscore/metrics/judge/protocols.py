@@ -140,7 +140,7 @@ _PROTOCOLS = (
         hypothesis="summary",
     ),
 )
-PROTOCOLS: Mapping[str, Protocol] = {one.name: one for one in _PROTOCOLS}
+PROTOCOLS: Mapping[str, Protocol] = {protocol.name: protocol for protocol in _PROTOCOLS}
 
 
 class Example(NamedTuple):

@@ -219,9 +219,9 @@ class BartModel(TextNetwork):
 
 def checkpoint_of(model: str, weights: str | None) -> tuple[ModelLocation, Path]:
     """Return where the model is, and the weights that count: its own, or those that were trained further."""
-    home, own = weights_of(model, NETWORKS, WHO)
+    home, model_weights = weights_of(model, NETWORKS, WHO)
     if weights is None:
-        return home, own
+        return home, model_weights
     path = Path(weights).expanduser()
     if not path.is_file():
         raise SpecError(f"{WHO}: no weights at {weights}; name the file of a state dict, such as bart.pth")

@@ -146,10 +146,10 @@ class Prompt(NamedTuple):
     def compose(self, source: str, hypothesis: str) -> Composed:
         """Return the text that a model reads."""
         first = len(self.before)
-        given = source if self.reads_source else ""
-        second = first + len(given) + len(self.between)
-        text = f"{self.before}{given}{self.between}{hypothesis}{self.after}"
-        return Composed(text, (first, first + len(given)), (second, second + len(hypothesis)))
+        shown_source = source if self.reads_source else ""
+        second = first + len(shown_source) + len(self.between)
+        text = f"{self.before}{shown_source}{self.between}{hypothesis}{self.after}"
+        return Composed(text, (first, first + len(shown_source)), (second, second + len(hypothesis)))
 
 
 def template_of(text: str) -> Prompt:

@@ -86,7 +86,7 @@ class SBert:
         self._check_place(place)
         encoder = self.encoder()
         pairs = [self._texts_of(segment, place) for segment in self._check(segments)]
-        texts = list(dict.fromkeys(text for own, others in pairs for text in (own, *others)))
+        texts = list(dict.fromkeys(other for text, others in pairs for other in (text, *others)))
         encoded = dict(zip(texts, encoder.encode(texts), strict=True))
         rows = {text: _Rows(text, encoded[text], encoder) for text in texts}
         return [

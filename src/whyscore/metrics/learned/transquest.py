@@ -154,7 +154,7 @@ class QuestModel(TextNetwork):
     def vectors(self, texts: Sequence[str]) -> dict[str, FloatVector]:
         """Return the vector of each distinct text, read by itself, from the pinned ones where it is among them."""
 
-        def encoded(missing: list[str]) -> list[FloatVector]:
+        def encode(missing: list[str]) -> list[FloatVector]:
             _, rows = self.frame_texts(missing)
             return self.compute_rows([rows[text] for text in missing], compute)
 
@@ -162,7 +162,7 @@ class QuestModel(TextNetwork):
             states, mask = self._ask(batch)
             return [row.copy() for row in pooled(states.float(), mask, self.layout.pool).cpu().double().numpy()]
 
-        return self.known.take(texts, encoded)
+        return self.known.take(texts, encode)
 
     def tags(self, requested: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], FloatVector]:
         """Return p(BAD) of each word of distinct lists of words; NaN for words that were not read or have no piece."""
@@ -228,9 +228,9 @@ def _load(path: Path, layout: Layout, request: ModelRequest, kind: Kind) -> Ques
     config, coder = config_of(home, WHO), coder_of(home, WHO)
     weights = Weights(read(path, WHO, allow_pickle=request.allow_pickle), path)
     _check_labels(kind, config.num_labels, layout)
-    made = getattr(transformers, _MAPPINGS[kind])[type(config)]
+    architecture = getattr(transformers, _MAPPINGS[kind])[type(config)]
     options = {"add_pooling_layer": False} if kind == "siamese" else {}
-    network = build_network(made, config, weights, layout.home, request, **options)
+    network = build_network(architecture, config, weights, layout.home, request, **options)
     typed = (getattr(config, "type_vocab_size", 0) or 0) > 1
     shared = (coder, network, layout.limit, request.device, Cuts(WHO, layout.limit))
     return QuestModel(*shared, layout, typed, config.model_type in _SPACED)

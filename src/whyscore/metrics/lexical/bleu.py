@@ -156,10 +156,10 @@ class Bleu:
         self, texts: Sequence[tuple[IntVector, Sequence[IntVector]]], hidden: HiddenWords
     ) -> Iterator[tuple[FloatMatrix, FloatMatrix]]:
         for hypothesis, references in texts:
-            own = len(hypothesis)
-            other = min((len(text) for text in references), key=lambda length: (abs(length - own), length))
-            totals = [max(own - n, 0) for n in range(self.max_order)]
-            lengths, counts = np.tile([own, other], (len(hidden), 1)), np.tile(totals, (len(hidden), 1))
+            size = len(hypothesis)
+            other = min((len(text) for text in references), key=lambda length: (abs(length - size), length))
+            totals = [max(size - n, 0) for n in range(self.max_order)]
+            lengths, counts = np.tile([size, other], (len(hidden), 1)), np.tile(totals, (len(hidden), 1))
             best, worst = hidden_matches(hypothesis, references, hidden, self.max_order)
             yield np.hstack([lengths, best, counts]), np.hstack([lengths, worst, counts])
 

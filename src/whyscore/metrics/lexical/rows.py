@@ -141,9 +141,9 @@ def _count_runs(batch: _Batch, longest: int) -> IntVector:
         codes, first, names[0] = np.unique(names[0], return_index=True, return_inverse=True)
         if not len(codes):
             break
-        found = np.minimum(np.searchsorted(codes, names[1]), len(codes) - 1)
-        shared = codes[found] == names[1]
-        places[1], names[1] = places[1][shared], found[shared]
+        nearest = np.minimum(np.searchsorted(codes, names[1]), len(codes) - 1)
+        shared = codes[nearest] == names[1]
+        places[1], names[1] = places[1][shared], nearest[shared]
         counts = _most(names[0], text[places[0]], len(owner))
         result[:, n - 1] = _smaller(pair[places[1]], names[1], counts, owners[places[0][first]], group)
     return result
@@ -280,11 +280,11 @@ class BleuRows(BLEU):
         group = [numbers[segment.references] for segment in segments]
         references = [[self.tokens(text) for text in present(texts)] for texts in numbers]
         lengths = [[len(tokens) for tokens in texts] for texts in references]
-        own = np.array([len(tokens) for tokens in hypotheses], dtype=np.int64)
+        sizes = np.array([len(tokens) for tokens in hypotheses], dtype=np.int64)
         closest = [self._get_closest_ref_len(len(t), lengths[k]) for t, k in zip(hypotheses, group, strict=True)]
         matches = shared_runs(Pairs(references, hypotheses, group), self.max_ngram_order)
-        totals = np.maximum(0, own[:, np.newaxis] - np.arange(self.max_ngram_order))
-        return np.column_stack([own, closest, matches, totals]).astype(np.float64)
+        totals = np.maximum(0, sizes[:, np.newaxis] - np.arange(self.max_ngram_order))
+        return np.column_stack([sizes, closest, matches, totals]).astype(np.float64)
 
     def formula(self, row: Row, *, effective_order: bool) -> float:
         """Return the BLEU that a row of counts stands for."""
@@ -435,6 +435,6 @@ def _facts(kind: type, settings: dict[str, object]) -> Facts:
     """Return `nrefs:any|...|version:...` as pairs; the number of references is filled in by who knows it."""
     info = kind(settings | {"num_refs": "any"}).info
     names = {True: "yes", False: "no"}
-    known = {key: value for key, value in info.items() if value is not None}
-    facts = [(key, names[value] if isinstance(value, bool) else str(value)) for key, value in known.items()]
+    filled = {key: value for key, value in info.items() if value is not None}
+    facts = [(key, names[value] if isinstance(value, bool) else str(value)) for key, value in filled.items()]
     return tuple(sorted(facts, key=lambda fact: fact[0] == "version"))

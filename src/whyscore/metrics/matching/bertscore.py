@@ -41,7 +41,8 @@ from whyscore.metrics.needs import compared_texts, need_references, need_source
 from whyscore.models.attribution import Inside, Line, Reading
 from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.embedded import pools_itself
-from whyscore.models.encoders.loading import encoder, warn_uncovered
+from whyscore.models.encoders.loading import encoder as load_encoder
+from whyscore.models.encoders.loading import warn_uncovered
 from whyscore.models.encoders.sentence import open_states
 from whyscore.models.matching import (
     NOTHING,
@@ -102,28 +103,28 @@ class Asked(NamedTuple):
     languages: tuple[str, ...]
 
 
-def changed_of(model: str) -> tuple[int, ...]:
+def modification_times(model: str) -> tuple[int, ...]:
     """Return when the files of a local folder were changed; nothing for other models, which do not change."""
     folder = Path(model).expanduser()
     return tuple(sorted(file.stat().st_mtime_ns for file in folder.iterdir())) if folder.is_dir() else ()
 
 
 @lru_cache(maxsize=16)
-def signature_of(kept: Kept) -> Signature:
+def signature_of(state: Kept) -> Signature:
     """Return the signature of an encoder, read once."""
-    return kept.encoder.signature()
+    return state.encoder.signature()
 
 
 @lru_cache(maxsize=_METRICS)
-def reader_of(asked: Asked) -> Reader:
+def reader_of(recipe: Asked) -> Reader:
     """Return what prepares texts; where nothing was prepared before, languages the model does not know are told."""
-    encoder = asked.kept.encoder
-    warn_uncovered(encoder, asked.languages)
-    if asked.phrases:
-        prepare = partial(by_phrases, encoder=encoder, orders=asked.phrases)
+    encoder = recipe.kept.encoder
+    warn_uncovered(encoder, recipe.languages)
+    if recipe.phrases:
+        prepare = partial(by_phrases, encoder=encoder, orders=recipe.phrases)
         return Reader(encoder, prepare, Pinned(_MEMORY), Pinned(_MEMORY))
-    weigh = None if asked.idf is None else read_idf(asked.idf[0], encoder).of
-    prepare = partial(by_pieces, encoder=encoder, specials=asked.specials, weigh=weigh)
+    weigh = None if recipe.idf is None else read_idf(recipe.idf[0], encoder).of
+    prepare = partial(by_pieces, encoder=encoder, specials=recipe.specials, weigh=weigh)
     return Reader(encoder, prepare, Pinned(_MEMORY), Pinned(_MEMORY))
 
 
@@ -203,29 +204,29 @@ class BertScore:
         return Inputs.HYPOTHESIS | Inputs.CONTEXT | (Inputs.SOURCE if self.against == "source" else Inputs.REFERENCES)
 
     def signature(self) -> Signature:
-        found = self.encoder()
-        own, phrases = self._signature(found), self._phrases(found)
+        encoder = self.encoder()
+        signature, phrases = self._signature(encoder), self._phrases(encoder)
         facts = {} if self.model is not None else {"model": self._model}
         facts |= {"mode": self.mode, "units": f"words1-{phrases}.2" if phrases else "pieces"}
         if not phrases:
             facts["specials"] = self._specials()
         if self.idf is not None:
-            facts["idf"] = read_idf(self.idf, found).digest
-        base = self._baseline(found)
+            facts["idf"] = read_idf(self.idf, encoder).digest
+        base = self._baseline(encoder)
         if base is not None:
             facts["baseline"] = "/".join(f"{number:.6g}" for number in base)
         name = self.bert_score_hash()
         facts |= {} if name is None else {"hash": name}
-        facts |= dict(own.facts) | {"version": __version__}
-        return Signature(spec_of(self), tuple(facts.items()), own.stable)
+        facts |= dict(signature.facts) | {"version": __version__}
+        return Signature(spec_of(self), tuple(facts.items()), signature.stable)
 
     def bert_score_hash(self) -> str | None:
         """Return the hash code by which bert-score names this configuration; None where it offers no such one."""
-        found = self.encoder()
+        encoder = self.encoder()
         published = self.mode == "compat" and self._specials() == "weightless" and self.long == "truncate"
-        if not published or self.against == "source" or self._model in ("embedded", "static") or self._phrases(found):
+        if not published or self.against == "source" or self._model in ("embedded", "static") or self._phrases(encoder):
             return None
-        name = f"{self._model}_L{layer_of(found)}{'_no-idf' if self.idf is None else '_idf'}"
+        name = f"{self._model}_L{layer_of(encoder)}{'_no-idf' if self.idf is None else '_idf'}"
         name += f"_version={BERT_SCORE}(hug_trans={package_version('transformers')})"
         return f"{name}{'' if self.baseline is None else '-custom-rescaled'}_fast-tokenizer"
 
@@ -233,10 +234,10 @@ class BertScore:
         return self.scores(self.statistics(segments))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        found = self.encoder()
-        texts = self._texts(segments, found)
-        each = [[numbers(match(x, y), x.weights, y.weights) for _, x, y in own] for own in texts]
-        return self._rows(each, found)
+        encoder = self.encoder()
+        texts = self._texts(segments, encoder)
+        each = [[numbers(match(x, y), x.weights, y.weights) for _, x, y in pairs] for pairs in texts]
+        return self._rows(each, encoder)
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
         return np.array(rows[:, "prf".index(self.measure)], dtype=np.float64)
@@ -246,12 +247,12 @@ class BertScore:
         return replace(self, phrases=0) if self.phrases is None else self
 
     def similarities(self, segments: Sequence[Segment]) -> list[tuple[Similarities, ...]]:
-        found = self.encoder()
-        if self._phrases(found):
+        encoder = self.encoder()
+        if self._phrases(encoder):
             raise SpecError(f"{self._name} matches phrases, which no single matrix holds; write phrases=0 for pieces")
         return [
             tuple(Similarities(cosines(x, y), x.spans, x.weights, y.spans, y.weights) for _, x, y in text)
-            for text in self._texts(segments, found)
+            for text in self._texts(segments, encoder)
         ]
 
     def matched(self, similarities: Sequence[Sequence[Similarities]]) -> FloatVector:
@@ -263,39 +264,44 @@ class BertScore:
         faced = self.text_pairs(segments, place)
         base = self._baseline(self.encoder())
         side = None if base is None else base.precision if place.side is Side.HYPOTHESIS else base.recall
-        wanted = Wanted(self.pool, self.fill, self.scale, side)
-        return [word_scores(own, found, wanted) for own, found in zip(words, faced, strict=True)]
+        options = Wanted(self.pool, self.fill, self.scale, side)
+        return [word_scores(text, pair, options) for text, pair in zip(words, faced, strict=True)]
 
     def inspect(self, segments: Sequence[Segment]) -> Inside:
         """Return what the network reads of each segment, and the score as a differentiable function of it.
 
         The best match of a piece is taken as it stands: the score is smooth but where two matches are equally good.
         """
-        found = self.encoder()
+        encoder = self.encoder()
         if any(segment.context for segment in segments):
             raise SpecError(f"{self._name} cannot be looked into with context: use erasure, lime or shap")
-        if self._phrases(found) or self.idf is not None:
-            asked = "phrases" if self.idf is None else "weights by idf"
+        if self._phrases(encoder) or self.idf is not None:
+            option = "phrases" if self.idf is None else "weights by idf"
             raise SpecError(
-                f"{self._name} cannot be looked into with {asked}: name the folder of a network and leave out idf, "
+                f"{self._name} cannot be looked into with {option}: name the folder of a network and leave out idf, "
                 f"{self._name}(model='./folder'), or explain it with erasure, lime or shap"
             )
-        edges = None if self._specials() == "exclude" else _edges(by_pieces(["a"], found, self._specials())[0])
-        base = self._baseline(found)
+        edges = None if self._specials() == "exclude" else _edges(by_pieces(["a"], encoder, self._specials())[0])
+        base = self._baseline(encoder)
 
-        def compare(states: "Tensor", mask: "Tensor", asked: Sequence[Reading]) -> "Tensor":
+        def compare(states: "Tensor", mask: "Tensor", readings: Sequence[Reading]) -> "Tensor":
             del mask  # the rows know how long they are
             rows = iter(states)
-            scores = [self._differentiable([_weighted(next(rows), line, edges) for line in own], base) for own in asked]
+            scores = [
+                self._differentiable([_weigh(next(rows), line, edges) for line in reading], base)
+                for reading in readings
+            ]
             stacked: Tensor = importlib.import_module("torch").stack(scores)
             return stacked
 
-        return open_states(found, segments, lambda one: list(compared_texts(one, self.against)), compare, self._name)
+        return open_states(
+            encoder, segments, lambda segment: list(compared_texts(segment, self.against)), compare, self._name
+        )
 
     def _differentiable(self, rows: Sequence["_Weighted"], base: Baseline | None) -> "Tensor":
         """Return the score of a hypothesis, the first row, with the texts it is compared with."""
         torch = importlib.import_module("torch")
-        each = torch.stack([_matched(other, rows[0]) for other in rows[1:]])
+        each = torch.stack([_match(other, rows[0]) for other in rows[1:]])
         best = each.max(dim=0).values if self.mode == "compat" else each[each[:, 2].argmax()]
         place = "prf".index(self.measure)
         value: Tensor = best[place]
@@ -307,27 +313,32 @@ class BertScore:
         turned = place.side is not Side.HYPOTHESIS
         return (_text_pair(pairs, turned=turned) for pairs in self._texts(segments, self.encoder(), place))
 
-    def _texts(self, segments: Sequence[Segment], found: Encoder, place: Place = HYPOTHESIS) -> Iterator[list["_Both"]]:
+    def _texts(
+        self, segments: Sequence[Segment], encoder: Encoder, place: Place = HYPOTHESIS
+    ) -> Iterator[list["_Both"]]:
         """Yield for each segment the texts it is compared with, each with the hypothesis, ready to be matched."""
         if self.against == "source":
             need_source(self._name, segments)
         else:
             need_references(self._name, segments)
-        asked = [compared_texts(segment, self.against, place) for segment in segments]
+        texts = [compared_texts(segment, self.against, place) for segment in segments]
         pairs = [
             _in_context(segment, other, text)
-            for segment, own in zip(segments, asked, strict=True)
-            for other, text in own.items()
+            for segment, others in zip(segments, texts, strict=True)
+            for other, text in others.items()
         ]
-        ready = self._reader(found).pairs(pairs)
-        return ([_Both(other, *next(ready)) for other in own] for own in asked)
+        ready = self._reader(encoder).pairs(pairs)
+        return ([_Both(other, *next(ready)) for other in others] for others in texts)
 
-    def _rows(self, each: Sequence[Sequence[Numbers]], found: Encoder) -> FloatMatrix:
+    def _rows(self, each: Sequence[Sequence[Numbers]], encoder: Encoder) -> FloatMatrix:
         """Return one row per segment from one per reference, rescaled where asked for."""
-        best = [best_of_each(own) if self.mode == "compat" else max(own, key=lambda row: row.f) for own in each]
+        best = [
+            best_of_each(by_reference) if self.mode == "compat" else max(by_reference, key=lambda row: row.f)
+            for by_reference in each
+        ]
         rows = np.array(best, dtype=np.float64).reshape(-1, len(self.columns))
-        base = self._baseline(found)
-        return rows if base is None else base.rescaled(rows)
+        base = self._baseline(encoder)
+        return rows if base is None else base.rescale(rows)
 
     def _check_place(self, place: Place) -> None:
         if place.side is (Side.REFERENCE if self.against == "source" else Side.SOURCE):
@@ -352,38 +363,40 @@ class BertScore:
 
     def encoder(self) -> Encoder:
         """Return what turns texts into vectors."""
-        found = encoder(self._model, self.layer, device=self.device, precision=self.precision, long=self.long)
+        encoder = load_encoder(self._model, self.layer, device=self.device, precision=self.precision, long=self.long)
         if self.model is None:
             try:
-                self._signature(found)
+                self._signature(encoder)
             except MissingExtra as error:
                 raise MissingExtra(f"{error}. Offline, {self._name}(model='embedded') needs no download") from error
-        return found
+        return encoder
 
-    def _phrases(self, found: Encoder) -> int:
+    def _phrases(self, encoder: Encoder) -> int:
         """Return how long phrases are, 0 for pieces."""
         if self.phrases is not None:
             return self.phrases
         asked_about_pieces = self.idf is not None or self.specials is not None or self.mode == "paper"
-        return _PHRASES if pools_itself(found) and not asked_about_pieces else 0
+        return _PHRASES if pools_itself(encoder) and not asked_about_pieces else 0
 
     def _specials(self) -> Specials:
         return self.specials or ("exclude" if self.mode == "paper" else "weightless")
 
-    def _baseline(self, found: Encoder) -> Baseline | None:
+    def _baseline(self, encoder: Encoder) -> Baseline | None:
         if self.baseline is None:
             return None
-        return read_baseline(self.baseline, layer_of(found))
+        return read_baseline(self.baseline, layer_of(encoder))
 
-    def _reader(self, found: Encoder) -> Reader:
-        idf = None if self.idf is None else (self.idf, read_idf(self.idf, found).digest)
-        return reader_of(Asked(self._kept(found), self._phrases(found), self._specials(), idf, self._codes))
+    def _reader(self, encoder: Encoder) -> Reader:
+        idf = None if self.idf is None else (self.idf, read_idf(self.idf, encoder).digest)
+        return reader_of(
+            Asked(self._encoder_state(encoder), self._phrases(encoder), self._specials(), idf, self._codes)
+        )
 
-    def _signature(self, found: Encoder) -> Signature:
-        return signature_of(self._kept(found))
+    def _signature(self, encoder: Encoder) -> Signature:
+        return signature_of(self._encoder_state(encoder))
 
-    def _kept(self, found: Encoder) -> Kept:
-        return Kept(found, changed_of(self._model))
+    def _encoder_state(self, encoder: Encoder) -> Kept:
+        return Kept(encoder, modification_times(self._model))
 
 
 @dataclass(frozen=True)
@@ -412,13 +425,19 @@ def _in_context(segment: Segment, place: Place, text: str) -> tuple[InContext, I
         return InContext(text), InContext(segment.hypothesis)
     if place.side is Side.REFERENCE:
         at = place.reference or 0
-        before = _said(one.references[min(at, len(one.references) - 1)] for one in segment.context if one.references)
+        before = _drop_blank(
+            sentence.references[min(at, len(sentence.references) - 1)]
+            for sentence in segment.context
+            if sentence.references
+        )
         return InContext(text, before), InContext(segment.hypothesis, before)
-    sources = _said(one.source or "" for one in segment.context)
-    return InContext(text, sources), InContext(segment.hypothesis, _said(one.hypothesis for one in segment.context))
+    sources = _drop_blank(sentence.source or "" for sentence in segment.context)
+    return InContext(text, sources), InContext(
+        segment.hypothesis, _drop_blank(sentence.hypothesis for sentence in segment.context)
+    )
 
 
-def _said(texts: Iterable[str]) -> tuple[str, ...]:
+def _drop_blank(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(text for text in texts if text.strip())
 
 
@@ -440,12 +459,12 @@ def _numbers(matrix: Similarities) -> Numbers:
 
 def _text_pair(pairs: Sequence[_Both], *, turned: bool) -> TextPair | None:
     """Return the pair with the best F, as seen from the explained text."""
-    found = [(own, match(own.other, own.hypothesis)) for own in pairs]
-    if len(found) > 1:
-        scored = [numbers(pair, own.other.weights, own.hypothesis.weights).f for own, pair in found]
-        found = [found[int(np.argmax(scored))]]
-    own, pair = found[0]
-    return text_pair(pair, own.other, own.hypothesis, HYPOTHESIS if turned else own.place, turned=turned)
+    matches = [(texts, match(texts.other, texts.hypothesis)) for texts in pairs]
+    if len(matches) > 1:
+        scored = [numbers(pair, texts.other.weights, texts.hypothesis.weights).f for texts, pair in matches]
+        matches = [matches[int(np.argmax(scored))]]
+    texts, pair = matches[0]
+    return text_pair(pair, texts.other, texts.hypothesis, HYPOTHESIS if turned else texts.place, turned=turned)
 
 
 class _Weighted(NamedTuple):
@@ -455,23 +474,25 @@ class _Weighted(NamedTuple):
     weights: "Tensor"
 
 
-def _edges(one: Sided) -> tuple[FloatVector, FloatVector]:
+def _edges(text: Sided) -> tuple[FloatVector, FloatVector]:
     """Return the weights of the special pieces before and after a text."""
-    inside = np.flatnonzero(~one.special)
-    return one.weights[: inside[0]], one.weights[inside[-1] + 1 :]
+    inside = np.flatnonzero(~text.special)
+    return text.weights[: inside[0]], text.weights[inside[-1] + 1 :]
 
 
-def _weighted(states: "Tensor", line: Line, edges: tuple[FloatVector, FloatVector] | None) -> _Weighted:
+def _weigh(states: "Tensor", line: Line, edges: tuple[FloatVector, FloatVector] | None) -> _Weighted:
     torch = importlib.import_module("torch")
     (part,) = line.parts
     vectors = states[part.inside] if edges is None else states[: len(line.row.ids)]
-    own = np.ones(len(part.spans))
-    weights = own if edges is None or not len(own) else np.concatenate([edges[0], own, edges[1]])
-    told = torch.as_tensor(weights if len(own) else np.zeros(len(vectors)), dtype=vectors.dtype, device=vectors.device)
-    return _Weighted(torch.nn.functional.normalize(vectors, dim=-1), told)
+    inner = np.ones(len(part.spans))
+    weights = inner if edges is None or not len(inner) else np.concatenate([edges[0], inner, edges[1]])
+    tensor = torch.as_tensor(
+        weights if len(inner) else np.zeros(len(vectors)), dtype=vectors.dtype, device=vectors.device
+    )
+    return _Weighted(torch.nn.functional.normalize(vectors, dim=-1), tensor)
 
 
-def _matched(other: _Weighted, hypothesis: _Weighted) -> "Tensor":
+def _match(other: _Weighted, hypothesis: _Weighted) -> "Tensor":
     """Return precision, recall and F of two texts; zeros where one says nothing."""
     torch = importlib.import_module("torch")
     if not (other.weights.any() and hypothesis.weights.any()):
@@ -479,5 +500,5 @@ def _matched(other: _Weighted, hypothesis: _Weighted) -> "Tensor":
     cosine = other.vectors @ hypothesis.vectors.T
     precision = (cosine.max(dim=0).values * hypothesis.weights).sum() / hypothesis.weights.sum()
     recall = (cosine.max(dim=1).values * other.weights).sum() / other.weights.sum()
-    found: Tensor = torch.stack([precision, recall, 2 * precision * recall / (precision + recall)])
-    return found
+    scores: Tensor = torch.stack([precision, recall, 2 * precision * recall / (precision + recall)])
+    return scores

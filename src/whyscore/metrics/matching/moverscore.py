@@ -167,7 +167,7 @@ class Moving(NamedTuple):
         """Whether there is nothing to move."""
         return not bool(self.masses.sum() > 0)
 
-    def named(self, unit: int) -> str:
+    def describe(self, unit: int) -> str:
         """Return how a unit reads in the text; special pieces, and those of white space alone, by their names."""
         span = self.span(unit)
         if span is not None:
@@ -181,9 +181,9 @@ class Moving(NamedTuple):
         if not len(real):
             return None
         start, end = int(self.encoded.spans[real[0]][0]), int(self.encoded.spans[real[-1]][1])
-        own = self.text[start:end]
-        start += len(own) - len(own.lstrip())
-        return (start, start + len(own.strip())) if own.strip() else None
+        written = self.text[start:end]
+        start += len(written) - len(written.lstrip())
+        return (start, start + len(written.strip())) if written.strip() else None
 
 
 class Windows(NamedTuple):
@@ -198,15 +198,15 @@ class Windows(NamedTuple):
 
 def moving(text: str, encoded: Encoded, cut: Cut) -> Moving:
     """Return a text as units."""
-    found = windows(text, encoded, cut)
-    rows = encoded.vectors[found.kept].astype(np.float64)
+    shape = windows(text, encoded, cut)
+    rows = encoded.vectors[shape.kept].astype(np.float64)
     vectors = rows if cut.mapped is None else cut.mapped(rows)
-    return Moving(text, encoded, found.kept, found.size, unit(_means(vectors, found)), found.masses)
+    return Moving(text, encoded, shape.kept, shape.size, unit(_means(vectors, shape)), shape.masses)
 
 
 def windows(text: str, encoded: Encoded, cut: Cut) -> Windows:
     """Return which pieces of a text make units, their shares and the masses of the units."""
-    kept = np.flatnonzero(_kept(text, encoded, cut))
+    kept = np.flatnonzero(_select_pieces(text, encoded, cut))
     pieces = [encoded.pieces[piece] for piece in kept.tolist()]
     weights = np.ones(len(kept)) if cut.weights is None else cut.weights.of(pieces)
     if cut.specials == "weightless":
@@ -246,7 +246,7 @@ def _read_stop_words(path: str) -> frozenset[str]:
     return frozenset(line.strip().lower() for line in text_of(file).splitlines()) - {""}
 
 
-def _kept(text: str, encoded: Encoded, cut: Cut) -> NDArray[np.bool_]:
+def _select_pieces(text: str, encoded: Encoded, cut: Cut) -> NDArray[np.bool_]:
     """Return which pieces units are made of."""
     real = ~encoded.special
     if cut.tokens == "drop":
@@ -278,12 +278,12 @@ def _shares(weights: FloatVector, size: int, mean: Mean) -> tuple[FloatMatrix, F
     return shares, masses
 
 
-def _means(vectors: FloatMatrix, found: Windows) -> FloatMatrix:
+def _means(vectors: FloatMatrix, shape: Windows) -> FloatMatrix:
     """Return the mean vector of each unit."""
-    if found.size == 1:
+    if shape.size == 1:
         return vectors
-    count, shares = len(found.shares), found.shares
-    rows = sum((shares[:, [shift]] * vectors[shift : shift + count] for shift in range(found.size)), np.zeros(1))
+    count, shares = len(shape.shares), shape.shares
+    rows = sum((shares[:, [shift]] * vectors[shift : shift + count] for shift in range(shape.size)), np.zeros(1))
     return np.asarray(rows)
 
 
@@ -327,8 +327,8 @@ def transport_whole(whole: FloatMatrix, rows: FloatVector, columns: FloatVector,
     masses = np.zeros((2, count))
     masses[0, :here], masses[1, here:] = rows / rows.sum(), columns / columns.sum()
     flow = solver().partial.partial_wasserstein(masses[0], masses[1], whole, m=float(masses.sum(axis=1).min()))
-    kept = drop_flows(flow[:here, here:], drop)
-    return Moved(kept, float(np.sum(kept * whole[:here, here:])))
+    remaining = drop_flows(flow[:here, here:], drop)
+    return Moved(remaining, float(np.sum(remaining * whole[:here, here:])))
 
 
 def drop_flows(flow: FloatMatrix, share: float) -> FloatMatrix:
@@ -394,7 +394,7 @@ def solve(pairs: Sequence[Pair], recipe: Recipe) -> Iterator[tuple[Pair, Solved]
     by_other: dict[str, list[Pair]] = {}
     for pair in dict.fromkeys(pairs):
         by_other.setdefault(pair[0], []).append(pair)
-    ordered = [pair for own in by_other.values() for pair in own]
+    ordered = [pair for group in by_other.values() for pair in group]
     for start in range(0, len(ordered), _WINDOW):
         window = ordered[start : start + _WINDOW]
         vectors = _encode(recipe.encoder, [text for pair in window for text in pair])
@@ -457,16 +457,16 @@ def sides(solved: Solved, other: Place, *, turned: bool) -> Sides:
 
 def word_scores(words: Words, pair: Sides, options: WordOptions) -> WordScores:
     """Return one number per word, with the counterparts of its pieces as a note."""
-    own = pair.own
-    real = np.flatnonzero(~own.encoded.special)
-    values = np.full(len(own.encoded.pieces), np.nan)
-    values[own.kept] = _costs(pair, options)
-    pieces = replace(pieces_of(own.encoded), dropped=(~np.isin(real, own.kept)).tolist())
+    text = pair.own
+    real = np.flatnonzero(~text.encoded.special)
+    values = np.full(len(text.encoded.pieces), np.nan)
+    values[text.kept] = _costs(pair, options)
+    pieces = replace(pieces_of(text.encoded), dropped=(~np.isin(real, text.kept)).tolist())
     shares = carry_marks(words.text, pieces, values[real]) if options.word == "flow" else values[real]
     pooled = _pool(words, pieces, -shares, options)
     goals = _goals(pair, options, pooled.pairs, real.tolist(), len(words))
     notes = pooled.explain_missing([_note(goal, word) for goal, word in zip(goals, words, strict=True)])
-    return WordScores(pooled.values, tuple(notes), tuple(tuple(goal.match for goal in own) for own in goals))
+    return WordScores(pooled.values, tuple(notes), tuple(tuple(goal.match for goal in row) for row in goals))
 
 
 def _pool(words: Words, pieces: Pieces, values: FloatVector, options: WordOptions) -> Pooled:
@@ -481,18 +481,20 @@ def _pool(words: Words, pieces: Pieces, values: FloatVector, options: WordOption
 
 def _costs(pair: Sides, options: WordOptions) -> FloatVector:
     """Return what each kept piece costs."""
-    own, cost = pair.own, pair.cost
-    if not len(own.kept):
+    text, cost = pair.own, pair.cost
+    if not len(text.kept):
         return np.zeros(0)
     if options.word == "min":
         nearest = cost.min(axis=1, initial=np.inf) if cost.size else np.full(len(cost), NOTHING[options.cost])
-        result: FloatVector = np.nanmean(over_windows(nearest, own.size), axis=1)
+        result: FloatVector = np.nanmean(over_windows(nearest, text.size), axis=1)
         return result
     if pair.moved is None:
-        whole = own.masses / own.masses.sum() * NOTHING[options.cost] if not own.empty else np.zeros(len(own.masses))
+        whole = (
+            text.masses / text.masses.sum() * NOTHING[options.cost] if not text.empty else np.zeros(len(text.masses))
+        )
     else:
         whole = (pair.moved.flow * cost).sum(axis=1)
-    shared: FloatVector = np.nansum(over_windows(whole, own.size), axis=1) / own.size
+    shared: FloatVector = np.nansum(over_windows(whole, text.size), axis=1) / text.size
     return shared
 
 
@@ -505,17 +507,17 @@ class _Goal(NamedTuple):
 
 def _goals(pair: Sides, options: WordOptions, pairs: Pairs, real: list[int], count: int) -> list[list[_Goal]]:
     """Return, for each word, whom its pieces go to."""
-    own = pair.own
+    text = pair.own
     # The first unit that a kept piece stands in, or the last there is.
-    unit_of = {piece: min(place, len(own.masses) - 1) for place, piece in enumerate(own.kept.tolist())}
-    found: list[dict[_Goal, None]] = [{} for _ in range(count)]
+    unit_of = {piece: min(place, len(text.masses) - 1) for place, piece in enumerate(text.kept.tolist())}
+    goals_by_word: list[dict[_Goal, None]] = [{} for _ in range(count)]
     for number, word in zip(pairs.piece.tolist(), pairs.word.tolist(), strict=True):
-        found[word][_goal(pair, options, unit_of[real[number]])] = None
-    return [list(goals) for goals in found]
+        goals_by_word[word][_goal(pair, options, unit_of[real[number]])] = None
+    return [list(goals) for goals in goals_by_word]
 
 
 def _goal(pair: Sides, options: WordOptions, unit: int) -> _Goal:
-    name = pair.own.named(unit)
+    name = pair.own.describe(unit)
     if not pair.cost.size:
         return _Goal(WordMatch(name, "none", "", 0.0), "nothing to go to")
     best = int(pair.cost[unit].argmin())
@@ -524,7 +526,7 @@ def _goal(pair: Sides, options: WordOptions, unit: int) -> _Goal:
         if not flow.any():
             return _Goal(WordMatch(name, "none", "", 0.0), "not moved")
         best = int(flow.argmax())
-    cost, partner = float(pair.cost[unit, best]), pair.other.named(best)
+    cost, partner = float(pair.cost[unit, best]), pair.other.describe(best)
     cosine = 1 - (cost if options.cost == "squared" else cost**2) / 2
     return _Goal(
         WordMatch.similar(name, cosine, partner, pair.other.span(best), pair.place), f"to {partner} {cost:.4g}"
@@ -574,10 +576,10 @@ XMOVERSCORE = {
 }
 
 
-def override_axes(axes: Axes, mode: Mode, given: dict[str, object]) -> Axes:
+def override_axes(axes: Axes, mode: Mode, overrides: dict[str, object]) -> Axes:
     """Return the axes of a version as the papers print them, where asked for, and with what the caller chose."""
     printed = axes._replace(specials="exclude", cost="euclid") if mode == "paper" else axes
-    return printed._replace(**{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
+    return printed._replace(**{key: value for key, value in overrides.items() if value is not None})  # type: ignore[arg-type]
 
 
 _AXES = ("tokens", "specials", "ngram", "ngram_mean", "cost", "flow_drop", "form")
@@ -638,8 +640,8 @@ class Mover:
 
     def signature(self) -> Signature:
         encoder = self.encoder()
-        own = encoder.signature()
-        facts = {"encoder": own.spec} | dict(own.facts) | {"mode": self.mode, "mass": self._masses(encoder)}
+        signature = encoder.signature()
+        facts = {"encoder": signature.spec} | dict(signature.facts) | {"mode": self.mode, "mass": self._masses(encoder)}
         facts |= self._more_facts()
         if self.stop_words is not None:
             facts["stop_words"] = "+".join(files_of(self.stop_words).values())
@@ -651,10 +653,12 @@ class Mover:
         return self.scores(self.statistics(segments))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
-        asked = [list(self._pairs(segment).values()) for segment in self._checked(segments)]
-        found = distances([pair for pairs in asked for pair in pairs], self._recipe())
+        pairs_by_segment = [list(self._pairs(segment).values()) for segment in self._check_segments(segments)]
+        distance_of = distances([pair for pairs in pairs_by_segment for pair in pairs], self._recipe())
         form = self._axes().form
-        rows = [[self._over([_scored(found[pair], form) for pair in pairs])] for pairs in asked]
+        rows = [
+            [self._over([_score_distance(distance_of[pair], form) for pair in pairs])] for pairs in pairs_by_segment
+        ]
         if self.lm is not None:
             model = text_probability.load_text_model(self.lm, device_of(self.device, self.who), self.precision)
             means = model.means([segment.hypothesis for segment in segments], begin=self.mode == "paper")
@@ -667,25 +671,25 @@ class Mover:
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         self._check_place(place)
-        asked = [self._pairs(segment, place) for segment in self._checked(segments)]
-        wanted: dict[Pair, list[tuple[int, Place]]] = {}
-        for number, pairs in enumerate(asked):
+        pairs_by_segment = [self._pairs(segment, place) for segment in self._check_segments(segments)]
+        occurrences: dict[Pair, list[tuple[int, Place]]] = {}
+        for number, pairs in enumerate(pairs_by_segment):
             for other, pair in pairs.items():
-                wanted.setdefault(pair, []).append((number, other))
-        answers: list[dict[Place, tuple[float, WordScores]]] = [{} for _ in asked]
+                occurrences.setdefault(pair, []).append((number, other))
+        answers: list[dict[Place, tuple[float, WordScores]]] = [{} for _ in pairs_by_segment]
         axes = self._axes()
         fill: Fill = self.fill or ("error" if axes.tokens == "keep" else "previous")
         options = WordOptions(self.word, self.pool, fill, axes.cost)
-        for pair, solved in solve(list(wanted), self._recipe()):
-            for number, other in wanted[pair]:
+        for pair, solved in solve(list(occurrences), self._recipe()):
+            for number, other in occurrences[pair]:
                 seen = sides(solved, other, turned=place.side is Side.HYPOTHESIS)
                 answers[number][other] = solved.distance, word_scores(words[number], seen, options)
-        joined = [self._joined(dict(sorted(answer.items()))) for answer in answers]
+        joined = [self._join(dict(sorted(answer.items()))) for answer in answers]
         return self._with_probabilities(joined, words) if self.lm_words and place.side is Side.HYPOTHESIS else joined
 
     def inspect(self, segments: Sequence[Segment]) -> Inside:
         recipe, axes = self._recipe(), self._axes()
-        asked = [list(self._pairs(segment).items()) for segment in self._checked(segments)]
+        pairs_by_segment = [list(self._pairs(segment).items()) for segment in self._check_segments(segments)]
         shapes: dict[int, list[Sequence[Windows]]] = {}
 
         def compare(states: "Tensor", mask: "Tensor", readings: Sequence[Reading]) -> "Tensor":
@@ -705,9 +709,9 @@ class Mover:
             stacked: Tensor = torch.stack(scores).float()
             return stacked
 
-        inside = open_states(recipe.encoder, segments, lambda one: list(self._pairs(one)), compare, self.who)
-        vectors = _encode(recipe.encoder, [text for pairs in asked for _, pair in pairs for text in pair])
-        for reading, pairs in zip(inside.readings, asked, strict=True):
+        inside = open_states(recipe.encoder, segments, lambda segment: list(self._pairs(segment)), compare, self.who)
+        vectors = _encode(recipe.encoder, [text for pairs in pairs_by_segment for _, pair in pairs for text in pair])
+        for reading, pairs in zip(inside.readings, pairs_by_segment, strict=True):
             # The parts of a row stay the same object whatever the pieces are replaced by.
             shapes[id(reading[0].parts)] = [
                 (windows(there, vectors[there], recipe.other), windows(here, vectors[here], recipe.hypothesis))
@@ -718,24 +722,24 @@ class Mover:
     def _with_probabilities(self, scores: Sequence[WordScores], words: Sequence[Words]) -> list[WordScores]:
         """Return word scores with the log-probabilities of the words added."""
         model = text_probability.load_text_model(str(self.lm), device_of(self.device, self.who), self.precision)
-        coded = model.pieces([own.text for own in words])
+        coded = model.pieces([text.text for text in words])
         added = []
-        for one, own in zip(scores, words, strict=True):
-            found, values = coded[own.text]
+        for score, text in zip(scores, words, strict=True):
+            coding, values = coded[text.text]
             read = slice(len(values))
-            pieces = PieceScores(found.spans[read], found.pieces[read], values, len(found.pieces))
-            logs = score_words(own, pieces, self.pool, self.fill or "previous", "log p")
-            notes = tuple(f"{note}; {more}" for note, more in zip(one.notes or (), logs.notes or (), strict=True))
-            added.append(one._replace(importance=one.importance + self.lm_words * logs.importance, notes=notes))
+            pieces = PieceScores(coding.spans[read], coding.pieces[read], values, len(coding.pieces))
+            logs = score_words(text, pieces, self.pool, self.fill or "previous", "log p")
+            notes = tuple(f"{note}; {more}" for note, more in zip(score.notes or (), logs.notes or (), strict=True))
+            added.append(score._replace(importance=score.importance + self.lm_words * logs.importance, notes=notes))
         return added
 
-    def _joined(self, found: Mapping[Place, tuple[float, WordScores]]) -> WordScores:
+    def _join(self, answers: Mapping[Place, tuple[float, WordScores]]) -> WordScores:
         """Return one answer for a hypothesis with several references: the mean over them, matches with the nearest."""
-        nearest = min(found, key=lambda place: found[place][0])
-        best = found[nearest][1]
-        if len(found) == 1 or self._best_counts():
+        nearest = min(answers, key=lambda place: answers[place][0])
+        best = answers[nearest][1]
+        if len(answers) == 1 or self._best_counts():
             return best
-        mean: FloatVector = np.mean([answer.importance for _, answer in found.values()], axis=0)
+        mean: FloatVector = np.mean([answer.importance for _, answer in answers.values()], axis=0)
         return WordScores(mean, tuple(f"{nearest}: {note}" for note in best.notes or ()), best.matches)
 
     def encoder(self) -> Encoder:
@@ -779,8 +783,8 @@ class Mover:
         """Return the weights of the pieces of the other text and of the hypothesis."""
         if self.idf is None and self._axes().idf:
             tell_uniform(self.who)
-        own = self.idf if self.idf_hypothesis is None else self.idf_hypothesis
-        return table_of(self.idf, encoder), table_of(own, encoder)
+        idf_hypothesis = self.idf if self.idf_hypothesis is None else self.idf_hypothesis
+        return table_of(self.idf, encoder), table_of(idf_hypothesis, encoder)
 
     def _masses(self, encoder: Encoder) -> str:
         tables = self._tables(encoder)
@@ -808,7 +812,7 @@ class Mover:
     def _over(self, values: Sequence[float]) -> float:
         return max(values) if self._best_counts() else float(np.mean(values))
 
-    def _checked(self, segments: Sequence[Segment]) -> Sequence[Segment]:
+    def _check_segments(self, segments: Sequence[Segment]) -> Sequence[Segment]:
         other = "moverscore" if self._reads_source() else "xmoverscore"
         need_inputs(self.who, segments, self.inputs, f", such as {other}")
         return segments
@@ -866,7 +870,7 @@ def _units(states: "Tensor", shape: Windows, mapped: Apply | None) -> "Tensor":
     return units
 
 
-def _scored(distance: float, form: Form) -> float:
+def _score_distance(distance: float, form: Form) -> float:
     return 1.0 - distance if form == "1-d" else 1.0 / (1.0 + distance)
 
 
@@ -960,11 +964,11 @@ class XMoverScore(Mover):
         learned, kind = self._map()
         signature, name = _as_learned(encoder.signature(), learned), str(self.map)
 
-        def mapped(rows: FloatMatrix) -> FloatMatrix:
+        def apply_map(rows: FloatMatrix) -> FloatMatrix:
             learned.check(name, signature, rows.shape[1])
             return learned.apply(rows, kind)
 
-        return mapped, mapped if kind == "umd" and self.mode == "paper" else None
+        return apply_map, apply_map if kind == "umd" and self.mode == "paper" else None
 
     def _map(self) -> tuple[LanguageMap, Kind]:
         learned = _read_map(Path(str(self.map)).expanduser())

@@ -71,8 +71,8 @@ def idf_table(texts: Iterable[str], encoder: Encoder) -> IdfTable:
     for start in range(0, number, _HELD):
         for encoded in encoder.encode(lines[start : start + _HELD]):
             frequency.update(set(encoded.pieces))
-    known = {piece: math.log((number + 1) / (count + 1)) for piece, count in frequency.items()}
-    return IdfTable.of_weights(known, math.log(number + 1))
+    weights = {piece: math.log((number + 1) / (count + 1)) for piece, count in frequency.items()}
+    return IdfTable.of_weights(weights, math.log(number + 1))
 
 
 def write_idf(table: IdfTable, path: str | Path) -> None:
@@ -88,21 +88,21 @@ def read_idf(path: str, encoder: Encoder) -> IdfTable:
         raise DataError("no such file: idf takes a file with one text per line, or a .json table", file=path)
     text = text_of(path)
     if path.endswith(".json"):
-        return _stored(text, path)
+        return _parse_table(text, path)
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     return idf_table(lines if lines[-1] else lines[:-1], encoder)
 
 
-def _stored(text: str, path: str) -> IdfTable:
+def _parse_table(text: str, path: str) -> IdfTable:
     try:
         content = cast("dict[str, dict[str, float]]", json_of(text, path))
-        known = {str(piece): float(weight) for piece, weight in content["known"].items()}
+        weights = {str(piece): float(weight) for piece, weight in content["known"].items()}
         unknown = float(cast("float", content["unknown"]))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError('expected a table of weights, {"unknown": 6.9, "known": {"a": 0.1}}', file=path) from error
-    if not all(math.isfinite(weight) and weight >= 0 for weight in (*known.values(), unknown)):
+    if not all(math.isfinite(weight) and weight >= 0 for weight in (*weights.values(), unknown)):
         raise DataError("weights must be 0 or more", file=path)
-    return IdfTable.of_weights(known, unknown)
+    return IdfTable.of_weights(weights, unknown)
 
 
 UNIFORM = "uniform"
@@ -120,8 +120,8 @@ def table_of(path: str | None, encoder: Encoder) -> IdfTable | None:
 @lru_cache(maxsize=1)
 def tell_uniform(name: str) -> None:
     """Say, once, that the pieces of a metric weigh the same though it was published with idf."""
-    told = f"{name}: every piece weighs the same; the published metric weighs by idf. Give texts to count in, "
-    warnings.warn(f"{told}{name}(idf='ref.txt'), or say idf='uniform'", MassNotice, stacklevel=2)
+    message = f"{name}: every piece weighs the same; the published metric weighs by idf. Give texts to count in, "
+    warnings.warn(f"{message}{name}(idf='ref.txt'), or say idf='uniform'", MassNotice, stacklevel=2)
 
 
 _HEADER = ("LAYER", "P", "R", "F")
@@ -134,14 +134,14 @@ class Baseline(NamedTuple):
     recall: float
     f: float
 
-    def rescaled(self, rows: FloatMatrix) -> FloatMatrix:
+    def rescale(self, rows: FloatMatrix) -> FloatMatrix:
         """Return rows of precision, recall and F on the new scale."""
         base = np.array(self, dtype=np.float64)
         result: FloatMatrix = (rows - base) / (1 - base)
         return result
 
 
-def rescaled(values: FloatVector, base: float | None) -> FloatVector:
+def rescale(values: FloatVector, base: float | None) -> FloatVector:
     """Return similarities on the new scale, or as they are where there is no baseline."""
     return values if base is None else (values - base) / (1 - base)
 
@@ -170,26 +170,26 @@ def read_baseline(path: str, layer: int) -> Baseline:
     for number, row in enumerate(rows[1:], start=2):
         try:
             layer_text, *rest = row
-            own, (precision, recall, f) = int(layer_text), map(float, rest)
+            row_layer, (precision, recall, f) = int(layer_text), map(float, rest)
         except ValueError:
             raise DataError(
                 f"expected a layer and three numbers, found {', '.join(row)}", file=path, line=number
             ) from None
-        if own == layer:
-            return _checked(Baseline(precision, recall, f), path, number)
+        if row_layer == layer:
+            return _check_baseline(Baseline(precision, recall, f), path, number)
     raise DataError(f"has no baseline for layer {layer}", file=path)
 
 
-def _checked(found: Baseline, path: str, line: int) -> Baseline:
-    wrong = [value for value in found if not -math.inf < value < 1]
+def _check_baseline(baseline: Baseline, path: str, line: int) -> Baseline:
+    wrong = [value for value in baseline if not -math.inf < value < 1]
     if wrong:
         raise DataError(f"a baseline must be below 1, found {max(wrong)}", file=path, line=line)
-    return found
+    return baseline
 
 
-def baseline_lines(found: Baseline, layer: int) -> list[str]:
+def baseline_lines(baseline: Baseline, layer: int) -> list[str]:
     """Return a baseline as a table with tabs, at full precision."""
-    return ["\t".join(_HEADER) + "\n", "\t".join([str(layer), *map(repr, map(float, found))]) + "\n"]
+    return ["\t".join(_HEADER) + "\n", "\t".join([str(layer), *map(repr, map(float, baseline))]) + "\n"]
 
 
 class Rescalable(Protocol):

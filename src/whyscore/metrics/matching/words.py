@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from whyscore.marking import Span
-from whyscore.metrics.matching.weights import rescaled
+from whyscore.metrics.matching.weights import rescale
 from whyscore.models.matching import Pair, Sided
 from whyscore.stats.matrices import divide
 from whyscore.text.alignment import Fill, Indices, Pieces, Pool, Pooled, align, pool_words
@@ -65,19 +65,19 @@ def text_pair(pair: Pair | None, other: Sided, hypothesis: Sided, place: Place, 
     return TextPair(hypothesis, other, pair.hypothesis, pair.cosines.T, place)
 
 
-def word_scores(words: Words, found: TextPair | None, wanted: Wanted) -> WordScores:
+def word_scores(words: Words, pair: TextPair | None, options: Wanted) -> WordScores:
     """Return one number per word, with its counterpart; zeros where there is nothing to match with."""
-    if found is None:
+    if pair is None:
         return WordScores(np.zeros(len(words)), ("nothing to match with",) * len(words))
-    kept = np.flatnonzero(~found.own.special)
-    values = rescaled(found.similarity, wanted.base)
-    if wanted.scale == "contribution":
-        values = values * found.own.weights / found.own.weights.sum()
-    whole = wanted.scale == "contribution"
-    pool: Pool = "sum" if whole else wanted.pool
-    pooled = pool_words(words, _pieces(found.own), values[kept], pool=pool, fill=wanted.fill, split=whole)
-    matches = _matches(words, pooled, found, kept)
-    notes = pooled.explain_missing([_note(match, found.place) for match in matches])
+    units = np.flatnonzero(~pair.own.special)
+    values = rescale(pair.similarity, options.base)
+    if options.scale == "contribution":
+        values = values * pair.own.weights / pair.own.weights.sum()
+    whole = options.scale == "contribution"
+    pool: Pool = "sum" if whole else options.pool
+    pooled = pool_words(words, _pieces(pair.own), values[units], pool=pool, fill=options.fill, split=whole)
+    matches = _matches(words, pooled, pair, units)
+    notes = pooled.explain_missing([_note(match, pair.place) for match in matches])
     if whole and notes:
         outside = float(values.sum() - np.nansum(pooled.values))
         notes[0] += f"; {outside:.6f} belongs to no word" if abs(outside) > _LEAST else ""
@@ -90,21 +90,21 @@ def _pieces(text: Sided) -> Pieces:
     return Pieces(spans, list(compress(text.pieces, ~text.special)), seen=text.seen)
 
 
-def _matches(words: Words, pooled: Pooled, found: TextPair, kept: Indices) -> list[WordMatch | None]:
+def _matches(words: Words, pooled: Pooled, pair: TextPair, units: Indices) -> list[WordMatch | None]:
     """Return the counterpart of each word; None where it has no unit."""
-    single = found.cosines[: found.own.runs[0]][kept]
+    single = pair.cosines[: pair.own.runs[0]][units]
     best = single.argmax(axis=1)
     cosine = single[np.arange(len(best)), best].tolist()
-    around = Auto().split(found.other.text).spans
-    chosen: dict[int, int] = {}
+    around = Auto().split(pair.other.text).spans
+    best_units: dict[int, int] = {}
     for unit, word in zip(pooled.pairs.piece.tolist(), pooled.pairs.word.tolist(), strict=True):
-        if word not in chosen or cosine[unit] > cosine[chosen[word]]:
-            chosen[word] = unit
+        if word not in best_units or cosine[unit] > cosine[best_units[word]]:
+            best_units[word] = unit
     forms = list(words)
     matches: list[WordMatch | None] = [None] * len(words)
-    for word, unit in chosen.items():
-        partner, span = _counterpart(found.other, int(best[unit]), around)
-        matches[word] = WordMatch.similar(forms[word], cosine[unit], partner, span, found.place)
+    for word, unit in best_units.items():
+        partner, span = _counterpart(pair.other, int(best[unit]), around)
+        matches[word] = WordMatch.similar(forms[word], cosine[unit], partner, span, pair.place)
     return matches
 
 
@@ -138,17 +138,17 @@ class SupportsSimilarity(Protocol):
         """Return the text at a place with the one it is matched with, for each segment; None where one is blank."""
 
 
-def word_cosines(found: TextPair, words: Words, others: Words) -> FloatMatrix:
+def word_cosines(pair: TextPair, words: Words, others: Words) -> FloatMatrix:
     """Return the mean cosine of each word of the explained text with each word of the text it faces."""
-    single = found.cosines[: found.own.runs[0], : found.other.runs[0]]
-    result: FloatMatrix = _means(found.own, words) @ single @ _means(found.other, others).T
+    single = pair.cosines[: pair.own.runs[0], : pair.other.runs[0]]
+    result: FloatMatrix = _means(pair.own, words) @ single @ _means(pair.other, others).T
     return result
 
 
 def _means(text: Sided, words: Words) -> FloatMatrix:
     """Return words x units: what each unit adds to the mean of a word; NaN for a word without a unit."""
-    kept = np.flatnonzero(~text.special)
+    units = np.flatnonzero(~text.special)
     pairs = align(words, _pieces(text))
     table = np.zeros((len(words), len(text.special)))
-    table[pairs.word, kept[pairs.piece]] = 1.0
+    table[pairs.word, units[pairs.piece]] = 1.0
     return divide(table, table.sum(axis=1, keepdims=True))

@@ -148,8 +148,8 @@ class Mee:
             tell_cosine(self.language, self.root, vectors=self.words is not None)
         for coder in self._coders() if self.language is not None else ():
             warn_uncovered(coder, [self.language or ""])
-        found = self._rows([pair for pairs in pairs_by_segment for pair in pairs])
-        rows = [self._over(np.array([found[pair] for pair in pairs], dtype=np.float64)) for pairs in pairs_by_segment]
+        row_of = self._rows([pair for pairs in pairs_by_segment for pair in pairs])
+        rows = [self._over(np.array([row_of[pair] for pair in pairs], dtype=np.float64)) for pairs in pairs_by_segment]
         return np.array(rows, dtype=np.float64).reshape(len(segments), len(self.columns))
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
@@ -311,7 +311,7 @@ class Weights(NamedTuple):
         alpha, gamma, epsilon = (round(value, 12) for value in (3 * lms / words, 3 * syn / words, cxt / words))
         return cls(alpha, gamma, 1.0, epsilon)
 
-    def combined(self, lms: FloatVector, syn: FloatVector, cxt: FloatVector) -> FloatVector:
+    def combine(self, lms: FloatVector, syn: FloatVector, cxt: FloatVector) -> FloatVector:
         """Return the score of each row of parts."""
         inner = (self.alpha * lms + self.gamma * syn) / (self.alpha + self.gamma)
         result: FloatVector = (self.delta * inner + self.epsilon * cxt) / (self.delta + self.epsilon)
@@ -358,7 +358,7 @@ class Mee2(Mee):
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
         lms, syn, cxt = (rows[:, self.columns.index(part)] for part in ("lms", "syn", "cxt"))
-        combined = self.weights.combined(lms, syn, cxt)
+        combined = self.weights.combine(lms, syn, cxt)
         return np.clip(combined, 0.0, 1.0) if self.mode == "paper" else combined
 
     def parts(self, rows: FloatMatrix) -> dict[str, tuple[float, FloatVector]]:

@@ -227,8 +227,8 @@ class _State:
     ) -> None:
         alone = (clipped == 1) & (size == 2)  # noqa: PLR2004 - one position on each side
         several = (clipped > 0) & ~alone
-        found = starts[alone]
-        self._single = np.concatenate([self._single, np.stack([positions[found], positions[found + 1]])], axis=1)
+        first = starts[alone]
+        self._single = np.concatenate([self._single, np.stack([positions[first], positions[first + 1]])], axis=1)
         self._positions = positions[np.repeat(several, size)]
         self._classes = np.repeat(np.arange(int(several.sum())), size[several])
 
@@ -395,7 +395,7 @@ def context(matcher: Matcher, encoder: object, pairs: Sequence[Pair]) -> dict[Pa
 def _read(matcher: Matcher, text: str) -> str:
     """Return a text as the encoder reads it: case is never changed."""
     stripped = text.strip() if matcher.mode == "compat" else text
-    return matcher.normalised(stripped)
+    return matcher.to_normal_form(stripped)
 
 
 def _codes(matcher: Matcher, texts: Iterable[str]) -> dict[str, Codes]:

@@ -378,9 +378,9 @@ class Matcher:
 
     def form(self, word: str) -> str:
         """Return a word as it is compared."""
-        return self.normalised(word.lower() if self.lowercase else word)
+        return self.to_normal_form(word.lower() if self.lowercase else word)
 
-    def normalised(self, text: str) -> str:
+    def to_normal_form(self, text: str) -> str:
         """Return a text in the normal form that was asked for, if any."""
         return text if self.normalise is None else unicodedata.normalize(self.normalise, text)
 
@@ -580,11 +580,11 @@ def explain_words(
     for alignment in alignments:
         side = alignment.hypothesis if on_hypothesis else alignment.reference
         values = weight * _values(alignment, on_hypothesis=on_hypothesis, view=view)
-        told = _describe_matches(alignment, on_hypothesis=on_hypothesis)
+        descriptions = _describe_matches(alignment, on_hypothesis=on_hypothesis)
         touched = touching(side.words.spans, words)
         importance += share_out(values, touched) / len(alignments)
         for number, numbers in enumerate(touched):
-            notes[number].append(_join([side.forms[k] for k in numbers], [told[k] for k in numbers]))
+            notes[number].append(_join([side.forms[k] for k in numbers], [descriptions[k] for k in numbers]))
     matches = word_matches(words, alignments, on_hypothesis=on_hypothesis)
     return WordScores(importance, tuple(" | ".join(note) for note in notes), matches)
 

@@ -162,7 +162,7 @@ class CometModel(TextNetwork):
         """Return the vector of each text, from the pinned ones where it is among them."""
         torch = importlib.import_module("torch")
 
-        def encoded(missing: list[str]) -> list["Tensor"]:
+        def encode(missing: list[str]) -> list["Tensor"]:
             coded = self.code(missing)
             rows = [self.coder.frame.join([coded[text].ids[: self.kept(len(coded[text].ids))]]) for text in missing]
             self.cuts.add(sum(self.kept(len(text.ids)) < len(text.ids) for text in coded.values()), len(coded))
@@ -172,7 +172,7 @@ class CometModel(TextNetwork):
             with torch.inference_mode():
                 return [row.clone() for row in self.pool(self.read(batch))]
 
-        return self.vectors.take(texts, encoded)
+        return self.vectors.take(texts, encode)
 
     def _judge(self, rows: Sequence[Row], sizes: Sequence[int]) -> list[Judged]:
         torch = importlib.import_module("torch")
@@ -241,9 +241,9 @@ def _load(path: Path, home: ModelLocation, request: ModelRequest, layer_mix: Lay
     weights = read(path, WHO, allow_pickle=request.allow_pickle)
     config, coder = config_of(base, WHO), coder_of(base, WHO)
     encoder = {key.removeprefix(ENCODER): weights[key] for key in weights if key.startswith(ENCODER)}
-    made = transformers.MODEL_MAPPING[type(config)]
-    own = Weights(encoder, path, ENCODER)
-    network = build_network(made, config, own, home, request, **_without_pooler(config))
+    architecture = transformers.MODEL_MAPPING[type(config)]
+    encoder_weights = Weights(encoder, path, ENCODER)
+    network = build_network(architecture, config, encoder_weights, home, request, **_without_pooler(config))
     _check_layers(settings, config.num_hidden_layers + 1, home)
     tops = _tops(weights, settings, config.num_hidden_layers + 1, config.hidden_size, path)
     tops = {key: value.to(device) for key, value in tops.items()}
@@ -360,12 +360,12 @@ def open_model(
         ]
     )
 
-    def shown(segment: Segment, place: Place) -> Shown:
+    def show(segment: Segment, place: Place) -> Shown:
         text = coded[segment.text(place)]
         return Shown(place, text, model.kept(len(text.ids)))
 
     readings = tuple(
-        _reading(model, [shown(segment, place) for place in places_of_segment])
+        _reading(model, [show(segment, place) for place in places_of_segment])
         for segment, places_of_segment in zip(segments, places, strict=True)
     )
 
